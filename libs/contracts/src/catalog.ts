@@ -1,0 +1,114 @@
+// The catalog file (YAML, design.md section 8) and the model object of GET /v1/models.
+import { z } from 'zod';
+import { type MODEL_TYPES, modelType } from './model-types.ts';
+
+const decimal = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, 'a price as a plain decimal string, in dollars');
+
+export const MODEL_ID_PATTERN = /^[A-Za-z0-9._-]{1,64}\/[A-Za-z0-9._:@/-]{1,128}$/;
+export const modelId = z.string().regex(MODEL_ID_PATTERN, 'of the form <maker>/<model_name>');
+
+/** Dollars per unit. Which units a type takes is checked in `catalogModel`. */
+export const pricing = z.strictObject({
+  input_token: decimal.optional(),
+  cached_input_token: decimal.optional(),
+  output_token: decimal.optional(),
+  image: decimal.optional(),
+  second: z.record(z.string(), decimal).optional(),
+  character: decimal.optional(),
+  minute: decimal.optional(),
+  search: decimal.optional(),
+});
+export type Pricing = z.infer<typeof pricing>;
+
+/** For each type, the sets of units of which one must be priced in full. */
+const PRICED_BY: Record<keyof typeof MODEL_TYPES, (keyof Pricing)[][]> = {
+  language: [['input_token', 'output_token']],
+  decision: [['input_token', 'output_token']],
+  embedding: [['input_token']],
+  image: [['image'], ['input_token', 'output_token']],
+  video: [['second']],
+  speech: [['character']],
+  transcription: [['minute']],
+  rerank: [['search'], ['input_token']],
+};
+
+export const ATTEMPT_TIMEOUT_MS_DEFAULT = 120_000;
+export const FIRST_BYTE_TIMEOUT_MS_DEFAULT = 60_000;
+
+export const upstream = z.strictObject({
+  /** `openai-compatible`, `local`, or the name of a maker's adapter. */
+  adapter: z.string().min(1),
+  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  /** The upstream's own name for the model. */
+  model: z.string().min(1),
+  /** Name of the environment variable that holds the credentials; none: the upstream needs none. */
+  api_key_env: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]*$/)
+    .optional(),
+  /** The whole attempt. */
+  attempt_timeout_ms: z.int().min(10).max(600_000).default(ATTEMPT_TIMEOUT_MS_DEFAULT),
+  /** Until the first byte of the answer's body. */
+  first_byte_timeout_ms: z.int().min(10).max(600_000).default(FIRST_BYTE_TIMEOUT_MS_DEFAULT),
+});
+export type Upstream = z.infer<typeof upstream>;
+
+export const catalogModel = z
+  .strictObject({
+    id: modelId,
+    type: modelType,
+    name: z.string().min(1),
+    description: z.string().default(''),
+    modalities: z.strictObject({ input: z.array(z.string()).min(1), output: z.array(z.string()).min(1) }),
+    context_length: z.int().positive().optional(),
+    /** Free-form limits that clients may show: dimensions, voices, sizes … */
+    limits: z.record(z.string(), z.unknown()).default({}),
+    supported_parameters: z.array(z.string()).default([]),
+    pricing,
+    upstreams: z.array(upstream).min(1).max(16),
+  })
+  .check((context) => {
+    const model = context.value;
+    const complete = PRICED_BY[model.type].some((units) =>
+      units.every((unit) => model.pricing[unit] !== undefined),
+    );
+    if (!complete)
+      context.issues.push({
+        code: 'custom',
+        input: model.pricing,
+        path: ['pricing'],
+        message: `${model.id}: a ${model.type} model is priced by ${PRICED_BY[model.type].map((units) => units.join(' and ')).join(', or by ')}`,
+      });
+    for (const [index, one] of model.upstreams.entries())
+      if (one.adapter !== 'local' && one.base_url === undefined)
+        context.issues.push({
+          code: 'custom',
+          input: one,
+          path: ['upstreams', index, 'base_url'],
+          message: `${model.id}: adapter ${one.adapter} needs a base_url`,
+        });
+  });
+export type CatalogModel = z.infer<typeof catalogModel>;
+
+export const catalogFile = z.strictObject({ models: z.array(catalogModel) });
+
+/** One entry of GET /v1/models. */
+export const modelObject = z.object({
+  id: modelId,
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string(),
+  name: z.string(),
+  description: z.string(),
+  type: modelType,
+  endpoint: z.string(),
+  modalities: z.object({ input: z.array(z.string()), output: z.array(z.string()) }),
+  context_length: z.int().nullable(),
+  pricing,
+  limits: z.record(z.string(), z.unknown()),
+  supported_parameters: z.array(z.string()),
+  available: z.boolean(),
+  /** Why it is not available, with the variable to set; null when it is. */
+  unavailable_reason: z.string().nullable(),
+});
+export type ModelObject = z.infer<typeof modelObject>;

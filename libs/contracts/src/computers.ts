@@ -1,0 +1,176 @@
+// Computers: HTTP bodies, the record in the KV bucket `computers`, and the heartbeat of a host.
+import { z } from 'zod';
+import { idOf } from './ids.ts';
+import { dollars } from './model-calls.ts';
+
+export const STANDARD_IMAGE = 'switchyard/sandbox-computer:latest';
+export const COMMAND_BYTES_MAX = 65_536;
+export const COMMAND_TIMEOUT_S_DEFAULT = 300;
+export const COMPUTER_NAME_LENGTH_MAX = 100;
+export const ENV_ENTRIES_MAX = 256;
+export const STDIN_BYTES_MAX = 1024 * 1024;
+/** Bytes of JSON around a computer request's payload (escapes included). */
+export const COMPUTER_BODY_BYTES_MAX = 8 * 1024 * 1024;
+
+export const COMPUTER_STATUSES = ['running', 'stopped', 'unreachable', 'error'] as const;
+export const STOP_REASONS = [
+  'user',
+  'idle',
+  'max_lifetime',
+  'out_of_memory',
+  'exited',
+  'host_lost',
+  'insufficient_funds',
+] as const;
+
+export const computerStatus = z.enum(COMPUTER_STATUSES);
+export const stopReason = z.enum(STOP_REASONS);
+export type ComputerStatus = z.infer<typeof computerStatus>;
+export type StopReason = z.infer<typeof stopReason>;
+
+export const createComputerRequest = z.strictObject({
+  name: z.string().trim().min(1).max(COMPUTER_NAME_LENGTH_MAX).optional(),
+  image: z.string().min(1).max(512).optional(),
+  cpu: z.number().optional(),
+  memory_mb: z.number().optional(),
+});
+export type CreateComputerRequest = z.infer<typeof createComputerRequest>;
+
+export const execRequest = z.strictObject({
+  command: z.string().min(1),
+  /** Seconds; the platform's limit is in the options. */
+  timeout: z.int().min(1).optional(),
+  cwd: z.string().min(1).max(4_096).optional(),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).optional(),
+  stdin: z.string().optional(),
+});
+export type ExecRequest = z.infer<typeof execRequest>;
+
+export const execResult = z.object({
+  stdout: z.string(),
+  stderr: z.literal(''),
+  exit_code: z.int(),
+  duration_ms: z.int(),
+  /** Present and true when the output was over the limit and cut. */
+  truncated: z.literal(true).optional(),
+});
+export type ExecResult = z.infer<typeof execResult>;
+
+export const computerObject = z.object({
+  id: idOf('computer'),
+  object: z.literal('computer'),
+  name: z.string(),
+  status: computerStatus,
+  image: z.string(),
+  cpu: z.number(),
+  memory_mb: z.int(),
+  created_at: z.iso.datetime(),
+  /** Minutes charged so far. */
+  minutes: z.number(),
+  /** Dollars charged so far. */
+  cost: dollars,
+  stop_reason: stopReason.nullable(),
+  /** Since when no command has been running; null while one runs or the computer is stopped. */
+  idle_since: z.iso.datetime().nullable(),
+  /** When it will stop by itself if nothing happens; null when stopped. */
+  stops_at: z.iso.datetime().nullable(),
+  /** Why, when status is `error`. */
+  error: z.string().nullable(),
+});
+export type ComputerObject = z.infer<typeof computerObject>;
+
+export const deletedComputer = z.object({
+  id: z.string(),
+  object: z.literal('computer'),
+  deleted: z.literal(true),
+});
+
+const range = z.object({ min: z.number(), max: z.number(), step: z.number(), default: z.number() });
+
+export const computerOptions = z.object({
+  cpu: range,
+  memory_mb: range,
+  burst: z.object({ cpu: z.number(), memory_mb: z.int() }),
+  images: z.array(z.object({ id: z.string(), name: z.string() })),
+  idle_stop_minutes: z.int(),
+  max_lifetime_minutes: z.int(),
+  command_timeout_seconds: z.int(),
+  max_computers: z.int(),
+  pricing: z.object({
+    per_minute: z.number(),
+    per_vcpu_minute: z.number(),
+    per_gb_memory_minute: z.number(),
+    per_gb_disk_minute: z.number(),
+    disk_gb: z.number(),
+    currency: z.string(),
+  }),
+});
+export type ComputerOptions = z.infer<typeof computerOptions>;
+
+/** Rates of a computer's minute as decimal strings; frozen in the record at creation and in every event. */
+export const computerRates = z.object({
+  per_minute: z.string(),
+  per_vcpu_minute: z.string(),
+  per_gb_memory_minute: z.string(),
+  per_gb_disk_minute: z.string(),
+});
+export type ComputerRates = z.infer<typeof computerRates>;
+
+/** The run of a computer that is on: recorded before its container starts, so that no minute can be lost. */
+export const computerRun = z.object({
+  /** 1 for the first start, then one more each time: part of the ids of the minutes' events. */
+  number: z.int().positive(),
+  started_at: z.iso.datetime(),
+  /** Minutes of this run whose event is published already. */
+  minutes_charged: z.int().nonnegative(),
+});
+
+/**
+ * KV bucket `computers`, key `<org>.<id>`. control creates it; then the agent of its host is its only writer, except
+ * where control declares the host lost. Writes that guard a rule use the revision.
+ */
+export const computerRecord = z.object({
+  id: idOf('computer'),
+  org: idOf('org'),
+  /** The key that created it: its minutes are charged to this key. */
+  key_id: idOf('key'),
+  host: idOf('host'),
+  name: z.string(),
+  image: z.string(),
+  cpu: z.number(),
+  memory_mb: z.int(),
+  disk_gb: z.number(),
+  rates: computerRates,
+  created_at: z.iso.datetime(),
+  /** `creating`: the slot is taken, no container yet; `deleting`: the container and files are going. */
+  state: z.enum(['creating', 'running', 'stopped', 'deleting', 'error']),
+  stop_reason: stopReason.nullable(),
+  /** Docker's id of the container that this computer owns, once it was adopted. */
+  container: z.string().nullable(),
+  run: computerRun.nullable(),
+  /** Runs so far; the next one is one more. */
+  runs: z.int().nonnegative(),
+  /** Minutes and nano-dollars of all runs, whose events are published. */
+  minutes: z.int().nonnegative(),
+  cost_nano: z.string(),
+  last_activity_at: z.iso.datetime().nullable(),
+  error: z.string().nullable(),
+});
+export type ComputerRecord = z.infer<typeof computerRecord>;
+
+/** KV bucket `hosts`, key = host id: an agent's heartbeat, each second; it disappears when the agent is silent. */
+export const hostHeartbeat = z.object({
+  id: idOf('host'),
+  at: z.iso.datetime(),
+  /** Cores and MiB that computers on this host may reserve in all, and have reserved. */
+  cpu_total: z.number(),
+  cpu_used: z.number(),
+  memory_mb_total: z.number(),
+  memory_mb_used: z.number(),
+  computers: z.int(),
+  /** The standard image is there; otherwise `image_progress` says how far its building is. */
+  image_ready: z.boolean(),
+  image_progress: z.string().nullable(),
+  cordoned: z.boolean(),
+});
+export type HostHeartbeat = z.infer<typeof hostHeartbeat>;

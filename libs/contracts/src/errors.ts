@@ -1,0 +1,269 @@
+// Every error a caller can meet, once. `code` is the contract; messages are for people. docs/errors.md lists this
+// table and a test holds the two together.
+import { z } from 'zod';
+
+interface ErrorKind {
+  readonly status: number;
+  /** OpenAI's coarse family, which its clients show. */
+  readonly type: string;
+  readonly meaning: string;
+  /**
+   * What `x-should-retry` says where it matters: official clients repeat 408, 409, 429 and 5xx by themselves, so
+   * `false` stands wherever a repeat would do harm or no good.
+   */
+  readonly retry?: boolean;
+}
+
+export const ERRORS = {
+  invalid_json: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'The body is not JSON that can be read.',
+  },
+  invalid_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'A field is missing, of the wrong type or out of its limits; `param` names it.',
+  },
+  unknown_field: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'A body of ours (keys, computers) has a field that it does not know; `param` names it.',
+  },
+  wrong_endpoint: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'The model is of another type; the message names the endpoint that serves it.',
+  },
+  upstream_rejected: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'The model’s maker refused the request as invalid; its words are in the message.',
+  },
+  image_unavailable: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'The image of a computer cannot be pulled.',
+  },
+  missing_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    meaning: 'No `Authorization: Bearer <key>` header.',
+  },
+  invalid_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    meaning: 'The key is unknown or was revoked.',
+  },
+  expired_api_key: { status: 401, type: 'authentication_error', meaning: 'The key has expired.' },
+  permission_denied: {
+    status: 403,
+    type: 'permission_error',
+    meaning: 'The key lacks the permission that the message names.',
+  },
+  route_not_found: { status: 404, type: 'not_found_error', meaning: 'No such path.' },
+  model_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No model of this id is in the catalog.',
+  },
+  computer_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No computer of this id: it never was, was deleted, or is another org’s.',
+  },
+  key_not_found: { status: 404, type: 'not_found_error', meaning: 'No key of this id.' },
+  log_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No log of this request id (logs appear within a second of the answer).',
+  },
+  method_not_allowed: {
+    status: 405,
+    type: 'invalid_request_error',
+    meaning: 'The path is right, the method is not; `Allow` lists those that are.',
+  },
+  computer_not_running: {
+    status: 409,
+    type: 'conflict_error',
+    retry: false,
+    meaning: 'The computer is stopped; start it first.',
+  },
+  computer_busy: {
+    status: 409,
+    type: 'conflict_error',
+    retry: true,
+    meaning: 'The computer is in the middle of another change of state.',
+  },
+  body_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    meaning: 'The body is over the limit that the message names.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    type: 'invalid_request_error',
+    meaning: 'The body must be `application/json`.',
+  },
+  command_timed_out: {
+    status: 422,
+    type: 'command_error',
+    meaning: 'The command was stopped at its timeout; the output so far is in `details`.',
+  },
+  rate_limited: {
+    status: 429,
+    type: 'rate_limit_error',
+    retry: true,
+    meaning: 'Too many requests; `Retry-After` says when to come back.',
+  },
+  computer_limit_reached: {
+    status: 429,
+    type: 'rate_limit_error',
+    retry: false,
+    meaning: 'The org has as many computers as it may; delete one first.',
+  },
+  internal_error: {
+    status: 500,
+    type: 'server_error',
+    retry: false,
+    meaning: 'A fault of ours; quote the request id.',
+  },
+  upstream_error: {
+    status: 502,
+    type: 'upstream_error',
+    retry: false,
+    meaning: 'Every upstream of the model failed; `details.attempts` lists them.',
+  },
+  computer_failed: {
+    status: 502,
+    type: 'server_error',
+    retry: false,
+    meaning: 'The computer could not do what was asked, or could not be shown to have done it.',
+  },
+  model_unavailable: {
+    status: 503,
+    type: 'server_error',
+    retry: false,
+    meaning: 'The model’s upstream has no credentials here; the message names the variable to set.',
+  },
+  no_capacity: {
+    status: 503,
+    type: 'server_error',
+    retry: true,
+    meaning:
+      'No computer host has room, none is connected, or the standard image is still being built; the message says which.',
+  },
+  service_unavailable: {
+    status: 503,
+    type: 'server_error',
+    retry: true,
+    meaning: 'A part of the service is restarting. Nothing was charged.',
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'upstream_error',
+    retry: false,
+    meaning: 'The upstream did not answer in time.',
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
+export const errorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
+
+/** Where a key says nothing better, HTTP answers look like this; an OpenAI client shows it as its own error. */
+export const errorBody = z.object({
+  error: z.object({
+    type: z.string(),
+    code: errorCode,
+    message: z.string(),
+    param: z.string().nullable(),
+    request_id: z.string(),
+    details: z.record(z.string(), z.unknown()).optional(),
+  }),
+});
+export type ErrorBody = z.infer<typeof errorBody>;
+
+export interface ServiceErrorOptions {
+  param?: string | undefined;
+  details?: Record<string, unknown> | undefined;
+  /** Seconds after which a repeat makes sense; becomes `Retry-After`. */
+  retryAfterS?: number | undefined;
+  cause?: unknown;
+}
+
+/** An expected failure with its code: thrown anywhere, mapped to HTTP or to an error frame in one place each. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly details: Record<string, unknown> | undefined;
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'ServiceError';
+    this.code = code;
+    this.param = options.param;
+    this.details = options.details;
+    this.retryAfterS = options.retryAfterS;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+}
+
+/** What crosses the bus in an error frame. */
+export const wireError = z.object({
+  code: errorCode,
+  message: z.string(),
+  param: z.string().optional(),
+  details: z.record(z.string(), z.unknown()).optional(),
+  retry_after_s: z.number().optional(),
+});
+export type WireError = z.infer<typeof wireError>;
+
+/** The wire form of any thrown thing; what is not a ServiceError is masked as `internal_error`. */
+export function toWireError(thrown: unknown): WireError {
+  if (!(thrown instanceof ServiceError))
+    return { code: 'internal_error', message: 'an internal error; it was logged' };
+  return {
+    code: thrown.code,
+    message: thrown.message,
+    ...(thrown.param === undefined ? {} : { param: thrown.param }),
+    ...(thrown.details === undefined ? {} : { details: thrown.details }),
+    ...(thrown.retryAfterS === undefined ? {} : { retry_after_s: thrown.retryAfterS }),
+  };
+}
+
+export function fromWireError(wire: WireError): ServiceError {
+  const { param, details, retry_after_s: retryAfterS } = wire;
+  return new ServiceError(wire.code, wire.message, { param, details, retryAfterS });
+}
+
+/** The HTTP body of an error. */
+export function toErrorBody(error: ServiceError, requestId: string): ErrorBody {
+  return {
+    error: {
+      type: ERRORS[error.code].type,
+      code: error.code,
+      message: error.message,
+      param: error.param ?? null,
+      request_id: requestId,
+      ...(error.details === undefined ? {} : { details: error.details }),
+    },
+  };
+}
+
+/** Turns the first issue of a failed parse into a coded error that names the field. */
+export function fromZodError(error: z.ZodError): ServiceError {
+  const issue = error.issues[0];
+  if (!issue) return new ServiceError('invalid_request', 'the request is not valid');
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    const field = [...path, issue.keys[0] ?? ''].join('.');
+    return new ServiceError('unknown_field', `${field} is not a field of this request`, { param: field });
+  }
+  const param = path.join('.');
+  const message = param === '' ? issue.message : `${param}: ${issue.message}`;
+  return new ServiceError('invalid_request', message, param === '' ? {} : { param });
+}

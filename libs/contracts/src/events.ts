@@ -1,0 +1,193 @@
+// Events: CloudEvents 1.0 in structured JSON on `event.v1.<noun>.<past-verb>.<org>` of the JetStream stream EVENTS.
+// Ids are deterministic, so that whatever is published twice is known twice. No prompt, answer or file is ever in one.
+import { z } from 'zod';
+import { computerStatus, stopReason } from './computers.ts';
+import { logAttempt, logStatus, quantities } from './usage.ts';
+
+export const EVENTS_STREAM = 'EVENTS';
+export const EVENTS_SUBJECTS = 'event.v1.>';
+
+/** Integer nano-dollars as a decimal string: JSON has no exact integers of that size. */
+export const nanos = z.string().regex(/^-?\d{1,18}$/);
+
+/** What was counted, at which rate: the price frozen in the event. Same meaning as libs/money's ChargeLine. */
+export const chargeLine = z.object({
+  unit: z.string(),
+  quantity: z.union([z.number().nonnegative(), z.string()]),
+  rate: z.string(),
+  per: z.int().positive().optional(),
+});
+
+/** A call that came to its end at the router, whatever the end: one for each, cost 0 where nothing usable came. */
+const callCompleted = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  type: z.string(),
+  path: z.string(),
+  requested_model: z.string(),
+  model: z.string().nullable(),
+  maker: z.string().nullable(),
+  status: logStatus,
+  http_status: z.int(),
+  error_code: z.string().nullable(),
+  stream: z.boolean(),
+  cost_nano: nanos,
+  basis: z.enum(['upstream', 'estimated']).nullable(),
+  lines: z.array(chargeLine),
+  quantities,
+  latency_ms: z.number(),
+  first_byte_ms: z.number().nullable(),
+  attempts: z.array(logAttempt),
+});
+export type CallCompleted = z.infer<typeof callCompleted>;
+
+/** An authenticated call that the edge refused before any model was reached: a log row, cost 0. */
+const callRefused = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  type: z.string().nullable(),
+  method: z.string(),
+  path: z.string(),
+  requested_model: z.string().nullable(),
+  computer_id: z.string().nullable(),
+  http_status: z.int(),
+  error_code: z.string(),
+  latency_ms: z.number(),
+});
+
+/** The caller never got the answer that `request_id`'s event charges: billing nets it, in either order. */
+const callVoided = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  reason: z.enum(['answer_lost', 'usage_not_stored', 'edge_lost']),
+});
+
+/** One started minute of a running computer. */
+const computerMetered = z.object({
+  computer_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  host: z.string(),
+  run: z.int().positive(),
+  /** 0 for the first minute of the run. */
+  minute: z.int().nonnegative(),
+  image: z.string(),
+  cpu: z.number(),
+  memory_mb: z.int(),
+  disk_gb: z.number(),
+  lines: z.array(chargeLine),
+  cost_nano: nanos,
+});
+
+const computerChanged = z.object({
+  computer_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  host: z.string(),
+  status: computerStatus,
+  run: z.int().nullable(),
+  stop_reason: stopReason.nullable(),
+});
+
+const computerDeleted = z.object({
+  computer_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  host: z.string(),
+});
+
+const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
+
+/** Every event by its `<noun>.<past-verb>`: the list that docs/events.md is held to. */
+export const EVENTS = {
+  'call.completed': { data: callCompleted, meaning: 'A model call came to its end; it carries the charge.' },
+  'call.refused': {
+    data: callRefused,
+    meaning: 'An authenticated call was refused before it reached a model; free.',
+  },
+  'call.voided': {
+    data: callVoided,
+    meaning: 'The answer never reached its caller: the charge is taken back.',
+  },
+  'computer.created': { data: computerChanged, meaning: 'A computer was created and runs.' },
+  'computer.started': { data: computerChanged, meaning: 'A stopped computer was started.' },
+  'computer.stopped': { data: computerChanged, meaning: 'A computer stopped; `stop_reason` says why.' },
+  'computer.deleted': { data: computerDeleted, meaning: 'A computer and its files were removed for good.' },
+  'computer.metered': {
+    data: computerMetered,
+    meaning: 'One started minute of a running computer; it carries the charge.',
+  },
+  'key.created': { data: keyChanged, meaning: 'An API key was made.' },
+  'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
+} as const;
+
+export type EventName = keyof typeof EVENTS;
+export type EventData<N extends EventName> = z.infer<(typeof EVENTS)[N]['data']>;
+
+export interface Event<N extends EventName = EventName> {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: N;
+  /** Set once, by the emitter. */
+  time: string;
+  datacontenttype: 'application/json';
+  data: EventData<N>;
+}
+
+export interface NewEvent<N extends EventName> {
+  name: N;
+  /** Deterministic: the same fact always has the same id. */
+  id: string;
+  /** The emitting service, for example `/switchyard/model-router`. */
+  source: string;
+  time: Date;
+  data: EventData<N>;
+}
+
+export function makeEvent<N extends EventName>({ name, id, source, time, data }: NewEvent<N>): Event<N> {
+  return {
+    specversion: '1.0',
+    id,
+    source,
+    type: name,
+    time: time.toISOString(),
+    datacontenttype: 'application/json',
+    data,
+  };
+}
+
+export function eventSubject(event: { type: EventName; data: { org: string } }): string {
+  return `event.v1.${event.type}.${event.data.org}`;
+}
+
+const envelope = z.object({
+  specversion: z.literal('1.0'),
+  id: z.string().min(1),
+  source: z.string(),
+  type: z.enum(Object.keys(EVENTS) as [EventName, ...EventName[]]),
+  time: z.iso.datetime(),
+  datacontenttype: z.literal('application/json'),
+  data: z.unknown(),
+});
+
+/**
+ * Reads an event and checks its data against its type.
+ * @throws z.ZodError when it is none of ours.
+ */
+export function parseEvent(json: unknown): Event {
+  const head = envelope.parse(json);
+  return { ...head, data: EVENTS[head.type].data.parse(head.data) } as Event;
+}
+
+/** The ids of events: the same fact, the same id. */
+export const eventIds = {
+  call: (requestId: string) => requestId,
+  refused: (requestId: string) => requestId,
+  voided: (requestId: string) => `${requestId}:void`,
+  minute: (computerId: string, run: number, minute: number) => `${computerId}:${run}:${minute}`,
+  computer: (computerId: string, run: number, change: string) => `${computerId}:${run}:${change}`,
+  key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
+} as const;

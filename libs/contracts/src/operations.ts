@@ -1,0 +1,75 @@
+// Every request/reply operation on the bus, once: subject -> request and response. Model calls are byte streams and
+// have their heads in model-calls.ts; `exec` of a computer is an operation whose answer may take as long as its command.
+import { z } from 'zod';
+import { modelObject } from './catalog.ts';
+import {
+  computerObject,
+  computerOptions,
+  createComputerRequest,
+  deletedComputer,
+  execRequest,
+  execResult,
+} from './computers.ts';
+import { createdKey, createKeyRequest, deletedKey, keyObject } from './keys.ts';
+import { listOf } from './lists.ts';
+import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
+
+/** Who asks: every operation on an org's things carries it; the edge has authenticated it. */
+export const caller = z.object({ org: z.string(), key_id: z.string() });
+export type Caller = z.infer<typeof caller>;
+
+const empty = z.object({});
+const byId = z.object({ id: z.string() });
+
+const operation = <I extends z.ZodType, O extends z.ZodType>(subject: string, request: I, response: O) => ({
+  subject,
+  request,
+  response,
+});
+
+export const OPERATIONS = {
+  'models.list': operation('model-router.v1.models.list', empty, z.object({ data: z.array(modelObject) })),
+
+  'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
+  'keys.list': operation('control.v1.keys.list', caller, listOf(keyObject)),
+  'keys.delete': operation('control.v1.keys.delete', caller.extend(byId.shape), deletedKey),
+
+  'computers.options': operation('control.v1.computers.options', empty, computerOptions),
+  'computers.create': operation(
+    'control.v1.computers.create',
+    caller.extend({ body: createComputerRequest }),
+    computerObject,
+  ),
+  'computers.list': operation('control.v1.computers.list', caller, listOf(computerObject)),
+  'computers.get': operation('control.v1.computers.get', caller.extend(byId.shape), computerObject),
+  'computers.delete': operation('control.v1.computers.delete', caller.extend(byId.shape), deletedComputer),
+
+  'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
+  'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),
+  'logs.get': operation('billing.v1.p0.logs.get', caller.extend(byId.shape), logEntry),
+} as const;
+
+export type OperationName = keyof typeof OPERATIONS;
+export type OperationRequest<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['request']>;
+export type OperationResponse<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['response']>;
+
+/** Operations of one computer host: `computer-agent.v1.<hostId>.<verb>`. */
+export const HOST_OPERATIONS = {
+  create: { request: byId.extend({ org: z.string() }), response: computerObject },
+  start: { request: byId.extend({ org: z.string() }), response: computerObject },
+  stop: { request: byId.extend({ org: z.string() }), response: computerObject },
+  delete: { request: byId.extend({ org: z.string() }), response: deletedComputer },
+  exec: { request: byId.extend({ org: z.string(), body: execRequest }), response: execResult },
+} as const;
+
+export type HostOperationName = keyof typeof HOST_OPERATIONS;
+export type HostOperationRequest<N extends HostOperationName> = z.infer<
+  (typeof HOST_OPERATIONS)[N]['request']
+>;
+export type HostOperationResponse<N extends HostOperationName> = z.infer<
+  (typeof HOST_OPERATIONS)[N]['response']
+>;
+
+export function hostSubject(hostId: string, verb: HostOperationName): string {
+  return `computer-agent.v1.${hostId}.${verb}`;
+}

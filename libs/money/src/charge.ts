@@ -1,0 +1,34 @@
+// A charge: the exact sum of quantity x rate over its lines, rounded half up once.
+
+import { NANOS_PER_DOLLAR } from './nano-dollars.ts';
+import { add, multiply, parseDecimal, type Rational, roundHalfUp } from './rational.ts';
+
+/** One line of a charge. `quantity` and `rate` are plain decimals; `per` divides (seconds of a minute rate: 60). */
+export interface ChargeLine {
+  /** The catalog's name of the unit, for example `input_token`. */
+  readonly unit: string;
+  /** How many units: an integer, or a plain decimal string. */
+  readonly quantity: number | string;
+  /** Dollars for one unit. */
+  readonly rate: string;
+  /** The quantity is counted in fractions of the unit: 60 for seconds of a rate per minute. Default 1. */
+  readonly per?: number;
+}
+
+/**
+ * The cost of the lines in nano-dollars: exact product and sum, rounded half up once.
+ * @throws RangeError for a quantity that is not a plain non-negative decimal or a rate that is not a decimal.
+ */
+export function charge(lines: readonly ChargeLine[]): bigint {
+  let sum: Rational = { num: 0n, den: 1n };
+  for (const line of lines) sum = add(sum, lineAmount(line));
+  return roundHalfUp({ num: sum.num * NANOS_PER_DOLLAR, den: sum.den });
+}
+
+function lineAmount(line: ChargeLine): Rational {
+  const quantity = parseDecimal(String(line.quantity));
+  if (quantity.num < 0n) throw new RangeError(`a quantity below zero: ${line.unit} ${line.quantity}`);
+  const per = line.per ?? 1;
+  if (!Number.isSafeInteger(per) || per < 1) throw new RangeError(`not a whole divisor: ${per}`);
+  return multiply(multiply(quantity, parseDecimal(line.rate)), { num: 1n, den: BigInt(per) });
+}

@@ -1,0 +1,39 @@
+// Exact rational arithmetic on BigInt: what lies between a decimal rate and an integer number of nano-dollars.
+
+/** A non-reduced fraction; `den` is always positive. */
+export interface Rational {
+  readonly num: bigint;
+  readonly den: bigint;
+}
+
+const DECIMAL = /^(-?)(\d{1,30})(?:\.(\d{1,30}))?$/;
+
+/**
+ * Reads a plain decimal (`"0.00000015"`, `"3"`, `"-1.5"`) exactly.
+ * @throws RangeError for anything else: exponents, blanks, more than 30 digits on a side.
+ */
+export function parseDecimal(text: string): Rational {
+  const match = DECIMAL.exec(text);
+  if (!match) throw new RangeError(`not a plain decimal: ${JSON.stringify(text)}`);
+  const [, sign, whole = '', fraction = ''] = match;
+  const digits = BigInt(whole + fraction);
+  return { num: sign === '-' ? -digits : digits, den: 10n ** BigInt(fraction.length) };
+}
+
+export function multiply(a: Rational, b: Rational): Rational {
+  return { num: a.num * b.num, den: a.den * b.den };
+}
+
+export function add(a: Rational, b: Rational): Rational {
+  return a.den === b.den
+    ? { num: a.num + b.num, den: a.den }
+    : { num: a.num * b.den + b.num * a.den, den: a.den * b.den };
+}
+
+/** Rounds to the nearest integer, halves away from zero: the same size for a charge and for its refund. */
+export function roundHalfUp({ num, den }: Rational): bigint {
+  const negative = num < 0n;
+  const size = negative ? -num : num;
+  const rounded = (2n * size + den) / (2n * den);
+  return negative ? -rounded : rounded;
+}

@@ -1,0 +1,96 @@
+// A typed KV bucket: values parsed on the way out, revisions for compare-and-set on the way in.
+import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
+import type { Bus } from './bus.ts';
+
+export interface Entry<V> {
+  key: string;
+  value: V;
+  revision: number;
+}
+
+/** Somebody else wrote the key first: read it again and decide anew. */
+export class RevisionConflict extends Error {
+  constructor(bucket: string, key: string, cause?: unknown) {
+    super(`${bucket}/${key} was changed by someone else`, { cause });
+    this.name = 'RevisionConflict';
+  }
+}
+
+/** JetStream's code for "the last sequence is another one". */
+const WRONG_LAST_SEQUENCE = 10_071;
+
+/** Opens a bucket, creating it with its bounds when the installation is new. */
+export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promise<Bucket<BucketValue<N>>> {
+  const { maxBytes, ttlMs, schema } = BUCKETS[name];
+  const kv = await new Kvm(bus.js).create(name, {
+    history: 1,
+    max_bytes: maxBytes,
+    ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
+  });
+  return new Bucket<BucketValue<N>>(name, kv, (json) => schema.parse(json) as BucketValue<N>);
+}
+
+export class Bucket<V> {
+  readonly name: string;
+  readonly kv: KV;
+  readonly parse: (json: unknown) => V;
+
+  constructor(name: string, kv: KV, parse: (json: unknown) => V) {
+    this.name = name;
+    this.kv = kv;
+    this.parse = parse;
+  }
+
+  async get(key: string): Promise<Entry<V> | null> {
+    const entry = await this.kv.get(key);
+    return entry === null || entry.operation !== 'PUT' ? null : this.read(entry);
+  }
+
+  /** @throws RevisionConflict when the key is there already. */
+  create(key: string, value: V): Promise<number> {
+    return this.#guard(key, () => this.kv.create(key, JSON.stringify(value)));
+  }
+
+  /** @throws RevisionConflict when its revision is no longer this one. */
+  update(key: string, value: V, revision: number): Promise<number> {
+    return this.#guard(key, () => this.kv.update(key, JSON.stringify(value), revision));
+  }
+
+  put(key: string, value: V): Promise<number> {
+    return this.kv.put(key, JSON.stringify(value));
+  }
+
+  /** @throws RevisionConflict when a revision is given and is no longer the last. */
+  async delete(key: string, revision?: number): Promise<void> {
+    await this.#guard(key, () =>
+      this.kv.delete(key, revision === undefined ? {} : { previousSeq: revision }),
+    );
+  }
+
+  /** All entries, or those whose key matches a pattern like `org_x.>`. */
+  async entries(pattern = '>'): Promise<Entry<V>[]> {
+    const keys: string[] = [];
+    for await (const key of await this.kv.keys(pattern)) keys.push(key);
+    const found = await Promise.all(keys.map((key) => this.get(key)));
+    return found.filter((entry) => entry !== null);
+  }
+
+  read(entry: Pick<KvEntry, 'key' | 'value' | 'revision'>): Entry<V> {
+    const json: unknown = JSON.parse(Buffer.from(entry.value).toString('utf8'));
+    return { key: entry.key, value: this.parse(json), revision: entry.revision };
+  }
+
+  async #guard<T>(key: string, write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (isWrongLastSequence(error)) throw new RevisionConflict(this.name, key, error);
+      throw error;
+    }
+  }
+}
+
+function isWrongLastSequence(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === WRONG_LAST_SEQUENCE;
+}

@@ -1,0 +1,29 @@
+// The KV buckets of an installation: what each holds, who writes it, and its bounds.
+import { computerRecord, hostHeartbeat, keyRecord } from '@switchyard/contracts';
+import { z } from 'zod';
+
+const MIB = 1024 * 1024;
+
+/** A lease's holder. */
+export const leaseRecord = z.object({ owner: z.string() });
+
+/** Places of an org's computers under its cap: computer id -> when the place was taken. */
+export const computerSlots = z.record(z.string(), z.iso.datetime());
+
+export const BUCKETS = {
+  /** SHA-256 of a key, in hex -> its record. Written by control. */
+  keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0 },
+  /** Settings that belong to the installation, `tick` among them. Written by control. */
+  system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
+  /** Host id -> heartbeat; gone when the agent is silent for a minute. Written by each agent. */
+  hosts: { schema: hostHeartbeat, maxBytes: 16 * MIB, ttlMs: 60_000 },
+  /** Name -> holder; gone when it is not renewed in time. */
+  leases: { schema: leaseRecord, maxBytes: 16 * MIB, ttlMs: 5_000 },
+  /** `<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */
+  computers: { schema: computerRecord, maxBytes: 256 * MIB, ttlMs: 0 },
+  /** Org -> the places taken under its cap. Written by control by compare-and-set. */
+  'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
+} as const;
+
+export type BucketName = keyof typeof BUCKETS;
+export type BucketValue<N extends BucketName> = z.infer<(typeof BUCKETS)[N]['schema']>;

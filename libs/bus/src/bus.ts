@@ -1,0 +1,145 @@
+// One process's connection to the bus: calls, services, JetStream and KV over the official client.
+import { randomBytes } from 'node:crypto';
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { Callee } from './callee.ts';
+import { Caller, type CallRequest, type OutgoingCall, type ReplySink } from './caller.ts';
+import { SWEEP_MS } from './limits.ts';
+import { Peers } from './peers.ts';
+import { TurnPublisher } from './turn-publisher.ts';
+
+/** The part of a pino logger that the bus needs. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface BusOptions {
+  /** nats://host:port, several separated by commas. */
+  url: string;
+  /** The service's name; the connection's name in `nats server` reports. */
+  service: string;
+  logger: Logger;
+}
+
+const RECONNECT_PAUSE_MS = 100;
+/** A half-open link shows only by unanswered pings: two of them. */
+const PING_INTERVAL_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * Connects, waiting as long as it takes for a server, and reconnects for ever afterwards.
+ * @throws when the options are wrong (not a URL, credentials refused).
+ */
+export async function connectBus({ url, service, logger }: BusOptions): Promise<Bus> {
+  const instance = `${service}-${randomBytes(6)
+    .toString('base64url')
+    .replaceAll(/[^A-Za-z0-9]/g, '0')}`;
+  const nc = await connect({
+    servers: url.split(','),
+    name: instance,
+    waitOnFirstConnect: true,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: RECONNECT_PAUSE_MS,
+    pingInterval: PING_INTERVAL_MS,
+    maxPingOut: 2,
+    timeout: CONNECT_TIMEOUT_MS,
+    noAsyncTraces: true,
+    ignoreAuthErrorAbort: true,
+    inboxPrefix: `_INBOX.${instance}`,
+  });
+  return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);
+}
+
+export class Bus {
+  readonly nc: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  /** This process's name on the bus, new at each start. */
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly publisher: TurnPublisher;
+  readonly callee: Callee;
+  readonly #caller: Caller;
+  readonly #peers: Peers;
+  readonly #sweeper: NodeJS.Timeout;
+  readonly #reconnectHooks = new Set<() => void>();
+  readonly #disconnectHooks = new Set<() => void>();
+  #connected = true;
+
+  constructor(nc: NatsConnection, jsm: JetStreamManager, instance: string, logger: Logger) {
+    this.nc = nc;
+    this.js = jetstream(nc);
+    this.jsm = jsm;
+    this.instance = instance;
+    this.logger = logger;
+    this.publisher = new TurnPublisher(nc);
+    this.#peers = new Peers(nc, instance);
+    this.#caller = new Caller(nc, this.publisher, this.#peers, instance);
+    this.callee = new Callee(nc, this.publisher, this.#peers, instance, (error, subject) =>
+      logger.error({ err: error, subject }, 'a call failed with an error that nobody expected'),
+    );
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS);
+    void this.#watchLink();
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** Calls `hook` after each reconnection; returns how to take it back. */
+  onReconnect(hook: () => void): () => void {
+    this.#reconnectHooks.add(hook);
+    return () => this.#reconnectHooks.delete(hook);
+  }
+
+  onDisconnect(hook: () => void): () => void {
+    this.#disconnectHooks.add(hook);
+    return () => this.#disconnectHooks.delete(hook);
+  }
+
+  /** Opens a call: a duplex byte stream with whichever instance serves the subject. */
+  call(request: CallRequest, sink: ReplySink): OutgoingCall {
+    return this.#caller.open(request, sink);
+  }
+
+  /** Calls that are on, both ways: for metrics and for tests of leaks. */
+  get openCalls(): { outgoing: number; incoming: number } {
+    return { outgoing: this.#caller.size, incoming: this.callee.size };
+  }
+
+  /** Sends what is queued and closes the connection. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.publisher.flush();
+    if (!this.nc.isClosed()) await this.nc.drain().catch(() => this.nc.close());
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    const inUse = new Set<string>();
+    this.#caller.sweep(now, inUse);
+    this.callee.sweep(now, inUse);
+    this.#peers.sweep(inUse);
+  }
+
+  async #watchLink(): Promise<void> {
+    for await (const status of this.nc.status()) {
+      if (status.type === 'disconnect') {
+        this.#connected = false;
+        this.logger.warn({ server: status.server }, 'the bus is away');
+        this.#caller.disconnected();
+        this.callee.disconnected();
+        for (const hook of this.#disconnectHooks) hook();
+      } else if (status.type === 'reconnect') {
+        this.#connected = true;
+        this.logger.info({ server: status.server }, 'the bus is back');
+        this.#caller.reconnected();
+        for (const hook of this.#reconnectHooks) hook();
+      } else if (status.type === 'error')
+        this.logger.warn({ err: status.error }, 'the bus reported an error');
+    }
+  }
+}

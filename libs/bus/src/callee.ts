@@ -1,0 +1,340 @@
+// The serving side: takes calls from the queue group, hands them to a handler, and carries their answers back under
+// the caller's credit. The services framework of NATS makes every instance visible to `nats micro ls`.
+
+import { type Service, Svcm } from '@nats-io/services';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
+import { ByteSender } from './byte-sender.ts';
+import { decodeFrame, encodeFrame, FRAME, type Frame } from './frame.ts';
+import { ACCEPT_AFTER_MS, COLLECTED_BODY_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
+import type { Peers } from './peers.ts';
+import type { TurnPublisher } from './turn-publisher.ts';
+
+export type CallHandler = (call: IncomingCall) => void | Promise<void>;
+
+export interface ServiceInfo {
+  /** Also the queue group. */
+  name: string;
+  version: string;
+  description: string;
+}
+
+export class Callee {
+  readonly #nc: NatsConnection;
+  readonly #publisher: TurnPublisher;
+  readonly #peers: Peers;
+  readonly #instance: string;
+  readonly #calls = new Map<string, IncomingCall>();
+  readonly #onFault: (error: unknown, subject: string) => void;
+  #idle: (() => void) | null = null;
+
+  constructor(
+    nc: NatsConnection,
+    publisher: TurnPublisher,
+    peers: Peers,
+    instance: string,
+    onFault: (error: unknown, subject: string) => void,
+  ) {
+    this.#nc = nc;
+    this.#publisher = publisher;
+    this.#peers = peers;
+    this.#instance = instance;
+    this.#onFault = onFault;
+    for (const prefix of [`_S.${instance}.`, '_S.all.'])
+      nc.subscribe(`${prefix}>`, {
+        callback: (error, message) => {
+          if (error) return;
+          const call = this.#calls.get(message.subject.slice(prefix.length));
+          const frame = call ? decodeFrame(message.data) : null;
+          if (call && frame) call.received(frame);
+        },
+      });
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** Registers the service; endpoints are added by `serve`. */
+  register({ name, version, description }: ServiceInfo): Promise<Service> {
+    return new Svcm(this.#nc).add({ name, version, description, queue: name });
+  }
+
+  serve(service: Service, subject: string, handler: CallHandler): void {
+    const name = subject.replace(/[^A-Za-z0-9_-]+/g, '-');
+    service.addEndpoint(name, {
+      subject,
+      handler: (error, message) => {
+        if (error || message.reply === undefined) return;
+        const frame = decodeFrame(message.data);
+        if (frame?.kind !== FRAME.open) {
+          message.respondError(400, 'not a call of Switchyard: see libs/bus/README.md');
+          return;
+        }
+        this.#take(message.reply, frame, handler, subject);
+      },
+    });
+  }
+
+  #take(reply: string, frame: Frame, handler: CallHandler, subject: string): void {
+    const meta = JSON.parse(frame.meta) as { from: string; credit: number; more: boolean; head: unknown };
+    const key = reply.slice('_C.'.length);
+    const call = new IncomingCall(meta.head, frame.data, meta.more, meta.credit, {
+      publisher: this.#publisher,
+      reply,
+      from: meta.from,
+      instance: this.#instance,
+      closed: () => {
+        this.#calls.delete(key);
+        if (this.#calls.size === 0) this.#idle?.();
+      },
+    });
+    this.#calls.set(key, call);
+    this.#peers.heard(meta.from);
+    try {
+      handler(call)?.catch((error: unknown) => this.#failed(call, error, subject));
+    } catch (error) {
+      this.#failed(call, error, subject);
+    }
+  }
+
+  #failed(call: IncomingCall, error: unknown, subject: string): void {
+    if (!(error instanceof ServiceError)) this.#onFault(error, subject);
+    call.fail(error);
+  }
+
+  /** Callers hear nothing of what is sent meanwhile, and give their calls up: so do we. */
+  disconnected(): void {
+    for (const call of [...this.#calls.values()]) call.cancelled();
+  }
+
+  sweep(now: number, inUse: Set<string>): void {
+    for (const call of [...this.#calls.values()]) {
+      inUse.add(call.from);
+      if (this.#peers.isSilent(call.from)) call.cancelled();
+      else call.sweep(now);
+    }
+  }
+
+  /** Resolves when no call is being served. */
+  idle(): Promise<void> {
+    if (this.#calls.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+}
+
+interface IncomingSurroundings {
+  publisher: TurnPublisher;
+  reply: string;
+  from: string;
+  instance: string;
+  closed(): void;
+}
+
+/** A call being served. Ends by `end` or `fail`, or by the caller's going away (`signal`). */
+export class IncomingCall {
+  readonly head: unknown;
+  readonly #inline: Buffer;
+  readonly #more: boolean;
+  readonly #on: IncomingSurroundings;
+  readonly #out: ByteSender;
+  readonly #takenAt = performance.now();
+  #replyHead: unknown;
+  #headSent = false;
+  #spoke = false;
+  #done = false;
+  #abort: AbortController | null = null;
+  #cancelled = false;
+  #collecting: BodyCollector | null = null;
+
+  constructor(head: unknown, inline: Buffer, more: boolean, credit: number, on: IncomingSurroundings) {
+    this.head = head;
+    this.#inline = inline;
+    this.#more = more;
+    this.#on = on;
+    this.#out = new ByteSender(credit, (frame) => on.publisher.publish(on.reply, frame));
+  }
+
+  get from(): string {
+    return this.#on.from;
+  }
+
+  /** Aborted when the caller goes away before the end. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#cancelled) this.#abort.abort(new ServiceError('service_unavailable', 'the caller went away'));
+    }
+    return this.#abort.signal;
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  /**
+   * The whole body of the request.
+   * @throws ServiceError `body_too_large` over `bytesMax`; `service_unavailable` when the caller goes away.
+   */
+  readBody(bytesMax: number = COLLECTED_BODY_BYTES_MAX): Promise<Buffer> {
+    if (!this.#more) return Promise.resolve(this.#inline);
+    if (this.#collecting) return this.#collecting.whole;
+    this.#collecting = new BodyCollector(bytesMax, (bytes) => this.#grant(bytes));
+    if (this.#cancelled)
+      this.#collecting.fail(new ServiceError('service_unavailable', 'the caller went away'));
+    else this.#grant(WINDOW_BYTES);
+    return this.#collecting.whole;
+  }
+
+  /** What the caller learns before the first byte; it leaves together with it. */
+  setHead(head: unknown): void {
+    this.#replyHead = head;
+  }
+
+  /** Sends a piece of the answer. False: wait for `drained` before the next one. */
+  write(bytes: Uint8Array): boolean {
+    if (this.#done) return true;
+    this.#sendHead();
+    return this.#out.write(bytes);
+  }
+
+  drained(): Promise<void> {
+    return this.#out.drained();
+  }
+
+  /**
+   * Ends the answer. With an event, that event is published first, its PubAck going straight to the caller, which
+   * holds the end back until it is there: the usage of a call is stored before its last byte.
+   */
+  end(end: unknown, last?: Uint8Array, event?: Event): void {
+    if (this.#done) return;
+    const eventJson = event === undefined ? undefined : JSON.stringify(event);
+    if (event !== undefined && eventJson !== undefined)
+      this.#on.publisher.publish(
+        eventSubject(event),
+        Buffer.from(eventJson),
+        `${this.#on.reply}.a`,
+        event.id,
+      );
+    const tail = `"end":${JSON.stringify(end ?? null)}${eventJson === undefined ? '' : `,"event":${eventJson}`}}`;
+    if (this.#headSent || (last !== undefined && last.length > WHOLE_BYTES_MAX)) {
+      this.#sendHead();
+      this.#out.end(`{${tail}`, last);
+      if (this.#out.ended) this.#finish();
+      else this.#out.drained().then(() => this.#finish());
+      return;
+    }
+    const meta = `{"at":"${this.#on.instance}","head":${JSON.stringify(this.#replyHead ?? null)},${tail}`;
+    this.#on.publisher.publish(this.#on.reply, encodeFrame(FRAME.whole, this.#out.nextSeq(), meta, last));
+    this.#finish();
+  }
+
+  /** Ends the call with an error; one that is no ServiceError is masked. */
+  fail(error: unknown): void {
+    if (this.#done) return;
+    const meta = JSON.stringify(toWireError(error));
+    this.#out.stop();
+    this.#on.publisher.publish(this.#on.reply, encodeFrame(FRAME.error, this.#out.nextSeq(), meta));
+    this.#finish();
+  }
+
+  received(frame: Frame): void {
+    switch (frame.kind) {
+      case FRAME.grant:
+        return this.#out.grant(Number(frame.meta));
+      case FRAME.cancel:
+        return this.cancelled();
+      case FRAME.data:
+      case FRAME.end:
+        return this.#collecting?.add(frame);
+    }
+  }
+
+  cancelled(): void {
+    if (this.#done) return;
+    this.#cancelled = true;
+    this.#finish();
+    const gone = new ServiceError('service_unavailable', 'the caller went away');
+    this.#collecting?.fail(gone);
+    this.#abort?.abort(gone);
+  }
+
+  sweep(now: number): void {
+    if (this.#spoke || this.#headSent || now - this.#takenAt < ACCEPT_AFTER_MS) return;
+    this.#spoke = true;
+    this.#publish(encodeFrame(FRAME.accept, 0, `{"at":"${this.#on.instance}"}`));
+  }
+
+  #grant(bytes: number): void {
+    this.#spoke = true;
+    this.#publish(encodeFrame(FRAME.grant, 0, `{"at":"${this.#on.instance}","bytes":${bytes}}`));
+  }
+
+  #sendHead(): void {
+    if (this.#headSent) return;
+    this.#headSent = true;
+    const meta = `{"at":"${this.#on.instance}","head":${JSON.stringify(this.#replyHead ?? null)}}`;
+    this.#publish(encodeFrame(FRAME.head, this.#out.nextSeq(), meta));
+  }
+
+  #publish(frame: Buffer): void {
+    this.#on.publisher.publish(this.#on.reply, frame);
+  }
+
+  #finish(): void {
+    this.#done = true;
+    this.#out.stop();
+    this.#on.closed();
+  }
+}
+
+/** Answers up to this size go in one message with their head and end. */
+const WHOLE_BYTES_MAX = 256 * 1024;
+
+/** Puts a long request body together, granting as it comes. */
+class BodyCollector {
+  readonly whole: Promise<Buffer>;
+  readonly #bytesMax: number;
+  readonly #grant: (bytes: number) => void;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #owed = 0;
+  #expectedSeq = 0;
+  #resolve!: (body: Buffer) => void;
+  #reject!: (error: ServiceError) => void;
+
+  constructor(bytesMax: number, grant: (bytes: number) => void) {
+    this.#bytesMax = bytesMax;
+    this.#grant = grant;
+    this.whole = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.whole.catch(() => {}); // whoever awaits it hears of it; nobody may have come that far
+  }
+
+  add(frame: Frame): void {
+    if (frame.seq !== this.#expectedSeq++)
+      return this.fail(new ServiceError('service_unavailable', 'part of the body was lost on the way'));
+    this.#bytes += frame.data.length;
+    if (this.#bytes > this.#bytesMax)
+      return this.fail(new ServiceError('body_too_large', `the body is over ${this.#bytesMax} bytes`));
+    this.#chunks.push(frame.data);
+    if (frame.kind === FRAME.end) {
+      this.#resolve(Buffer.concat(this.#chunks, this.#bytes));
+      this.#chunks = [];
+      return;
+    }
+    this.#owed += frame.data.length;
+    if (this.#owed < WINDOW_BYTES / 2) return;
+    this.#grant(this.#owed);
+    this.#owed = 0;
+  }
+
+  fail(error: ServiceError): void {
+    this.#chunks = [];
+    this.#reject(error);
+  }
+}

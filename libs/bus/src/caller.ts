@@ -1,0 +1,358 @@
+// The calling side: opens calls, takes their replies on one wildcard inbox, holds the end of an answer until its usage
+// event is stored, and ends the calls of peers that died.
+
+import type { NatsConnection } from '@nats-io/transport-node';
+import { type Event, eventSubject, fromWireError, ServiceError, wireError } from '@switchyard/contracts';
+import { ByteSender } from './byte-sender.ts';
+import { decodeFrame, encodeFrame, FRAME, type Frame } from './frame.ts';
+import {
+  ACK_AGAIN_MS,
+  ACK_WAIT_MS_MAX,
+  INLINE_BODY_BYTES_MAX,
+  NOBODY_THERE_MS_MAX,
+  NOBODY_THERE_PAUSE_MS,
+  UNANSWERED_MS_MAX,
+  WINDOW_BYTES,
+} from './limits.ts';
+import type { Peers } from './peers.ts';
+import type { TurnPublisher } from './turn-publisher.ts';
+
+/** What a caller does with a reply. Exactly one of `onEnd` and `onError` is called, once, last. */
+export interface ReplySink {
+  onHead(head: unknown): void;
+  /** A piece of the body. Call `consumed` when it has gone on, or no more than a window will come. */
+  onData(bytes: Buffer): void;
+  onEnd(end: unknown, last: Buffer): void;
+  onError(error: ServiceError): void;
+}
+
+export interface CallRequest {
+  subject: string;
+  /** JSON for the service's eyes: what it must know beside the body. */
+  head: unknown;
+  body?: Uint8Array;
+  /** Milliseconds for the whole call; none: as long as its service lives. */
+  timeoutMs?: number;
+}
+
+interface OpenMeta {
+  from: string;
+  credit: number;
+  more: boolean;
+  head: unknown;
+}
+
+interface ReplyMeta {
+  /** The instance that serves the call. */
+  at?: string;
+  head?: unknown;
+  end?: unknown;
+  event?: Event;
+  bytes?: number;
+}
+
+const ACK_SUFFIX = '.a';
+
+export class Caller {
+  readonly #nc: NatsConnection;
+  readonly #publisher: TurnPublisher;
+  readonly #peers: Peers;
+  readonly #inbox: string;
+  readonly #instance: string;
+  readonly #calls = new Map<string, OutgoingCall>();
+  #count = 0;
+
+  constructor(nc: NatsConnection, publisher: TurnPublisher, peers: Peers, instance: string) {
+    this.#nc = nc;
+    this.#publisher = publisher;
+    this.#peers = peers;
+    this.#instance = instance;
+    this.#inbox = `_C.${instance}.`;
+    nc.subscribe(`${this.#inbox}>`, {
+      callback: (error, message) => {
+        if (error) return;
+        const tail = message.subject.slice(this.#inbox.length);
+        const isAck = tail.endsWith(ACK_SUFFIX);
+        const call = this.#calls.get(isAck ? tail.slice(0, -ACK_SUFFIX.length) : tail);
+        if (!call) return; // it ended meanwhile
+        if (isAck) call.acknowledged(message.data);
+        else if (message.data.length === 0 && message.headers?.code === 503) call.nobodyThere();
+        else {
+          const frame = decodeFrame(message.data);
+          if (frame) call.received(frame);
+        }
+      },
+    });
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  open(request: CallRequest, sink: ReplySink): OutgoingCall {
+    const key = (++this.#count).toString(36);
+    const call = new OutgoingCall(request, sink, {
+      publisher: this.#publisher,
+      peers: this.#peers,
+      inbox: this.#inbox + key,
+      key: `${this.#instance}.${key}`,
+      from: this.#instance,
+      connected: () => !this.#nc.isClosed() && this.#online,
+      closed: () => this.#calls.delete(key),
+    });
+    this.#calls.set(key, call);
+    call.offer();
+    return call;
+  }
+
+  #online = true;
+
+  /** Frames on the way were lost with the connection: what was sent cannot be known to have arrived. */
+  disconnected(): void {
+    this.#online = false;
+    for (const call of [...this.#calls.values()]) call.linkLost();
+  }
+
+  reconnected(): void {
+    this.#online = true;
+  }
+
+  sweep(now: number, inUse: Set<string>): void {
+    for (const call of [...this.#calls.values()]) call.sweep(now, inUse);
+  }
+}
+
+interface HeldEnd {
+  end: unknown;
+  last: Buffer;
+  event: Event;
+  since: number;
+  publishedAt: number;
+}
+
+interface CallSurroundings {
+  publisher: TurnPublisher;
+  peers: Peers;
+  inbox: string;
+  key: string;
+  from: string;
+  connected(): boolean;
+  closed(): void;
+}
+
+export class OutgoingCall {
+  readonly #request: CallRequest;
+  readonly #sink: ReplySink;
+  readonly #on: CallSurroundings;
+  readonly #openedAt = performance.now();
+  #offeredAt = 0;
+  #offerAgainAt = 0;
+  #sent = false;
+  #peer: string | null = null;
+  #expectedSeq = 0;
+  #owed = 0;
+  #upload: ByteSender | null = null;
+  #acknowledged = false;
+  /** The end frame, kept until the usage event's PubAck is there. */
+  #held: HeldEnd | null = null;
+  #done = false;
+
+  constructor(request: CallRequest, sink: ReplySink, on: CallSurroundings) {
+    this.#request = request;
+    this.#sink = sink;
+    this.#on = on;
+  }
+
+  /** Sends the head, and the body where it is short. Repeated while nobody is there to take it. */
+  offer(): void {
+    const now = performance.now();
+    if (!this.#on.connected()) {
+      this.#offerAgainAt = now + NOBODY_THERE_PAUSE_MS;
+      return;
+    }
+    this.#sent = true;
+    this.#offeredAt = now;
+    this.#offerAgainAt = 0;
+    const body = this.#request.body;
+    const more = body !== undefined && body.length > INLINE_BODY_BYTES_MAX;
+    const meta: OpenMeta = { from: this.#on.from, credit: WINDOW_BYTES, more, head: this.#request.head };
+    this.#on.publisher.publish(
+      this.#request.subject,
+      encodeFrame(FRAME.open, 0, JSON.stringify(meta), more ? undefined : body),
+      this.#on.inbox,
+    );
+  }
+
+  /** Bytes given to `onData` have gone on. */
+  consumed(bytes: number): void {
+    this.#owed += bytes;
+    if (this.#owed < WINDOW_BYTES / 2 || this.#peer === null || this.#done) return;
+    this.#toPeer(encodeFrame(FRAME.grant, 0, String(this.#owed)));
+    this.#owed = 0;
+  }
+
+  /** Nobody wants the answer any more: the service is told, and the sink hears nothing further. */
+  cancel(): void {
+    if (this.#done) return;
+    this.#finish();
+    if (this.#sent) this.#tellCancelled();
+  }
+
+  received(frame: Frame): void {
+    if (this.#done) return;
+    if (frame.kind === FRAME.accept || frame.kind === FRAME.grant)
+      return this.#bind(parseMeta(frame.meta), frame.kind);
+    if (frame.seq !== this.#expectedSeq)
+      return this.#fail(
+        new ServiceError('service_unavailable', 'part of the answer was lost on the way'),
+        true,
+      );
+    this.#expectedSeq += 1;
+    if (this.#peer !== null) this.#on.peers.heard(this.#peer);
+    switch (frame.kind) {
+      case FRAME.head: {
+        const meta = parseMeta(frame.meta);
+        this.#bind(meta, frame.kind);
+        return this.#sink.onHead(meta.head);
+      }
+      case FRAME.data:
+        return this.#sink.onData(frame.data);
+      case FRAME.whole: {
+        const meta = parseMeta(frame.meta);
+        this.#sink.onHead(meta.head);
+        return this.#ended(meta, frame.data);
+      }
+      case FRAME.end:
+        return this.#ended(parseMeta(frame.meta), frame.data);
+      case FRAME.error:
+        return this.#fail(readError(frame.meta), false);
+      default:
+        return this.#fail(new ServiceError('internal_error', `a frame of unknown kind ${frame.kind}`), true);
+    }
+  }
+
+  /** The PubAck of the call's usage event, sent by the NATS server itself; anything but an ack is asked for again. */
+  acknowledged(payload: Uint8Array): void {
+    if (this.#done || !isPubAck(payload)) return;
+    this.#acknowledged = true;
+    this.#release();
+  }
+
+  nobodyThere(): void {
+    if (this.#done) return;
+    this.#sent = false;
+    this.#offerAgainAt = performance.now() + NOBODY_THERE_PAUSE_MS;
+  }
+
+  linkLost(): void {
+    if (this.#sent) this.#fail(new ServiceError('service_unavailable', 'the bus was interrupted'), false);
+  }
+
+  sweep(now: number, inUse: Set<string>): void {
+    if (this.#done) return;
+    if (this.#peer !== null) inUse.add(this.#peer);
+    const { timeoutMs } = this.#request;
+    if (timeoutMs !== undefined && now - this.#openedAt > timeoutMs)
+      return this.#fail(new ServiceError('service_unavailable', `no answer within ${timeoutMs} ms`), true);
+    if (!this.#sent) {
+      if (now - this.#openedAt > NOBODY_THERE_MS_MAX)
+        return this.#fail(
+          new ServiceError('service_unavailable', `nobody serves ${this.#request.subject} just now`, {
+            retryAfterS: 1,
+          }),
+          false,
+        );
+      if (now >= this.#offerAgainAt) this.offer();
+      return;
+    }
+    if (this.#held) return this.#sweepHeld(this.#held, now);
+    const lost =
+      this.#peer === null ? now - this.#offeredAt > UNANSWERED_MS_MAX : this.#on.peers.isSilent(this.#peer);
+    if (lost)
+      this.#fail(new ServiceError('service_unavailable', 'the instance that had the call is gone'), true);
+  }
+
+  #sweepHeld(held: HeldEnd, now: number): void {
+    if (now - held.since > ACK_WAIT_MS_MAX)
+      return this.#fail(
+        new ServiceError(
+          'service_unavailable',
+          'the usage of the call could not be stored; it is not charged',
+        ),
+        false,
+      );
+    if (now - held.publishedAt < ACK_AGAIN_MS) return;
+    held.publishedAt = now;
+    const payload = Buffer.from(JSON.stringify(held.event));
+    this.#on.publisher.publish(eventSubject(held.event), payload, this.#on.inbox + ACK_SUFFIX, held.event.id);
+  }
+
+  #bind(meta: ReplyMeta, kind: number): void {
+    if (meta.at !== undefined) {
+      this.#peer = meta.at;
+      this.#on.peers.heard(meta.at);
+    }
+    if (kind !== FRAME.grant || meta.bytes === undefined) return;
+    if (!this.#upload) {
+      this.#upload = new ByteSender(0, (bytes) => this.#toPeer(bytes));
+      this.#upload.end('', this.#request.body);
+    }
+    this.#upload.grant(meta.bytes);
+  }
+
+  #ended(meta: ReplyMeta, last: Buffer): void {
+    if (meta.event === undefined) {
+      this.#finish();
+      return this.#sink.onEnd(meta.end, last);
+    }
+    const now = performance.now();
+    this.#held = { end: meta.end, last, event: meta.event, since: now, publishedAt: now };
+    this.#release();
+  }
+
+  #release(): void {
+    if (!this.#held || !this.#acknowledged) return;
+    const { end, last } = this.#held;
+    this.#finish();
+    this.#sink.onEnd(end, last);
+  }
+
+  #fail(error: ServiceError, tell: boolean): void {
+    if (this.#done) return;
+    this.#finish();
+    if (tell) this.#tellCancelled();
+    this.#sink.onError(error);
+  }
+
+  #finish(): void {
+    this.#done = true;
+    this.#upload?.stop();
+    this.#on.closed();
+  }
+
+  #tellCancelled(): void {
+    // Before its first frame the instance is unknown: all of them are told, and one knows the call.
+    this.#on.publisher.publish(`_S.${this.#peer ?? 'all'}.${this.#on.key}`, encodeFrame(FRAME.cancel, 0));
+  }
+
+  #toPeer(frame: Buffer): void {
+    this.#on.publisher.publish(`_S.${this.#peer}.${this.#on.key}`, frame);
+  }
+}
+
+function parseMeta(meta: string): ReplyMeta {
+  return meta === '' ? {} : (JSON.parse(meta) as ReplyMeta);
+}
+
+function readError(meta: string): ServiceError {
+  const parsed = wireError.safeParse(JSON.parse(meta));
+  return parsed.success
+    ? fromWireError(parsed.data)
+    : new ServiceError('internal_error', 'an unreadable error came over the bus');
+}
+
+function isPubAck(payload: Uint8Array): boolean {
+  if (payload.length === 0) return false;
+  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('latin1');
+  return text.includes('"seq"') && !text.includes('"error"');
+}

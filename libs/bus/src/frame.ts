@@ -1,0 +1,63 @@
+// One frame of a call, in a message's payload: [kind u8][seq u32 LE][meta length u32 LE][meta: JSON][data].
+// It lives in the payload and not in NATS headers because nothing a client chose can then forge a header (CR, LF), and
+// because it is cheaper: docs/decisions/2026-11-21-frames-in-the-payload.md.
+
+export const FRAME = {
+  /** Caller -> service, on the operation's subject: opens the call. */
+  open: 1,
+  /** Service -> caller: the reply's head. */
+  head: 2,
+  /** Either way: bytes of a body. */
+  data: 3,
+  /** Either way: the last bytes of a body, and what is known only at the end. */
+  end: 4,
+  /** Service -> caller: head and end at once, for answers in one piece. */
+  whole: 5,
+  /** Service -> caller: the call failed; meta is a wire error. */
+  error: 6,
+  /** Service -> caller: "I have it", with the address for what follows. */
+  accept: 7,
+  /** Either way: so many bytes were consumed, so many more may come. */
+  grant: 8,
+  /** Caller -> service: nobody wants the answer any more. */
+  cancel: 9,
+} as const;
+
+export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
+
+const HEADER_BYTES = 9;
+const NOTHING = new Uint8Array(0);
+
+export interface Frame {
+  kind: number;
+  /** Counts the frames of one direction of one call from 0, so that a lost one is noticed. */
+  seq: number;
+  /** JSON, or empty. */
+  meta: string;
+  data: Buffer;
+}
+
+export function encodeFrame(kind: FrameKind, seq: number, meta = '', data: Uint8Array = NOTHING): Buffer {
+  const metaBytes = Buffer.byteLength(meta);
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + metaBytes + data.length);
+  frame[0] = kind;
+  frame.writeUInt32LE(seq, 1);
+  frame.writeUInt32LE(metaBytes, 5);
+  if (metaBytes > 0) frame.write(meta, HEADER_BYTES, 'utf8');
+  if (data.length > 0) frame.set(data, HEADER_BYTES + metaBytes);
+  return frame;
+}
+
+/** The frame in a payload, its data a view of it; null when it is none (a message of a foreign program). */
+export function decodeFrame(payload: Uint8Array): Frame | null {
+  if (payload.length < HEADER_BYTES) return null;
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.length);
+  const metaEnd = HEADER_BYTES + bytes.readUInt32LE(5);
+  if (metaEnd > bytes.length) return null;
+  return {
+    kind: bytes[0] as number,
+    seq: bytes.readUInt32LE(1),
+    meta: metaEnd === HEADER_BYTES ? '' : bytes.toString('utf8', HEADER_BYTES, metaEnd),
+    data: bytes.subarray(metaEnd),
+  };
+}

@@ -1,0 +1,18 @@
+// The bus, typed: calls as duplex byte streams, JSON operations on top of them, events, KV buckets, leases.
+export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
+export { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
+export { Bus, type BusOptions, connectBus, type Logger } from './bus.ts';
+export type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
+export type { CallRequest, OutgoingCall, ReplySink } from './caller.ts';
+export { createEventPublisher, type EventPublisher, ensureEventsStream } from './events.ts';
+export { holdLease, type Lease } from './lease.ts';
+export { Mirror, mirrorBucket, TICK_KEY, TICK_MS } from './mirror.ts';
+export {
+  type OperationContext,
+  REQUEST_TIMEOUT_MS_DEFAULT,
+  type RequestOptions,
+  request,
+  requestHost,
+  ServiceHost,
+  serve,
+} from './operations.ts';

@@ -1,0 +1,144 @@
+// A bucket kept in memory by a watch. For buckets with a tick, silence is noticed: a half-open link or a bucket made
+// anew shows no other sign, and a mirror that cannot vouch for itself must not let a revoked key in.
+
+import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
+import type { QueuedIterator } from '@nats-io/transport-node';
+import type { Bucket } from './bucket.ts';
+import type { Bus } from './bus.ts';
+
+/** The key that control writes each second into a bucket that is watched for safety's sake. */
+export const TICK_KEY = 'tick';
+export const TICK_MS = 1_000;
+/** A mirror that saw no tick for this long answers from the bucket itself, and starts its watch anew. */
+export const TICK_SILENT_MS_MAX = 3_000;
+/** Pause before a failed watch is tried again. */
+const WATCH_AGAIN_MS = 500;
+
+export interface MirrorOptions {
+  /** The bucket has a tick. */
+  tick: boolean;
+}
+
+/** Starts mirroring; resolves when everything that is there now has been loaded. */
+export async function mirrorBucket<V>(
+  bus: Bus,
+  bucket: Bucket<V>,
+  options: MirrorOptions,
+): Promise<Mirror<V>> {
+  const mirror = new Mirror(bus, bucket, options);
+  await mirror.load();
+  return mirror;
+}
+
+export class Mirror<V> {
+  readonly #bus: Bus;
+  readonly #bucket: Bucket<V>;
+  readonly #tick: boolean;
+  readonly #onChange = new Set<(key: string, value: V | null) => void>();
+  #entries = new Map<string, V>();
+  #watch: QueuedIterator<KvWatchEntry> | null = null;
+  #seenAt = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #reloading = false;
+  #closed = false;
+
+  constructor(bus: Bus, bucket: Bucket<V>, { tick }: MirrorOptions) {
+    this.#bus = bus;
+    this.#bucket = bucket;
+    this.#tick = tick;
+  }
+
+  /** Whether the memory may be trusted at this moment. */
+  get fresh(): boolean {
+    return !this.#tick || performance.now() - this.#seenAt < TICK_SILENT_MS_MAX;
+  }
+
+  /** The value from memory while it may be trusted, else from the bucket (whose failure is the caller's failure). */
+  lookup(key: string): V | null | Promise<V | null> {
+    if (this.fresh) return this.#entries.get(key) ?? null;
+    return this.#bucket.get(key).then((entry) => entry?.value ?? null);
+  }
+
+  /** All entries as last seen. */
+  entries(): [string, V][] {
+    return [...this.#entries];
+  }
+
+  /** Tells of every change after the first load; null: deleted. Returns how to stop it. */
+  onChange(listener: (key: string, value: V | null) => void): () => void {
+    this.#onChange.add(listener);
+    return () => this.#onChange.delete(listener);
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer) clearInterval(this.#timer);
+    this.#watch?.stop();
+  }
+
+  async load(): Promise<void> {
+    const fresh = new Map<string, V>();
+    const watch = await this.#bucket.kv.watch({ include: KvWatchInclude.LastValue });
+    this.#watch?.stop();
+    this.#watch = watch;
+    const total = (await this.#bucket.kv.status()).values;
+    await new Promise<void>((resolve) => {
+      let loaded = total === 0;
+      if (loaded) resolve();
+      void (async () => {
+        for await (const entry of watch) {
+          this.#apply(fresh, entry, loaded);
+          if (loaded || (entry.delta ?? 0) > 0) continue;
+          loaded = true;
+          resolve();
+        }
+        resolve();
+      })();
+    });
+    this.#replace(fresh);
+    this.#seenAt = performance.now();
+    if (this.#tick && !this.#timer && !this.#closed)
+      this.#timer = setInterval(() => this.#check(), WATCH_AGAIN_MS);
+  }
+
+  #apply(map: Map<string, V>, entry: KvWatchEntry, live: boolean): void {
+    this.#seenAt = performance.now();
+    if (entry.key === TICK_KEY) return;
+    if (entry.operation !== 'PUT') {
+      if (map.delete(entry.key) && live) for (const listener of this.#onChange) listener(entry.key, null);
+      return;
+    }
+    try {
+      const { value } = this.#bucket.read(entry);
+      map.set(entry.key, value);
+      if (live) for (const listener of this.#onChange) listener(entry.key, value);
+    } catch (error) {
+      // An unreadable record must not stand for what it replaced.
+      map.delete(entry.key);
+      this.#bus.logger.error(
+        { err: error, bucket: this.#bucket.name, key: entry.key },
+        'an unreadable record',
+      );
+    }
+  }
+
+  /** Swaps the memory, telling listeners of what went while nobody watched. */
+  #replace(fresh: Map<string, V>): void {
+    const gone = [...this.#entries.keys()].filter((key) => !fresh.has(key));
+    this.#entries = fresh;
+    for (const key of gone) for (const listener of this.#onChange) listener(key, null);
+  }
+
+  #check(): void {
+    if (this.fresh || this.#reloading || this.#closed || !this.#bus.connected) return;
+    this.#reloading = true;
+    this.load()
+      .catch((error: unknown) => {
+        this.#seenAt = 0;
+        this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be started anew');
+      })
+      .finally(() => {
+        this.#reloading = false;
+      });
+  }
+}

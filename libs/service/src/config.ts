@@ -1,0 +1,36 @@
+// Configuration: one zod schema for each service, read from the environment once, loudly.
+import { z } from 'zod';
+
+/** What every service reads. */
+export const commonConfig = {
+  NATS_URL: z.string().default('nats://127.0.0.1:4222'),
+  /** Folder for what must survive this instance: outboxes, journals. */
+  SWITCHYARD_DATA: z.string().default('.data'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  /** Port of /healthz and /metrics; 0: none. */
+  HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  HEALTH_HOST: z.string().default('127.0.0.1'),
+} as const;
+
+export const commonConfigSchema = z.object(commonConfig);
+export type CommonConfig = z.infer<typeof commonConfigSchema>;
+
+/** Thrown before a service starts; its message lists every wrong setting. */
+export class ConfigError extends Error {}
+
+/**
+ * Reads a config. An empty variable counts as one that is not set.
+ * @throws ConfigError naming each setting that is wrong, and why.
+ */
+export function readConfig<S extends z.ZodType>(
+  schema: S,
+  environment: Record<string, string | undefined>,
+): z.infer<S> {
+  const set = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const parsed = schema.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
+  throw new ConfigError(`wrong settings in the environment:\n${lines.join('\n')}`);
+}

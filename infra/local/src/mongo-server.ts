@@ -1,0 +1,141 @@
+/**
+ * Finds or makes MongoDB: the address in MONGODB_URL, else `mongod` on the PATH, else a container image, else the
+ * stand-in (infra/mongo). What a data folder was begun with is kept for it: files of one are nothing to another,
+ * and a later start that happened to find a better server would show an empty database.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { canRunContainers, dockerRunArgs, hasImage, pullImage, removeContainer } from './container.ts';
+import type { DebianPackages } from './debian-packages.ts';
+import { ensureStandIn, isStandInBuilt, type StandIn, standInCommand } from './mongo-stand-in.ts';
+import type { Doing } from './progress.ts';
+import { findProgram } from './run-command.ts';
+import { SetupError } from './setup-error.ts';
+import type { ProcessSpec } from './supervisor.ts';
+import { listens } from './tcp-ready.ts';
+
+const IMAGE = 'mongo:8';
+const INNER_PORT = 27017;
+const STOP_TIMEOUT_MS = 15_000;
+
+const KINDS = ['program', 'container', 'stand-in'] as const;
+type Kind = (typeof KINDS)[number];
+
+export type MongoServer =
+  | { readonly kind: 'address'; readonly url: string }
+  | { readonly kind: 'program'; readonly path: string }
+  | { readonly kind: 'container'; readonly image: string }
+  | { readonly kind: 'stand-in'; readonly standIn: StandIn };
+
+export interface FindMongoServerOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cacheFolder: string;
+  readonly packages: DebianPackages;
+  /** Whether a container will do. */
+  readonly containers: boolean;
+  /** The folder that will hold the data: it decides, if it was used before. */
+  readonly folder: string;
+  readonly doing: Doing;
+}
+
+/** Throws SetupError when there is none and none can be made. */
+export async function findMongoServer(options: FindMongoServerOptions): Promise<MongoServer> {
+  const { env, folder } = options;
+  if (env.MONGODB_URL) return { kind: 'address', url: env.MONGODB_URL };
+  const begun = await readKind(folder);
+  const server = begun === undefined ? await firstOf(KINDS, options) : await firstOf([begun], options);
+  if (server === undefined) {
+    throw new SetupError(
+      `The database in ${folder} was begun with a ${begun} of MongoDB, which is not to be had now.`,
+      `Bring it back, or set MONGODB_URL, or move ${folder} away to begin a new database.`,
+    );
+  }
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'kind'), `${server.kind}\n`);
+  return server;
+}
+
+/** What the step's line says. */
+export function describeMongoServer(server: MongoServer): string {
+  switch (server.kind) {
+    case 'address':
+      return 'the server of MONGODB_URL';
+    case 'program':
+      return `mongod on the PATH (${server.path})`;
+    case 'container':
+      return `container of ${server.image}`;
+    case 'stand-in':
+      return `stand-in for trying and testing (no MongoDB here), ${server.standIn.origin}`;
+  }
+}
+
+export interface RunMongoServerOptions {
+  readonly name: string;
+  readonly server: Exclude<MongoServer, { kind: 'address' }>;
+  readonly port: number;
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export const MONGO_HOST = '127.0.0.1';
+
+export async function mongoServerProcess(options: RunMongoServerOptions): Promise<ProcessSpec> {
+  const { name, server, port, folder, env } = options;
+  const files = join(folder, server.kind);
+  await mkdir(files, { recursive: true });
+  const common = {
+    name,
+    cwd: files,
+    env,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    ready: (signal: AbortSignal) => listens({ host: MONGO_HOST, port }, signal),
+  };
+  switch (server.kind) {
+    case 'program': {
+      const args = ['--dbpath', files, '--bind_ip', MONGO_HOST, '--port', String(port)];
+      return { ...common, command: server.path, args };
+    }
+    case 'container': {
+      const container = `switchyard-${name}-${port}`;
+      const run = { name: container, image: server.image, args: [], innerPort: INNER_PORT, port };
+      const args = dockerRunArgs({ ...run, mounts: { [files]: '/data/db' } });
+      return { ...common, command: 'docker', args, beforeStart: () => removeContainer(container, env) };
+    }
+    case 'stand-in':
+      return { ...common, ...standInCommand(server.standIn, join(files, 'data.h2'), port) };
+  }
+}
+
+async function firstOf(
+  kinds: readonly Kind[],
+  options: FindMongoServerOptions,
+): Promise<MongoServer | undefined> {
+  for (const kind of kinds) {
+    const server = await find[kind](options);
+    if (server !== undefined) return server;
+  }
+  return undefined;
+}
+
+const find: Record<Kind, (options: FindMongoServerOptions) => Promise<MongoServer | undefined>> = {
+  async program({ env }) {
+    const path = findProgram('mongod', env.PATH);
+    return path === undefined ? undefined : { kind: 'program', path };
+  },
+  async container({ env, cacheFolder, containers, doing }) {
+    if (!containers || !(await canRunContainers(env))) return undefined;
+    if (await hasImage(IMAGE, env)) return { kind: 'container', image: IMAGE };
+    // What stands ready is better than a download.
+    if (await isStandInBuilt(cacheFolder)) return undefined;
+    doing(`pulling ${IMAGE}`);
+    return (await pullImage(IMAGE, env)) ? { kind: 'container', image: IMAGE } : undefined;
+  },
+  async 'stand-in'({ env, cacheFolder, packages, doing }) {
+    return { kind: 'stand-in', standIn: await ensureStandIn({ env, cacheFolder, packages, doing }) };
+  },
+};
+
+async function readKind(folder: string): Promise<Kind | undefined> {
+  const kind = (await readFile(join(folder, 'kind'), 'utf8').catch(() => '')).trim();
+  return KINDS.find((known) => known === kind);
+}

@@ -1,0 +1,114 @@
+/**
+ * Builds the stand-in database (infra/mongo) with Maven, once per machine and state of its sources, and says how
+ * it is run.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DebianPackages } from './debian-packages.ts';
+import type { Doing } from './progress.ts';
+import { findProgram, runCommand } from './run-command.ts';
+import { SetupError } from './setup-error.ts';
+import { makeOnce } from './tools-cache.ts';
+
+export interface StandIn {
+  readonly java: string;
+  /** Holds the jar files. */
+  readonly folder: string;
+  readonly origin: string;
+}
+
+export interface EnsureStandInOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cacheFolder: string;
+  readonly packages: DebianPackages;
+  readonly doing: Doing;
+}
+
+const SOURCES = join(import.meta.dirname, '..', '..', 'mongo');
+const SOURCE_FILES = [
+  'pom.xml',
+  'src/main/java/switchyard/StandIn.java',
+  'src/main/java/switchyard/CommittingBackend.java',
+  'src/main/java/switchyard/DurableStore.java',
+];
+const BUILD_TIMEOUT_MS = 10 * 60_000;
+const HEAP_MB = 256;
+
+export async function isStandInBuilt(cacheFolder: string): Promise<boolean> {
+  return existsSync(await builtFolder(cacheFolder));
+}
+
+/** Throws SetupError when it is not built yet and cannot be built here. */
+export async function ensureStandIn(options: EnsureStandInOptions): Promise<StandIn> {
+  const { env, cacheFolder, packages, doing } = options;
+  const folder = await builtFolder(cacheFolder);
+  const isBuilt = existsSync(folder);
+  const needed = isBuilt ? ['java'] : ['java', 'javac', 'mvn'];
+  if (needed.some((program) => findProgram(program, env.PATH) === undefined))
+    await installJava(packages, doing);
+  const java = findProgram('java', env.PATH)!;
+  if (isBuilt) return { java, folder, origin: `built before, in ${folder}` };
+  doing('building the stand-in for MongoDB with Maven; about half a minute, once per machine', {
+    announce: true,
+  });
+  await makeOnce(folder, (unfinished) => build(unfinished, env));
+  return { java, folder, origin: `built with Maven, in ${folder}` };
+}
+
+/** The command line: one file, one port on 127.0.0.1. */
+export function standInCommand(
+  standIn: StandIn,
+  file: string,
+  port: number,
+): { command: string; args: readonly string[] } {
+  const jvm = [`-Xmx${HEAP_MB}m`, '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn'];
+  const args = [...jvm, '-cp', join(standIn.folder, '*'), 'switchyard.StandIn', file, String(port)];
+  return { command: standIn.java, args };
+}
+
+async function builtFolder(cacheFolder: string): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of SOURCE_FILES) hash.update(await readFile(join(SOURCES, file)));
+  return join(cacheFolder, `mongo-stand-in-${hash.digest('hex').slice(0, 12)}`);
+}
+
+async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
+  // In a copy: nothing is left in the sources, and two builds do not meet.
+  const copy = join(folder, 'build');
+  await cp(SOURCES, copy, { recursive: true });
+  try {
+    const args = ['--batch-mode', '--quiet', '-Dstyle.color=never', '-Dmaven.test.skip=true', 'package'];
+    await runCommand('mvn', args, { cwd: copy, timeoutMs: BUILD_TIMEOUT_MS, env });
+  } catch (cause) {
+    throw new SetupError(
+      `The stand-in for MongoDB could not be built. ${(cause as Error).message}`,
+      'Mend what Maven complains about (it needs Maven Central), or install mongod, or set MONGODB_URL.',
+      { cause },
+    );
+  }
+  const jars = join(copy, 'target', 'lib');
+  await cp(jars, folder, { recursive: true });
+  await rm(copy, { recursive: true });
+}
+
+async function installJava(packages: DebianPackages, doing: Doing): Promise<void> {
+  const mend = 'Install Java 17 or newer and Maven on the PATH, or install mongod, or set MONGODB_URL.';
+  if (!packages.possible) {
+    throw new SetupError(
+      'There is no MongoDB, no image of it, and no Java and Maven for the stand-in.',
+      mend,
+    );
+  }
+  doing('installing Java and Maven with apt-get, for the stand-in for MongoDB; about a minute', {
+    announce: true,
+  });
+  try {
+    await packages.install(['default-jdk-headless', 'maven']);
+  } catch (cause) {
+    throw new SetupError(`Java and Maven could not be installed. ${(cause as Error).message}`, mend, {
+      cause,
+    });
+  }
+}

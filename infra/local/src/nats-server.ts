@@ -1,0 +1,148 @@
+/**
+ * Finds or makes nats-server: the address in NATS_URL, else the program on the PATH, else one that we built
+ * before, else a container image, else `go install` from the Go module proxy.
+ */
+import { join } from 'node:path';
+import { canRunContainers, dockerRunArgs, hasImage, pullImage, removeContainer } from './container.ts';
+import type { Doing } from './progress.ts';
+import { findProgram, runCommand } from './run-command.ts';
+import { SetupError } from './setup-error.ts';
+import type { ProcessSpec } from './supervisor.ts';
+import { listens } from './tcp-ready.ts';
+import { makeOnce } from './tools-cache.ts';
+import { isVersionAtLeast, readVersion } from './version.ts';
+
+/** Older ones lack parts of JetStream that the bus uses (per-message limits, batched direct gets). */
+export const NATS_SERVER_VERSION_MIN = '2.12.0';
+const BUILT_VERSION = '2.15.2';
+const IMAGE = 'nats:2.12-alpine';
+const GO_MODULE = `github.com/nats-io/nats-server/v2@v${BUILT_VERSION}`;
+const INNER_PORT = 4222;
+const VERSION_TIMEOUT_MS = 10_000;
+const BUILD_TIMEOUT_MS = 10 * 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+export type NatsServer =
+  | { readonly kind: 'address'; readonly url: string }
+  | { readonly kind: 'program'; readonly path: string; readonly version: string; readonly origin: string }
+  | { readonly kind: 'container'; readonly image: string };
+
+export interface FindNatsServerOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cacheFolder: string;
+  /** Whether a container will do. Tests that kill the server want the program. */
+  readonly containers: boolean;
+  readonly doing: Doing;
+}
+
+/** Throws SetupError when there is none and none can be made. */
+export async function findNatsServer(options: FindNatsServerOptions): Promise<NatsServer> {
+  const { env, cacheFolder } = options;
+  if (env.NATS_URL) return { kind: 'address', url: env.NATS_URL };
+  const onPath = findProgram('nats-server', env.PATH);
+  if (onPath !== undefined) {
+    const version = await programVersion(onPath);
+    if (isVersionAtLeast(version, NATS_SERVER_VERSION_MIN)) {
+      return { kind: 'program', path: onPath, version, origin: 'on the PATH' };
+    }
+    options.doing(`${onPath} is ${version}, older than ${NATS_SERVER_VERSION_MIN}: passed over`, {
+      announce: true,
+    });
+  }
+  const folder = join(cacheFolder, `nats-server-${BUILT_VERSION}`);
+  const built = { kind: 'program', path: join(folder, 'nats-server'), version: BUILT_VERSION } as const;
+  if (findProgram(built.path, undefined)) return { ...built, origin: `built before, in ${folder}` };
+  if (options.containers && (await haveImage(env, options.doing))) return { kind: 'container', image: IMAGE };
+  const go = findProgram('go', env.PATH);
+  if (go === undefined) {
+    throw new SetupError(
+      `There is no nats-server (${NATS_SERVER_VERSION_MIN} or newer), no image ${IMAGE}, and no Go to build it with.`,
+      'Install nats-server or Go on the PATH, or set NATS_URL to the address of a server.',
+    );
+  }
+  options.doing(`building ${GO_MODULE} with go install; about a minute, once per machine`, {
+    announce: true,
+  });
+  await makeOnce(folder, (unfinished) => goInstall(go, unfinished, env));
+  return { ...built, origin: `built with go install, in ${folder}` };
+}
+
+/** What the step's line says. */
+export function describeNatsServer(server: NatsServer): string {
+  switch (server.kind) {
+    case 'address':
+      return `${withoutPassword(server.url)}, from NATS_URL`;
+    case 'program':
+      return `nats-server ${server.version}, ${server.origin}`;
+    case 'container':
+      return `container of ${server.image}`;
+  }
+}
+
+export interface RunNatsServerOptions {
+  readonly name: string;
+  readonly server: Exclude<NatsServer, { kind: 'address' }>;
+  readonly host: string;
+  readonly port: number;
+  readonly storeFolder: string;
+  readonly configFile: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** How nats-server is run: our configuration file, and what differs from machine to machine as flags. */
+export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
+  const { name, server, host, port, storeFolder, configFile, env } = options;
+  const common = {
+    name,
+    cwd: storeFolder,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    ready: (signal: AbortSignal) => listens({ host, port }, signal, /^INFO .*"jetstream":true/),
+  };
+  if (server.kind === 'program') {
+    const args = ['-c', configFile, '-a', host, '-p', String(port), '-sd', storeFolder];
+    // One thread: on a machine of two cores that services share, a second one costs more than it brings.
+    return { ...common, command: server.path, args, env: { ...env, GOMAXPROCS: env.GOMAXPROCS ?? '1' } };
+  }
+  const container = `switchyard-${name}-${port}`;
+  const args = dockerRunArgs({
+    name: container,
+    image: server.image,
+    args: ['-c', '/etc/switchyard/server.conf', '-sd', '/data'],
+    innerPort: INNER_PORT,
+    port,
+    mounts: { [storeFolder]: '/data', [configFile]: '/etc/switchyard/server.conf:ro' },
+  });
+  return { ...common, command: 'docker', args, env, beforeStart: () => removeContainer(container, env) };
+}
+
+async function haveImage(env: NodeJS.ProcessEnv, doing: Doing): Promise<boolean> {
+  if (!(await canRunContainers(env))) return false;
+  if (await hasImage(IMAGE, env)) return true;
+  doing(`pulling ${IMAGE}`);
+  return pullImage(IMAGE, env);
+}
+
+async function programVersion(path: string): Promise<string> {
+  const { stdout } = await runCommand(path, ['--version'], { timeoutMs: VERSION_TIMEOUT_MS });
+  return readVersion(stdout) ?? 'of an unknown version';
+}
+
+/** Without cgo, so that the program also runs in an image that holds nothing else. */
+async function goInstall(go: string, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    await runCommand(go, ['install', '-trimpath', GO_MODULE], {
+      timeoutMs: BUILD_TIMEOUT_MS,
+      env: { ...env, GOBIN: folder, CGO_ENABLED: '0' },
+    });
+  } catch (cause) {
+    throw new SetupError(
+      `nats-server could not be built. ${(cause as Error).message}`,
+      'Mend what Go complains about (it needs the Go module proxy), or install nats-server, or set NATS_URL.',
+      { cause },
+    );
+  }
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//…@');
+}

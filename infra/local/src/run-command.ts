@@ -1,0 +1,97 @@
+/** Runs other programs: finds them on the PATH, waits for their end, and keeps the last of what they said. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
+
+export interface CommandResult {
+  readonly code: number;
+  /** The last OUTPUT_CHARS_MAX characters of stdout and of stderr. */
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CommandOptions {
+  readonly timeoutMs: number;
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export class CommandError extends Error {
+  constructor(command: string, reason: string, output: string, options?: ErrorOptions) {
+    super(
+      `\`${command}\` ${reason}${output === '' ? '' : `:\n${lastLines(output, ERROR_LINES_MAX)}`}`,
+      options,
+    );
+    this.name = 'CommandError';
+  }
+}
+
+const OUTPUT_CHARS_MAX = 64 * 1024;
+const ERROR_LINES_MAX = 15;
+
+/** Runs a command to its end. Throws CommandError when it cannot be run, fails, or is not done in time. */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions,
+): Promise<CommandResult> {
+  const words = [command, ...args].join(' ');
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    timeout: options.timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  const stdout = keepLast(child.stdout);
+  const stderr = keepLast(child.stderr);
+  const code = await ended(child).catch((cause: Error) => {
+    throw new CommandError(words, `could not be run (${cause.message})`, '', { cause });
+  });
+  if (code === null) {
+    throw new CommandError(words, `was not done after ${options.timeoutMs / 1000} s`, stderr() || stdout());
+  }
+  if (code !== 0) throw new CommandError(words, `failed with code ${code}`, stderr() || stdout());
+  return { code, stdout: stdout(), stderr: stderr() };
+}
+
+/** The full path of a program, or undefined where the PATH has none. */
+export function findProgram(name: string, path: string | undefined): string | undefined {
+  const candidates = isAbsolute(name)
+    ? [name]
+    : (path ?? '').split(delimiter).map((folder) => join(folder, name));
+  return candidates.find(isExecutableFile);
+}
+
+/** The last `count` lines of a text that are not blank. */
+export function lastLines(text: string, count: number): string {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(-count)
+    .join('\n');
+}
+
+function ended(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+}
+
+function keepLast(stream: NodeJS.ReadableStream): () => string {
+  let text = '';
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    text = (text + chunk).slice(-OUTPUT_CHARS_MAX);
+  });
+  return () => text;
+}
+
+function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,53 @@
+/** The environment that each service is started with: the common part, and what its row in the table grants it. */
+import type { Grant, LocalService } from './services.ts';
+
+export interface StackFacts {
+  readonly natsUrl: string;
+  readonly mongoUrl: string;
+  readonly dataFolder: string;
+  readonly key: string;
+  readonly host: string;
+  readonly port: number;
+  /** Why there are no computers, or undefined where there are. */
+  readonly noComputers: string | undefined;
+}
+
+/** Passed on as they are: where programs, certificates and proxies are, how to log and trace, platform limits. */
+const PASSED_ON =
+  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
+/** Each grant, and the variables that nobody else may see. */
+const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
+  key: ['SWITCHYARD_KEY'],
+  database: ['MONGODB_URL'],
+  docker: ['DOCKER_HOST', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH'],
+  'whole environment': [],
+};
+const RESTRICTED = new Set(Object.values(GRANTED).flat());
+/** How npm and this launcher were started is nothing to a service; HEALTH_PORT could serve only one of them. */
+const OURS = /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
+
+export function serviceEnvironment(
+  service: LocalService,
+  instance: string,
+  machine: NodeJS.ProcessEnv,
+  facts: StackFacts,
+): NodeJS.ProcessEnv {
+  const values: NodeJS.ProcessEnv = { ...machine, SWITCHYARD_KEY: facts.key, MONGODB_URL: facts.mongoUrl };
+  const granted = new Set(service.gets.flatMap((grant) => GRANTED[grant]));
+  const whole = service.gets.includes('whole environment');
+  const kept = Object.entries(values).filter(([name]) => {
+    if (RESTRICTED.has(name)) return granted.has(name);
+    return !OURS.test(name) && (whole || PASSED_ON.test(name));
+  });
+  return {
+    ...Object.fromEntries(kept),
+    NATS_URL: facts.natsUrl,
+    SWITCHYARD_DATA: facts.dataFolder,
+    // Stable over restarts, different for each instance: names what an instance keeps for itself on the disk.
+    SWITCHYARD_INSTANCE: instance,
+    ...(facts.noComputers === undefined
+      ? {}
+      : { SWITCHYARD_COMPUTERS: 'off', SWITCHYARD_COMPUTERS_OFF_REASON: facts.noComputers }),
+    ...(service.role === 'entry' ? { HOST: facts.host, PORT: String(facts.port) } : {}),
+  };
+}

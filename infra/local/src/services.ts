@@ -1,0 +1,38 @@
+/** The services of the local stack: one row each. The supervisor takes the table as an argument. */
+
+export interface LocalService {
+  readonly name: string;
+  /** Its program, from the top of the repository. */
+  readonly entry: string;
+  /** `entry`: HTTP comes in here. It listens on HOST and PORT, has one instance, and stops before the others. */
+  readonly role: 'entry' | 'worker';
+  /** What it gets beyond the common environment (see service-environment.ts). */
+  readonly gets: readonly Grant[];
+  /** Not started where there is no Docker engine. */
+  readonly needsDocker?: true;
+}
+
+/**
+ * What only some may know: the key of the installation, the database, the Docker engine, and the makers' API keys
+ * (a catalog may name any variable, so that one is the whole environment of the launcher).
+ */
+export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
+
+export const SERVICES: readonly LocalService[] = [
+  { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', gets: ['key'] },
+  { name: 'control', entry: 'services/control/src/main.ts', role: 'worker', gets: ['key'] },
+  {
+    name: 'model-router',
+    entry: 'services/model-router/src/main.ts',
+    role: 'worker',
+    gets: ['whole environment'],
+  },
+  { name: 'billing', entry: 'services/billing/src/main.ts', role: 'worker', gets: ['database'] },
+  {
+    name: 'computer-agent',
+    entry: 'services/computer-agent/src/main.ts',
+    role: 'worker',
+    gets: ['docker'],
+    needsDocker: true,
+  },
+];

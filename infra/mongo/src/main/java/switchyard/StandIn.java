@@ -1,0 +1,42 @@
+package switchyard;
+
+import de.bwaldvogel.mongo.MongoServer;
+import de.bwaldvogel.mongo.MongoVersion;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * The stand-in for MongoDB on machines that have neither a server nor an image: mongo-java-server over one H2
+ * file, with the one property billing stands on added to it. A write that was acknowledged is in the file, and
+ * still there after {@code kill -9}.
+ *
+ * <p>Usage: {@code java -cp 'lib/*' switchyard.StandIn <file> <port>}. Prints {@code ready} when it serves.
+ * SIGTERM closes the file; nothing is lost without it.
+ */
+public final class StandIn {
+
+  /** What the official drivers of today ask for at the least: their handshake refuses an older server. */
+  private record Version(List<Integer> getVersionArray, int getWireVersion) implements MongoVersion {}
+
+  private static final Version MONGO_5_0 = new Version(List.of(5, 0, 0), 13);
+
+  /** Only this machine may connect: there are no users and no passwords. */
+  private static final String HOST = "127.0.0.1";
+
+  private StandIn() {}
+
+  public static void main(String[] arguments) throws InterruptedException {
+    if (arguments.length != 2) {
+      System.err.println("usage: StandIn <file> <port>");
+      System.exit(2);
+    }
+    var store = DurableStore.open(Path.of(arguments[0]));
+    var backend = new CommittingBackend(store);
+    backend.version(MONGO_5_0);
+    var server = new MongoServer(backend);
+    server.bind(HOST, Integer.parseInt(arguments[1]));
+    Runtime.getRuntime().addShutdownHook(new Thread(server::shutdownNow, "shutdown"));
+    System.out.println("ready");
+    Thread.currentThread().join();
+  }
+}

@@ -123,7 +123,26 @@ export const computerRun = z.object({
   started_at: z.iso.datetime(),
   /** Minutes of this run whose event is published already. */
   minutes_charged: z.int().nonnegative(),
+  /** Billable milliseconds of the run up to `anchored_at`: where an agent that restarts goes on counting. */
+  anchored_ms: z.int().nonnegative(),
+  anchored_at: z.iso.datetime(),
 });
+export type ComputerRun = z.infer<typeof computerRun>;
+
+/**
+ * `creating`: the slot is taken, the container may be on its way, nobody was told of it yet.
+ * `starting`, `stopping`: the container and its run are recorded, the change is not proven yet; a restarted agent takes
+ * the first back and finishes the second. `deleting`: the container and files are going; the record goes last.
+ */
+export const COMPUTER_STATES = [
+  'creating',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'deleting',
+  'error',
+] as const;
 
 /**
  * KV bucket `computers`, key `<org>.<id>`. control creates it; then the agent of its host is its only writer, except
@@ -142,8 +161,7 @@ export const computerRecord = z.object({
   disk_gb: z.number(),
   rates: computerRates,
   created_at: z.iso.datetime(),
-  /** `creating`: the slot is taken, no container yet; `deleting`: the container and files are going. */
-  state: z.enum(['creating', 'running', 'stopped', 'deleting', 'error']),
+  state: z.enum(COMPUTER_STATES),
   stop_reason: stopReason.nullable(),
   /** Docker's id of the container that this computer owns, once it was adopted. */
   container: z.string().nullable(),
@@ -153,10 +171,22 @@ export const computerRecord = z.object({
   /** Minutes and nano-dollars of all runs, whose events are published. */
   minutes: z.int().nonnegative(),
   cost_nano: z.string(),
+  /** End of the last command, or the start if there was none; null while a command runs or the computer is off. */
   last_activity_at: z.iso.datetime().nullable(),
   error: z.string().nullable(),
 });
 export type ComputerRecord = z.infer<typeof computerRecord>;
+
+export function computerKey(org: string, id: string): string {
+  return `${org}.${id}`;
+}
+
+/**
+ * KV bucket `computer-slots`, key = org: id of each computer that the org has or is about to have, and since when.
+ * Changed by compare-and-set only: it is what makes the cap of computers exact.
+ */
+export const computerSlots = z.record(z.string(), z.iso.datetime());
+export type ComputerSlots = z.infer<typeof computerSlots>;
 
 /** KV bucket `hosts`, key = host id: an agent's heartbeat, each second; it disappears when the agent is silent. */
 export const hostHeartbeat = z.object({

@@ -188,6 +188,8 @@ export interface ServiceErrorOptions {
   details?: Record<string, unknown> | undefined;
   /** Seconds after which a repeat makes sense; becomes `Retry-After`. */
   retryAfterS?: number | undefined;
+  /** An event with this outcome is on its way already: nobody need emit another. */
+  logged?: boolean | undefined;
   cause?: unknown;
 }
 
@@ -197,6 +199,7 @@ export class ServiceError extends Error {
   readonly param: string | undefined;
   readonly details: Record<string, unknown> | undefined;
   readonly retryAfterS: number | undefined;
+  readonly logged: boolean;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -205,6 +208,13 @@ export class ServiceError extends Error {
     this.param = options.param;
     this.details = options.details;
     this.retryAfterS = options.retryAfterS;
+    this.logged = options.logged ?? false;
+  }
+
+  /** The same error, whose outcome is in an event already. */
+  asLogged(): ServiceError {
+    const { param, details, retryAfterS, cause } = this;
+    return new ServiceError(this.code, this.message, { param, details, retryAfterS, cause, logged: true });
   }
 
   get status(): number {
@@ -219,6 +229,7 @@ export const wireError = z.object({
   param: z.string().optional(),
   details: z.record(z.string(), z.unknown()).optional(),
   retry_after_s: z.number().optional(),
+  logged: z.literal(true).optional(),
 });
 export type WireError = z.infer<typeof wireError>;
 
@@ -232,12 +243,13 @@ export function toWireError(thrown: unknown): WireError {
     ...(thrown.param === undefined ? {} : { param: thrown.param }),
     ...(thrown.details === undefined ? {} : { details: thrown.details }),
     ...(thrown.retryAfterS === undefined ? {} : { retry_after_s: thrown.retryAfterS }),
+    ...(thrown.logged ? { logged: true } : {}),
   };
 }
 
 export function fromWireError(wire: WireError): ServiceError {
-  const { param, details, retry_after_s: retryAfterS } = wire;
-  return new ServiceError(wire.code, wire.message, { param, details, retryAfterS });
+  const { param, details, retry_after_s: retryAfterS, logged } = wire;
+  return new ServiceError(wire.code, wire.message, { param, details, retryAfterS, logged });
 }
 
 /** The HTTP body of an error. */

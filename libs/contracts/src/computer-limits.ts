@@ -1,0 +1,139 @@
+// What a computer may be and what its minute costs: the platform's own settings, read from the environment by control
+// (which checks requests and answers GET /v1/computers/options) and by every agent (which enforces them).
+import { z } from 'zod';
+import {
+  COMMAND_TIMEOUT_S_DEFAULT,
+  type ComputerOptions,
+  type ComputerRates,
+  STANDARD_IMAGE,
+} from './computers.ts';
+
+export const CPU_MIN = 0.25;
+export const CPU_STEP = 0.25;
+export const CPU_DEFAULT = 1;
+export const MEMORY_MB_MIN = 512;
+export const MEMORY_MB_STEP = 256;
+export const MEMORY_MB_DEFAULT = 1_024;
+export const MEMORY_MB_PER_GB = 1_024;
+/** A host that has been silent for this long is taken for gone: its computers are `unreachable`, unbilled from then. */
+export const HOST_SILENT_MS_MAX = 60_000;
+
+const HOURS_8_IN_MINUTES = 480;
+const DAY_IN_MINUTES = 1_440;
+const DAY_IN_SECONDS = 86_400;
+/** Fractions of a minute are for tests; below a second nothing could be done in a computer. */
+const IDLE_STOP_MINUTES_MIN = 1 / 60;
+
+const rate = (dollars: string) =>
+  z
+    .string()
+    .regex(/^\d{1,6}(\.\d{1,18})?$/, 'dollars as a plain decimal')
+    .default(dollars);
+
+const cpuCeiling = z.coerce.number().min(CPU_MIN).max(256).multipleOf(CPU_STEP);
+const memoryCeiling = z.coerce.number().int().min(MEMORY_MB_MIN).max(1_048_576).multipleOf(MEMORY_MB_STEP);
+
+/** The settings in the environment, to be `extend`ed by the config of a service. */
+export const computerLimitsEnv = z.object({
+  /** Cores of the largest computer. */
+  SWITCHYARD_CPU_MAX: cpuCeiling.default(4),
+  /** MiB of the largest computer. */
+  SWITCHYARD_MEMORY_MB_MAX: memoryCeiling.default(8_192),
+  /** What a busy computer may use at no extra charge; never less than the largest computer. */
+  SWITCHYARD_BURST_CPU: cpuCeiling.default(4),
+  SWITCHYARD_BURST_MEMORY_MB: memoryCeiling.default(8_192),
+  /** Minutes without a command after which a computer stops by itself. */
+  SWITCHYARD_IDLE_STOP_MINUTES: z.coerce.number().min(IDLE_STOP_MINUTES_MIN).max(DAY_IN_MINUTES).default(2),
+  /** Minutes from its start after which a computer stops by itself. */
+  SWITCHYARD_MAX_LIFETIME_MINUTES: z.coerce
+    .number()
+    .min(IDLE_STOP_MINUTES_MIN)
+    .max(HOURS_8_IN_MINUTES)
+    .default(HOURS_8_IN_MINUTES),
+  /** The longest `timeout` of a command, seconds. */
+  SWITCHYARD_COMMAND_TIMEOUT_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(COMMAND_TIMEOUT_S_DEFAULT)
+    .max(DAY_IN_SECONDS)
+    .default(3_600),
+  /** Computers of one org, stopped ones included. */
+  SWITCHYARD_MAX_COMPUTERS: z.coerce.number().int().min(0).max(1_000).default(10),
+  /** Dollars for a minute of any computer, and for each core, GiB of memory and GB of disk of it. */
+  SWITCHYARD_PRICE_PER_MINUTE: rate('0.0001'),
+  SWITCHYARD_PRICE_PER_VCPU_MINUTE: rate('0.0008'),
+  SWITCHYARD_PRICE_PER_GB_MEMORY_MINUTE: rate('0.0001'),
+  SWITCHYARD_PRICE_PER_GB_DISK_MINUTE: rate('0.000002'),
+  /** GB of /workspace that a minute's price counts. */
+  SWITCHYARD_DISK_GB: z.coerce.number().int().min(0).max(1_024).default(10),
+});
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly step: number;
+  readonly default: number;
+}
+
+export interface ComputerLimits {
+  readonly cpu: Range;
+  readonly memoryMb: Range;
+  readonly burst: { readonly cpu: number; readonly memoryMb: number };
+  readonly idleStopMs: number;
+  readonly maxLifetimeMs: number;
+  readonly commandTimeoutS: number;
+  readonly maxComputers: number;
+  readonly diskGb: number;
+  readonly rates: ComputerRates;
+}
+
+export function toComputerLimits(env: z.infer<typeof computerLimitsEnv>): ComputerLimits {
+  const cpuMax = env.SWITCHYARD_CPU_MAX;
+  const memoryMbMax = env.SWITCHYARD_MEMORY_MB_MAX;
+  return {
+    cpu: { min: CPU_MIN, max: cpuMax, step: CPU_STEP, default: Math.min(CPU_DEFAULT, cpuMax) },
+    memoryMb: {
+      min: MEMORY_MB_MIN,
+      max: memoryMbMax,
+      step: MEMORY_MB_STEP,
+      default: Math.min(MEMORY_MB_DEFAULT, memoryMbMax),
+    },
+    burst: {
+      cpu: Math.max(env.SWITCHYARD_BURST_CPU, cpuMax),
+      memoryMb: Math.max(env.SWITCHYARD_BURST_MEMORY_MB, memoryMbMax),
+    },
+    idleStopMs: Math.round(env.SWITCHYARD_IDLE_STOP_MINUTES * 60_000),
+    maxLifetimeMs: Math.round(env.SWITCHYARD_MAX_LIFETIME_MINUTES * 60_000),
+    commandTimeoutS: env.SWITCHYARD_COMMAND_TIMEOUT_SECONDS,
+    maxComputers: env.SWITCHYARD_MAX_COMPUTERS,
+    diskGb: env.SWITCHYARD_DISK_GB,
+    rates: {
+      per_minute: env.SWITCHYARD_PRICE_PER_MINUTE,
+      per_vcpu_minute: env.SWITCHYARD_PRICE_PER_VCPU_MINUTE,
+      per_gb_memory_minute: env.SWITCHYARD_PRICE_PER_GB_MEMORY_MINUTE,
+      per_gb_disk_minute: env.SWITCHYARD_PRICE_PER_GB_DISK_MINUTE,
+    },
+  };
+}
+
+/** The answer of GET /v1/computers/options. A fraction of a minute, set for tests, shows its ceiling. */
+export function toComputerOptions(limits: ComputerLimits): ComputerOptions {
+  return {
+    cpu: { ...limits.cpu },
+    memory_mb: { ...limits.memoryMb },
+    burst: { cpu: limits.burst.cpu, memory_mb: limits.burst.memoryMb },
+    images: [{ id: STANDARD_IMAGE, name: 'Standard: Debian 12, Node.js, Python, Chromium, desktop' }],
+    idle_stop_minutes: Math.ceil(limits.idleStopMs / 60_000),
+    max_lifetime_minutes: Math.ceil(limits.maxLifetimeMs / 60_000),
+    command_timeout_seconds: limits.commandTimeoutS,
+    max_computers: limits.maxComputers,
+    pricing: {
+      per_minute: Number(limits.rates.per_minute),
+      per_vcpu_minute: Number(limits.rates.per_vcpu_minute),
+      per_gb_memory_minute: Number(limits.rates.per_gb_memory_minute),
+      per_gb_disk_minute: Number(limits.rates.per_gb_disk_minute),
+      disk_gb: limits.diskGb,
+      currency: 'USD',
+    },
+  };
+}

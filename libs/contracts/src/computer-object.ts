@@ -1,0 +1,61 @@
+// How a computer's record is shown to its owner: one mapping for control (list, get) and the agents (start, stop).
+import type { ComputerLimits } from './computer-limits.ts';
+import type { ComputerObject, ComputerRecord, ComputerStatus } from './computers.ts';
+
+export interface ComputerView {
+  readonly limits: Pick<ComputerLimits, 'idleStopMs' | 'maxLifetimeMs'>;
+  /** Dollars of `record.cost_nano`. */
+  readonly cost: number;
+  /** Its host has been silent for HOST_SILENT_MS_MAX. */
+  readonly hostSilent: boolean;
+}
+
+/** A record that is being made or unmade is no computer yet, or none any more: it is shown to nobody. */
+export function isShown(record: ComputerRecord): boolean {
+  return record.state !== 'creating' && record.state !== 'deleting';
+}
+
+export function toComputerObject(record: ComputerRecord, view: ComputerView): ComputerObject {
+  const status = view.hostSilent ? 'unreachable' : statusOf(record);
+  const running = status === 'running';
+  return {
+    id: record.id,
+    object: 'computer',
+    name: record.name,
+    status,
+    image: record.image,
+    cpu: record.cpu,
+    memory_mb: record.memory_mb,
+    created_at: record.created_at,
+    minutes: record.minutes,
+    cost: view.cost,
+    stop_reason: running ? null : record.stop_reason,
+    idle_since: running ? record.last_activity_at : null,
+    stops_at: running ? stopsAt(record, view.limits) : null,
+    error: record.error,
+  };
+}
+
+function statusOf(record: ComputerRecord): ComputerStatus {
+  switch (record.state) {
+    case 'running':
+    case 'stopping':
+      return 'running';
+    case 'error':
+      return 'error';
+    case 'creating':
+    case 'starting':
+    case 'stopped':
+    case 'deleting':
+      return 'stopped';
+  }
+}
+
+/** The end of its lifetime, or of the idle window if no command comes: whichever is sooner. */
+function stopsAt(record: ComputerRecord, limits: ComputerView['limits']): string | null {
+  if (!record.run) return null;
+  const lifetimeEnd = Date.parse(record.run.started_at) + limits.maxLifetimeMs;
+  const idleEnd =
+    record.last_activity_at === null ? Infinity : Date.parse(record.last_activity_at) + limits.idleStopMs;
+  return new Date(Math.min(lifetimeEnd, idleEnd)).toISOString();
+}

@@ -73,6 +73,10 @@ export interface ComputerHost {
   readonly workspaces: Workspaces;
   /** Whether the standard image is there; if not, `message` is for the 503: "building ...: step 7 of 19, ...". */
   imageStatus(): ImageStatus;
+  /** Resolves when computers can be created; never before. */
+  readonly ready: Promise<void>;
+  /** Resolves when the warm pool is full. */
+  poolFilled(): Promise<void>;
   /**
    * A container for a new run of a computer: out of the warm pool for the standard image, else created.
    * Throws ServiceError `no_capacity` while the standard image is built, `image_unavailable` for a foreign image that

@@ -1,0 +1,86 @@
+// The execs of a computer: those that run, and those that ended and whose result was not received yet.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "protocol.h"
+#include "supervisor.h"
+
+#define RUNNING_EXECS_MAX 128
+// Results that wait for an agent; beyond either bound the oldest is forgotten.
+#define KEPT_RESULTS_MAX 64
+#define KEPT_RESULT_BYTES_MAX (16u << 20)
+#define EXECS_MAX (RUNNING_EXECS_MAX + KEPT_RESULTS_MAX)
+
+enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_CONNECTION, SOURCE_REPORTS, SOURCE_OUTPUT, SOURCE_INPUT, SOURCE_LEFTOVER };
+
+// What an epoll event points to.
+struct source {
+  enum source_kind kind;
+  int fd; // -1 when closed
+  void *owner;
+};
+
+// Closes its descriptor, if open, and ends its events.
+void close_source(struct source *source);
+
+struct connection;
+
+struct exec {
+  int used, finished;
+  char id[EXEC_ID_BYTES_MAX + 1];
+
+  pid_t supervisor, command;
+  struct source reports, output, input;
+  char *stdin_bytes;
+  size_t stdin_size, stdin_written;
+
+  char *data; // the output that is kept
+  size_t size, capacity, output_max;
+  uint64_t output_bytes; // all that was written
+
+  int64_t started_us, ended_us, deadline_ms;
+  uint32_t flags;
+  int status, status_known;
+  const char *failure; // a code, when it has no status
+  char failure_text[160];
+
+  int killing;
+  int64_t kill_again_ms, kill_give_up_ms;
+
+  // Who is told: the connection that asked last.
+  struct connection *to;
+  uint32_t channel;
+  size_t sent;
+  uint64_t finished_order;
+};
+
+struct exec_request {
+  const char *id;
+  uint32_t timeout_ms, output_max;
+  struct command command;
+  const char *stdin_bytes;
+  size_t stdin_size;
+};
+
+void execs_open(int epoll);
+struct exec *exec_find(const char *id);
+struct exec *exec_at(int index); // 0 .. EXECS_MAX - 1; NULL where the place is free
+
+// Starts a command. When it cannot be started the exec is there all the same, finished, with its failure; NULL only
+// if there is no room for one more.
+struct exec *exec_start(const struct exec_request *request, int64_t now_us);
+void exec_kill(struct exec *exec, uint32_t why, int64_t now_ms);
+void exec_forget(struct exec *exec);
+int execs_running(void);
+
+void exec_on_reports(struct exec *exec, int64_t now_us);
+void exec_on_output(struct exec *exec);
+void exec_on_input(struct exec *exec);
+void leftover_on_output(struct source *leftover);
+
+// PID 1 reaped this process: the command of a supervisor that was killed, perhaps.
+void execs_on_reaped(pid_t pid, int status, int64_t now_us);
+// Timeouts and kills that take their time. Returns milliseconds until it wants to be called again, or -1.
+int execs_tick(int64_t now_us);

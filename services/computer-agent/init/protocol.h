@@ -1,0 +1,36 @@
+// How the agent speaks to the init of a computer: frames over a unix stream socket.
+//
+// A frame is   type (1 byte) | channel (u32) | length of the payload (u32) | payload,   integers little-endian.
+// A channel is a number that the agent picks for one exec on one connection; the exec itself is named by an id that
+// outlives connections, so that a new agent can ask for what an old one began.
+//
+//   agent -> init
+//     E  start an exec: u32 timeout_ms, u32 output_max, u32 env_count, u32 has_stdin,
+//        then id\0 command\0 cwd\0, env_count times NAME=value\0, and the bytes of stdin up to the frame's end.
+//        An id that is known already is attached to, never run again.
+//     A  attach to the exec of this id: id\0
+//     K  kill the process tree of the channel's exec
+//     R  the result of the channel's exec was received: forget it
+//     L  list the execs
+//     P  ping; the payload comes back
+//
+//   init -> agent
+//     H  once, at connect: u32 version
+//     O  output of the channel's exec, from the beginning and in order
+//     X  its end, after all output: u32 status (as waitpid gives it), u32 flags, u64 bytes written in all, u64 duration_us
+//     F  it failed to run, or its end cannot be known: a code\0 and a message\0
+//     L  answer to L: for each exec '+' (running) or '-' (finished), id\0
+//     P  answer to P
+#pragma once
+
+#define PROTOCOL_VERSION 1
+#define FRAME_HEAD_BYTES 9
+// A command (64 KiB), its environment and its stdin (4 MiB) with room to spare.
+#define FRAME_PAYLOAD_BYTES_MAX (8u << 20)
+#define EXEC_ID_BYTES_MAX 64
+#define OUTPUT_BYTES_MAX (16u << 20)
+#define TIMEOUT_MS_MAX (48u * 3600 * 1000)
+
+#define FLAG_TIMED_OUT 1u
+#define FLAG_TRUNCATED 2u
+#define FLAG_CANCELLED 4u

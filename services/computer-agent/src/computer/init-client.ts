@@ -1,0 +1,236 @@
+// Speaks to the init of one computer over its unix socket: runs commands, waits for their ends, attaches to those
+// that an earlier agent started. The socket lives as long as the init: when it closes, the computer has ended.
+import { closeSync, constants, openSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { basename, dirname } from 'node:path';
+import { COMMAND_BYTES_MAX, ServiceError } from '@switchyard/contracts';
+import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
+import {
+  decodeEnd,
+  decodeFailure,
+  decodeList,
+  EXEC_ID_BYTES_MAX,
+  encodeFrame,
+  encodeId,
+  encodeStart,
+  type Frame,
+  frameDecoder,
+  PROTOCOL_VERSION,
+  STDIN_BYTES_MAX,
+} from './init-frames.ts';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const LIST_TIMEOUT_MS = 5_000;
+/** What the init may need beyond a command's own timeout to kill a tree that resists. */
+const KILL_GRACE_MS = 20_000;
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
+const TIMEOUT_MS_MAX = 48 * 3_600_000;
+
+export interface InitClient {
+  exec(options: ExecOptions): Promise<ExecResult>;
+  attach(execId: string, options?: AttachOptions): Promise<ExecResult>;
+  execs(): Promise<KnownExec[]>;
+  /** How many execs wait for their end on this connection. */
+  readonly waiting: number;
+  /** Resolves when the connection has ended, by whomever. */
+  readonly closed: Promise<void>;
+  /** Ends the connection. The computer and its execs go on; pending promises reject. */
+  close(): void;
+}
+
+/** One exec, or one question, that waits for frames on its channel. */
+interface Channel {
+  onFrame(frame: Frame): void;
+  onLost(error: ServiceError): void;
+}
+
+/** @throws ServiceError `computer_failed` when no init answers there in time. */
+export async function connectInit(socketPath: string): Promise<InitClient> {
+  const socket = await openSocket(socketPath);
+  const channels = new Map<number, Channel>();
+  const hello = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  let lastChannel = 0;
+  let waiting = 0;
+
+  const decode = frameDecoder((frame) => {
+    if (frame.type === 'H') {
+      const version = frame.payload.readUInt32LE(0);
+      if (version === PROTOCOL_VERSION) hello.resolve();
+      else hello.reject(new ServiceError('computer_failed', `the init speaks protocol ${version}`));
+      return;
+    }
+    channels.get(frame.channel)?.onFrame(frame);
+  });
+  socket.on('data', (bytes) => {
+    try {
+      decode(bytes);
+    } catch (error) {
+      socket.destroy(error as Error);
+    }
+  });
+  socket.on('error', () => {}); // 'close' follows, and says it to all
+  socket.on('close', () => {
+    const lost = new ServiceError(
+      'computer_failed',
+      'the computer went away before the command was known to end',
+    );
+    hello.reject(lost);
+    for (const channel of [...channels.values()]) channel.onLost(lost);
+    closed.resolve();
+  });
+
+  const openChannel = (channel: Channel): number => {
+    lastChannel = (lastChannel + 1) % 0xffff_ffff;
+    channels.set(lastChannel, channel);
+    return lastChannel;
+  };
+
+  /** Sends the frame that begins or attaches to an exec, and gathers its output until its end. */
+  const follow = async (
+    type: 'E' | 'A',
+    payload: Buffer,
+    timeoutMs: number,
+    options: AttachOptions,
+  ): Promise<ExecResult> => {
+    if (socket.destroyed) throw new ServiceError('computer_failed', 'the computer is gone');
+    const result = Promise.withResolvers<ExecResult>();
+    const output: Buffer[] = [];
+    const channel = openChannel({
+      onFrame({ type, payload }) {
+        if (type === 'O') {
+          const chunk = Buffer.from(payload);
+          output.push(chunk);
+          options.onOutput?.(chunk);
+        } else if (type === 'X') {
+          result.resolve({ ...decodeEnd(payload), output: concat(output) });
+        } else if (type === 'F') {
+          result.reject(failureOf(decodeFailure(payload)));
+        }
+      },
+      onLost: result.reject,
+    });
+    const cancel = () => socket.write(encodeFrame('K', channel));
+    const overdue = setTimeout(() => {
+      result.reject(
+        new ServiceError('computer_failed', 'the computer did not report the end of the command'),
+      );
+    }, timeoutMs + KILL_GRACE_MS);
+    waiting += 1;
+    try {
+      socket.write(encodeFrame(type, channel, payload));
+      if (options.signal?.aborted) cancel();
+      options.signal?.addEventListener('abort', cancel, { once: true });
+      return await result.promise;
+    } finally {
+      waiting -= 1;
+      clearTimeout(overdue);
+      options.signal?.removeEventListener('abort', cancel);
+      channels.delete(channel);
+      if (!socket.destroyed) socket.write(encodeFrame('R', channel));
+    }
+  };
+
+  const timer = setTimeout(() => {
+    hello.reject(new ServiceError('computer_failed', 'the init of the computer does not answer'));
+  }, CONNECT_TIMEOUT_MS);
+  try {
+    await hello.promise;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+
+  return {
+    async exec(options) {
+      validate(options);
+      const { id, command, timeoutMs, outputBytesMax, cwd = '', env = {}, stdin } = options;
+      const payload = encodeStart({ id, command, cwd, env, timeoutMs, outputBytesMax, stdin });
+      return follow('E', payload, timeoutMs, options);
+    },
+    attach: (execId, options = {}) => follow('A', encodeId(execId), TIMEOUT_MS_MAX, options),
+    async execs() {
+      if (socket.destroyed) throw new ServiceError('computer_failed', 'the computer is gone');
+      const list = Promise.withResolvers<KnownExec[]>();
+      const channel = openChannel({
+        onFrame: ({ payload }) => list.resolve(decodeList(payload)),
+        onLost: list.reject,
+      });
+      const timer = setTimeout(() => {
+        list.reject(new ServiceError('computer_failed', 'the init of the computer does not answer'));
+      }, LIST_TIMEOUT_MS);
+      try {
+        socket.write(encodeFrame('L', channel));
+        return await list.promise;
+      } finally {
+        clearTimeout(timer);
+        channels.delete(channel);
+      }
+    },
+    get waiting() {
+      return waiting;
+    },
+    closed: closed.promise,
+    close: () => void socket.destroy(),
+  };
+}
+
+/** A path over 107 bytes does not fit a socket address; through the directory's descriptor it always does. */
+async function openSocket(path: string): Promise<Socket> {
+  let directory: number | undefined;
+  try {
+    directory = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+    const socket = connect(`/proc/self/fd/${directory}/${basename(path)}`);
+    const opened = Promise.withResolvers<void>();
+    socket.once('connect', opened.resolve);
+    socket.once('error', opened.reject);
+    await opened.promise;
+    return socket;
+  } catch (error) {
+    throw new ServiceError('computer_failed', 'the init of the computer cannot be reached', { cause: error });
+  } finally {
+    if (directory !== undefined) closeSync(directory);
+  }
+}
+
+function concat(chunks: Buffer[]): Buffer {
+  const [only] = chunks;
+  return chunks.length === 1 && only ? only : Buffer.concat(chunks);
+}
+
+function validate({ id, command, timeoutMs, outputBytesMax, cwd, env, stdin }: ExecOptions): void {
+  const refuse = (param: string, message: string): never => {
+    throw new ServiceError('invalid_request', message, { param });
+  };
+  if (id.length === 0 || Buffer.byteLength(id) > EXEC_ID_BYTES_MAX || id.includes('\0')) {
+    throw new TypeError(`not the id of an exec: ${id}`);
+  }
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
+    throw new RangeError(`timeoutMs is ${timeoutMs}`);
+  }
+  if (!Number.isInteger(outputBytesMax) || outputBytesMax < 0 || outputBytesMax > OUTPUT_BYTES_MAX) {
+    throw new RangeError(`outputBytesMax is ${outputBytesMax}`);
+  }
+  if (Buffer.byteLength(command) > COMMAND_BYTES_MAX) {
+    refuse('command', `command is over ${COMMAND_BYTES_MAX} bytes`);
+  }
+  if (command.includes('\0')) refuse('command', 'command must not hold a zero byte');
+  if (cwd?.includes('\0')) refuse('cwd', 'cwd must not hold a zero byte');
+  if (stdin && stdin.length > STDIN_BYTES_MAX) refuse('stdin', `stdin is over ${STDIN_BYTES_MAX} bytes`);
+  for (const [name, value] of Object.entries(env ?? {})) {
+    if (name === '' || /[=\0]/.test(name))
+      refuse('env', 'env has a name that is empty or holds "=" or a zero byte');
+    if (value.includes('\0')) refuse('env', `env.${name} must not hold a zero byte`);
+  }
+}
+
+/** The parameter to blame for each failure that the caller caused; all others are the computer's. */
+const BLAMED_PARAMS: Readonly<Record<string, string>> = { bad_cwd: 'cwd', too_big: 'env' };
+
+function failureOf({ code, message }: { code: string; message: string }): ServiceError {
+  const param = BLAMED_PARAMS[code];
+  if (param) return new ServiceError('invalid_request', message, { param });
+  return new ServiceError('computer_failed', message, { details: { reason: code } });
+}

@@ -1,0 +1,325 @@
+// Puts the parts together: the one way to get a ComputerHost.
+//
+// Under the data directory:
+//   init/        the compiled init                    control/   sockets of the inits
+//   slots/       mount points of pooled containers    claims/    containers that left the pool
+//   workspaces/  the files of computers               images/    foreign images that were pulled
+import { randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ServiceError } from '@switchyard/contracts';
+import type Docker from 'dockerode';
+import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
+import { ensureForeignImage } from '../docker/foreign-images.ts';
+import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
+import { openNetwork } from '../docker/network.ts';
+import { openClaims } from './claims.ts';
+import type { ComputerHost, Reservation, ReserveOptions, RunningComputer } from './computer-host.ts';
+import { openControlSockets } from './control-sockets.ts';
+import { createExecActivity } from './exec-activity.ts';
+import { ensureInitBinary } from './init-binary.ts';
+import { connectInit, type InitClient } from './init-client.ts';
+import type { HostLogger } from './logger.ts';
+import { createRunningComputer } from './running-computer.ts';
+import { prepareStandardImage, type StandardImage } from './standard-image.ts';
+import { openWarmPool, type PooledContainer, type WarmPool } from './warm-pool.ts';
+import { openWorkspaces } from './workspaces.ts';
+
+const PIDS_MAX_DEFAULT = 512;
+const VERIFY_TIMEOUT_MS = 5_000;
+
+export interface ComputerHostOptions {
+  /** Unlike that of any other agent of this Docker engine, and the same after a restart. */
+  readonly agentId: string;
+  /** Absolute; the Docker engine must see it at the same path. */
+  readonly dataDirectory: string;
+  readonly docker: Docker;
+  readonly logger: HostLogger;
+  readonly standardImage: StandardImage;
+  /** The hard limits of a computer of any size. */
+  readonly burst: SizeMb;
+  /** The size with which pooled containers wait: a computer of this size needs no change when it claims one. */
+  readonly defaultSize: SizeMb;
+  /** Containers in the warm pool; 0 for none. */
+  readonly warmPool: number;
+  /** Processes and threads of one computer. */
+  readonly pidsMax?: number;
+  /** OCI runtime, if not the engine's default. */
+  readonly runtime?: string | undefined;
+  /** Private networks (CIDR) that computers may reach all the same. */
+  readonly allowedNetworks?: readonly string[];
+}
+
+export async function openComputerHost(options: ComputerHostOptions): Promise<ComputerHost> {
+  const { docker, logger, agentId, standardImage } = options;
+  const at = (name: string) => join(options.dataDirectory, name);
+  await mkdir(options.dataDirectory, { recursive: true });
+  const workspaces = await openWorkspaces(at('workspaces'));
+  const sockets = await openControlSockets(at('control'));
+  const claims = await openClaims(at('claims'));
+  const activity = createExecActivity();
+  const network = await openNetwork({ docker, agentId, allowedNetworks: options.allowedNetworks ?? [] });
+  if (network.unprotected) {
+    logger.warn(
+      { reason: network.unprotected },
+      'computers are NOT shut off from the host and private networks',
+    );
+  }
+  let slots = await openMountSlots(at('slots')).catch((error: unknown) => {
+    logger.warn(
+      { err: error },
+      'this host cannot mount into running containers: computers start without warm pool',
+    );
+    return undefined;
+  });
+
+  const engineFor = (initBinary: string): Engine =>
+    createEngine({
+      docker,
+      agentId,
+      network: network.name,
+      burst: options.burst,
+      pidsMax: options.pidsMax ?? PIDS_MAX_DEFAULT,
+      runtime: options.runtime,
+      initBinary,
+    });
+  // Everything but creating containers works before the init is compiled.
+  let engine = engineFor('');
+  let pool: WarmPool | undefined;
+  const ending = new Set<string>();
+
+  /** Removes all that belongs to a slot. The container must be gone. */
+  const clearSlot = async (slot: string) => {
+    await slots?.remove(slot);
+    await sockets.remove(slot);
+    await claims.clear(slot);
+  };
+  const removeContainer = async (containerId: string, slot: string) => {
+    ending.add(containerId);
+    await engine.remove(containerId);
+    await clearSlot(slot);
+    ending.delete(containerId);
+  };
+
+  /** Creates and starts a container, and connects to its init; leaves nothing behind when it fails. */
+  const begin = async (containerId: string, slot: string): Promise<InitClient> => {
+    try {
+      await engine.start(containerId);
+      return await connectInit(await sockets.take(slot));
+    } catch (error) {
+      await removeContainer(containerId, slot);
+      if (error instanceof ServiceError) throw error;
+      throw new ServiceError('computer_failed', 'the container of the computer could not be started', {
+        cause: error,
+      });
+    }
+  };
+  const create = async (
+    slot: string,
+    spec: Pick<Parameters<Engine['create']>[0], 'origin' | 'image' | 'size' | 'workspace'>,
+  ): Promise<string> => {
+    await sockets.create(slot);
+    try {
+      return await engine.create({ slot, controlDirectory: sockets.directory(slot), ...spec });
+    } catch (error) {
+      await clearSlot(slot);
+      throw new ServiceError('computer_failed', 'the container of the computer could not be created', {
+        cause: error,
+      });
+    }
+  };
+
+  const makePooled = async (mounts: MountSlots): Promise<PooledContainer> => {
+    const slot = newSlot();
+    await mounts.create(slot);
+    const containerId = await create(slot, {
+      origin: 'pool',
+      image: standardImage.name,
+      size: options.defaultSize,
+      workspace: { directory: mounts.directory(slot), followsMounts: true },
+    });
+    return { containerId, slot, init: await begin(containerId, slot) };
+  };
+  const destroyPooled = ({ containerId, slot, init }: PooledContainer) => {
+    init.close();
+    return removeContainer(containerId, slot);
+  };
+
+  const runningComputer = (containerId: string, slot: string, init: InitClient): RunningComputer =>
+    createRunningComputer({
+      containerId,
+      init,
+      activity,
+      inspect: () => engine.inspect(containerId),
+      stop: async () => {
+        ending.add(containerId);
+        await engine.stop(containerId);
+      },
+      remove: () => removeContainer(containerId, slot),
+      ending: () => ending.has(containerId),
+    });
+
+  const reserveWarm = async (
+    { computerId, cpu, memoryMb }: ReserveOptions,
+    mounts: MountSlots,
+  ): Promise<Reservation | undefined> => {
+    const pooled = pool?.claim();
+    if (!pooled) return undefined;
+    const { containerId, slot, init } = pooled;
+    await claims.mark(slot);
+    const sameSize = cpu === options.defaultSize.cpu && memoryMb === options.defaultSize.memoryMb;
+    return {
+      containerId,
+      warm: true,
+      async start() {
+        try {
+          await Promise.all([
+            mounts.mount(slot, workspaces.path(computerId)),
+            sameSize ? undefined : engine.resize(containerId, { cpu, memoryMb }),
+          ]);
+        } catch (error) {
+          await destroyPooled(pooled);
+          throw new ServiceError('computer_failed', 'the computer could not be given its files and size', {
+            cause: error,
+          });
+        }
+        return runningComputer(containerId, slot, init);
+      },
+      discard: () => destroyPooled(pooled),
+    };
+  };
+
+  const reserveCold = async ({ computerId, image, cpu, memoryMb }: ReserveOptions): Promise<Reservation> => {
+    const slot = newSlot();
+    const containerId = await create(slot, {
+      origin: 'direct',
+      image,
+      size: { cpu, memoryMb },
+      workspace: { directory: workspaces.path(computerId), followsMounts: false },
+    });
+    return {
+      containerId,
+      warm: false,
+      start: async () => runningComputer(containerId, slot, await begin(containerId, slot)),
+      discard: () => removeContainer(containerId, slot),
+    };
+  };
+
+  /** Once, before the pool is trusted: does what is mounted on the host now really appear in a running container? */
+  const verifyMounts = async (mounts: MountSlots) => {
+    const probe = await makePooled(mounts);
+    try {
+      const source = at('mount-probe');
+      await mkdir(source, { recursive: true });
+      await writeFile(join(source, 'seen'), '');
+      await mounts.mount(probe.slot, source);
+      const { exitCode } = await probe.init.exec({
+        id: 'mount-probe',
+        command: 'test -e /workspace/seen',
+        timeoutMs: VERIFY_TIMEOUT_MS,
+        outputBytesMax: 0,
+      });
+      if (exitCode !== 0)
+        throw new Error('what is mounted on the host does not appear in a running container');
+    } finally {
+      await destroyPooled(probe);
+    }
+  };
+
+  const openPool = async () => {
+    if (!slots || options.warmPool === 0) return;
+    const mounts = slots;
+    try {
+      await verifyMounts(mounts);
+    } catch (error) {
+      logger.warn({ err: error }, 'mounting into running containers does not work here: no warm pool');
+      slots = undefined;
+      return;
+    }
+    pool = openWarmPool({
+      size: options.warmPool,
+      make: () => makePooled(mounts),
+      destroy: destroyPooled,
+      activity,
+      logger,
+    });
+  };
+
+  // What an earlier agent left: its pool, and slots of which the container is gone.
+  const left = await engine.list();
+  const kept = left.filter(({ origin, slot }) => origin === 'direct' || claims.has(slot));
+  for (const { containerId, slot } of left.filter((container) => !kept.includes(container))) {
+    await removeContainer(containerId, slot);
+  }
+  const keptSlots = new Set(kept.map(({ slot }) => slot));
+  for (const slot of new Set([
+    ...((await slots?.list()) ?? []),
+    ...(await sockets.list()),
+    ...claims.list(),
+  ])) {
+    if (!keptSlots.has(slot)) await clearSlot(slot);
+  }
+
+  const preparation = prepareStandardImage(
+    standardImage,
+    async () => {
+      const directory = at('init');
+      engine = engineFor(await ensureInitBinary({ directory, docker, builderImage: standardImage.name }));
+      await openPool();
+    },
+    logger,
+  );
+
+  return {
+    workspaces,
+    imageStatus: () => preparation.status(),
+    ready: preparation.ready,
+    poolFilled: async () => {
+      await preparation.ready;
+      await pool?.filled();
+    },
+    async reserve(request) {
+      const status = preparation.status();
+      if (!status.ready) throw new ServiceError('no_capacity', status.message);
+      if (request.image !== standardImage.name) {
+        await ensureForeignImage({
+          docker,
+          image: request.image,
+          memory: at('images'),
+          signal: request.signal,
+        });
+        return reserveCold(request);
+      }
+      return (slots && (await reserveWarm(request, slots))) ?? reserveCold(request);
+    },
+    async connect(containerId) {
+      const state = await engine.inspect(containerId);
+      if (!state?.running)
+        throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
+      return runningComputer(containerId, state.slot, await connectInit(sockets.path(state.slot)));
+    },
+    async containers() {
+      return (await engine.list()).map(({ containerId, slot, origin, running, createdAt }) => ({
+        containerId,
+        running,
+        createdAt,
+        pooled: origin === 'pool' && !claims.has(slot),
+      }));
+    },
+    async remove(containerId) {
+      const state = await engine.inspect(containerId);
+      if (state) await removeContainer(containerId, state.slot);
+    },
+    async close() {
+      await preparation.close();
+      await pool?.close();
+      await network.close();
+      if (slots && (await slots.list()).length === 0) await closeMountSlots(at('slots'));
+    },
+  };
+}
+
+/** Names a container's socket and mount point; also part of the container's name. */
+function newSlot(): string {
+  return randomBytes(8).toString('hex');
+}

@@ -1,0 +1,62 @@
+// A computer that is on: its commands, and the moment when it ends.
+import type { ContainerState } from '../docker/engine.ts';
+import type { ComputerExit, RunningComputer } from './computer-host.ts';
+import type { ExecResult } from './exec.ts';
+import type { ExecActivity } from './exec-activity.ts';
+import type { InitClient } from './init-client.ts';
+
+export interface RunningComputerParts {
+  readonly containerId: string;
+  readonly init: InitClient;
+  readonly activity: ExecActivity;
+  readonly inspect: () => Promise<ContainerState | undefined>;
+  /** Ends the processes in order. */
+  readonly stop: () => Promise<void>;
+  /** Removes the container and its mounts. */
+  readonly remove: () => Promise<void>;
+  /** True once this agent itself has set out to end the container. */
+  readonly ending: () => boolean;
+}
+
+export function createRunningComputer(parts: RunningComputerParts): RunningComputer {
+  const { init, activity } = parts;
+  const exited = Promise.withResolvers<ComputerExit>();
+  let released = false;
+
+  void init.closed.then(async () => {
+    if (released) return;
+    exited.resolve(await exitOf(parts));
+  });
+
+  const counted = async (work: Promise<ExecResult>): Promise<ExecResult> => {
+    activity.begin();
+    try {
+      return await work;
+    } finally {
+      activity.end();
+    }
+  };
+
+  return {
+    containerId: parts.containerId,
+    exec: (options) => counted(init.exec(options)),
+    attach: (execId, options) => counted(init.attach(execId, options)),
+    execs: () => init.execs(),
+    exited: exited.promise,
+    async stop() {
+      await parts.stop();
+      await parts.remove();
+    },
+    release() {
+      released = true;
+      init.close();
+    },
+  };
+}
+
+async function exitOf({ inspect, ending }: RunningComputerParts): Promise<ComputerExit> {
+  const state = await inspect().catch(() => undefined);
+  const exitCode = state && !state.running ? state.exitCode : null;
+  if (ending()) return { reason: 'stopped', exitCode };
+  return { reason: state?.oomKilled ? 'out_of_memory' : 'exited', exitCode };
+}

@@ -1,0 +1,218 @@
+// What this agent asks of the Docker engine: containers for computers, with their limits and their hardening.
+
+import type Docker from 'dockerode';
+import type { ContainerInspectInfo } from 'dockerode';
+
+/** Every container of this product has it; its value is the agent that owns it. */
+const LABEL_AGENT = 'switchyard.agent';
+/** Names the slot (mount point, socket) of a container. */
+const LABEL_SLOT = 'switchyard.slot';
+/** `pool` or `direct`: how the container began. Labels cannot change, so who owns it now is not in them. */
+const LABEL_ORIGIN = 'switchyard.origin';
+
+export const INIT_PATH = '/sbin/switchyard-init';
+export const CONTROL_PATH = '/run/switchyard';
+export const INIT_SOCKET = 'init.sock';
+export const WORKSPACE_PATH = '/workspace';
+
+/** Enough for packages, servers and a user's own `sudo`-less root; nothing that reaches beyond the container. */
+const CAPABILITIES = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'SETUID',
+  'SETGID',
+  'KILL',
+  'NET_BIND_SERVICE',
+];
+const CPU_PERIOD_US = 100_000;
+const CPU_SHARES_PER_CORE = 1024;
+const CPU_SHARES_MIN = 2;
+const BYTES_PER_MB = 1024 * 1024;
+/** Docker's own SIGKILL comes after this; the init ends sooner by itself. */
+const STOP_TIMEOUT_S = 4;
+
+export type ContainerOrigin = 'pool' | 'direct';
+
+export interface SizeMb {
+  readonly cpu: number;
+  readonly memoryMb: number;
+}
+
+export interface EngineOptions {
+  readonly docker: Docker;
+  readonly agentId: string;
+  /** Docker network of the computers. */
+  readonly network: string;
+  /** The hard limits of every computer, whatever its size. */
+  readonly burst: SizeMb;
+  readonly pidsMax: number;
+  /** OCI runtime (`runc`, `runsc`), or undefined for the engine's default. */
+  readonly runtime: string | undefined;
+  /** Host path of the compiled init. */
+  readonly initBinary: string;
+}
+
+export interface ContainerSpec {
+  readonly slot: string;
+  readonly origin: ContainerOrigin;
+  readonly image: string;
+  readonly size: SizeMb;
+  /** Host directory in which the init makes its socket. */
+  readonly controlDirectory: string;
+  readonly workspace: {
+    readonly directory: string;
+    /** Mounts that are made on the host later appear inside. */
+    readonly followsMounts: boolean;
+  };
+}
+
+export interface EngineContainer {
+  readonly containerId: string;
+  readonly slot: string;
+  readonly origin: ContainerOrigin;
+  readonly running: boolean;
+  readonly createdAt: Date;
+}
+
+export interface ContainerState {
+  readonly slot: string;
+  readonly running: boolean;
+  readonly oomKilled: boolean;
+  readonly exitCode: number;
+}
+
+export interface Engine {
+  /** Creates, does not start. Returns Docker's id. */
+  create(spec: ContainerSpec): Promise<string>;
+  start(containerId: string): Promise<void>;
+  /** Gives a container another size in place. */
+  resize(containerId: string, size: SizeMb): Promise<void>;
+  /** SIGTERM, and SIGKILL after a grace. Nothing happens if it is stopped or gone. */
+  stop(containerId: string): Promise<void>;
+  /** Kills and removes. Nothing happens if it is gone. */
+  remove(containerId: string): Promise<void>;
+  /** Undefined if there is no such container of this agent. */
+  inspect(containerId: string): Promise<ContainerState | undefined>;
+  /** All containers of this agent, stopped ones included. */
+  list(): Promise<EngineContainer[]>;
+}
+
+export function createEngine(options: EngineOptions): Engine {
+  const { docker, agentId } = options;
+  return {
+    async create(spec) {
+      const container = await docker.createContainer(containerConfig(spec, options));
+      return container.id;
+    },
+    start: (containerId) => docker.getContainer(containerId).start(),
+    async resize(containerId, size) {
+      await docker.getContainer(containerId).update(guaranteed(size, options.burst));
+    },
+    async stop(containerId) {
+      await unlessGone(docker.getContainer(containerId).stop({ t: STOP_TIMEOUT_S }));
+    },
+    async remove(containerId) {
+      await unlessGone(docker.getContainer(containerId).remove({ force: true, v: true }));
+    },
+    async inspect(containerId) {
+      const found = await unlessGone(docker.getContainer(containerId).inspect());
+      if (!found || found.Config.Labels[LABEL_AGENT] !== agentId) return undefined;
+      return stateOf(found);
+    },
+    async list() {
+      const found = await docker.listContainers({
+        all: true,
+        filters: { label: [`${LABEL_AGENT}=${agentId}`] },
+      });
+      return found.map(({ Id, Labels, State, Created }) => ({
+        containerId: Id,
+        slot: Labels[LABEL_SLOT] ?? '',
+        origin: Labels[LABEL_ORIGIN] === 'pool' ? 'pool' : 'direct',
+        running: State === 'running',
+        createdAt: new Date(Created * 1000),
+      }));
+    },
+  };
+}
+
+function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.ContainerCreateOptions {
+  const { burst, initBinary } = options;
+  const ceilingBytes = burst.memoryMb * BYTES_PER_MB;
+  return {
+    name: `switchyard-${spec.slot}`,
+    Image: spec.image,
+    Entrypoint: [INIT_PATH],
+    Cmd: [`${CONTROL_PATH}/${INIT_SOCKET}`],
+    // A computer is its renter's: root inside, whatever the image's own default user.
+    User: '0:0',
+    WorkingDir: WORKSPACE_PATH,
+    Hostname: 'computer',
+    StopSignal: 'SIGTERM',
+    Healthcheck: { Test: ['NONE'] },
+    Labels: {
+      [LABEL_AGENT]: options.agentId,
+      [LABEL_SLOT]: spec.slot,
+      [LABEL_ORIGIN]: spec.origin,
+    },
+    HostConfig: {
+      ...guaranteed(spec.size, burst),
+      Memory: ceilingBytes,
+      MemorySwap: ceilingBytes,
+      // A quota, not NanoCpus: the engine refuses NanoCpus above the cores of the host.
+      CpuPeriod: CPU_PERIOD_US,
+      CpuQuota: Math.round(burst.cpu * CPU_PERIOD_US),
+      PidsLimit: options.pidsMax,
+      CapDrop: ['ALL'],
+      CapAdd: CAPABILITIES,
+      SecurityOpt: ['no-new-privileges'],
+      NetworkMode: options.network,
+      IpcMode: 'private',
+      RestartPolicy: { Name: 'no' },
+      // Output goes through the init; what a log driver would write fills the host's disk.
+      LogConfig: { Type: 'none', Config: {} },
+      ...(options.runtime === undefined ? {} : { Runtime: options.runtime }),
+      Mounts: [
+        { Type: 'bind', Source: initBinary, Target: INIT_PATH, ReadOnly: true },
+        { Type: 'bind', Source: spec.controlDirectory, Target: CONTROL_PATH },
+        {
+          Type: 'bind',
+          Source: spec.workspace.directory,
+          Target: WORKSPACE_PATH,
+          BindOptions: { Propagation: spec.workspace.followsMounts ? 'rslave' : 'rprivate' },
+        },
+      ],
+    },
+  };
+}
+
+/** What is guaranteed under contention. The engine refuses a reservation above the limit. */
+function guaranteed(size: SizeMb, burst: SizeMb): { CpuShares: number; MemoryReservation: number } {
+  return {
+    CpuShares: Math.max(CPU_SHARES_MIN, Math.round(size.cpu * CPU_SHARES_PER_CORE)),
+    MemoryReservation: Math.min(size.memoryMb, burst.memoryMb) * BYTES_PER_MB,
+  };
+}
+
+function stateOf({ Config, State }: ContainerInspectInfo): ContainerState {
+  return {
+    slot: Config.Labels[LABEL_SLOT] ?? '',
+    running: State.Running,
+    oomKilled: State.OOMKilled,
+    exitCode: State.ExitCode,
+  };
+}
+
+/** 304: already so; 404: no such container; 409: being removed by somebody else. */
+const GONE_STATUSES = new Set([304, 404, 409]);
+
+async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    const status = (error as { statusCode?: number }).statusCode;
+    if (status !== undefined && GONE_STATUSES.has(status)) return undefined;
+    throw error;
+  }
+}

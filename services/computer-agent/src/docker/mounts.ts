@@ -1,0 +1,74 @@
+// Makes a host directory appear in a container that is running already.
+//
+// A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
+// there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const MOUNT_TIMEOUT_MS = 10_000;
+
+export interface MountSlots {
+  /** The directory of a slot: give it to the container as its /workspace. */
+  directory(slot: string): string;
+  create(slot: string): Promise<void>;
+  /** Mounts `source` on the slot. */
+  mount(slot: string, source: string): Promise<void>;
+  /** Unmounts and removes the slot; the mounted files stay. Nothing happens if it is gone already. */
+  remove(slot: string): Promise<void>;
+  list(): Promise<string[]>;
+}
+
+/** Throws where this process may not mount: then containers get their workspace when they are created. */
+export async function openMountSlots(directory: string): Promise<MountSlots> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const points = await mountPoints();
+  if (!points.includes(directory)) await mountCommand('mount', '--bind', directory, directory);
+  await mountCommand('mount', '--make-rshared', directory);
+
+  const pathOf = (slot: string) => join(directory, slot);
+  return {
+    directory: pathOf,
+    async create(slot) {
+      await mkdir(pathOf(slot), { mode: 0o755 });
+    },
+    async mount(slot, source) {
+      await mountCommand('mount', '--bind', source, pathOf(slot));
+    },
+    async remove(slot) {
+      // Lazily: a process that still looks into it must not keep the computer from ending.
+      for (const point of await mountPoints()) {
+        if (point === pathOf(slot)) await mountCommand('umount', '--lazy', point);
+      }
+      await rmdir(pathOf(slot)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
+    },
+    list: () => readdir(directory),
+  };
+}
+
+/** Ends the shared mount itself, when no slot is left in it. */
+export async function closeMountSlots(directory: string): Promise<void> {
+  if ((await mountPoints()).includes(directory)) await mountCommand('umount', '--lazy', directory);
+}
+
+/** Every mount point of this process's name space, one entry for each mount. */
+async function mountPoints(): Promise<string[]> {
+  const table = await readFile('/proc/self/mountinfo', 'utf8');
+  return table
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => unescapePath(line.split(' ')[4] ?? ''));
+}
+
+/** The kernel writes blanks and the like as \040. */
+function unescapePath(path: string): string {
+  return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+async function mountCommand(program: 'mount' | 'umount', ...options: string[]): Promise<void> {
+  await run(program, options, { timeout: MOUNT_TIMEOUT_MS });
+}

@@ -1,0 +1,69 @@
+// The bridge network of one agent's computers: its own, without traffic between computers, behind the firewall.
+import { createHash } from 'node:crypto';
+import type Docker from 'dockerode';
+import { lowerFirewall, raiseFirewall } from './firewall.ts';
+
+export interface ComputerNetwork {
+  /** Name of the Docker network and of its bridge interface. */
+  readonly name: string;
+  /** Why computers are not shut off from the host's networks, or undefined when they are. */
+  readonly unprotected: string | undefined;
+  /** Removes rules and network, if no container uses it any longer; else leaves both. */
+  close(): Promise<void>;
+}
+
+export interface NetworkOptions {
+  readonly docker: Docker;
+  readonly agentId: string;
+  readonly allowedNetworks: readonly string[];
+}
+
+/** An interface's name has at most 15 characters, so the agent's id goes in as a hash. */
+export function networkName(agentId: string): string {
+  return `sy${createHash('sha256').update(agentId).digest('hex').slice(0, 8)}`;
+}
+
+export async function openNetwork({
+  docker,
+  agentId,
+  allowedNetworks,
+}: NetworkOptions): Promise<ComputerNetwork> {
+  const name = networkName(agentId);
+  await ensureBridge(docker, name, agentId);
+  let unprotected: string | undefined;
+  try {
+    await raiseFirewall({ bridge: name, allowedNetworks });
+  } catch (error) {
+    unprotected = `iptables could not be set: ${error instanceof Error ? error.message.trim() : String(error)}`;
+  }
+  return {
+    name,
+    unprotected,
+    async close() {
+      const network = docker.getNetwork(name);
+      try {
+        await network.remove();
+      } catch (error) {
+        const status = (error as { statusCode?: number }).statusCode;
+        if (status === 403) return; // computers are on it
+        if (status !== 404) throw error;
+      }
+      await lowerFirewall(name);
+    },
+  };
+}
+
+async function ensureBridge(docker: Docker, name: string, agentId: string): Promise<void> {
+  const [existing] = await docker.listNetworks({ filters: { name: [`^${name}$`] } });
+  if (existing) return;
+  await docker.createNetwork({
+    Name: name,
+    Driver: 'bridge',
+    CheckDuplicate: true,
+    Labels: { 'switchyard.agent': agentId },
+    Options: {
+      'com.docker.network.bridge.name': name,
+      'com.docker.network.bridge.enable_icc': 'false',
+    },
+  });
+}

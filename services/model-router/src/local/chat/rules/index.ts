@@ -1,0 +1,63 @@
+// The rules in the order in which they are asked; the first that knows an answer gives it.
+import { keywordsOf, wordsOf } from '../../text/words.ts';
+import type { Conversation } from '../conversation.ts';
+import { describeImages } from '../image-note.ts';
+import { arithmetic } from './arithmetic.ts';
+import { clock } from './clock.ts';
+import { counting } from './counting.ts';
+import { recall } from './recall.ts';
+import { say } from './say.ts';
+import { CAPABILITIES, courtesy, identity } from './small-talk.ts';
+import { summary } from './summary.ts';
+import { transform } from './transform.ts';
+
+type Rule = (conversation: Conversation) => string | null;
+
+const RULES: readonly Rule[] = [
+  say,
+  summary,
+  counting,
+  transform,
+  arithmetic,
+  clock,
+  identity,
+  courtesy,
+  recall,
+  noted,
+];
+
+const TOPICS_ECHOED_MAX = 5;
+const LENGTH_ECHOED_MAX = 500;
+const STATEMENT = /^(?:my|our|i|we|the|this|that|it|there|he|she|they|remember|note)\b[^?]*$/i;
+
+/** What the rules say to a conversation. Never empty. */
+export function answerByRules(conversation: Conversation): string {
+  const byRule = firstAnswer(conversation);
+  if (conversation.images.length === 0) return byRule ?? unknown(conversation);
+  const seen = `I see ${describeImages(conversation.images)}. I read the header of an image, not what it shows.`;
+  return byRule === null ? seen : `${seen} ${byRule}`;
+}
+
+function firstAnswer(conversation: Conversation): string | null {
+  for (const rule of RULES) {
+    const answer = rule(conversation);
+    if (answer !== null && answer !== '') return answer;
+  }
+  return null;
+}
+
+function noted({ said }: Conversation): string | null {
+  return STATEMENT.test(said.trim())
+    ? 'Noted. I can find that again for as long as this conversation lasts.'
+    : null;
+}
+
+/** No rule fits: say so, and what the message was understood to be about. */
+function unknown({ said }: Conversation): string {
+  const topics = new Map<string, string>();
+  for (const word of wordsOf(said.slice(0, LENGTH_ECHOED_MAX)))
+    for (const root of keywordsOf(word)) if (!topics.has(root)) topics.set(root, word);
+  const named = [...topics.values()].slice(0, TOPICS_ECHOED_MAX).join(', ');
+  const about = named === '' ? 'that' : `your message about ${named}`;
+  return `I have no rule for ${about}: I am local/chat, a small rule-based model. What I can do: ${CAPABILITIES}.`;
+}

@@ -1,0 +1,58 @@
+// `response_format`: JSON that satisfies the caller's schema, filled from what was said and what tools brought.
+import type { ChatMessage, OutputFormat } from './chat-request.ts';
+import type { Conversation } from './conversation.ts';
+import { fillSchema } from './schema/fill-schema.ts';
+import { isSchema, type JsonSchema } from './schema/json-schema.ts';
+
+const SCHEMA_LENGTH_MAX = 100_000;
+
+export function structuredOutput(
+  format: Exclude<OutputFormat, { type: 'text' }>,
+  conversation: Conversation,
+  reply: string,
+): string {
+  const schema = format.type === 'json_schema' ? format.schema : schemaInMessages(conversation.earlier);
+  const text = [conversation.said, ...conversation.toolResults.map((result) => result.text)].join('\n');
+  const context = { now: conversation.now, freeText: reply, answering: true };
+  if (schema) return JSON.stringify(fillSchema(schema, text, context).value);
+  const pairs = fillSchema({ type: 'object' }, text, context);
+  return JSON.stringify(pairs.found > 0 ? pairs.value : { answer: reply });
+}
+
+/**
+ * Clients that know only `json_object` put the schema into a system message, as the AI SDK does: the first JSON object
+ * after the word "schema".
+ */
+function schemaInMessages(messages: readonly ChatMessage[]): JsonSchema | null {
+  for (const { role, text } of messages) {
+    if (role !== 'system') continue;
+    const named = /\bschema\b[^{]{0,100}(\{)/i.exec(text.slice(0, SCHEMA_LENGTH_MAX));
+    const written = named ? balancedObject(text, named.index + named[0].length - 1) : null;
+    if (written !== null) return written;
+  }
+  return null;
+}
+
+/** The JSON object that begins at this brace; null when it is none. */
+function balancedObject(text: string, start: number): JsonSchema | null {
+  let depth = 0;
+  let quoted = false;
+  for (let at = start; at < Math.min(text.length, start + SCHEMA_LENGTH_MAX); at += 1) {
+    const character = text[at];
+    if (quoted && character === '\\') at += 1;
+    else if (character === '"') quoted = !quoted;
+    else if (!quoted && character === '{') depth += 1;
+    else if (!quoted && character === '}') depth -= 1;
+    if (depth === 0) return parseObject(text.slice(start, at + 1));
+  }
+  return null;
+}
+
+function parseObject(text: string): JsonSchema | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isSchema(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,28 @@
+// What a local model says to a request that it cannot serve; local-answer.ts gives it OpenAI's error body.
+
+export type LocalRefusalCode =
+  | 'invalid_json'
+  | 'invalid_request'
+  | 'model_not_found'
+  | 'context_length_exceeded';
+
+export class LocalRefusal extends Error {
+  readonly status: 400 | 404;
+  readonly code: LocalRefusalCode;
+  /** The field at fault, in OpenAI's dotted form. */
+  readonly param: string | null;
+
+  constructor(
+    status: 400 | 404,
+    code: LocalRefusalCode,
+    message: string,
+    param: string | null,
+    options?: { cause: unknown },
+  ) {
+    super(message, options);
+    this.name = 'LocalRefusal';
+    this.status = status;
+    this.code = code;
+    this.param = param;
+  }
+}

@@ -1,0 +1,149 @@
+// The loop that books events: pull, read, write, acknowledge. Whatever goes wrong, nothing is acknowledged that is not
+// on disk, the messages come again, the ledger is read anew, and it goes on.
+import type { Consumer, JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '@switchyard/bus';
+import type { Logger } from '@switchyard/service';
+import { Arrivals } from './arrivals.ts';
+import { ensureConsumer } from './consumer.ts';
+import type { Progress } from './progress.ts';
+import { readBatch, rejectedOf } from './read-batch.ts';
+import type { Rejected } from './store/documents.ts';
+import { ensureIndexes } from './store/indexes.ts';
+import type { LedgerWriter } from './store/ledger-writer.ts';
+import { AnotherWriter } from './store/mongo-errors.ts';
+import { storeRejected } from './store/rejected.ts';
+import type { Store } from './store/store.ts';
+
+/** Messages of one pull, and so of one batch, at the most. */
+export const BATCH_MESSAGES_MAX = 500;
+/** A pull that has not brought its fill is asked for anew after this time. */
+const PULL_MS = 5_000;
+/** A pull that outlives its time was lost on the way, with the link that it was sent on. */
+const PULL_LATE_MS = 1_000;
+
+const AGAIN_MS_MIN = 50;
+const AGAIN_MS_MAX = 2_000;
+
+export interface BookingOptions {
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly writer: LedgerWriter;
+  readonly progress: Progress;
+  readonly logger: Logger;
+  /** Ends the loop after the batch that it is at. */
+  readonly signal: AbortSignal;
+}
+
+/** Books events until the signal is aborted. Never throws: what fails is tried again, for as long as it takes. */
+export async function bookEvents(options: BookingOptions): Promise<void> {
+  const { signal, writer, logger } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      await ensureIndexes(options.store);
+      const consumer = await ensureConsumer(options.bus);
+      await writer.recover(signal);
+      while (!signal.aborted) {
+        await bookOnePull(consumer, options);
+        failures = 0;
+      }
+    } catch (error) {
+      if (signal.aborted) break;
+      failures += 1;
+      report(error, failures, logger);
+      await pause(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), signal);
+    }
+  }
+  await writer.close().catch((error: unknown) => {
+    logger.warn(
+      { err: error },
+      'the checkpoint could not be written; the next start looks at a few rows again',
+    );
+  });
+}
+
+async function bookOnePull(consumer: Consumer, options: BookingOptions): Promise<void> {
+  const { bus, signal } = options;
+  const pull = await consumer.fetch({ max_messages: BATCH_MESSAGES_MAX, expires: PULL_MS });
+  const arrivals = new Arrivals(pull);
+  const stop = () => void arrivals.stop();
+  const late = setTimeout(stop, PULL_MS + PULL_LATE_MS);
+  const forget = bus.onReconnect(stop);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    for (let batch = await arrivals.next(); batch; batch = await arrivals.next())
+      await bookBatch(batch, options);
+  } finally {
+    clearTimeout(late);
+    forget();
+    signal.removeEventListener('abort', stop);
+    await arrivals.stop();
+    // What came and was not looked at is given back at once, instead of after `ack_wait`.
+    giveBack(arrivals.take(), bus);
+  }
+}
+
+async function bookBatch(messages: JsMsg[], options: BookingOptions): Promise<void> {
+  const { bus, store, writer, progress, logger } = options;
+  try {
+    const batch = readBatch(messages, logger);
+    await reject(store, batch.rejected, logger);
+    const conflicts = batch.entries.length === 0 ? [] : await writer.append(batch.entries);
+    const refused = new Set(batch.rejectedMessages);
+    const contradictions: Rejected[] = [];
+    for (const { entry, reason } of conflicts) {
+      const message = batch.sources.get(entry);
+      if (!message) continue;
+      refused.add(message);
+      contradictions.push(rejectedOf(message, reason));
+    }
+    await reject(store, contradictions, logger);
+    for (const message of messages)
+      if (refused.has(message)) message.term('rejected by billing');
+      else message.ack();
+    progress.advanced();
+  } catch (error) {
+    giveBack(messages, bus);
+    throw error;
+  }
+}
+
+async function reject(store: Store, rejected: readonly Rejected[], logger: Logger): Promise<void> {
+  if (rejected.length === 0) return;
+  await storeRejected(store, rejected);
+  for (const { _id, subject, seq, reason } of rejected)
+    logger.error(
+      { alarm: 'event_rejected', rejected: _id, subject, seq, reason },
+      'an event cannot be booked; it is kept among the rejected',
+    );
+}
+
+function giveBack(messages: readonly JsMsg[], bus: Bus): void {
+  if (!bus.connected) return; // they come again by themselves
+  for (const message of messages) message.nak();
+}
+
+function report(error: unknown, failures: number, logger: Logger): void {
+  if (error instanceof AnotherWriter)
+    logger.warn({ err: error }, 'another writer was at the ledger; it is read anew');
+  else
+    logger.error(
+      { alarm: 'booking_failed', err: error, failures },
+      'events could not be booked; nothing is lost, it is tried again',
+    );
+}
+
+/** Resolves after `ms` milliseconds, or when aborted. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+    if (signal.aborted) done();
+  });
+}

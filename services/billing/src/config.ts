@@ -1,0 +1,15 @@
+// Settings of billing; the sole reader of them is runService.
+import { commonConfig } from '@switchyard/service';
+import { z } from 'zod';
+
+export const configSchema = z.object({
+  ...commonConfig,
+  /** Where the ledger lives. The path names the database; `switchyard` when it names none. */
+  MONGODB_URL: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, 'must begin with mongodb:// or mongodb+srv://')
+    .default('mongodb://127.0.0.1:27017'),
+});
+export type Config = z.infer<typeof configSchema>;
+
+export const DATABASE_DEFAULT = 'switchyard';

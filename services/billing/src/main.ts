@@ -1,0 +1,6 @@
+// The process of billing.
+import { runService } from '@switchyard/service';
+import { configSchema } from './config.ts';
+import { startBilling } from './run.ts';
+
+await runService({ name: 'billing', config: configSchema, start: startBilling });

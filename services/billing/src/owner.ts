@@ -1,0 +1,66 @@
+// Owning the partition: while the lease is ours we book its events and answer its questions; when it is lost we stop
+// both and queue up for it again. The lease keeps things quiet and answers in one place; the ledger is exact without.
+import { type Bus, holdLease, serve } from '@switchyard/bus';
+import type { Clock, Logger } from '@switchyard/service';
+import { bookEvents } from './booking.ts';
+import { Progress } from './progress.ts';
+import { register } from './register.ts';
+import { LedgerWriter } from './store/ledger-writer.ts';
+import { PARTITION } from './store/partition.ts';
+import type { Store } from './store/store.ts';
+
+export const LEASE = `billing-${PARTITION}`;
+const VERSION = '0.1.0';
+const DESCRIPTION = 'the ledger, Usage and Logs';
+const AGAIN_MS = 500;
+
+export interface OwnerOptions {
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Ends the ownership: the batch in hand is booked, the questions in hand are answered, the lease is given back. */
+  readonly signal: AbortSignal;
+  /** Called each time that this instance begins to serve. */
+  readonly onServing?: () => void;
+}
+
+/** Owns the partition whenever it can, until the signal is aborted. */
+export async function ownPartition(options: OwnerOptions): Promise<void> {
+  const { signal, logger } = options;
+  while (!signal.aborted)
+    try {
+      await ownOnce(options);
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ err: error }, 'the partition could not be taken; it is tried again');
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+}
+
+async function ownOnce(options: OwnerOptions): Promise<void> {
+  const { bus, store, logger, clock, signal, onServing } = options;
+  const lost = new AbortController();
+  const lease = await holdLease({ bus, name: LEASE, onLost: () => lost.abort(), signal });
+  const over = AbortSignal.any([signal, lost.signal]);
+  const progress = new Progress();
+  const writer = new LedgerWriter({ store, logger });
+  const booking = bookEvents({ bus, store, writer, progress, logger, signal: over });
+  try {
+    const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
+    register(host, { bus, store, progress, clock });
+    logger.info({ lease: LEASE }, 'the partition is ours');
+    onServing?.();
+    await aborted(over);
+    await host.drain();
+  } finally {
+    lost.abort();
+    await booking;
+    await lease.release();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,64 @@
+// From messages of the stream to entries, and to the rejected: what is no event of ours, or contradicts itself, must not
+// stop the others, and must not vanish either.
+import { createHash } from 'node:crypto';
+import type { JsMsg } from '@nats-io/jetstream';
+import { type Event, eventSubject, parseEvent } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
+import type { Rejected } from './store/documents.ts';
+import { type Entry, entryOf } from './store/entries.ts';
+
+/** Reasons are kept for people, and go into a header of NATS as well. */
+const REASON_CHARACTERS_MAX = 500;
+/** An emitter's clock that is further ahead than this puts charges into the wrong hour: someone should know. */
+const SKEW_MS_MAX = 5_000;
+
+export interface ReadBatch {
+  readonly entries: Entry[];
+  readonly rejected: Rejected[];
+  /** Where `rejected` came from. */
+  readonly rejectedMessages: JsMsg[];
+  /** Where each entry came from. */
+  readonly sources: ReadonlyMap<Entry, JsMsg>;
+}
+
+export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch {
+  const entries: Entry[] = [];
+  const sources = new Map<Entry, JsMsg>();
+  const rejected: Rejected[] = [];
+  const rejectedMessages: JsMsg[] = [];
+  for (const message of messages)
+    try {
+      const event = parseEvent(message.json());
+      const subject = eventSubject(event);
+      if (message.subject !== subject) throw new RangeError(`an event for ${subject} on ${message.subject}`);
+      warnOfSkew(event, message, logger);
+      const entry = entryOf(event);
+      if (!entry) continue;
+      entries.push(entry);
+      sources.set(entry, message);
+    } catch (error) {
+      rejected.push(rejectedOf(message, error instanceof Error ? error.message : String(error)));
+      rejectedMessages.push(message);
+    }
+  return { entries, sources, rejected, rejectedMessages };
+}
+
+export function rejectedOf(message: JsMsg, reason: string): Rejected {
+  return {
+    _id: createHash('sha256').update(message.subject).update('\0').update(message.data).digest('hex'),
+    subject: message.subject,
+    seq: message.seq,
+    at: message.time,
+    reason: reason.replace(/\s+/g, ' ').slice(0, REASON_CHARACTERS_MAX),
+    data: Buffer.from(message.data).toString('utf8'),
+  };
+}
+
+function warnOfSkew(event: Event, message: JsMsg, logger: Logger): void {
+  const aheadMs = Date.parse(event.time) - message.time.getTime();
+  if (aheadMs > SKEW_MS_MAX)
+    logger.error(
+      { alarm: 'clock_skew', event: event.id, source: event.source, ahead_ms: aheadMs },
+      'an event is from the future: the clock of its emitter is wrong',
+    );
+}

@@ -1,0 +1,144 @@
+// What a batch of entries writes, decided against what the ledger already holds. Pure: it is where "exactly once" and
+// "a void nets its charge in either order" are decided, entry by entry, as if each came alone.
+import type { LogRow, UnnumberedRow } from './documents.ts';
+import type { Entry, Occurrence, Void } from './entries.ts';
+import { negateQuantities } from './quantities.ts';
+
+export interface BatchPlan {
+  /** Log rows to insert where they are not there yet. */
+  readonly logs: LogRow[];
+  /** Calls whose log row must end up as voided, at no cost, whoever has written it. */
+  readonly voidedLogs: VoidedLog[];
+  /** Ledger rows to append in this order. */
+  readonly rows: UnnumberedRow[];
+  /** Entries that contradict the ledger: for an alarm, and for the rejected. */
+  readonly conflicts: Conflict[];
+}
+
+export interface VoidedLog {
+  readonly id: string;
+  /** Nano-dollars that the call does not cost after all. */
+  readonly cost: bigint;
+}
+
+export interface Conflict {
+  readonly entry: Entry;
+  readonly reason: string;
+}
+
+const VOID_SUFFIX = ':void';
+
+/** Ids of ledger rows on which the plan for these entries depends. */
+export function idsToLookUp(entries: readonly Entry[]): string[] {
+  const ids = new Set<string>();
+  for (const entry of entries) {
+    if (entry.what === 'void') ids.add(entry.id).add(entry.requestId);
+    else if (entry.charge) {
+      ids.add(entry.charge._id);
+      if (entry.charge.kind === 'call') ids.add(entry.charge._id + VOID_SUFFIX);
+    }
+  }
+  return [...ids];
+}
+
+/**
+ * @param entries in the order of the stream, repeats included
+ * @param known the ledger's rows among `idsToLookUp(entries)`
+ */
+export function planBatch(entries: readonly Entry[], known: readonly UnnumberedRow[]): BatchPlan {
+  const booked = new Map(known.map((row) => [row._id, row]));
+  const plan: BatchPlan = { logs: [], voidedLogs: [], rows: [], conflicts: [] };
+  for (const entry of entries) {
+    if (entry.what === 'void') planVoid(entry, booked, plan);
+    else planOccurrence(entry, booked, plan);
+  }
+  const voided = new Map(plan.voidedLogs.map((log) => [log.id, log.cost]));
+  return { ...plan, logs: uniqueById(plan.logs).map((log) => asVoided(log, voided.get(log._id))) };
+}
+
+function planOccurrence(entry: Occurrence, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
+  const { log, charge } = entry;
+  if (!charge) {
+    plan.logs.push(log);
+    return;
+  }
+  const before = booked.get(charge._id);
+  if (before) {
+    // Its log row is there: log rows are written before ledger rows.
+    const cost = before.voided_cost ?? before.cost;
+    if (cost !== charge.cost)
+      plan.conflicts.push({ entry, reason: `it was booked at ${cost} nano-dollars, not ${charge.cost}` });
+    return;
+  }
+  plan.logs.push(log);
+  const void_ = booked.get(charge._id + VOID_SUFFIX);
+  const row = void_?.org === charge.org ? netted(charge) : charge;
+  if (row !== charge) plan.voidedLogs.push({ id: charge._id, cost: charge.cost });
+  append(row, booked, plan);
+}
+
+/** The charge whose void came first: it is in the ledger as a fact, and counts for nothing. */
+function netted(charge: UnnumberedRow): UnnumberedRow {
+  return { ...charge, calls: 0n, cost: 0n, quantities: {}, voided_cost: charge.cost };
+}
+
+function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
+  if (booked.has(entry.id)) return;
+  const charge = booked.get(entry.requestId);
+  if (charge && (charge.org !== entry.org || charge.kind !== 'call')) {
+    plan.conflicts.push({ entry, reason: `what it voids is no call of ${entry.org}` });
+    return;
+  }
+  if (charge) plan.voidedLogs.push({ id: charge._id, cost: charge.cost });
+  append(charge ? reversal(entry, charge) : remembered(entry), booked, plan);
+}
+
+function reversal(entry: Void, charge: UnnumberedRow): UnnumberedRow {
+  const { org, key, type, model, maker, computer } = charge;
+  return {
+    _id: entry.id,
+    kind: 'void',
+    voids: charge._id,
+    at: charge.at,
+    ...{ org, key, type, model, maker, computer },
+    calls: -charge.calls,
+    cost: -charge.cost,
+    quantities: negateQuantities(charge.quantities),
+  };
+}
+
+/** A void that came before its charge, or whose charge never comes: it costs nothing and waits. */
+function remembered({ id, org, requestId, at }: Void): UnnumberedRow {
+  const nothing = { key: null, type: null, model: null, maker: null, computer: null };
+  return {
+    _id: id,
+    kind: 'void',
+    voids: requestId,
+    at,
+    org,
+    ...nothing,
+    calls: 0n,
+    cost: 0n,
+    quantities: {},
+  };
+}
+
+function append(row: UnnumberedRow, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
+  booked.set(row._id, row);
+  plan.rows.push(row);
+}
+
+function asVoided(log: LogRow, cost: bigint | undefined): LogRow {
+  return cost === undefined ? log : { ...log, status: 'voided', cost: 0n, voided_cost: cost };
+}
+
+/** The first of each id, but a completed call before a refused one: only that one may carry a charge. */
+function uniqueById(logs: readonly LogRow[]): LogRow[] {
+  const unique = new Map<string, LogRow>();
+  for (const log of logs) {
+    const before = unique.get(log._id);
+    if (!before || (before.source === 'call.refused' && log.source !== 'call.refused'))
+      unique.set(log._id, log);
+  }
+  return [...unique.values()];
+}

@@ -1,0 +1,182 @@
+// What an event means to billing: a log row, a charge, both, or the taking back of a charge. Pure.
+import { type Event, type EventData, type EventName, eventIds } from '@switchyard/contracts';
+import type { LogRow, UnnumberedRow } from './documents.ts';
+import { storeQuantities } from './quantities.ts';
+
+/** A thing that happened and that has a log row, and a ledger row where it has the meaning of a charge. */
+export interface Occurrence {
+  readonly what: 'occurrence';
+  readonly log: LogRow;
+  readonly charge: UnnumberedRow | null;
+}
+
+/** A charge is taken back, whether it is there yet or not. */
+export interface Void {
+  readonly what: 'void';
+  readonly id: string;
+  readonly org: string;
+  readonly requestId: string;
+  readonly at: Date;
+}
+
+export type Entry = Occurrence | Void;
+
+/**
+ * The entry of an event; null for those that are none of billing's business.
+ * @throws RangeError when the event contradicts itself, or holds a figure that cannot be booked.
+ */
+export function entryOf(event: Event): Entry | null {
+  if (isA(event, 'call.completed')) return completed(event);
+  if (isA(event, 'call.refused')) return refused(event);
+  if (isA(event, 'call.voided')) return voided(event);
+  if (isA(event, 'computer.metered')) return metered(event);
+  return null;
+}
+
+function isA<N extends EventName>(event: Event, name: N): event is Event<N> {
+  return event.type === name;
+}
+
+/** The ids of events are derived from what they say; the ledger's exactness rests on it. */
+function assertId(event: Event, expected: string): void {
+  if (event.id !== expected) throw new RangeError(`the event ${event.id} should have the id ${expected}`);
+}
+
+function nonNegativeNanos(text: string): bigint {
+  const nanos = BigInt(text);
+  if (nanos < 0n) throw new RangeError(`a charge below zero: ${text}`);
+  return nanos;
+}
+
+/** Whether a model was reached: if none was, the call is in Logs only. A cost is booked whatever else is said. */
+function isCharge(data: EventData<'call.completed'>, cost: bigint): boolean {
+  return data.model !== null || data.attempts.length > 0 || cost > 0n;
+}
+
+function completed(event: Event<'call.completed'>): Occurrence {
+  const { data } = event;
+  assertId(event, eventIds.call(data.request_id));
+  const at = new Date(event.time);
+  const cost = nonNegativeNanos(data.cost_nano);
+  const quantities = storeQuantities(data.quantities);
+  const dimensions = {
+    org: data.org,
+    key: data.key_id,
+    type: data.type,
+    model: data.model,
+    maker: data.maker,
+    computer: null,
+  };
+  return {
+    what: 'occurrence',
+    log: {
+      _id: event.id,
+      source: 'call.completed',
+      at,
+      kind: 'call',
+      status: data.status,
+      http_status: data.http_status,
+      error_code: data.error_code,
+      ...dimensions,
+      method: 'POST',
+      path: data.path,
+      requested_model: data.requested_model,
+      models: [...new Set([data.requested_model, ...(data.model === null ? [] : [data.model])])],
+      stream: data.stream,
+      cost,
+      basis: data.basis,
+      quantities,
+      latency_ms: data.latency_ms,
+      first_byte_ms: data.first_byte_ms,
+      attempts: data.attempts,
+    },
+    charge: isCharge(data, cost)
+      ? { _id: event.id, kind: 'call', at, ...dimensions, calls: 1n, cost, quantities }
+      : null,
+  };
+}
+
+function refused(event: Event<'call.refused'>): Occurrence {
+  const { data } = event;
+  assertId(event, eventIds.refused(data.request_id));
+  return {
+    what: 'occurrence',
+    log: {
+      _id: event.id,
+      source: 'call.refused',
+      at: new Date(event.time),
+      kind: 'call',
+      status: 'refused',
+      http_status: data.http_status,
+      error_code: data.error_code,
+      org: data.org,
+      key: data.key_id,
+      type: data.type,
+      model: null,
+      maker: null,
+      computer: data.computer_id,
+      method: data.method,
+      path: data.path,
+      requested_model: data.requested_model,
+      models: data.requested_model === null ? [] : [data.requested_model],
+      stream: false,
+      cost: 0n,
+      basis: null,
+      quantities: {},
+      latency_ms: data.latency_ms,
+      first_byte_ms: null,
+      attempts: [],
+    },
+    charge: null,
+  };
+}
+
+function voided(event: Event<'call.voided'>): Void {
+  const { request_id: requestId, org } = event.data;
+  assertId(event, eventIds.voided(requestId));
+  return { what: 'void', id: event.id, org, requestId, at: new Date(event.time) };
+}
+
+/** `type` of a computer's minutes in Usage and Logs, beside the types of models. */
+const COMPUTER_TYPE = 'computer';
+
+function metered(event: Event<'computer.metered'>): Occurrence {
+  const { data } = event;
+  assertId(event, eventIds.minute(data.computer_id, data.run, data.minute));
+  const at = new Date(event.time);
+  const cost = nonNegativeNanos(data.cost_nano);
+  const quantities = storeQuantities({ minutes: 1 });
+  const dimensions = {
+    org: data.org,
+    key: data.key_id,
+    type: COMPUTER_TYPE,
+    model: null,
+    maker: null,
+    computer: data.computer_id,
+  };
+  return {
+    what: 'occurrence',
+    log: {
+      _id: event.id,
+      source: 'computer.metered',
+      at,
+      kind: 'computer_minute',
+      status: 'ok',
+      http_status: null,
+      error_code: null,
+      ...dimensions,
+      method: null,
+      path: null,
+      requested_model: null,
+      models: [],
+      stream: false,
+      cost,
+      basis: 'metered',
+      quantities,
+      latency_ms: null,
+      first_byte_ms: null,
+      attempts: [],
+    },
+    charge: { _id: event.id, kind: 'computer_minute', at, ...dimensions, calls: 0n, cost, quantities },
+  };
+}

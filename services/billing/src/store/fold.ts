@@ -1,0 +1,112 @@
+// Folding ledger rows into the aggregates, each row once into each, whoever else is at it and however often it is
+// repeated. Each aggregate names the last row that it holds; an update that finds another name there does not happen.
+import type { AnyBulkWriteOperation, Collection } from 'mongodb';
+import { addAmounts, type Bucket, bucketsOf, noAmounts, quarterOf } from './buckets.ts';
+import type { AggregateHead, Amounts, LedgerRow } from './documents.ts';
+import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
+import type { Aggregates } from './store.ts';
+
+/** Rows folded at a time where many are waiting. */
+export const FOLD_ROWS_MAX = 500;
+
+/**
+ * @param rows consecutive rows in the order of `n`; those that an aggregate holds already are passed over.
+ * @throws AnotherWriter when an aggregate moved on between reading and writing: recover, then go on.
+ */
+export async function foldRows(aggregates: Aggregates, rows: readonly LedgerRow[]): Promise<void> {
+  const shares = sharesOf(rows);
+  await foldInto(aggregates.hours, shares.hour, amountsByQuarter);
+  await foldInto(aggregates.days, shares.day, amountsOfDay);
+}
+
+/** The rows of one aggregate. */
+interface Share {
+  readonly bucket: Bucket;
+  readonly rows: LedgerRow[];
+}
+
+function sharesOf(rows: readonly LedgerRow[]): Record<Bucket['span'], Map<string, Share>> {
+  const shares = { hour: new Map<string, Share>(), day: new Map<string, Share>() };
+  for (const row of rows)
+    for (const bucket of bucketsOf(row)) {
+      const share = shares[bucket.span].get(bucket.id);
+      if (share) share.rows.push(row);
+      else shares[bucket.span].set(bucket.id, { bucket, rows: [row] });
+    }
+  return shares;
+}
+
+/** Sums by path: '' for the document itself, or the path of a part of it. */
+type SumByPath = (rows: readonly LedgerRow[]) => Map<string, Amounts>;
+
+const amountsOfDay: SumByPath = (rows) => {
+  const sum = noAmounts();
+  for (const row of rows) addAmounts(sum, row);
+  return new Map([['', sum]]);
+};
+
+const amountsByQuarter: SumByPath = (rows) => {
+  const sums = new Map<string, Amounts>();
+  for (const row of rows) {
+    const path = `quarters.${quarterOf(row.at)}.`;
+    const sum = sums.get(path) ?? noAmounts();
+    addAmounts(sum, row);
+    sums.set(path, sum);
+  }
+  return sums;
+};
+
+async function foldInto<A extends AggregateHead>(
+  collection: Collection<A>,
+  shares: ReadonlyMap<string, Share>,
+  sumByPath: SumByPath,
+): Promise<void> {
+  if (shares.size === 0) return;
+  // The driver's types cannot see through a generic document; the parts used here are the same in both.
+  const aggregates = collection as unknown as Collection<AggregateHead>;
+  const found = await aggregates
+    .find({ _id: { $in: [...shares.keys()] } }, { projection: { n: 1 } })
+    .toArray();
+  const fences = new Map(found.map(({ _id, n }) => [_id, n]));
+  const updates: AnyBulkWriteOperation<AggregateHead>[] = [];
+  for (const { bucket, rows } of shares.values()) {
+    const fence = fences.get(bucket.id) ?? 0n;
+    const fresh = rows.filter(({ n }) => n > fence);
+    const last = fresh.at(-1);
+    if (last) updates.push(updateOf(bucket, fence, last, increments(sumByPath(fresh))));
+  }
+  if (updates.length === 0) return;
+  const touched = await aggregates.bulkWrite(updates, { ordered: false }).catch((error: unknown) => {
+    if (metDuplicateKey(error)) throw new AnotherWriter('an aggregate was folded by another writer', error);
+    throw error;
+  });
+  if (touched.matchedCount + touched.upsertedCount !== updates.length)
+    throw new AnotherWriter('an aggregate was folded by another writer');
+}
+
+function updateOf(
+  { id: _id, org, family, value, start }: Bucket,
+  fence: bigint,
+  last: LedgerRow,
+  $inc: Record<string, bigint>,
+): AnyBulkWriteOperation<AggregateHead> {
+  return {
+    updateOne: {
+      // Where the aggregate is there with another fence, the upsert meets its own `_id`: a duplicate key.
+      filter: { _id, n: fence },
+      update: { $inc, $set: { n: last.n }, $setOnInsert: { p: last.p, org, family, value, start } },
+      upsert: true,
+    },
+  };
+}
+
+function increments(sums: ReadonlyMap<string, Amounts>): Record<string, bigint> {
+  const paths: Record<string, bigint> = {};
+  for (const [path, { calls, cost, quantities }] of sums) {
+    paths[`${path}calls`] = calls;
+    paths[`${path}cost`] = cost;
+    for (const [name, thousandths] of Object.entries(quantities))
+      paths[`${path}quantities.${name}`] = thousandths;
+  }
+  return paths;
+}

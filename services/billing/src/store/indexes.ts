@@ -1,0 +1,45 @@
+// Every index, and the question that it answers. Logs are always asked newest first within one org, so each of their
+// indexes ends in (at, _id), which is also the order of the cursor.
+import type { CreateIndexesOptions, IndexSpecification } from 'mongodb';
+import type { Store } from './store.ts';
+
+interface Index {
+  readonly name: string;
+  readonly keys: IndexSpecification;
+  readonly options?: CreateIndexesOptions;
+}
+
+export const INDEXES = {
+  ledger: [
+    // The gapless number: what makes a second writer harmless, and the order of folding.
+    { name: 'number', keys: { p: 1, n: 1 }, options: { unique: true } },
+    // usage.get: minutes, and the ends of a range that lie within a quarter hour.
+    { name: 'org_at', keys: { org: 1, at: 1 } },
+  ],
+  logs: [
+    // logs.list without a filter, or with `from` and `to` only
+    { name: 'org_at', keys: { org: 1, at: -1, _id: -1 } },
+    // logs.list?key=
+    { name: 'org_key_at', keys: { org: 1, key: 1, at: -1, _id: -1 } },
+    // logs.list?type=
+    { name: 'org_type_at', keys: { org: 1, type: 1, at: -1, _id: -1 } },
+    // logs.list?model= (the one that served, or the one asked for)
+    { name: 'org_models_at', keys: { org: 1, models: 1, at: -1, _id: -1 } },
+    // logs.list?computer=
+    { name: 'org_computer_at', keys: { org: 1, computer: 1, at: -1, _id: -1 } },
+    // logs.list?status=
+    { name: 'org_status_at', keys: { org: 1, status: 1, at: -1, _id: -1 } },
+  ],
+  // usage.get: one family over a range of time
+  hours: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
+  days: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
+} as const satisfies Record<string, readonly Index[]>;
+
+/** Makes the indexes that are missing. Idempotent. */
+export async function ensureIndexes(store: Store): Promise<void> {
+  const { ledger, logs, aggregates } = store;
+  const collections = { ledger, logs, hours: aggregates.hours, days: aggregates.days };
+  for (const [name, indexes] of Object.entries(INDEXES) as [keyof typeof INDEXES, readonly Index[]][])
+    for (const index of indexes)
+      await collections[name].createIndex(index.keys, { ...index.options, name: index.name });
+}

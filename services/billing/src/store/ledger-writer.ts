@@ -1,0 +1,121 @@
+// The writer of the ledger: logs, then numbered rows, then aggregates, in an order that lets it be killed between any
+// two steps, repeated, or run twice at the same time, and still book each event exactly once. What the scheme
+// rests on is in README.md of this service.
+import type { Logger } from '@switchyard/service';
+import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
+import type { LedgerRow } from './documents.ts';
+import type { Entry } from './entries.ts';
+import { foldRows } from './fold.ts';
+import { writeLogs } from './log-writer.ts';
+import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
+import { PARTITION } from './partition.ts';
+import { foldAbove } from './rebuild.ts';
+import type { Store } from './store.ts';
+
+/** The checkpoint is written once in so many batches: after a crash at most these are looked at again. */
+const CHECKPOINT_EVERY_BATCHES = 20;
+
+/** What has just been done, for tests that stop the writer there. */
+export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
+
+export interface LedgerWriterOptions {
+  readonly store: Store;
+  readonly logger: Logger;
+  /** Called after each step and waited for; what it throws ends the batch there. */
+  readonly onStep?: (step: Step) => void | Promise<void>;
+}
+
+export class LedgerWriter {
+  readonly #store: Store;
+  readonly #logger: Logger;
+  readonly #onStep: (step: Step) => void | Promise<void>;
+  /** The last row that we know to be written and folded; null: not known, recover first. */
+  #last: bigint | null = null;
+  #batches = 0;
+
+  constructor({ store, logger, onStep = () => {} }: LedgerWriterOptions) {
+    this.#store = store;
+    this.#logger = logger;
+    this.#onStep = onStep;
+  }
+
+  /** Whether `append` may be called; if not, `recover` comes first. */
+  get ready(): boolean {
+    return this.#last !== null;
+  }
+
+  /**
+   * Finds the end of the ledger and folds what a predecessor, or we, left unfolded.
+   * @throws LedgerGap, AnotherWriter, and the driver's errors: then try again.
+   */
+  async recover(signal?: AbortSignal): Promise<void> {
+    this.#last = null;
+    const { ledger, aggregates, checkpoints } = this.#store;
+    const checkpoint = (await checkpoints.findOne({ _id: PARTITION }))?.n ?? 0n;
+    const last = await foldAbove({
+      ...{ ledger, aggregates, partition: PARTITION, above: checkpoint },
+      ...(signal ? { signal } : {}),
+    });
+    if (last > checkpoint) {
+      await this.#writeCheckpoint(last);
+      this.#logger.info({ rows: Number(last - checkpoint), last: Number(last) }, 'the ledger was recovered');
+    }
+    this.#last = last;
+  }
+
+  /**
+   * Books a batch. When it resolves, everything is on disk and in the aggregates, and its messages may be
+   * acknowledged; when it throws, nothing may be, and `recover` comes before the next batch.
+   * @returns the entries that contradict the ledger; they changed nothing.
+   * @throws AnotherWriter, and the driver's errors.
+   */
+  async append(entries: readonly Entry[]): Promise<Conflict[]> {
+    const last = this.#last;
+    if (last === null) throw new Error('recover before the next batch');
+    this.#last = null;
+    const store = this.#store;
+    const known = await store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray();
+    const plan = planBatch(entries, known);
+    await this.#onStep('known');
+
+    await writeLogs(store, plan.logs, plan.voidedLogs);
+    await this.#onStep('logs');
+
+    const rows = plan.rows.map((row, i) => ({ ...row, p: PARTITION, n: last + BigInt(i) + 1n }));
+    if (rows.length > 0) {
+      await this.#insert(rows);
+      await this.#onStep('rows');
+      await foldRows(store.aggregates, rows);
+      await this.#onStep('folded');
+    }
+    this.#last = last + BigInt(rows.length);
+    await this.#checkpointNowAndThen();
+    return plan.conflicts;
+  }
+
+  /** Notes how far the aggregates are, so that the next start has nothing to look at. */
+  async close(): Promise<void> {
+    if (this.#last !== null && this.#last > 0n) await this.#writeCheckpoint(this.#last);
+  }
+
+  async #insert(rows: LedgerRow[]): Promise<void> {
+    try {
+      // In order, so that what is written of it when it is cut has no gap.
+      await this.#store.ledger.insertMany(rows, { ordered: true });
+    } catch (error) {
+      if (metDuplicateKey(error)) throw new AnotherWriter('the next number of the ledger is taken', error);
+      throw error;
+    }
+  }
+
+  async #checkpointNowAndThen(): Promise<void> {
+    this.#batches += 1;
+    if (this.#batches % CHECKPOINT_EVERY_BATCHES !== 0 || !this.#last) return;
+    await this.#writeCheckpoint(this.#last);
+    await this.#onStep('checkpoint');
+  }
+
+  async #writeCheckpoint(n: bigint): Promise<void> {
+    await this.#store.checkpoints.updateOne({ _id: PARTITION }, { $max: { n } }, { upsert: true });
+  }
+}

@@ -1,0 +1,60 @@
+// The database of billing, and how it is spoken to. No other service reads or writes it.
+import { type Collection, type Db, MongoClient } from 'mongodb';
+import type { Checkpoint, DayAggregate, HourAggregate, LedgerRow, LogRow, Rejected } from './documents.ts';
+
+const SERVER_SELECTION_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
+/** A server that says nothing for this long is given up; what it was told is found out on recovery. */
+const SOCKET_TIMEOUT_MS = 10_000;
+/** How long one write may wait for the other members of a replica set. */
+const WRITE_TIMEOUT_MS = 8_000;
+const HEARTBEAT_MS = 2_000;
+const CONNECTIONS_MAX = 20;
+
+export interface Aggregates {
+  readonly hours: Collection<HourAggregate>;
+  readonly days: Collection<DayAggregate>;
+}
+
+export interface Store {
+  readonly ledger: Collection<LedgerRow>;
+  readonly logs: Collection<LogRow>;
+  readonly aggregates: Aggregates;
+  readonly checkpoints: Collection<Checkpoint>;
+  readonly rejected: Collection<Rejected>;
+}
+
+/**
+ * A client whose writes are on the disks of a majority before they count, which reads nothing that could be rolled
+ * back, and which gives every int64 as a BigInt. It connects when first used, and again whenever it has to.
+ */
+export function makeMongoClient(url: string): MongoClient {
+  return new MongoClient(url, {
+    appName: 'switchyard-billing',
+    useBigInt64: true,
+    ignoreUndefined: true,
+    writeConcern: { w: 'majority', journal: true, wtimeoutMS: WRITE_TIMEOUT_MS },
+    readConcern: { level: 'majority' },
+    readPreference: 'primary',
+    serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
+    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    socketTimeoutMS: SOCKET_TIMEOUT_MS,
+    heartbeatFrequencyMS: HEARTBEAT_MS,
+    maxPoolSize: CONNECTIONS_MAX,
+  });
+}
+
+export function openStore(db: Db): Store {
+  return {
+    ledger: db.collection('ledger'),
+    logs: db.collection('logs'),
+    aggregates: openAggregates(db),
+    checkpoints: db.collection('checkpoints'),
+    rejected: db.collection('rejected'),
+  };
+}
+
+/** The aggregates; under another prefix, a second set of them: where an audit rebuilds them to compare. */
+export function openAggregates(db: Db, prefix = 'usage'): Aggregates {
+  return { hours: db.collection(`${prefix}_hours`), days: db.collection(`${prefix}_days`) };
+}

@@ -14,6 +14,8 @@ export interface CommandOptions {
   readonly timeoutMs: number;
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** An error shows all that the command wrote (up to OUTPUT_CHARS_MAX of each), not only its last lines. */
+  readonly wholeOutput?: boolean;
 }
 
 export class CommandError extends Error {
@@ -48,10 +50,14 @@ export async function runCommand(
   const code = await ended(child).catch((cause: Error) => {
     throw new CommandError(words, `could not be run (${cause.message})`, '', { cause });
   });
-  if (code === null) {
-    throw new CommandError(words, `was not done after ${options.timeoutMs / 1000} s`, stderr() || stdout());
+  if (code !== 0) {
+    const reason =
+      code === null ? `was not done after ${options.timeoutMs / 1000} s` : `failed with code ${code}`;
+    const output = options.wholeOutput
+      ? `${stdout()}${stderr()}`
+      : lastLines(stderr() || stdout(), ERROR_LINES_MAX);
+    throw new CommandError(words, reason, output);
   }
-  if (code !== 0) throw new CommandError(words, `failed with code ${code}`, stderr() || stdout());
   return { code, stdout: stdout(), stderr: stderr() };
 }
 

@@ -1,0 +1,148 @@
+/** The launcher as a process, with the real NATS and MongoDB, over two services of the smallest kind. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
+import { ROOT } from './config.ts';
+import { freePort } from './free-port.ts';
+import { READY_LINE } from './launcher.ts';
+import { processIdentity } from './process-identity.ts';
+
+const PROGRAM = join(import.meta.dirname, '__fixtures__', 'launcher.ts');
+const PROCESSES = ['entry', 'worker', 'nats', 'mongo'];
+
+interface Launched {
+  readonly process: ChildProcess;
+  readonly url: string;
+  output(): string;
+  pids(): Promise<number[]>;
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+async function spawnLauncher(dataFolder: string, env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
+  const { NATS_URL: _, MONGODB_URL: __, SWITCHYARD_KEY: ___, ...machine } = process.env;
+  const ports = { PORT: String(await freePort()), SWITCHYARD_NATS_PORT: String(await freePort()) };
+  return spawn(process.execPath, [PROGRAM], {
+    cwd: ROOT,
+    env: { ...machine, ...ports, SWITCHYARD_DATA: dataFolder, SWITCHYARD_COMPUTERS: 'off', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/** Resolves at the ready line. */
+async function launch(dataFolder: string, env?: NodeJS.ProcessEnv): Promise<Launched> {
+  const launcher = await spawnLauncher(dataFolder, env);
+  onTestFinished(async () => {
+    if (launcher.exitCode !== null || launcher.signalCode !== null) return;
+    launcher.kill('SIGTERM');
+    await once(launcher, 'exit');
+  });
+  let output = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    launcher.once('exit', () => reject(new Error(`ended:\n${output}`)));
+    for (const stream of [launcher.stdout!, launcher.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        const ready = output.match(READY_LINE)?.[1];
+        if (ready !== undefined) resolve(ready);
+      });
+    }
+  });
+  const pidOf = async (name: string) =>
+    Number(await readFile(join(dataFolder, 'run', `${name}.pid`), 'utf8'));
+  return { process: launcher, url, output: () => output, pids: () => Promise.all(PROCESSES.map(pidOf)) };
+}
+
+async function untilEnd(launcher: ChildProcess): Promise<Ended> {
+  let output = '';
+  for (const stream of [launcher.stdout!, launcher.stderr!]) stream.on('data', (text) => (output += text));
+  const [code] = await once(launcher, 'close');
+  return { code, output };
+}
+
+const alive = async (pids: readonly number[]) =>
+  (await Promise.all(pids.map(processIdentity))).filter((identity) => identity !== undefined).length;
+
+test('a start serves, a stop ends all of it in order, and the next start has the same key', async () => {
+  const dataFolder = await temporaryFolder();
+  const first = await launch(dataFolder);
+  const environment = (await (await fetch(first.url)).json()) as Record<string, string>;
+  const key = (await readFile(join(dataFolder, 'key'), 'utf8')).trim();
+  expect(environment.SWITCHYARD_KEY).toBe(key);
+  expect(first.output().split(key)).toHaveLength(2);
+  const pids = await first.pids();
+  expect(await alive(pids)).toBe(PROCESSES.length);
+
+  first.process.kill('SIGTERM');
+  expect(await once(first.process, 'exit')).toEqual([0, null]);
+  expect(await alive(pids)).toBe(0);
+  expect(await readFile(join(dataFolder, 'stops'), 'utf8')).toBe('entry\nworker\n');
+
+  const second = await launch(dataFolder);
+  expect((await readFile(join(dataFolder, 'key'), 'utf8')).trim()).toBe(key);
+  expect(second.output()).not.toContain(key);
+});
+
+test('a second launcher on the folder is refused with the mend, and the first goes on', async () => {
+  const dataFolder = await temporaryFolder();
+  const first = await launch(dataFolder);
+  const refused = await untilEnd(await spawnLauncher(dataFolder));
+  expect(refused.code).toBe(1);
+  expect(refused.output).toContain(`Another Switchyard (process ${first.process.pid})`);
+  expect(refused.output).toContain('Mend: ');
+  expect((await fetch(first.url)).status).toBe(200);
+});
+
+test('after a hard kill of the launcher the next start ends what was left running, and serves', async () => {
+  const dataFolder = await temporaryFolder();
+  const first = await launch(dataFolder);
+  const orphans = await first.pids();
+  first.process.kill('SIGKILL');
+  await once(first.process, 'exit');
+  expect(await alive(orphans)).toBe(PROCESSES.length);
+
+  const second = await launch(dataFolder);
+  expect(await alive(orphans)).toBe(0);
+  expect((await fetch(second.url)).status).toBe(200);
+  expect(second.output()).toContain('ended what an earlier start left running');
+});
+
+test('nats-server and the database come back on their ports after kill -9', async () => {
+  const dataFolder = await temporaryFolder();
+  const { pids, output, process: launcher } = await launch(dataFolder);
+  const addresses = await readFile(join(dataFolder, 'run', 'addresses.json'), 'utf8');
+  const [, , nats, mongo] = await pids();
+  const back = new Promise<void>((resolve) => {
+    launcher.stdout!.on('data', () => {
+      if (/^nats +serves again/m.test(output()) && /^mongo +serves again/m.test(output())) resolve();
+    });
+  });
+  process.kill(nats!, 'SIGKILL');
+  process.kill(mongo!, 'SIGKILL');
+  await back;
+  // Nothing that serves elsewhere now would be called the same: the addresses were fixed at the start.
+  expect(await readFile(join(dataFolder, 'run', 'addresses.json'), 'utf8')).toBe(addresses);
+  expect(await alive(await pids())).toBe(PROCESSES.length);
+});
+
+test('wrong settings are all named before anything is started', async () => {
+  const env = { PORT: 'high', SWITCHYARD_KEY: 'short' };
+  const { code, output } = await untilEnd(await spawnLauncher(await temporaryFolder(), env));
+  expect(code).toBe(1);
+  expect(output).toContain('PORT:');
+  expect(output).toContain('SWITCHYARD_KEY:');
+});
+
+test('a port that is taken is named', async () => {
+  const { url } = await launch(await temporaryFolder());
+  const port = new URL(url).port;
+  const { code, output } = await untilEnd(await spawnLauncher(await temporaryFolder(), { PORT: port }));
+  expect(code).toBe(1);
+  expect(output).toContain(`Port ${port} at 127.0.0.1 is taken`);
+});

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
+import { createPidFiles } from './pid-files.ts';
+
+async function startProcess(script: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['-e', `${script}; setInterval(() => {}, 1000); console.log('up')`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout!, 'data');
+  return child;
+}
+
+test('the file holds the number, as `kill $(cat …)` wants it', async () => {
+  const folder = await temporaryFolder();
+  const child = await startProcess('');
+  await createPidFiles(folder).write('edge', child.pid!);
+  expect(await readFile(join(folder, 'edge.pid'), 'utf8')).toBe(`${child.pid}\n`);
+});
+
+test('what an earlier start left running is ended, the named last, and its files are gone', async () => {
+  const folder = await temporaryFolder();
+  const pidFiles = createPidFiles(folder);
+  const order: string[] = [];
+  const ends: Promise<unknown>[] = [];
+  for (const name of ['nats', 'edge']) {
+    const child = await startProcess('');
+    ends.push(once(child, 'exit').then(([, signal]) => order.push(`${name} ${signal}`)));
+    await pidFiles.write(name, child.pid!);
+  }
+  expect((await pidFiles.endLeftovers(['nats'])).sort()).toEqual(['edge', 'nats']);
+  await Promise.all(ends);
+  expect(order).toEqual(['edge SIGTERM', 'nats SIGTERM']);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a number that is in use again by somebody else is not signalled', async () => {
+  const folder = await temporaryFolder();
+  const stranger = await startProcess('');
+  await writeFile(join(folder, 'edge.pid'), `${stranger.pid}\n`);
+  await writeFile(join(folder, 'edge.identity'), 'another-boot/1');
+  expect(await createPidFiles(folder).endLeftovers([])).toEqual([]);
+  expect(stranger.exitCode).toBeNull();
+  expect(stranger.signalCode).toBeNull();
+  expect(await readdir(folder)).toEqual([]);
+});

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
+import { openProcessLog, readTrouble } from './process-log.ts';
+
+test('warnings and errors of services and of nats-server are put in words; the rest is not', () => {
+  expect(readTrouble('{"level":"info","msg":"ready"}')).toBeUndefined();
+  expect(readTrouble('{"level":"warn","msg":"slow","err":{"message":"timeout"}}')).toBe(
+    'warning: slow: timeout',
+  );
+  expect(readTrouble('{"level":"error","msg":"same","err":{"message":"same"}}')).toBe('error: same');
+  expect(readTrouble('[12] 2026/11/21 02:20:42.123456 [INF] Server is ready')).toBeUndefined();
+  expect(readTrouble('[12] 2026/11/21 02:20:42.123456 [ERR] no space left')).toBe('error: no space left');
+  expect(readTrouble('{ not json')).toBeUndefined();
+});
+
+test('every line is in the file; at the terminal only the first few of a storm', async () => {
+  const file = join(await temporaryFolder(), 'logs', 'edge.log');
+  const shown: string[] = [];
+  const log = openProcessLog(file, (text) => shown.push(text));
+  const output = new PassThrough();
+  log.attach(output);
+  const lines = Array.from({ length: 100 }, (_, index) => `{"level":"error","msg":"storm ${index}"}`);
+  output.end(`${lines.join('\n')}\n`);
+  await finished(output);
+  await log.close();
+  expect((await readFile(file, 'utf8')).trimEnd().split('\n')).toEqual(lines);
+  expect(shown).toHaveLength(6);
+  expect(shown.at(-1)).toContain(file);
+  expect(log.tail().at(-1)).toBe(lines.at(-1));
+});

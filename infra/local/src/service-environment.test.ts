@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { serviceEnvironment } from './service-environment.ts';
+import { SERVICES } from './services.ts';
+
+const MACHINE = {
+  PATH: '/bin',
+  HOME: '/root',
+  ACME_API_KEY: 'secret of a maker',
+  DOCKER_HOST: 'tcp://docker:2375',
+  MONGODB_URL: 'mongodb://of-the-environment',
+  NATS_URL: 'nats://of-the-environment',
+  SWITCHYARD_IDLE_STOP_MINUTES: '0.1',
+  SWITCHYARD_CATALOG: 'a.yaml,b.yaml',
+  SWITCHYARD_SCALE: 'control=2',
+  HTTPS_PROXY: 'http://proxy:3128',
+  npm_config_registry: 'x',
+  PORT: '1',
+};
+const FACTS = {
+  natsUrl: 'nats://127.0.0.1:4222',
+  mongoUrl: 'mongodb://127.0.0.1:27017',
+  dataFolder: '/data',
+  key: 'sy_key',
+  host: '127.0.0.1',
+  port: 8080,
+  noComputers: undefined,
+};
+const envOf = (name: string, facts = {}) => {
+  const service = SERVICES.find((row) => row.name === name)!;
+  return serviceEnvironment(service, `${name}-2`, MACHINE, { ...FACTS, ...facts });
+};
+
+test('every service gets the bus, the data folder, its name, and the platform limits', () => {
+  for (const { name } of SERVICES) {
+    expect(envOf(name)).toMatchObject({
+      PATH: '/bin',
+      HTTPS_PROXY: 'http://proxy:3128',
+      NATS_URL: FACTS.natsUrl,
+      SWITCHYARD_DATA: '/data',
+      SWITCHYARD_INSTANCE: `${name}-2`,
+      SWITCHYARD_IDLE_STOP_MINUTES: '0.1',
+      SWITCHYARD_CATALOG: 'a.yaml,b.yaml',
+    });
+    expect(envOf(name)).not.toHaveProperty('SWITCHYARD_SCALE');
+    expect(envOf(name)).not.toHaveProperty('npm_config_registry');
+  }
+});
+
+test.each([
+  ['SWITCHYARD_KEY', 'sy_key', ['edge', 'control']],
+  ['MONGODB_URL', FACTS.mongoUrl, ['billing']],
+  ['DOCKER_HOST', MACHINE.DOCKER_HOST, ['computer-agent']],
+  ['ACME_API_KEY', MACHINE.ACME_API_KEY, ['model-router']],
+  ['PORT', '8080', ['edge']],
+  ['HOST', '127.0.0.1', ['edge']],
+])('%s is for those alone that need it', (variable, value, names) => {
+  for (const { name } of SERVICES)
+    expect(envOf(name)[variable]).toBe(names.includes(name) ? value : undefined);
+});
+
+test('without a Docker engine the services know that there are no computers, and why', () => {
+  expect(envOf('control', { noComputers: 'no engine answers' })).toMatchObject({
+    SWITCHYARD_COMPUTERS: 'off',
+    SWITCHYARD_COMPUTERS_OFF_REASON: 'no engine answers',
+  });
+  expect(envOf('control')).not.toHaveProperty('SWITCHYARD_COMPUTERS');
+});

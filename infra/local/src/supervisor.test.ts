@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
+import { ROOT } from './config.ts';
+import { createPidFiles } from './pid-files.ts';
+import { processIdentity } from './process-identity.ts';
+import { openProcessLog } from './process-log.ts';
+import { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
+
+interface Setup {
+  readonly supervised: Supervised;
+  readonly folder: string;
+  /** Resolves at the first note, from now on, that matches. */
+  noted(pattern: RegExp): Promise<string>;
+  readonly notes: readonly string[];
+}
+
+/** Supervises a Node program given as text. */
+async function setup(program: string, options: Partial<ProcessSpec> = {}): Promise<Setup> {
+  const folder = await temporaryFolder();
+  const notes: string[] = [];
+  const listeners = new Set<(text: string) => void>();
+  const note = (text: string) => {
+    notes.push(text);
+    for (const listener of listeners) listener(text);
+  };
+  const spec: ProcessSpec = {
+    name: 'subject',
+    command: process.execPath,
+    args: ['-e', program],
+    cwd: ROOT,
+    env: process.env,
+    ready: 'message',
+    stopTimeoutMs: 5_000,
+    ...options,
+  };
+  const log = openProcessLog(join(folder, 'logs', 'subject.log'), note);
+  const supervised = supervise(spec, { log, pidFiles: createPidFiles(join(folder, 'run')), note });
+  onTestFinished(async () => {
+    supervised.kill();
+    await supervised.stop();
+  });
+  const noted = (pattern: RegExp) =>
+    new Promise<string>((resolve) => {
+      const listener = (text: string) => {
+        if (!pattern.test(text)) return;
+        listeners.delete(listener);
+        resolve(text);
+      };
+      listeners.add(listener);
+    });
+  return { supervised, folder, noted, notes };
+}
+
+const SERVES = `process.send({ type: 'ready' }); setInterval(() => {}, 1000);`;
+
+test('a process that is killed serves again within a second, time after time', async () => {
+  const { supervised, noted } = await setup(SERVES);
+  await supervised.ready;
+  for (let kill = 0; kill < 3; kill += 1) {
+    const again = noted(/^serves again/);
+    const killed = supervised.pid()!;
+    const at = performance.now();
+    process.kill(killed, 'SIGKILL');
+    await again;
+    expect(performance.now() - at).toBeLessThan(1_000);
+    expect(supervised.pid()).not.toBe(killed);
+  }
+});
+
+test('its pid file names the process of now, and is gone when it is stopped', async () => {
+  const { supervised, folder } = await setup(SERVES);
+  await supervised.ready;
+  const file = join(folder, 'run', 'subject.pid');
+  await expect.poll(() => existsSync(file)).toBe(true);
+  expect(Number(await readFile(file, 'utf8'))).toBe(supervised.pid());
+  await supervised.stop();
+  expect(existsSync(file)).toBe(false);
+});
+
+test('to stop is to ask: the process finishes its work, and is not started again', async () => {
+  const { supervised, folder } = await setup(
+    `process.on('SIGTERM', () => setTimeout(() => { console.log('drained'); process.exit(0) }, 200)); ${SERVES}`,
+  );
+  await supervised.ready;
+  const pid = supervised.pid()!;
+  await supervised.stop();
+  expect(await processIdentity(pid)).toBeUndefined();
+  expect(supervised.pid()).toBeUndefined();
+  await expect.poll(() => readFile(join(folder, 'logs', 'subject.log'), 'utf8')).toBe('drained\n');
+});
+
+test('a process that does not heed SIGTERM is killed when its time is over', async () => {
+  const { supervised } = await setup(`process.on('SIGTERM', () => {}); ${SERVES}`, { stopTimeoutMs: 300 });
+  await supervised.ready;
+  const pid = supervised.pid()!;
+  await supervised.stop();
+  expect(await processIdentity(pid)).toBeUndefined();
+});
+
+test('a process that keeps dying at its start is given up, with its last words', async () => {
+  const { supervised, notes } = await setup(`console.error('the port is taken'); process.exit(3)`);
+  await expect(supervised.ready).rejects.toThrow(/does not start \(exit code 3\)[\s\S]*the port is taken/);
+  expect(notes.filter((text) => text.startsWith('died'))).toHaveLength(5);
+});
+
+test('a process whose settings are wrong is not tried twice', async () => {
+  const { supervised, notes } = await setup(`process.exit(78)`);
+  await expect(supervised.ready).rejects.toThrow('exit code 78');
+  expect(notes).toEqual([]);
+});
+
+test('a program that does not exist is a failure with its name', async () => {
+  const { supervised } = await setup('', { command: '/nowhere/to/be/found' });
+  await expect(supervised.ready).rejects.toThrow('/nowhere/to/be/found');
+});
+
+test('a server is ready when its check says so, again after each restart', async () => {
+  let checks = 0;
+  const { supervised, noted } = await setup('setInterval(() => {}, 1000)', {
+    ready: async () => {
+      checks += 1;
+    },
+  });
+  await supervised.ready;
+  const again = noted(/^serves again/);
+  process.kill(supervised.pid()!, 'SIGKILL');
+  await again;
+  expect(checks).toBe(2);
+});

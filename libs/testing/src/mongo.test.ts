@@ -1,0 +1,65 @@
+import { type Document, MongoClient } from 'mongodb';
+import { expect, onTestFinished, test } from 'vitest';
+import { mongo, startMongo } from './mongo.ts';
+
+const ROUNDS = 4;
+const ROUND_MS = 400;
+const BATCH = 20;
+
+test('every acknowledged write is there after kill -9, time after time', async () => {
+  const server = await startMongo();
+  onTestFinished(() => server.stop());
+  const acknowledged: string[] = [];
+  let increments = 0;
+
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const client = await MongoClient.connect(server.url);
+    const rows = client.db('test').collection<Document & { _id: string }>('rows');
+    const counters = client.db('test').collection<Document & { _id: string }>('counters');
+    if (round === 0) await rows.createIndex({ n: 1 }, { unique: true });
+    const killed = new Promise((resolve) => setTimeout(resolve, ROUND_MS)).then(() => server.kill9());
+    try {
+      for (let batch = 0; ; batch += 1) {
+        const documents = Array.from({ length: BATCH }, (_, index) => {
+          const id = `${round}-${batch}-${index}`;
+          return { _id: id, n: id };
+        });
+        await rows.insertMany(documents, { writeConcern: { w: 'majority', j: true } });
+        acknowledged.push(...documents.map(({ _id }) => _id));
+        await counters.updateOne({ _id: 'rows' }, { $inc: { count: BATCH } }, { upsert: true });
+        increments += BATCH;
+      }
+    } catch (error) {
+      expect(error).toMatchObject({ name: expect.stringContaining('Mongo') });
+    }
+    await killed;
+    await client.close();
+    await server.restart();
+  }
+
+  const client = await MongoClient.connect(server.url);
+  onTestFinished(() => client.close());
+  const database = client.db('test');
+  const present = new Set((await database.collection('rows').find().toArray()).map(({ _id }) => String(_id)));
+  expect(acknowledged.length).toBeGreaterThan(ROUNDS * BATCH);
+  expect(acknowledged.filter((id) => !present.has(id))).toEqual([]);
+  const counter = await database.collection('counters').findOne({ _id: 'rows' as never });
+  // The write that the kill cut off may be there or not: nobody was told.
+  expect(counter?.count).toBeGreaterThanOrEqual(increments);
+  expect(counter?.count).toBeLessThanOrEqual(increments + ROUNDS * BATCH);
+  // The unique index came back with its rows.
+  await expect(
+    database.collection('rows').insertOne({ _id: 'another' as never, n: acknowledged[0] }),
+  ).rejects.toThrow(/E11000|duplicate key/);
+});
+
+test('each database is a fresh one, and is gone when its test is over', async () => {
+  const [one, other] = [await mongo(), await mongo()];
+  onTestFinished(() => other.stop());
+  expect(one.database).not.toBe(other.database);
+  const client = await MongoClient.connect(other.url);
+  onTestFinished(() => client.close());
+  await client.db(other.database).collection('rows').insertOne({ a: 1 });
+  await one.stop();
+  expect(await client.db(other.database).collection('rows').countDocuments()).toBe(1);
+});

@@ -1,0 +1,142 @@
+/**
+ * The whole of Switchyard for one test, as `npm start` brings it up: the real launcher and its supervisor, in a
+ * data folder and on a port of its own.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { addressesFile, freePort, READY_LINE, ROOT } from '@switchyard/local';
+import { temporaryFolder } from './test-server.ts';
+
+export interface StartStackOptions {
+  /** Added to the environment of the launcher. Computers are off unless it says otherwise. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Only these services. */
+  readonly services?: readonly string[];
+  /** A data folder that was used before; it is kept at the end. */
+  readonly dataFolder?: string;
+}
+
+export interface TestStack {
+  readonly url: string;
+  readonly key: string;
+  readonly dataFolder: string;
+  readonly natsUrl: string;
+  readonly mongoUrl: string;
+  /** Of a service, of `nats` or of `mongo`. Throws while it is not running. */
+  pidOf(name: string): Promise<number>;
+  /** Kills a service, `nats` or `mongo` with SIGKILL. `back` resolves when the supervisor has it serving again. */
+  kill9(name: string): Promise<{ readonly back: Promise<void> }>;
+  /** The log of a service: one JSON object a line. */
+  log(name: string): Promise<string>;
+  /** What the launcher has said so far. */
+  output(): string;
+  /** As SIGTERM does: drains, stops all. Returns the launcher's exit code. May be called again. */
+  stop(): Promise<number | null>;
+}
+
+const KEY_BYTES = 16;
+/** Programs may have to be built first, where a test file is run alone on a fresh machine. */
+const START_TIMEOUT_MS = 300_000;
+const SERVES_AGAIN = /^(\S+) +serves again \(process \d+\)$/;
+const LAUNCHER = join(ROOT, 'infra', 'local', 'src', 'start.ts');
+
+/** Resolves at the ready line. Rejects with all that the launcher said when it ends before that. */
+export async function startStack(options: StartStackOptions = {}): Promise<TestStack> {
+  const dataFolder = options.dataFolder ?? (await temporaryFolder('stack'));
+  const key = `sy_${randomBytes(KEY_BYTES).toString('base64url')}`;
+  // Servers of its own: those of the environment are shared with others.
+  const { NATS_URL: _, MONGODB_URL: __, ...machine } = process.env;
+  const env = {
+    ...machine,
+    SWITCHYARD_COMPUTERS: 'off',
+    ...(options.services ? { SWITCHYARD_SERVICES: options.services.join(',') } : {}),
+    SWITCHYARD_KEY: key,
+    PORT: String(await freePort()),
+    SWITCHYARD_NATS_PORT: String(await freePort()),
+    ...options.env,
+    SWITCHYARD_DATA: dataFolder,
+  };
+  const launcher = spawn(process.execPath, [LAUNCHER], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const kill = () => launcher.kill('SIGTERM');
+  process.once('exit', kill);
+  const words = listen(launcher);
+  const url = await words.untilLine((line) => line.match(READY_LINE)?.[1], START_TIMEOUT_MS);
+  const addresses: { NATS_URL: string; MONGODB_URL: string } = JSON.parse(
+    await readFile(addressesFile(dataFolder), 'utf8'),
+  );
+  const pidOf = async (name: string) =>
+    Number(await readFile(join(dataFolder, 'run', `${name}.pid`), 'utf8'));
+
+  return {
+    url,
+    key: env.SWITCHYARD_KEY,
+    dataFolder,
+    natsUrl: addresses.NATS_URL,
+    mongoUrl: addresses.MONGODB_URL,
+    pidOf,
+    async kill9(name) {
+      const pid = await pidOf(name);
+      const back = words.untilLine((line) => (line.match(SERVES_AGAIN)?.[1] === name ? name : undefined));
+      // Whether it comes back may be of no interest.
+      back.catch(() => {});
+      process.kill(pid, 'SIGKILL');
+      return { back: back.then(() => {}) };
+    },
+    log: (name) => readFile(join(dataFolder, 'logs', `${name}.log`), 'utf8'),
+    output: words.all,
+    async stop() {
+      process.off('exit', kill);
+      if (launcher.exitCode === null && launcher.signalCode === null) {
+        const gone = once(launcher, 'exit');
+        launcher.kill('SIGTERM');
+        await gone;
+      }
+      if (options.dataFolder === undefined) await rm(dataFolder, { recursive: true, force: true });
+      return launcher.exitCode;
+    },
+  };
+}
+
+interface Words {
+  all(): string;
+  /** The first result of `find` on a line still to come. Rejects when the launcher ends, or after the time. */
+  untilLine<T>(find: (line: string) => T | undefined, timeoutMs?: number): Promise<T>;
+}
+
+function listen(launcher: ChildProcess): Words {
+  const lines: string[] = [];
+  const listeners = new Set<(line: string) => void>();
+  for (const stream of [launcher.stdout!, launcher.stderr!]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line);
+      for (const listener of listeners) listener(line);
+    });
+  }
+  const all = () => lines.join('\n');
+  return {
+    all,
+    untilLine(find, timeoutMs = 60_000) {
+      return new Promise((resolve, reject) => {
+        const fail = (reason: string) => end(() => reject(new Error(`The launcher ${reason}:\n${all()}`)));
+        const ended = () => fail('ended');
+        const timer = setTimeout(() => fail(`did not say it within ${timeoutMs / 1000} s`), timeoutMs);
+        const listener = (line: string) => {
+          const found = find(line);
+          if (found !== undefined) end(() => resolve(found));
+        };
+        function end(settle: () => void): void {
+          clearTimeout(timer);
+          listeners.delete(listener);
+          launcher.off('close', ended);
+          settle();
+        }
+        listeners.add(listener);
+        launcher.once('close', ended);
+      });
+    },
+  };
+}

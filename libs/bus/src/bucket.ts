@@ -3,6 +3,9 @@ import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
 
+/** The key that control writes each second into a bucket that is watched for safety's sake; it is no entry. */
+export const TICK_KEY = 'tick';
+
 export interface Entry<V> {
   key: string;
   value: V;
@@ -71,7 +74,7 @@ export class Bucket<V> {
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
     const keys: string[] = [];
-    for await (const key of await this.kv.keys(pattern)) keys.push(key);
+    for await (const key of await this.kv.keys(pattern)) if (key !== TICK_KEY) keys.push(key);
     const found = await Promise.all(keys.map((key) => this.get(key)));
     return found.filter((entry) => entry !== null);
   }

@@ -1,14 +1,11 @@
 // The KV buckets of an installation: what each holds, who writes it, and its bounds.
-import { computerRecord, hostHeartbeat, keyRecord } from '@switchyard/contracts';
+import { computerRecord, computerSlots, hostHeartbeat, keyRecord } from '@switchyard/contracts';
 import { z } from 'zod';
 
 const MIB = 1024 * 1024;
 
 /** A lease's holder. */
 export const leaseRecord = z.object({ owner: z.string() });
-
-/** Places of an org's computers under its cap: computer id -> when the place was taken. */
-export const computerSlots = z.record(z.string(), z.iso.datetime());
 
 export const BUCKETS = {
   /** SHA-256 of a key, in hex -> its record. Written by control. */

@@ -147,6 +147,7 @@ export class IncomingCall {
   #done = false;
   #abort: AbortController | null = null;
   #cancelled = false;
+  #onCancelled: (() => void) | null = null;
   #collecting: BodyCollector | null = null;
 
   constructor(head: unknown, inline: Buffer, more: boolean, credit: number, on: IncomingSurroundings) {
@@ -168,6 +169,12 @@ export class IncomingCall {
       if (this.#cancelled) this.#abort.abort(new ServiceError('service_unavailable', 'the caller went away'));
     }
     return this.#abort.signal;
+  }
+
+  /** Calls `run` once if the caller goes away before the end: cheaper than `signal` where a call is hot. */
+  onCancelled(run: () => void): void {
+    if (this.#cancelled) run();
+    else this.#onCancelled = run;
   }
 
   get isCancelled(): boolean {
@@ -259,6 +266,7 @@ export class IncomingCall {
     const gone = new ServiceError('service_unavailable', 'the caller went away');
     this.#collecting?.fail(gone);
     this.#abort?.abort(gone);
+    this.#onCancelled?.();
   }
 
   sweep(now: number): void {

@@ -1,19 +1,10 @@
 // Events to JetStream. An event is published until its PubAck is there; while JetStream is away it waits in a local
 // outbox, synced to disk, that the next start of the service drains too.
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { DiscardPolicy, JetStreamApiError, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import { EVENTS_STREAM, EVENTS_SUBJECTS, type Event, eventSubject, parseEvent } from '@switchyard/contracts';
 import type { Bus, Logger } from './bus.ts';
+import { adoptOrphans, ownFile } from './own-file.ts';
 
 const SECOND_NS = 1_000_000_000;
 const DAY_NS = 24 * 3600 * SECOND_NS;
@@ -51,7 +42,7 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
 
 export interface EventPublisherOptions {
   bus: Bus;
-  /** A folder on a volume that survives the instance; one writer at a time. */
+  /** A folder on a volume that survives the instance. Instances may share it: each writes a file of its own. */
   outboxDir: string;
   logger: Logger;
 }
@@ -74,6 +65,7 @@ export async function createEventPublisher(options: EventPublisherOptions): Prom
 class OutboxPublisher implements EventPublisher {
   readonly #bus: Bus;
   readonly #logger: Logger;
+  readonly #path: string;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
   #timer: NodeJS.Timeout | null = null;
@@ -82,10 +74,13 @@ class OutboxPublisher implements EventPublisher {
   constructor({ bus, outboxDir, logger }: EventPublisherOptions) {
     this.#bus = bus;
     this.#logger = logger;
-    mkdirSync(outboxDir, { recursive: true });
-    const path = join(outboxDir, 'events.ndjson');
-    if (existsSync(path)) for (const event of readOutbox(path, logger)) this.#waiting.set(event.id, event);
-    this.#file = openSync(path, 'a+');
+    const orphans = adoptOrphans(outboxDir, 'events');
+    this.#path = ownFile(outboxDir, 'events');
+    this.#file = openSync(this.#path, 'a+');
+    for (const orphan of orphans) {
+      for (const event of readOutbox(orphan, logger)) this.#keep(event);
+      rmSync(orphan);
+    }
   }
 
   get waiting(): number {
@@ -99,9 +94,7 @@ class OutboxPublisher implements EventPublisher {
 
   async publish(event: Event): Promise<void> {
     if (await this.#tryPublish(event)) return;
-    writeSync(this.#file, `${JSON.stringify(event)}\n`);
-    fsyncSync(this.#file);
-    this.#waiting.set(event.id, event);
+    this.#keep(event);
     this.#logger.warn({ event: event.id, waiting: this.#waiting.size }, 'an event waits in the outbox');
   }
 
@@ -109,6 +102,13 @@ class OutboxPublisher implements EventPublisher {
     if (this.#timer) clearInterval(this.#timer);
     await this.#drain();
     closeSync(this.#file);
+    if (this.#waiting.size === 0) rmSync(this.#path, { force: true });
+  }
+
+  #keep(event: Event): void {
+    writeSync(this.#file, `${JSON.stringify(event)}\n`);
+    fsyncSync(this.#file);
+    this.#waiting.set(event.id, event);
   }
 
   #drain(): Promise<void> {

@@ -1,12 +1,12 @@
 // The bus, typed: calls as duplex byte streams, JSON operations on top of them, events, KV buckets, leases.
-export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
+export { Bucket, type Entry, openBucket, RevisionConflict, TICK_KEY } from './bucket.ts';
 export { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 export { Bus, type BusOptions, connectBus, type Logger } from './bus.ts';
 export type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
 export type { CallRequest, OutgoingCall, ReplySink } from './caller.ts';
 export { createEventPublisher, type EventPublisher, ensureEventsStream } from './events.ts';
 export { holdLease, type Lease } from './lease.ts';
-export { Mirror, mirrorBucket, TICK_KEY, TICK_MS } from './mirror.ts';
+export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export {
   type OperationContext,
   REQUEST_TIMEOUT_MS_DEFAULT,
@@ -16,3 +16,4 @@ export {
   ServiceHost,
   serve,
 } from './operations.ts';
+export { adoptOrphans, ownFile } from './own-file.ts';

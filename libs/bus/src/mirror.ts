@@ -3,14 +3,16 @@
 
 import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
-import type { Bucket } from './bucket.ts';
+import { type Bucket, TICK_KEY } from './bucket.ts';
 import type { Bus } from './bus.ts';
 
-/** The key that control writes each second into a bucket that is watched for safety's sake. */
-export const TICK_KEY = 'tick';
+/** How often the tick is written. */
 export const TICK_MS = 1_000;
 /** A mirror that saw no tick for this long answers from the bucket itself, and starts its watch anew. */
 export const TICK_SILENT_MS_MAX = 3_000;
+/** Keys that memory does not have are asked for at the bucket this often in a second: what was made a moment ago may be
+ * on its way, and guessing must not become load. */
+const MISSES_PER_SECOND_MAX = 200;
 /** Pause before a failed watch is tried again. */
 const WATCH_AGAIN_MS = 500;
 
@@ -39,6 +41,8 @@ export class Mirror<V> {
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
   #timer: NodeJS.Timeout | null = null;
+  #missSecond = 0;
+  #misses = 0;
   #reloading = false;
   #closed = false;
 
@@ -53,10 +57,27 @@ export class Mirror<V> {
     return !this.#tick || performance.now() - this.#seenAt < TICK_SILENT_MS_MAX;
   }
 
-  /** The value from memory while it may be trusted, else from the bucket (whose failure is the caller's failure). */
+  /**
+   * The value from memory while it may be trusted; what memory lacks, or may not be trusted with, from the bucket (whose
+   * failure is the caller's failure).
+   */
   lookup(key: string): V | null | Promise<V | null> {
-    if (this.fresh) return this.#entries.get(key) ?? null;
+    if (this.fresh) {
+      const known = this.#entries.get(key);
+      if (known !== undefined) return known;
+      if (!this.#mayAskForMissing()) return null;
+    }
     return this.#bucket.get(key).then((entry) => entry?.value ?? null);
+  }
+
+  #mayAskForMissing(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#missSecond) {
+      this.#missSecond = second;
+      this.#misses = 0;
+    }
+    this.#misses += 1;
+    return this.#misses <= MISSES_PER_SECOND_MAX;
   }
 
   /** All entries as last seen. */

@@ -2,7 +2,7 @@
 // table and a test holds the two together.
 import { z } from 'zod';
 
-interface ErrorKind {
+export interface ErrorKind {
   readonly status: number;
   /** OpenAI's coarse family, which its clients show. */
   readonly type: string;
@@ -168,6 +168,12 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** What a code means to a client. */
+export function errorKind(code: ErrorCode): ErrorKind {
+  return ERRORS[code];
+}
+
 export const errorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
 /** Where a key says nothing better, HTTP answers look like this; an OpenAI client shows it as its own error. */

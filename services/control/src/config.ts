@@ -1,0 +1,11 @@
+// Settings of control; the sole reader of the environment.
+import { computerLimitsEnv, KEY_LENGTH_MIN } from '@switchyard/contracts';
+import { commonConfig } from '@switchyard/service';
+import { z } from 'zod';
+
+export const config = computerLimitsEnv.extend({
+  ...commonConfig,
+  /** A key that is accepted with every permission; the launcher makes one. */
+  SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN, `a key has ${KEY_LENGTH_MIN} characters or more`).optional(),
+});
+export type Config = z.infer<typeof config>;

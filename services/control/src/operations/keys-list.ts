@@ -1,0 +1,14 @@
+import { type OperationRequest, type OperationResponse, toKeyObject } from '@switchyard/contracts';
+import type { KeyOperations } from './keys-create.ts';
+
+/** An org's keys, newest first. */
+export function listKeys({ known }: Pick<KeyOperations, 'known'>) {
+  return async ({ org }: OperationRequest<'keys.list'>): Promise<OperationResponse<'keys.list'>> => {
+    const records = known.entries().map(([, record]) => record);
+    const data = records
+      .filter((record) => record.org === org)
+      .sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id))
+      .map(toKeyObject);
+    return { object: 'list', data, has_more: false, next_cursor: null };
+  };
+}

@@ -1,0 +1,115 @@
+// The model endpoints: check, open the call on the bus, and let its answer's bytes through to the client.
+import {
+  chatCompletion,
+  chatCompletionRequest,
+  embeddingsRequest,
+  embeddingsResult,
+  MODEL_BODY_BYTES_MAX,
+  type ModelCallHead,
+  type ModelType,
+  modelCallSubject,
+} from '@switchyard/contracts';
+import type { z } from 'zod';
+import { parseBody } from '../http/read-body.ts';
+import { type Route, rawRoute } from '../http/route.ts';
+import { type CallRelay, relayCall } from './relay-call.ts';
+
+const MODEL_ERRORS = [
+  'invalid_json',
+  'invalid_request',
+  'wrong_endpoint',
+  'upstream_rejected',
+  'model_not_found',
+  'body_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'upstream_error',
+  'model_unavailable',
+  'service_unavailable',
+  'upstream_timeout',
+] as const;
+
+interface ModelEndpoint {
+  type: ModelType;
+  path: string;
+  summary: string;
+  body: z.ZodType<ModelBody>;
+  result: z.ZodType;
+  streams: boolean;
+}
+
+interface ModelBody {
+  model?: string | undefined;
+  models?: string[] | undefined;
+  stream?: boolean | null | undefined;
+  stream_options?: { include_usage?: boolean | null | undefined } | null | undefined;
+}
+
+const ENDPOINTS: ModelEndpoint[] = [
+  {
+    type: 'language',
+    path: '/v1/chat/completions',
+    summary: 'Chat with a language model (OpenAI’s shape; streams with `stream: true`)',
+    body: chatCompletionRequest,
+    result: chatCompletion,
+    streams: true,
+  },
+  {
+    type: 'embedding',
+    path: '/v1/embeddings',
+    summary: 'Turn texts into vectors (OpenAI’s shape)',
+    body: embeddingsRequest,
+    result: embeddingsResult,
+    streams: false,
+  },
+];
+
+export function modelCallRoutes(relay: CallRelay): Route[] {
+  return ENDPOINTS.map(({ type, path, summary, body, result, streams }) =>
+    rawRoute(
+      {
+        method: 'POST',
+        path,
+        permission: 'models:write',
+        tag: 'Models',
+        summary,
+        bodyBytesMax: MODEL_BODY_BYTES_MAX,
+        request: { body },
+        response: {
+          status: 200,
+          description: 'The answer, with its cost in `usage.cost`',
+          body: result,
+          alsoStreams: streams,
+        },
+        errors: MODEL_ERRORS,
+      },
+      (request, reply, key) => {
+        if (!key) throw new Error('a model route without a key');
+        request.subject = { type, model: null, computer: null };
+        const parsed: ModelBody = parseBody(body, request.body);
+        const models = namesOf(parsed);
+        request.subject.model = models[0] ?? null;
+        const head: ModelCallHead = {
+          request_id: request.id,
+          org: key.org,
+          key_id: key.id,
+          models,
+          stream: streams && parsed.stream === true,
+          include_usage: parsed.stream_options?.include_usage === true,
+          received_at: relay.clock.now(),
+        };
+        relayCall(
+          relay,
+          { subject: modelCallSubject(type), head, body: request.body as Buffer },
+          request,
+          reply,
+        );
+      },
+    ),
+  );
+}
+
+/** `model`, then `models` in order, each once. */
+function namesOf({ model, models = [] }: ModelBody): string[] {
+  return [...new Set(model === undefined ? models : [model, ...models])];
+}

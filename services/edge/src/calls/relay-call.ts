@@ -1,0 +1,161 @@
+// One model call between an HTTP client and the bus: bytes through as they come, the client's pace as credit, the
+// client's going away as a cancel, and every call that is taken settled in the journal.
+import type { Bus, EventPublisher, OutgoingCall, ReplySink } from '@switchyard/bus';
+import {
+  eventIds,
+  type ModelCallHead,
+  makeEvent,
+  modelReplyEnd,
+  modelReplyHead,
+  type ServiceError,
+  toErrorBody,
+} from '@switchyard/contracts';
+import type { Clock, Logger } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { EVENT_SOURCE } from '../http/app.ts';
+import type { DeliveryJournal } from '../journal/delivery-journal.ts';
+
+export interface CallRelay {
+  bus: Bus;
+  events: EventPublisher;
+  journal: DeliveryJournal;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface RelayedCall {
+  subject: string;
+  head: ModelCallHead;
+  body: Buffer;
+}
+
+export function relayCall(
+  relay: CallRelay,
+  call: RelayedCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  new Relay(relay, call.head, request, reply).start(call);
+}
+
+class Relay implements ReplySink {
+  readonly #on: CallRelay;
+  readonly #head: ModelCallHead;
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  #call: OutgoingCall | null = null;
+  #status = 200;
+  #contentType = 'application/json';
+  #started = false;
+  #over = false;
+  #unread = 0;
+
+  constructor(on: CallRelay, head: ModelCallHead, request: FastifyRequest, reply: FastifyReply) {
+    this.#on = on;
+    this.#head = head;
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  start({ subject, head, body }: RelayedCall): void {
+    this.#on.journal.taken(head.request_id, head.org);
+    this.#reply.raw.once('close', () => this.#clientGone());
+    this.#call = this.#on.bus.call({ subject, head, body }, this);
+  }
+
+  onHead(head: unknown): void {
+    const { status, content_type } = modelReplyHead.parse(head);
+    this.#status = status;
+    this.#contentType = content_type;
+  }
+
+  onData(bytes: Buffer): void {
+    const { raw } = this.#reply;
+    if (!this.#started) {
+      this.#started = true;
+      this.#reply.hijack();
+      raw.writeHead(this.#status, {
+        ...this.#headers(),
+        'cache-control': 'no-cache',
+        'x-accel-buffering': 'no',
+      });
+    }
+    if (raw.write(bytes)) return this.#call?.consumed(bytes.length);
+    // The client reads slowly: what was written counts as consumed once its socket has room again.
+    if (this.#unread === 0)
+      raw.once('drain', () => {
+        const consumed = this.#unread;
+        this.#unread = 0;
+        this.#call?.consumed(consumed);
+      });
+    this.#unread += bytes.length;
+  }
+
+  onEnd(end: unknown, last: Buffer): void {
+    const { raw } = this.#reply;
+    const { cost } = modelReplyEnd.parse(end);
+    if (this.#started) raw.end(last, () => this.#settle());
+    else {
+      this.#reply.hijack();
+      raw.writeHead(this.#status, {
+        ...this.#headers(),
+        'content-length': last.length,
+        'x-service-cost': cost,
+      });
+      raw.end(last, () => this.#settle());
+    }
+    // What the kernel has, the client gets even if this process dies: at once, and not in a later turn of the loop.
+    if (raw.writableLength === 0) this.#settle();
+  }
+
+  onError(error: ServiceError): void {
+    this.#over = true;
+    if (!error.logged) this.#void();
+    else this.#on.journal.settled(this.#head.request_id);
+    if (!this.#started) {
+      this.#reply.send(error);
+      return;
+    }
+    // The answer has begun: a stream ends with an error event and no [DONE]; anything else is cut, visibly.
+    const { raw } = this.#reply;
+    if (this.#contentType.startsWith('text/event-stream'))
+      raw.end(`data: ${JSON.stringify(toErrorBody(error, this.#head.request_id))}\n\n`);
+    else raw.destroy();
+  }
+
+  #settle(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#on.journal.settled(this.#head.request_id);
+  }
+
+  /** The caller gets no usable answer: whatever was or will be charged for it is taken back. */
+  #void(): void {
+    const { request_id: requestId, org } = this.#head;
+    const time = new Date(this.#on.clock.now());
+    const data = { request_id: requestId, org, reason: 'answer_lost' } as const;
+    const event = makeEvent({
+      name: 'call.voided',
+      id: eventIds.voided(requestId),
+      source: EVENT_SOURCE,
+      time,
+      data,
+    });
+    this.#on.events
+      .publish(event)
+      .then(() => this.#on.journal.settled(requestId))
+      .catch((error: unknown) =>
+        this.#on.logger.error({ err: error, request: requestId }, 'a void could not be kept'),
+      );
+  }
+
+  #clientGone(): void {
+    if (this.#over) return;
+    this.#settle(); // the charge stands: what the maker produced until now
+    this.#call?.cancel();
+  }
+
+  #headers(): Record<string, string> {
+    return { 'content-type': this.#contentType, 'x-request-id': this.#request.id };
+  }
+}

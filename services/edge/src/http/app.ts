@@ -1,0 +1,194 @@
+// The HTTP server: every route from the table, one guard, one place for errors.
+import type { EventPublisher } from '@switchyard/bus';
+import { eventIds, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
+import type { Clock, Logger } from '@switchyard/service';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { type Authenticate, requirePermission } from '../auth/authenticate.ts';
+import {
+  HEADERS_TIMEOUT_MS,
+  KEEP_ALIVE_TIMEOUT_MS,
+  REQUEST_TIMEOUT_MS,
+  SMALL_BODY_BYTES_MAX,
+} from './limits.ts';
+import { check, parseBody } from './read-body.ts';
+import { requestIds } from './request-id.ts';
+import type { JsonRoute, Route } from './route.ts';
+import { renderError, toServiceError } from './send-error.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls, once known; null on public routes and before the guard. */
+    apiKey: KeyRecord | null;
+    startedAt: number;
+    /** What an error's log row should say beside the path. */
+    subject: { type: string | null; model: string | null; computer: string | null };
+  }
+}
+
+export interface AppOptions {
+  routes: Route[];
+  authenticate: Authenticate;
+  events: EventPublisher;
+  clock: Clock;
+  logger: Logger;
+}
+
+export const EVENT_SOURCE = '/switchyard/edge';
+
+export function buildApp({ routes, authenticate, events, clock, logger }: AppOptions): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    genReqId: requestIds(),
+    bodyLimit: SMALL_BODY_BYTES_MAX,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    forceCloseConnections: 'idle',
+    clientErrorHandler: refuseBrokenHttp,
+    routerOptions: { maxParamLength: 512 },
+    frameworkErrors: (error, request, reply) =>
+      sendError(request as FastifyRequest, reply as FastifyReply, error),
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.decorateRequest('apiKey', null);
+  app.decorateRequest('startedAt', 0);
+  app.decorateRequest('subject');
+
+  const sendError = (request: FastifyRequest, reply: FastifyReply, thrown: unknown) => {
+    const error = toServiceError(thrown);
+    if (error.code === 'internal_error')
+      logger.error(
+        { err: thrown, request: request.id, path: request.url },
+        'a request failed with an error that nobody expected',
+      );
+    if (request.apiKey && !error.logged) logRefusal(request, request.apiKey, error);
+    const { status, headers, body } = renderError(error, request.id);
+    reply.code(status).headers(headers).send(body);
+  };
+
+  const logRefusal = (request: FastifyRequest, key: KeyRecord, error: ServiceError) => {
+    const data = {
+      request_id: request.id,
+      org: key.org,
+      key_id: key.id,
+      type: request.subject?.type ?? null,
+      method: request.method,
+      path: request.routeOptions.url ?? request.url.slice(0, 200),
+      requested_model: request.subject?.model ?? null,
+      computer_id: request.subject?.computer ?? null,
+      http_status: error.status,
+      error_code: error.code,
+      latency_ms: Math.round((clock.monotonic() - request.startedAt) * 100) / 100,
+    };
+    const id = eventIds.refused(request.id);
+    void events.publish(
+      makeEvent({ name: 'call.refused', id, source: EVENT_SOURCE, time: new Date(clock.now()), data }),
+    );
+  };
+
+  for (const route of routes)
+    app.route({
+      method: route.method,
+      url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
+      exposeHeadRoute: false,
+      onRequest(request, _reply, done) {
+        request.startedAt = clock.monotonic();
+        if (route.permission === 'public') return done();
+        const { permission } = route;
+        const admit = (key: KeyRecord) => {
+          request.apiKey = key;
+          if (permission !== 'any') requirePermission(key, permission);
+        };
+        try {
+          const found = authenticate(request.headers.authorization);
+          if (!(found instanceof Promise)) {
+            admit(found);
+            return done();
+          }
+          found.then(admit).then(() => done(), done);
+        } catch (error) {
+          done(error as Error);
+        }
+      },
+      handler:
+        route.kind === 'json'
+          ? (request, reply) => answerJson(route, request, reply)
+          : (request, reply) => route.handle(request, reply, request.apiKey),
+    });
+
+  app.setErrorHandler((error, request, reply) => sendError(request, reply, error));
+  const allowed = methodsByPath(routes);
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?')[0] as string;
+    const methods = allowed(path);
+    if (methods.length === 0)
+      return sendError(
+        request,
+        reply,
+        new ServiceError('route_not_found', `there is no ${request.method} ${path}; see /docs`),
+      );
+    reply.header('allow', methods.join(', '));
+    sendError(request, reply, new ServiceError('method_not_allowed', `${path} takes ${methods.join(', ')}`));
+  });
+  return app;
+}
+
+async function answerJson(
+  route: JsonRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { request: schemas = {}, response } = route;
+  const gone = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished)
+      gone.abort(new ServiceError('service_unavailable', 'the client went away'));
+  });
+  const input = {
+    key: request.apiKey,
+    requestId: request.id,
+    signal: gone.signal,
+    params: schemas.params ? check(schemas.params, request.params) : undefined,
+    query: schemas.query ? check(schemas.query, request.query) : undefined,
+    body: schemas.body ? parseBody(schemas.body, request.body) : undefined,
+  };
+  const answer = await route.handle(input as never);
+  return reply
+    .code(response.status)
+    .header('content-type', response.contentType ?? 'application/json; charset=utf-8')
+    .header('x-request-id', request.id)
+    .send(typeof answer === 'string' ? answer : JSON.stringify(answer));
+}
+
+/** For 405: which methods a path has. */
+function methodsByPath(routes: Route[]): (path: string) => string[] {
+  const patterns = routes.map(({ path, method }) => ({
+    method,
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }));
+  return (path) => [
+    ...new Set(patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)),
+  ];
+}
+
+const BROKEN_HTTP = JSON.stringify({
+  error: {
+    type: 'invalid_request_error',
+    code: 'invalid_request',
+    message: 'this is not HTTP that can be read',
+    param: null,
+    request_id: '',
+  },
+});
+
+function refuseBrokenHttp(_error: Error, socket: import('node:stream').Duplex): void {
+  if (!socket.writable) return;
+  const length = Buffer.byteLength(BROKEN_HTTP);
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${BROKEN_HTTP}`,
+  );
+}

@@ -1,0 +1,62 @@
+// What a route is: declared once, it is registered, guarded, checked and described in the OpenAPI document from here.
+import type { ErrorCode, KeyRecord, Permission } from '@switchyard/contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+
+export interface RouteDescription {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** OpenAPI's form: /v1/keys/{id}. */
+  path: string;
+  /** `any`: every valid key may; `public`: no key is needed. */
+  permission: Permission | 'any' | 'public';
+  tag: string;
+  summary: string;
+  /** Bytes of the body at most; default `SMALL_BODY_BYTES_MAX`. */
+  bodyBytesMax?: number;
+  request?: { body?: z.ZodType; query?: z.ZodType; params?: z.ZodType };
+  response: {
+    status: number;
+    description: string;
+    body?: z.ZodType;
+    contentType?: string;
+    alsoStreams?: boolean;
+  };
+  /** Errors of its own, beside those that every route has. */
+  errors: readonly ErrorCode[];
+}
+
+export interface JsonInput<R extends RouteDescription['request']> {
+  key: KeyRecord;
+  requestId: string;
+  /** Aborted when the client goes away. */
+  signal: AbortSignal;
+  body: R extends { body: infer S extends z.ZodType } ? z.infer<S> : undefined;
+  query: R extends { query: infer S extends z.ZodType } ? z.infer<S> : undefined;
+  params: R extends { params: infer S extends z.ZodType } ? z.infer<S> : undefined;
+}
+
+/** A route that answers with one JSON value. */
+export interface JsonRoute extends RouteDescription {
+  kind: 'json';
+  handle(input: never): Promise<unknown>;
+}
+
+/** A route that writes its answer itself. */
+export interface RawRoute extends RouteDescription {
+  kind: 'raw';
+  handle(request: FastifyRequest, reply: FastifyReply, key: KeyRecord | null): void | Promise<void>;
+}
+
+export type Route = JsonRoute | RawRoute;
+
+/** Declares a JSON route; its handler's input is typed by its schemas. */
+export function jsonRoute<const R extends NonNullable<RouteDescription['request']>>(
+  description: RouteDescription & { request: R },
+  handle: (input: JsonInput<R>) => Promise<unknown>,
+): JsonRoute {
+  return { ...description, kind: 'json', handle };
+}
+
+export function rawRoute(description: RouteDescription, handle: RawRoute['handle']): RawRoute {
+  return { ...description, kind: 'raw', handle };
+}

@@ -1,0 +1,52 @@
+// The one place where errors become HTTP.
+import { errorKind, ServiceError, toErrorBody } from '@switchyard/contracts';
+import type { FastifyError } from 'fastify';
+
+export interface HttpError {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Status, headers and body of an error. */
+export function renderError(error: ServiceError, requestId: string): HttpError {
+  const body = JSON.stringify(toErrorBody(error, requestId));
+  const { retry } = errorKind(error.code);
+  return {
+    status: error.status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+      'x-request-id': requestId,
+      ...(error.status === 401 ? { 'www-authenticate': 'Bearer realm="switchyard"' } : {}),
+      ...(error.retryAfterS === undefined ? {} : { 'retry-after': String(error.retryAfterS) }),
+      ...(retry === undefined ? {} : { 'x-should-retry': String(retry) }),
+    },
+    body,
+  };
+}
+
+/** Fastify's own refusals under our codes; anything unknown is masked. */
+export function toServiceError(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  const error = thrown as Partial<FastifyError>;
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ServiceError('body_too_large', 'the body is over the limit of this endpoint', {
+        cause: thrown,
+      });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ServiceError('unsupported_media_type', 'send the body as Content-Type: application/json', {
+        cause: thrown,
+      });
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new ServiceError('invalid_request', 'the body is not as long as Content-Length says', {
+        cause: thrown,
+      });
+  }
+  if (typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500)
+    return new ServiceError('invalid_request', error.message ?? 'the request is not valid', {
+      cause: thrown,
+    });
+  return new ServiceError('internal_error', 'an internal error; it was logged', { cause: thrown });
+}

@@ -1,0 +1,91 @@
+// Which calls this edge has taken and not yet delivered, on disk: so that the next life of a killed edge can take back
+// the charge of every call whose caller never got its answer. docs/decisions/2026-11-21-delivery-journal.md.
+//
+// A line `+<request id> <org>` before the call leaves the process, a line `-<request id>` the moment its last byte went
+// to the client's socket. The page cache outlives the process; there is no fsync, as the bus has none.
+import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { adoptOrphans, ownFile } from '@switchyard/bus';
+
+/** Bytes after which the file is written anew with what is open only. */
+const FILE_BYTES_MAX = 16 * 1024 * 1024;
+
+export interface OpenCall {
+  requestId: string;
+  org: string;
+}
+
+export interface Orphan {
+  /** The file to remove once the calls are voided. */
+  path: string;
+  calls: OpenCall[];
+}
+
+/** Journals of edges that died, with the calls they left open. */
+export function findOrphans(folder: string): Orphan[] {
+  return adoptOrphans(folder, 'calls').map((path) => ({ path, calls: readOpenCalls(path) }));
+}
+
+export class DeliveryJournal {
+  readonly path: string;
+  readonly #open = new Map<string, string>();
+  #file: number;
+  #bytes = 0;
+  #pending = '';
+
+  constructor(folder: string) {
+    this.path = ownFile(folder, 'calls');
+    this.#file = openSync(this.path, 'a');
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Notes a call; on disk at the next `flush`, which runs before the bus sends what this turn published. */
+  taken(requestId: string, org: string): void {
+    this.#open.set(requestId, org);
+    this.#pending += `+${requestId} ${org}\n`;
+  }
+
+  flush(): void {
+    if (this.#pending === '') return;
+    this.#write(this.#pending);
+    this.#pending = '';
+  }
+
+  /** The call is settled: delivered, abandoned by its caller, or its void is durable. At once on disk. */
+  settled(requestId: string): void {
+    if (!this.#open.delete(requestId)) return;
+    this.#write(`${this.#pending}-${requestId}\n`);
+    this.#pending = '';
+    if (this.#bytes > FILE_BYTES_MAX) this.#compact();
+  }
+
+  close(): void {
+    this.flush();
+    closeSync(this.#file);
+  }
+
+  #write(text: string): void {
+    this.#bytes += writeSync(this.#file, text);
+  }
+
+  #compact(): void {
+    const fresh = `${this.path}.new`;
+    const file = openSync(fresh, 'w');
+    this.#bytes = writeSync(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
+    renameSync(fresh, this.path);
+    closeSync(this.#file);
+    this.#file = file;
+  }
+}
+
+function readOpenCalls(path: string): OpenCall[] {
+  const open = new Map<string, string>();
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    const [id = '', org] = line.slice(1).split(' ');
+    if (line.startsWith('+') && org !== undefined) open.set(id, org);
+    else if (line.startsWith('-')) open.delete(id);
+  }
+  return [...open].map(([requestId, org]) => ({ requestId, org }));
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { ServiceError } from '@switchyard/contracts';
+import { type Route, rawRoute } from '../http/route.ts';
+import { openApiDocument } from '../openapi/document.ts';
+
+// Swagger UI: alive, self-contained (no CDN), and it reads OpenAPI 3.1.
+const UI_FOLDER = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const UI_FILES: Record<string, string> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+const DAY_S = 86_400;
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Switchyard API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="icon" href="/docs/favicon-32x32.png">
+</head>
+<body><div id="ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script>SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#ui', deepLinking: true, persistAuthorization: true, displayRequestDuration: true });</script>
+</body></html>
+`;
+
+/** The OpenAPI document of `routes`, and a page that shows it and tries it. */
+export function docsRoutes(routes: readonly Route[]): Route[] {
+  const document = JSON.stringify(openApiDocument(routes));
+  const open = { method: 'GET', permission: 'public', tag: 'Documentation', errors: [] } as const;
+  return [
+    rawRoute(
+      {
+        ...open,
+        path: '/v1/openapi.json',
+        summary: 'This API, described',
+        response: { status: 200, description: 'OpenAPI 3.1' },
+      },
+      (_request, reply) => {
+        reply.header('content-type', 'application/json; charset=utf-8').send(document);
+      },
+    ),
+    rawRoute(
+      {
+        ...open,
+        path: '/docs',
+        summary: 'The reference page',
+        response: { status: 200, description: 'A page', contentType: 'text/html' },
+      },
+      (_request, reply) => {
+        reply.header('content-type', 'text/html; charset=utf-8').send(PAGE);
+      },
+    ),
+    rawRoute(
+      {
+        ...open,
+        path: '/docs/{file}',
+        summary: 'Files of the reference page',
+        response: { status: 200, description: 'A file' },
+      },
+      (request, reply) => {
+        const { file } = request.params as { file: string };
+        const type = Object.hasOwn(UI_FILES, file) ? UI_FILES[file] : undefined;
+        if (type === undefined) throw new ServiceError('route_not_found', `there is no /docs/${file}`);
+        reply
+          .header('content-type', type)
+          .header('cache-control', `public, max-age=${DAY_S}`)
+          .send(readFileSync(join(UI_FOLDER, file)));
+      },
+    ),
+  ];
+}

@@ -1,0 +1,45 @@
+import type { Bus, Mirror } from '@switchyard/bus';
+import { type KeyRecord, ServiceError } from '@switchyard/contracts';
+import type { Registry } from 'prom-client';
+import { z } from 'zod';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+
+export function healthRoutes(bus: Bus, keys: Mirror<KeyRecord>, metrics: Registry): Route[] {
+  return [
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/healthz',
+        permission: 'public',
+        tag: 'Operations',
+        summary: 'Whether this edge can serve: its bus is connected and its keys are fresh',
+        request: {},
+        response: { status: 200, description: 'It can', body: z.object({ ok: z.literal(true) }) },
+        errors: ['service_unavailable'],
+      },
+      async () => {
+        if (!bus.connected)
+          throw new ServiceError('service_unavailable', 'the bus is away', { retryAfterS: 1 });
+        if (!keys.fresh)
+          throw new ServiceError('service_unavailable', 'keys have not been heard of lately', {
+            retryAfterS: 1,
+          });
+        return { ok: true };
+      },
+    ),
+    rawRoute(
+      {
+        method: 'GET',
+        path: '/metrics',
+        permission: 'public',
+        tag: 'Operations',
+        summary: 'Metrics for Prometheus',
+        response: { status: 200, description: 'Metrics', contentType: 'text/plain' },
+        errors: [],
+      },
+      async (_request, reply) => {
+        await reply.header('content-type', metrics.contentType).send(await metrics.metrics());
+      },
+    ),
+  ];
+}

@@ -1,0 +1,50 @@
+import { type Bus, request } from '@switchyard/bus';
+import { createdKey, createKeyRequest, deletedKey, keyObject, listOf } from '@switchyard/contracts';
+import { z } from 'zod';
+import { jsonRoute, type Route } from '../http/route.ts';
+
+const TAG = 'Keys';
+
+export function keyRoutes(bus: Bus): Route[] {
+  return [
+    jsonRoute(
+      {
+        method: 'POST',
+        path: '/v1/keys',
+        permission: 'keys:write',
+        tag: TAG,
+        summary: 'Make an API key; the answer is the only place that ever shows it',
+        request: { body: createKeyRequest },
+        response: { status: 201, description: 'The key', body: createdKey },
+        errors: ['invalid_json', 'invalid_request', 'unknown_field', 'service_unavailable'],
+      },
+      ({ key, body }) => request(bus, 'keys.create', { org: key.org, key_id: key.id, body }),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/keys',
+        permission: 'keys:write',
+        tag: TAG,
+        summary: 'List the keys of your org',
+        request: {},
+        response: { status: 200, description: 'The keys, without their secrets', body: listOf(keyObject) },
+        errors: ['service_unavailable'],
+      },
+      ({ key }) => request(bus, 'keys.list', { org: key.org, key_id: key.id }),
+    ),
+    jsonRoute(
+      {
+        method: 'DELETE',
+        path: '/v1/keys/{id}',
+        permission: 'keys:write',
+        tag: TAG,
+        summary: 'Revoke a key; every edge refuses it within a second',
+        request: { params: z.object({ id: z.string() }) },
+        response: { status: 200, description: 'The key is gone', body: deletedKey },
+        errors: ['key_not_found', 'service_unavailable'],
+      },
+      ({ key, params }) => request(bus, 'keys.delete', { org: key.org, key_id: key.id, id: params.id }),
+    ),
+  ];
+}

@@ -1,0 +1,44 @@
+import { type Bus, request } from '@switchyard/bus';
+import { modelObject, ServiceError } from '@switchyard/contracts';
+import { z } from 'zod';
+import { jsonRoute, type Route } from '../http/route.ts';
+
+const modelList = z.object({ object: z.literal('list'), data: z.array(modelObject) });
+const params = z.object({ maker: z.string(), name: z.string() });
+
+export function modelRoutes(bus: Bus): Route[] {
+  const list = async () => (await request(bus, 'models.list', {})).data;
+  return [
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/models',
+        permission: 'any',
+        tag: 'Models',
+        summary: 'List the models of the catalog',
+        request: {},
+        response: { status: 200, description: 'The models', body: modelList },
+        errors: ['service_unavailable'],
+      },
+      async () => ({ object: 'list', data: await list() }),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/models/{maker}/{name}',
+        permission: 'any',
+        tag: 'Models',
+        summary: 'One model',
+        request: { params },
+        response: { status: 200, description: 'The model', body: modelObject },
+        errors: ['model_not_found', 'service_unavailable'],
+      },
+      async ({ params: { maker, name } }) => {
+        const id = `${maker}/${name}`;
+        const model = (await list()).find((one) => one.id === id);
+        if (!model) throw new ServiceError('model_not_found', `there is no model ${id}`, { param: 'model' });
+        return model;
+      },
+    ),
+  ];
+}

@@ -1,0 +1,91 @@
+// Builds the edge from its parts.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  createEventPublisher,
+  type EventPublisher,
+  ensureEventsStream,
+  mirrorBucket,
+  openBucket,
+} from '@switchyard/bus';
+import { eventIds, makeEvent } from '@switchyard/contracts';
+import type { Running, Surroundings } from '@switchyard/service';
+import { authenticator } from './auth/authenticate.ts';
+import { modelCallRoutes } from './calls/model-call-routes.ts';
+import type { Config } from './config.ts';
+import { buildApp, EVENT_SOURCE } from './http/app.ts';
+import type { Route } from './http/route.ts';
+import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
+import { computerRoutes } from './routes/computers.ts';
+import { docsRoutes } from './routes/docs.ts';
+import { healthRoutes } from './routes/health.ts';
+import { keyRoutes } from './routes/keys.ts';
+import { modelRoutes } from './routes/models.ts';
+import { usageRoutes } from './routes/usage.ts';
+
+export interface RunningEdge extends Running {
+  /** http://host:port, with the port that was really taken. */
+  url: string;
+}
+
+export async function start({
+  config,
+  bus,
+  logger,
+  clock,
+  metrics,
+}: Surroundings<Config>): Promise<RunningEdge> {
+  await ensureEventsStream(bus);
+  const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'edge');
+  const events = await createEventPublisher({ bus, outboxDir, logger });
+  const journalFolder = join(config.SWITCHYARD_DATA, 'journal');
+  const orphans = findOrphans(journalFolder);
+  const journal = new DeliveryJournal(journalFolder);
+  bus.publisher.onBeforeFlush(() => journal.flush());
+  for (const orphan of orphans) {
+    await voidAll(events, orphan.calls, clock.now());
+    rmSync(orphan.path);
+    if (orphan.calls.length > 0)
+      logger.warn({ calls: orphan.calls.length }, 'calls of an edge that died were voided');
+  }
+  const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
+  const computers = await openBucket(bus, 'computers');
+  const relay = { bus, events, journal, clock, logger };
+  const routes: Route[] = [
+    ...modelCallRoutes(relay),
+    ...modelRoutes(bus),
+    ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
+    ...keyRoutes(bus),
+    ...usageRoutes(bus),
+    ...healthRoutes(bus, keys, metrics),
+  ];
+  const authenticate = authenticator({ keys, now: clock.now });
+  const app = buildApp({ routes: [...routes, ...docsRoutes(routes)], authenticate, events, clock, logger });
+  const url = await app.listen({ host: config.HOST, port: config.PORT });
+  return {
+    url,
+    async stop() {
+      await app.close(); // no new connection; the requests that are on are answered
+      keys.close();
+      journal.close();
+      await events.close();
+    },
+  };
+}
+
+/** The callers of these calls never got their answers: the edge that had them was killed. */
+async function voidAll(
+  events: EventPublisher,
+  calls: { requestId: string; org: string }[],
+  now: number,
+): Promise<void> {
+  const time = new Date(now);
+  await Promise.all(
+    calls.map(({ requestId, org }) => {
+      const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
+      return events.publish(
+        makeEvent({ name: 'call.voided', id: eventIds.voided(requestId), source: EVENT_SOURCE, time, data }),
+      );
+    }),
+  );
+}

@@ -1,0 +1,52 @@
+// The caller's body as the upstream is to see it: the upstream's own name for the model, our fallback list taken out,
+// the usage of a stream asked for; every other byte as the caller wrote it.
+import { type Member, topLevelMembers } from './json-members.ts';
+import { type Edit, splice } from './splice.ts';
+
+export interface UpstreamBodyOptions {
+  /** The upstream's own name for the model. */
+  model: string;
+  stream: boolean;
+}
+
+/** @throws SyntaxError when the body is no JSON object. */
+export function upstreamBody(body: Buffer, { model, stream }: UpstreamBodyOptions): Buffer {
+  const members = topLevelMembers(body);
+  const edits: Edit[] = [];
+  const inserted: string[] = [];
+  const modelMember = members.get('model');
+  if (modelMember)
+    edits.push({ start: modelMember.valueStart, end: modelMember.valueEnd, text: JSON.stringify(model) });
+  else inserted.push(`"model":${JSON.stringify(model)}`);
+  const models = members.get('models');
+  if (models) edits.push(removal(body, models));
+  if (stream) {
+    const options = members.get('stream_options');
+    if (options)
+      edits.push({ start: options.valueStart, end: options.valueEnd, text: withUsage(body, options) });
+    else inserted.push('"stream_options":{"include_usage":true}');
+  }
+  const open = body.indexOf('{') + 1;
+  // Always in front of at least one member (`messages`, `input`), hence the closing comma.
+  if (inserted.length > 0) edits.push({ start: open, end: open, text: `${inserted.join(',')},` });
+  return splice(body, edits);
+}
+
+function withUsage(body: Buffer, { valueStart, valueEnd }: Member): string {
+  const options: unknown = JSON.parse(body.toString('utf8', valueStart, valueEnd));
+  return JSON.stringify({ ...(options as object | null), include_usage: true });
+}
+
+/** A member goes with the comma behind it, or, where it is the last, with the one before it. */
+function removal(body: Buffer, { keyStart, valueEnd }: Member): Edit {
+  let end = valueEnd;
+  while (isBlank(body[end])) end += 1;
+  if (body[end] === 0x2c) return { start: keyStart, end: end + 1, text: '' };
+  let start = keyStart;
+  while (isBlank(body[start - 1])) start -= 1;
+  return { start: body[start - 1] === 0x2c ? start - 1 : keyStart, end: valueEnd, text: '' };
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}

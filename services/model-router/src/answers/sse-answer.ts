@@ -1,0 +1,212 @@
+// An answer as a stream of server-sent events: whole events go on as they come, under the catalog's name for the model;
+// the event with the usage, and what ends the stream, wait until the cost is in and the usage event is stored.
+//
+// The text is held as latin1, one character a byte: nothing is decoded, and no byte is changed that is not meant to be.
+import type { CatalogModel } from '@switchyard/contracts';
+import {
+  estimateInputTokens,
+  type Price,
+  priceTokens,
+  readUsage,
+  type TokenUsage,
+} from '../calls/pricing.ts';
+import { usageWithCost } from './usage-with-cost.ts';
+import { UnusableAnswer } from './whole-answer.ts';
+
+/** Bytes of one event: a longer one is no event. */
+const EVENT_BYTES_MAX = 32 * 1024 * 1024;
+
+export interface StreamEnd {
+  /** What is left to send: the usage event with its cost, and `[DONE]`. */
+  last: Buffer;
+  price: Price;
+  basis: 'upstream' | 'estimated';
+}
+
+export class SseAnswer {
+  readonly #model: CatalogModel;
+  readonly #requestBytes: number;
+  /** The beginning of an event whose end has not come. */
+  #rest = '';
+  #events = 0;
+  #forwarded = false;
+  #done = false;
+  #finishReason = false;
+  /** `"model":"…"` as this upstream writes it, once its first event told. */
+  #modelAsWritten: string | null = null;
+  #id = '';
+  #created = 0;
+  #held: { event: string; usage: unknown } | null = null;
+  #usage: TokenUsage | null = null;
+
+  constructor(model: CatalogModel, requestBytes: number) {
+    this.#model = model;
+    this.#requestBytes = requestBytes;
+  }
+
+  /** Whether anything has gone on to the caller: from then on there is no falling back. */
+  get forwarded(): boolean {
+    return this.#forwarded;
+  }
+
+  /**
+   * Takes bytes of the upstream; returns those that go on now, if any.
+   * @throws UnusableAnswer when the stream reports an error or is no event stream.
+   */
+  push(bytes: Buffer): Buffer | null {
+    const text = this.#rest + bytes.toString('latin1');
+    const end = lastEventEnd(text);
+    this.#rest = text.slice(end);
+    if (this.#rest.length > EVENT_BYTES_MAX) throw new UnusableAnswer('an event of the stream does not end');
+    return end === 0 ? null : this.#take(text.slice(0, end));
+  }
+
+  /** @throws UnusableAnswer when the stream was cut: it neither said [DONE] nor why it finished. */
+  finish(): StreamEnd {
+    const last = this.#rest.trim() === '' ? '' : (this.#take(`${this.#rest}\n\n`)?.toString('latin1') ?? '');
+    if (!this.#done && !this.#finishReason)
+      throw new UnusableAnswer(this.#events === 0 ? 'the stream has no events' : 'the stream was cut short');
+    const { price, basis } = this.produced();
+    const usageEvent = this.#held
+      ? replaceUsage(this.#held.event, usageWithCost(this.#held.usage, price))
+      : this.#ownUsageEvent(price);
+    return { last: Buffer.from(`${last}${usageEvent}data: [DONE]\n\n`, 'latin1'), price, basis };
+  }
+
+  /** What was produced so far, by the maker's count if it gave one, else by estimate. */
+  produced(): { price: Price; basis: 'upstream' | 'estimated' } {
+    if (this.#usage) return { price: priceTokens(this.#model, this.#usage), basis: 'upstream' };
+    // Makers send about one token an event.
+    const estimate = {
+      inputTokens: estimateInputTokens(this.#requestBytes),
+      cachedInputTokens: 0,
+      outputTokens: this.#events,
+    };
+    return { price: priceTokens(this.#model, estimate), basis: 'estimated' };
+  }
+
+  #take(events: string): Buffer | null {
+    if (this.#modelAsWritten === null) this.#readFirst(events);
+    refuseError(events);
+    this.#events += countEvents(events);
+    this.#finishReason ||= FINISH_REASON.test(events);
+    const plain = !events.includes('"usage"') && !events.includes('[DONE]') && this.#held === null;
+    const out = plain ? events : this.#sift(events);
+    if (out === '') return null;
+    this.#forwarded = true;
+    return Buffer.from(this.#underOurName(out), 'latin1');
+  }
+
+  /** Goes through the events one by one, holding back the one with the usage and dropping `[DONE]`. */
+  #sift(events: string): string {
+    let out = '';
+    for (const event of events.split(EVENT_END)) {
+      if (event.trim() === '') continue;
+      if (IS_DONE.test(event)) {
+        this.#done = true;
+        continue;
+      }
+      if (this.#held) {
+        out += this.#held.event; // it was not the last after all
+        this.#held = null;
+      }
+      const usage = usageOf(event);
+      if (usage === null) out += `${event}\n\n`;
+      else {
+        this.#held = { event: this.#underOurName(`${event}\n\n`), usage };
+        this.#usage = readUsage(usage) ?? this.#usage;
+      }
+    }
+    return out;
+  }
+
+  /** The first event tells whether this is a stream of chunks at all, and how the upstream writes its model. */
+  #readFirst(events: string): void {
+    const data = /(?:^|\n)data: ?(.*)/.exec(events)?.[1]?.trimEnd();
+    if (data === undefined) return; // comments only, so far
+    if (data === '[DONE]') throw new UnusableAnswer('the stream ended before its first event');
+    let chunk: { model?: unknown; id?: unknown; created?: unknown };
+    try {
+      chunk = JSON.parse(Buffer.from(data, 'latin1').toString('utf8')) as typeof chunk;
+    } catch (cause) {
+      throw new UnusableAnswer('the first event of the stream is not JSON', { cause });
+    }
+    if (typeof chunk.id === 'string') this.#id = chunk.id;
+    if (typeof chunk.created === 'number') this.#created = chunk.created;
+    this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
+  }
+
+  #underOurName(events: string): string {
+    return this.#modelAsWritten
+      ? events.replaceAll(this.#modelAsWritten, `"model":"${this.#model.id}"`)
+      : events;
+  }
+
+  #ownUsageEvent(price: Price): string {
+    const head = {
+      id: this.#id,
+      object: 'chat.completion.chunk',
+      created: this.#created,
+      model: this.#model.id,
+    };
+    const text = JSON.stringify({ ...head, choices: [] });
+    return `data: ${text.slice(0, -1)},"usage":${usageWithCost(null, price)}}\n\n`;
+  }
+}
+
+const EVENT_END = /\r?\n\r?\n/;
+const IS_DONE = /^data: ?\[DONE\]/m;
+const FINISH_REASON = /"finish_reason": ?"/;
+
+/** Index just behind the last whole event. */
+function lastEventEnd(text: string): number {
+  const plain = text.lastIndexOf('\n\n');
+  const carriage = text.lastIndexOf('\n\r\n');
+  return Math.max(plain < 0 ? 0 : plain + 2, carriage < 0 ? 0 : carriage + 3);
+}
+
+function countEvents(events: string): number {
+  let count = 0;
+  for (let at = events.indexOf('data:'); at >= 0; at = events.indexOf('data:', at + 5)) count += 1;
+  return count;
+}
+
+/** @throws UnusableAnswer for an error event: a fault inside a 200. */
+function refuseError(events: string): void {
+  const match = /(?:^|\n)data: ?(\{"error":.*)/.exec(events);
+  if (match) throw new UnusableAnswer(`the stream reported an error: ${(match[1] as string).slice(0, 500)}`);
+}
+
+/** The usage object of an event; null where it has none (`"usage":null` is none). */
+function usageOf(event: string): unknown {
+  const span = usageSpan(event);
+  if (!span) return null;
+  try {
+    return JSON.parse(event.slice(span.start, span.end)) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+function replaceUsage(event: string, usage: string): string {
+  const span = usageSpan(event);
+  return span ? event.slice(0, span.start) + usage + event.slice(span.end) : event;
+}
+
+/**
+ * Where the usage object stands. Inside a JSON string every quote is escaped, so `"usage":` with bare quotes is a key;
+ * the last one is taken, since makers put it behind the choices.
+ */
+function usageSpan(event: string): { start: number; end: number } | null {
+  const key = event.lastIndexOf('"usage"');
+  if (key < 0) return null;
+  let start = key + '"usage"'.length;
+  while (event[start] === ' ' || event[start] === ':') start += 1;
+  if (event[start] !== '{') return null;
+  let depth = 0;
+  for (let at = start; at < event.length; at += 1) {
+    if (event[at] === '{') depth += 1;
+    else if (event[at] === '}' && --depth === 0) return { start, end: at + 1 };
+  }
+  return null;
+}

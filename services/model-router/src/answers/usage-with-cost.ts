@@ -1,0 +1,18 @@
+// The usage object as the caller sees it: the maker's members as they came, and `cost`.
+import type { Price } from '../calls/pricing.ts';
+
+/** JSON of the maker's usage with our cost in it; without a maker's usage, of what we counted ourselves. */
+export function usageWithCost(given: unknown, price: Price): string {
+  const { input_tokens: input = 0, output_tokens: output = 0 } = price.quantities;
+  const base = isObject(given)
+    ? given
+    : { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  const { cost: _theirs, ...members } = base;
+  // The cost is spliced in as text: a number from JSON.stringify might have an exponent.
+  const text = JSON.stringify(members);
+  return text === '{}' ? `{"cost":${price.cost}}` : `${text.slice(0, -1)},"cost":${price.cost}}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,101 @@
+// One exchange with one upstream under its clocks: until the first byte, between bytes, and for the whole attempt.
+import type { Exchange, Maker, UpstreamHead, UpstreamRequest } from '../makers/maker.ts';
+import { AttemptFailed, failureOfAnswer, timedOut } from './failure.ts';
+
+/** Bytes of an answer in one piece. */
+const WHOLE_ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+
+export interface ExchangeOptions {
+  maker: Maker;
+  request: UpstreamRequest;
+  /** Milliseconds that the call as a whole has left. */
+  remainingMs: number;
+  /** Takes the bytes of an event stream; false: the caller reads slowly, wait for `drained`. */
+  onStream(bytes: Buffer): boolean;
+  drained(): Promise<void>;
+  /** Told how to end the exchange from outside. */
+  onStarted(exchange: Exchange): void;
+  onFirstByte(): void;
+}
+
+/** A whole body; or null when it was a stream, which `onStream` has had. */
+export interface Received {
+  contentType: string;
+  body: Buffer | null;
+}
+
+/**
+ * Runs the exchange to its end.
+ * @throws AttemptFailed for an error status, a timeout, an answer too large; the network's error; whatever `onStream` throws.
+ */
+export function runExchange(options: ExchangeOptions): Promise<Received> {
+  const { maker, request, remainingMs } = options;
+  const { first_byte_timeout_ms: byteMs, attempt_timeout_ms: attemptMs } = request.upstream;
+  return new Promise((resolve, reject) => {
+    let head: UpstreamHead | null = null;
+    let streaming = false;
+    let exchange: Exchange | null = null;
+    let chunks: Buffer[] = [];
+    let bytes = 0;
+    const settle = (outcome: () => void) => {
+      clearTimeout(byteClock);
+      clearTimeout(wholeClock);
+      outcome();
+    };
+    const fail = (error: unknown) =>
+      settle(() => {
+        exchange?.abort();
+        reject(error);
+      });
+    const byteClock = setTimeout(() => fail(timedOut(`the upstream sent nothing for ${byteMs} ms`)), byteMs);
+    const wholeMs = Math.min(attemptMs, remainingMs);
+    const wholeClock = setTimeout(
+      () => fail(timedOut(`the upstream was not done within ${wholeMs} ms`)),
+      wholeMs,
+    );
+    const slowDown = () => {
+      exchange?.pause();
+      clearTimeout(byteClock); // it is the caller who is slow
+      void options.drained().then(() => {
+        byteClock.refresh();
+        exchange?.resume();
+      });
+    };
+    exchange = maker.start(request, {
+      onHead(received) {
+        head = received;
+        streaming =
+          received.status < 300 && request.stream && received.contentType.startsWith('text/event-stream');
+      },
+      onData(chunk) {
+        byteClock.refresh();
+        if (bytes === 0) options.onFirstByte();
+        bytes += chunk.length;
+        try {
+          if (streaming) {
+            if (!options.onStream(chunk)) slowDown();
+          } else if (bytes > WHOLE_ANSWER_BYTES_MAX) throw tooLarge();
+          else chunks.push(chunk);
+        } catch (error) {
+          fail(error);
+        }
+      },
+      onEnd: () =>
+        settle(() => {
+          const body =
+            chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, streaming ? 0 : bytes);
+          chunks = [];
+          if (head === null || head.status >= 300)
+            reject(new AttemptFailed(failureOfAnswer(head?.status ?? 502, body, head?.retryAfterS ?? null)));
+          else resolve({ contentType: head.contentType, body: streaming ? null : body });
+        }),
+      onError: fail,
+    });
+    options.onStarted(exchange);
+  });
+}
+
+function tooLarge(): AttemptFailed {
+  const message = `the answer is over ${WHOLE_ANSWER_BYTES_MAX} bytes`;
+  return new AttemptFailed({ status: 200, message, kind: 'fault', retryAfterS: null });
+}

@@ -1,0 +1,146 @@
+// The models of this router: the shipped catalog and the files of SWITCHYARD_CATALOG, validated at load.
+import { readFileSync } from 'node:fs';
+import {
+  type CatalogModel,
+  catalogFile,
+  MODEL_TYPES,
+  type ModelObject,
+  type ModelType,
+  ServiceError,
+} from '@switchyard/contracts';
+import { parse } from 'yaml';
+import type { Maker } from '../makers/maker.ts';
+
+export class CatalogError extends Error {}
+
+export interface CatalogOptions {
+  /** Paths of YAML files; a later one replaces models of the same id. */
+  files: string[];
+  makers: Readonly<Record<string, Maker>>;
+  /** Reads credentials by the name of their variable. */
+  secret(name: string): string | undefined;
+}
+
+/** @throws CatalogError naming the file and what is wrong in it. */
+export function loadCatalog({ files, makers, secret }: CatalogOptions): Catalog {
+  const models = new Map<string, CatalogModel>();
+  for (const file of files) for (const model of readCatalogFile(file)) models.set(model.id, model);
+  for (const model of models.values())
+    for (const { adapter } of model.upstreams)
+      if (!makers[adapter])
+        throw new CatalogError(
+          `${model.id}: no adapter is called ${adapter}; there are ${Object.keys(makers).join(', ')}`,
+        );
+  return new Catalog(models, makers, secret);
+}
+
+function readCatalogFile(file: string): CatalogModel[] {
+  let json: unknown;
+  try {
+    json = parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new CatalogError(`${file} cannot be read as YAML: ${String(cause)}`, { cause });
+  }
+  const parsed = catalogFile.safeParse(json);
+  if (parsed.success) return parsed.data.models;
+  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
+  throw new CatalogError(`${file} is not a valid catalog:\n${lines.join('\n')}`);
+}
+
+export class Catalog {
+  readonly #models: ReadonlyMap<string, CatalogModel>;
+  readonly #makers: Readonly<Record<string, Maker>>;
+  readonly #secret: CatalogOptions['secret'];
+
+  constructor(
+    models: ReadonlyMap<string, CatalogModel>,
+    makers: Readonly<Record<string, Maker>>,
+    secret: CatalogOptions['secret'],
+  ) {
+    this.#models = models;
+    this.#makers = makers;
+    this.#secret = secret;
+  }
+
+  get size(): number {
+    return this.#models.size;
+  }
+
+  /**
+   * The models of a call, in order.
+   * @throws ServiceError `model_not_found`; `wrong_endpoint` for a model of another type, naming the right endpoint.
+   */
+  resolve(names: readonly string[], type: ModelType): CatalogModel[] {
+    return names.map((name, index) => {
+      const param = index === 0 ? 'model' : 'models';
+      const model = this.#models.get(name);
+      if (!model)
+        throw new ServiceError(
+          'model_not_found',
+          `there is no model ${name}; GET /v1/models lists those there are`,
+          { param },
+        );
+      if (model.type === type) return model;
+      const right = MODEL_TYPES[model.type].endpoint;
+      const message = `${name} is ${article(model.type)} ${model.type} model: send it to ${right}`;
+      throw new ServiceError('wrong_endpoint', message, { param, details: { endpoint: right } });
+    });
+  }
+
+  maker(adapter: string): Maker {
+    return this.#makers[adapter] as Maker; // the catalog was checked when it was loaded
+  }
+
+  /** Why no upstream of the model can be called here; null when one can. */
+  unavailable(model: CatalogModel): string | null {
+    let reason = '';
+    for (const upstream of model.upstreams) {
+      const why = this.#upstreamUnavailable(model, upstream);
+      if (why === null) return null;
+      reason ||= why;
+    }
+    return reason;
+  }
+
+  usableUpstreams(model: CatalogModel): CatalogModel['upstreams'] {
+    return model.upstreams.filter((upstream) => this.#upstreamUnavailable(model, upstream) === null);
+  }
+
+  list(created: number): ModelObject[] {
+    return [...this.#models.values()].map((model) => {
+      const reason = this.unavailable(model);
+      return {
+        id: model.id,
+        object: 'model',
+        created,
+        owned_by: makerOf(model),
+        name: model.name,
+        description: model.description,
+        type: model.type,
+        endpoint: MODEL_TYPES[model.type].endpoint,
+        modalities: model.modalities,
+        context_length: model.context_length ?? null,
+        pricing: model.pricing,
+        limits: model.limits,
+        supported_parameters: model.supported_parameters,
+        available: reason === null,
+        unavailable_reason: reason,
+      };
+    });
+  }
+
+  #upstreamUnavailable(model: CatalogModel, upstream: CatalogModel['upstreams'][number]): string | null {
+    if (!this.maker(upstream.adapter).types.includes(model.type))
+      return `the adapter ${upstream.adapter} does not serve ${model.type} models yet`;
+    const { api_key_env: variable } = upstream;
+    return variable === undefined || this.#secret(variable) ? null : `set ${variable} to use this model`;
+  }
+}
+
+export function makerOf(model: CatalogModel): string {
+  return model.id.slice(0, model.id.indexOf('/'));
+}
+
+function article(type: string): 'a' | 'an' {
+  return /^[aeiou]/.test(type) ? 'an' : 'a';
+}

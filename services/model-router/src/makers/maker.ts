@@ -1,0 +1,39 @@
+// What the router needs of a maker's adapter: one exchange with an upstream, by callbacks, that can be paused and ended.
+import type { ModelType, Upstream } from '@switchyard/contracts';
+
+export interface UpstreamRequest {
+  type: ModelType;
+  upstream: Upstream;
+  /** The caller's body, already under the upstream's own name for the model. */
+  body: Buffer;
+  stream: boolean;
+  requestId: string;
+}
+
+export interface UpstreamHead {
+  status: number;
+  contentType: string;
+  retryAfterS: number | null;
+}
+
+/** Hears of one exchange: head, data, then `onEnd` or `onError` once. */
+export interface UpstreamSink {
+  onHead(head: UpstreamHead): void;
+  onData(bytes: Buffer): void;
+  onEnd(): void;
+  onError(error: Error): void;
+}
+
+export interface Exchange {
+  /** Stops reading the upstream's socket. */
+  pause(): void;
+  resume(): void;
+  /** Ends it; the sink hears nothing more of it. */
+  abort(): void;
+}
+
+export interface Maker {
+  /** The types of model that this adapter can call. */
+  readonly types: readonly ModelType[];
+  start(request: UpstreamRequest, sink: UpstreamSink): Exchange;
+}

@@ -1,0 +1,130 @@
+// Upstreams that speak OpenAI's protocol: the fast path. Bytes go out and come back as they are.
+import type { ModelType } from '@switchyard/contracts';
+import { Agent, type Dispatcher } from 'undici';
+import type { Exchange, Maker, UpstreamHead, UpstreamRequest, UpstreamSink } from './maker.ts';
+
+const PATHS: Partial<Record<ModelType, string>> = {
+  language: '/chat/completions',
+  embedding: '/embeddings',
+};
+
+const CONNECTIONS_PER_UPSTREAM_MAX = 256;
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 60_000;
+
+export interface OpenAiCompatibleOptions {
+  /** Reads an upstream's credentials by the name of their variable. */
+  secret(name: string): string | undefined;
+}
+
+export interface OpenAiCompatible extends Maker {
+  close(): Promise<void>;
+}
+
+export function openAiCompatible({ secret }: OpenAiCompatibleOptions): OpenAiCompatible {
+  const agent = new Agent({
+    connections: CONNECTIONS_PER_UPSTREAM_MAX,
+    pipelining: 1,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: 0, // the attempt has its own clocks, per upstream
+    bodyTimeout: 0,
+  });
+  return {
+    types: Object.keys(PATHS) as ModelType[],
+    start: (request, sink) => start(agent, secret, request, sink),
+    close: () => agent.destroy(),
+  };
+}
+
+function start(
+  agent: Agent,
+  secret: OpenAiCompatibleOptions['secret'],
+  request: UpstreamRequest,
+  sink: UpstreamSink,
+): Exchange {
+  const { upstream, type, body } = request;
+  const url = new URL(`${upstream.base_url?.replace(/\/$/, '')}${PATHS[type]}`);
+  const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
+  const exchange = new DispatchedExchange(sink);
+  agent.dispatch(
+    {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: request.stream ? 'text/event-stream' : 'application/json',
+        'x-request-id': request.requestId,
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      },
+      body,
+    },
+    exchange,
+  );
+  return exchange;
+}
+
+class DispatchedExchange implements Exchange, Dispatcher.DispatchHandler {
+  readonly #sink: UpstreamSink;
+  #controller: Dispatcher.DispatchController | null = null;
+  #over = false;
+
+  constructor(sink: UpstreamSink) {
+    this.#sink = sink;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#over) controller.abort(new Error('the call is over'));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (this.#over || status < 200) return;
+    this.#sink.onHead(readHead(status, headers));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#over) this.#sink.onData(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#sink.onEnd();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#sink.onError(error);
+  }
+
+  pause(): void {
+    if (!this.#over) this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.#over) this.#controller?.resume();
+  }
+
+  abort(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#controller?.abort(new Error('the call is over'));
+  }
+}
+
+function readHead(status: number, headers: Record<string, string | string[] | undefined>): UpstreamHead {
+  const retryAfter = Number(headers['retry-after']);
+  const contentType = headers['content-type'];
+  return {
+    status,
+    contentType: typeof contentType === 'string' ? contentType : 'application/octet-stream',
+    retryAfterS: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+  };
+}

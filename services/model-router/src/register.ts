@@ -1,0 +1,11 @@
+// The router's only wiring list: subject -> what serves it.
+import type { ServiceHost } from '@switchyard/bus';
+import { MODEL_TYPES, type ModelType, modelCallSubject } from '@switchyard/contracts';
+import { type ModelCallSurroundings, serveModelCall } from './calls/model-call.ts';
+import { listModels } from './operations/models-list.ts';
+
+export function register(service: ServiceHost, on: ModelCallSurroundings): void {
+  for (const type of Object.keys(MODEL_TYPES) as ModelType[])
+    service.stream(modelCallSubject(type), (call) => serveModelCall(on, type, call));
+  service.handle('models.list', listModels(on.catalog, on.clock));
+}

@@ -1,0 +1,35 @@
+// Builds the router from its parts.
+import { join } from 'node:path';
+import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
+import type { Running, Surroundings } from '@switchyard/service';
+import { loadCatalog } from './catalog/catalog.ts';
+import { type Config, secretOf } from './config.ts';
+import { localModels } from './makers/local.ts';
+import { openAiCompatible } from './makers/openai-compatible.ts';
+import { register } from './register.ts';
+
+const SHIPPED_CATALOG = join(import.meta.dirname, '../catalog/local.yaml');
+
+export async function start({ config, bus, logger, clock }: Surroundings<Config>): Promise<Running> {
+  const secret = (name: string) => secretOf(config, name);
+  const openAi = openAiCompatible({ secret });
+  const makers = { 'openai-compatible': openAi, local: localModels(clock.now) };
+  const catalog = loadCatalog({ files: [SHIPPED_CATALOG, ...config.SWITCHYARD_CATALOG], makers, secret });
+  logger.info({ models: catalog.size }, 'the catalog is loaded');
+  await ensureEventsStream(bus);
+  const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'model-router');
+  const events = await createEventPublisher({ bus, outboxDir, logger });
+  const service = await serve(bus, {
+    name: 'model-router',
+    version: '0.1.0',
+    description: 'Chooses model and maker, falls back, calls, prices, emits one usage event per call.',
+  });
+  register(service, { catalog, events, clock, logger });
+  return {
+    async stop() {
+      await service.drain();
+      await events.close();
+      await openAi.close();
+    },
+  };
+}

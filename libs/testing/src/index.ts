@@ -4,3 +4,14 @@ export { mongo, startMongo, type TestDatabase } from './mongo.ts';
 export { type StartNatsOptions, startNats } from './nats.ts';
 export { type StartStackOptions, startStack, type TestStack } from './stack.ts';
 export { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
+export {
+  type CatalogEntry,
+  chatModel,
+  FIXTURES,
+  startUpstream,
+  testModels,
+  type Upstream,
+  type UpstreamHandler,
+  type UpstreamRequest,
+  writeTestCatalog,
+} from './upstream/index.ts';

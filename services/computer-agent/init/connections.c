@@ -100,6 +100,7 @@ static const char *take_string(const char **at, const char *end) {
 }
 
 static void attach(struct connection *connection, struct exec *exec, uint32_t channel) {
+  if (exec->to) send_failure(exec->to, exec->channel, "taken_over", "another request waits for this command now");
   exec->to = connection;
   exec->channel = channel;
   exec->sent = 0;

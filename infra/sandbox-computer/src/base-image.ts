@@ -1,0 +1,152 @@
+// The base of the standard image: debian:12 from a registry, or the same system made here by debootstrap.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type Docker from 'dockerode';
+import { type AptSetup, RELEASE } from './apt-setup.ts';
+
+const OFFICIAL = 'debian:12';
+/** Not `debian:12`: an image made here must not pass for the official one. */
+const OWN_REPOSITORY = 'switchyard/debian';
+const OWN_TAG = '12';
+/** A registry that says nothing for so long is taken for unreachable. */
+const PULL_SILENCE_MS_MAX = 15_000;
+const PULL_TIMEOUT_MS = 600_000;
+/** Lines that debootstrap writes for a minimal system; only the progress shown depends on it. */
+const DEBOOTSTRAP_LINES = 460;
+const ERROR_LINES_KEPT = 5;
+
+export interface BaseOptions {
+  readonly docker: Docker;
+  readonly apt: AptSetup;
+  /** An existing directory on a file system that allows devices. */
+  readonly workDirectory: string;
+  readonly signal: AbortSignal;
+  /** Takes a fraction of 0 to 1. */
+  readonly onProgress: (fraction: number) => void;
+}
+
+/**
+ * The name of an image that is there.
+ * Throws when no registry is reached and debootstrap cannot be run, saying what would help.
+ */
+export async function ensureBase(options: BaseOptions): Promise<string> {
+  const { docker, signal } = options;
+  if (await isPresent(docker, OFFICIAL)) return OFFICIAL;
+  const own = `${OWN_REPOSITORY}:${OWN_TAG}`;
+  if (await isPresent(docker, own)) return own;
+  const pulled = await pull(docker, OFFICIAL, signal).catch((error: Error) => error);
+  if (!(pulled instanceof Error)) return OFFICIAL;
+  signal.throwIfAborted();
+  try {
+    await makeBase(options);
+    return own;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Error(
+      `${OFFICIAL} cannot be pulled (${pulled.message}) nor made here (${(error as Error).message}); ` +
+        'let the Docker engine reach a registry, or install debootstrap and run as root',
+      { cause: error },
+    );
+  }
+}
+
+async function isPresent(docker: Docker, image: string): Promise<boolean> {
+  try {
+    await docker.getImage(image).inspect();
+    return true;
+  } catch (error) {
+    if ((error as { statusCode?: number }).statusCode === 404) return false;
+    throw error;
+  }
+}
+
+async function pull(docker: Docker, image: string, signal: AbortSignal): Promise<void> {
+  const silence = new AbortController();
+  const tooLong = AbortSignal.timeout(PULL_TIMEOUT_MS);
+  let timer = setTimeout(() => silence.abort(new Error('the registry does not answer')), PULL_SILENCE_MS_MAX);
+  try {
+    const limits = AbortSignal.any([signal, silence.signal, tooLong]);
+    const stream = await docker.pull(image, { abortSignal: limits });
+    const done = Promise.withResolvers<void>();
+    docker.modem.followProgress(
+      stream,
+      (error) => (error ? done.reject(error) : done.resolve()),
+      () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => silence.abort(new Error('the registry fell silent')), PULL_SILENCE_MS_MAX);
+      },
+    );
+    await done.promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function makeBase({ docker, apt, workDirectory, signal, onProgress }: BaseOptions): Promise<void> {
+  if (process.getuid?.() !== 0) throw new Error('debootstrap needs root');
+  const root = join(workDirectory, 'base');
+  await debootstrap(root, apt, signal, onProgress);
+
+  // Streamed into the engine, which keeps it as one layer.
+  const tar = spawn(
+    'tar',
+    ['-C', root, '--numeric-owner', '--exclude=./var/cache/apt/archives/*.deb', '-c', '.'],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      signal,
+    },
+  );
+  const failed = once(tar, 'error').then(([error]) => Promise.reject(error as Error));
+  const imported = docker.importImage(tar.stdout, {
+    repo: OWN_REPOSITORY,
+    tag: OWN_TAG,
+    changes: 'CMD ["bash"]',
+    abortSignal: signal,
+  });
+  const answer = await Promise.race([imported, failed]);
+  for await (const line of createInterface({ input: answer })) {
+    const { error } = JSON.parse(line) as { error?: string };
+    if (error) throw new Error(`docker import: ${error}`);
+  }
+}
+
+async function debootstrap(
+  root: string,
+  { mirror, proxy }: AptSetup,
+  signal: AbortSignal,
+  onProgress: (fraction: number) => void,
+): Promise<void> {
+  const program = await findDebootstrap();
+  const child = spawn(program, ['--variant=minbase', RELEASE, root, mirror], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...(proxy ? { http_proxy: proxy } : {}) },
+    signal,
+  });
+  const lastLines: string[] = [];
+  let lines = 0;
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input }).on('line', (line) => {
+      lines += 1;
+      onProgress(Math.min(1, lines / DEBOOTSTRAP_LINES));
+      lastLines.push(line);
+      if (lastLines.length > ERROR_LINES_KEPT) lastLines.shift();
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`debootstrap exited with ${code}: ${lastLines.join(' | ')}`);
+}
+
+async function findDebootstrap(): Promise<string> {
+  for (const directory of [...(process.env.PATH ?? '').split(':'), '/usr/sbin']) {
+    const path = join(directory, 'debootstrap');
+    const found = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (found) return path;
+  }
+  throw new Error('debootstrap is not installed');
+}

@@ -1,0 +1,43 @@
+// Lays out the directory that the Docker engine builds from: the Dockerfile, `system/` and `rootfs/`.
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { renderSources } from './apt-setup.ts';
+import { chromiumPolicy } from './extra-certificates.ts';
+import { addNode } from './node-packages.ts';
+import { type Recipe, SOURCE_DIRECTORY } from './recipe.ts';
+
+const HOST_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
+
+export async function writeBuildContext(
+  recipe: Recipe,
+  directory: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await mkdir(directory);
+  await writeFile(join(directory, 'Dockerfile'), recipe.dockerfile);
+  await cp(join(SOURCE_DIRECTORY, 'rootfs'), join(directory, 'rootfs'), { recursive: true });
+  await Promise.all([
+    writeSystem(recipe, join(directory, 'system')),
+    addNode(join(directory, 'rootfs'), recipe.architecture, signal),
+  ]);
+}
+
+async function writeSystem({ apt, certificates }: Recipe, root: string): Promise<void> {
+  const write = async (path: string, text: string) => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  };
+  await write('etc/apt/sources.list', '');
+  await write('etc/apt/sources.list.d/debian.sources', renderSources(apt));
+  await write('etc/apt/apt.conf.d/90-host', apt.options.map((line) => `${line}\n`).join(''));
+  for (const [index, pem] of certificates.entries()) {
+    await write(`usr/local/share/ca-certificates/host-${index + 1}.crt`, `${pem}\n`);
+  }
+  if (certificates.length > 0) {
+    await write('etc/chromium/policies/managed/host-certificates.json', chromiumPolicy(certificates));
+  }
+  // A base system has no authorities yet, and an https mirror needs them before they can be installed from it.
+  if ([apt.mirror, apt.securityMirror].some((uri) => uri.startsWith('https:'))) {
+    await write('etc/ssl/certs/ca-certificates.crt', await readFile(HOST_BUNDLE, 'utf8'));
+  }
+}

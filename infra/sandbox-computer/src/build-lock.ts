@@ -1,0 +1,83 @@
+// One builder at a time on this machine; all others wait for it and pass its progress on.
+//
+// The lock is a listening socket in Linux's abstract name space: only one process can have it, and the kernel takes it
+// back when that process ends in whatever way, so that no stale lock can ever be left. Those who wait connect to it
+// and read the builder's progress, one line each; when the connection ends they look again.
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+
+export interface BuildLockOptions {
+  /** Builders with the same name exclude each other. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  /** Progress of another builder that is waited for. */
+  readonly onProgress: (message: string) => void;
+}
+
+/**
+ * Runs `work` while holding the lock. `isDone` is asked each time after waiting for another: if it says yes, nothing
+ * is left to do and `work` is not run.
+ */
+export async function withBuildLock(
+  { name, signal, onProgress }: BuildLockOptions,
+  isDone: () => Promise<boolean>,
+  work: (tell: (message: string) => void) => Promise<void>,
+): Promise<void> {
+  const address = `\0switchyard-build-${name}`;
+  for (;;) {
+    signal.throwIfAborted();
+    const server = await tryListen(address);
+    if (!server) {
+      await followBuilder(address, signal, onProgress);
+      continue;
+    }
+    const listeners = new Set<Socket>();
+    let latest = '';
+    server.on('connection', (socket) => {
+      listeners.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => listeners.delete(socket));
+      if (latest) socket.write(`${latest}\n`);
+    });
+    try {
+      if (await isDone()) return;
+      await work((message) => {
+        latest = message.replaceAll('\n', ' ');
+        for (const socket of listeners) socket.write(`${latest}\n`);
+      });
+      return;
+    } finally {
+      server.close();
+      for (const socket of listeners) socket.destroy();
+    }
+  }
+}
+
+/** Undefined when somebody else has the lock. */
+async function tryListen(address: string): Promise<Server | undefined> {
+  const server = createServer();
+  server.listen(address);
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
+    throw error;
+  }
+}
+
+async function followBuilder(
+  address: string,
+  signal: AbortSignal,
+  onProgress: (message: string) => void,
+): Promise<void> {
+  const socket = connect(address);
+  socket.on('error', () => {}); // it has just ended: 'close' follows
+  createInterface({ input: socket }).on('line', onProgress);
+  const stop = () => socket.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  await once(socket, 'close');
+  signal.removeEventListener('abort', stop);
+}

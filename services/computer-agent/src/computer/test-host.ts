@@ -1,0 +1,91 @@
+// A ComputerHost on the real Docker engine for tests: its own data directory, network and containers, all removed at
+// the end.
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
+import Docker from 'dockerode';
+import type { ComputerHost, RunningComputer } from './computer-host.ts';
+import type { ExecOptions, ExecResult } from './exec.ts';
+import { type ComputerHostOptions, openComputerHost } from './open-computer-host.ts';
+
+/** Building the image is part of the first test that needs it. */
+export const SETUP_TIMEOUT_MS = 600_000;
+
+export interface TestHost {
+  readonly host: ComputerHost;
+  readonly options: ComputerHostOptions;
+  /** A new running computer with a workspace of its own. */
+  createComputer(size?: {
+    cpu: number;
+    memoryMb: number;
+  }): Promise<{ id: string; computer: RunningComputer }>;
+  /** The same agent, started anew, while the first is still there as if it had been killed. */
+  reopen(): Promise<ComputerHost>;
+  close(): Promise<void>;
+}
+
+export async function openTestHost(overrides: Partial<ComputerHostOptions> = {}): Promise<TestHost> {
+  const docker = new Docker();
+  const options: ComputerHostOptions = {
+    agentId: `host_test_${randomBytes(6).toString('hex')}`,
+    dataDirectory: await mkdtemp(join(tmpdir(), 'switchyard-agent-')),
+    docker,
+    logger: { info: () => {}, warn: () => {} },
+    standardImage: {
+      name: IMAGE,
+      ensure: async (report, signal) => void (await ensureImage({ docker, onProgress: report, signal })),
+    },
+    burst: { cpu: 4, memoryMb: 2048 },
+    defaultSize: { cpu: 1, memoryMb: 1024 },
+    warmPool: 0,
+    ...overrides,
+  };
+  const hosts = [await openComputerHost(options)];
+  await hosts[0]!.ready;
+
+  return {
+    host: hosts[0]!,
+    options,
+    async createComputer(size = options.defaultSize) {
+      const id = `cmp_${randomBytes(6).toString('hex')}`;
+      await hosts[0]!.workspaces.create(id);
+      const reservation = await hosts[0]!.reserve({ computerId: id, image: IMAGE, ...size });
+      return { id, computer: await reservation.start() };
+    },
+    async reopen() {
+      const host = await openComputerHost(options);
+      hosts.push(host);
+      await host.ready;
+      return host;
+    },
+    async close() {
+      for (const host of hosts) {
+        for (const { containerId, pooled } of await host.containers()) {
+          if (!pooled) await host.remove(containerId);
+        }
+      }
+      for (const host of hosts) await host.close();
+      await rm(options.dataDirectory, { recursive: true, force: true });
+    },
+  };
+}
+
+let execs = 0;
+
+/** Runs a command with generous limits unless told otherwise. */
+export function run(
+  computer: RunningComputer,
+  command: string,
+  options: Partial<ExecOptions> = {},
+): Promise<ExecResult> {
+  execs += 1;
+  return computer.exec({
+    id: `exec_${execs}`,
+    command,
+    timeoutMs: 30_000,
+    outputBytesMax: 1_048_576,
+    ...options,
+  });
+}

@@ -1,0 +1,27 @@
+import { makeEvent } from '@switchyard/contracts';
+import { describe, expect, test } from 'vitest';
+import { completed, metered, TIME, voided } from '../fixtures/events.ts';
+import { entryOf } from './entries.ts';
+
+describe('an event', () => {
+  test('that is no business of billing has no entry', () => {
+    const data = { key_id: 'key_1', org: 'org_a', by_key_id: null };
+    const event = makeEvent({ name: 'key.created', id: 'key_1:created', source: 's', time: TIME, data });
+    expect(entryOf(event)).toBeNull();
+  });
+
+  test.each([
+    ['a call under another id', { ...completed('req_1', 1n), id: 'req_2' }],
+    ['a void under another id', { ...voided('req_1'), id: 'req_1' }],
+    ['a minute under another id', { ...metered('cmp_1', 3, 1n), id: 'cmp_1:1:4' }],
+    ['a charge below zero', completed('req_1', -1n)],
+    ['a quantity below zero', completed('req_1', 1n, { quantities: { input_tokens: -1 } })],
+  ])('that contradicts itself is refused: %s', (_, event) => {
+    expect(() => entryOf(event)).toThrow(RangeError);
+  });
+
+  test('of a call that fell back is found under the model that served and the one asked for', () => {
+    const entry = entryOf(completed('req_1', 1n, { requested_model: 'acme/a', model: 'acme/b' }));
+    expect(entry).toMatchObject({ what: 'occurrence', log: { models: ['acme/a', 'acme/b'] } });
+  });
+});

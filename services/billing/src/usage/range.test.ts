@@ -1,0 +1,91 @@
+import { ServiceError } from '@switchyard/contracts';
+import { describe, expect, test } from 'vitest';
+import { SPAN_MS_MAX, usageRange } from './range.ts';
+import { segmentsOf } from './segments.ts';
+
+const NOW = Date.parse('2026-11-20T10:07:30.500Z');
+const iso = (at: number) => new Date(at).toISOString();
+
+function rangeOf(query: Parameters<typeof usageRange>[0]) {
+  const { from, to } = usageRange(query, NOW);
+  return [iso(from), iso(to)];
+}
+
+describe('a question that does not say from when to when', () => {
+  test('is about the last 30 days, up to and with the quarter hour that is on', () => {
+    expect(rangeOf({})).toEqual(['2026-10-21T10:15:00.000Z', '2026-11-20T10:15:00.000Z']);
+  });
+
+  test.each([
+    ['minute', '2026-11-20T09:15:00.000Z'],
+    ['hour', '2026-11-19T10:00:00.000Z'],
+    ['day', '2026-10-21T00:00:00.000Z'],
+    ['month', '2025-11-01T00:00:00.000Z'],
+  ] as const)('begins with a whole %s', (interval, from) => {
+    expect(rangeOf({ interval })[0]).toBe(from);
+  });
+
+  test('holds what a clock five seconds ahead has emitted, also at the end of a quarter', () => {
+    const { to } = usageRange({}, Date.parse('2026-11-20T10:14:58.000Z'));
+    expect(iso(to)).toBe('2026-11-20T10:30:00.000Z');
+  });
+});
+
+describe('a question that cannot be answered', () => {
+  const errorOf = (query: Parameters<typeof usageRange>[0]) => {
+    try {
+      usageRange(query, NOW);
+    } catch (error) {
+      if (error instanceof ServiceError) return { code: error.code, param: error.param };
+      throw error;
+    }
+    return null;
+  };
+
+  test('is refused naming the field', () => {
+    const day = '2026-11-20T00:00:00Z';
+    expect(errorOf({ from: day, to: day })).toEqual({ code: 'invalid_request', param: 'from' });
+    expect(errorOf({ from: '2027-01-01T00:00:00Z' })).toEqual({ code: 'invalid_request', param: 'from' });
+    expect(errorOf({ from: '2026-11-20T00:00:00+05:31' })).toEqual({
+      ...{ code: 'invalid_request', param: 'from' },
+    });
+    expect(errorOf({ from: '1990-01-01T00:00:00Z' })).toEqual({ code: 'invalid_request', param: 'from' });
+  });
+
+  test.each(['minute', 'hour', 'day', 'month'] as const)('by the %s has its longest span', (interval) => {
+    const spanning = (ms: number) => ({ interval, from: iso(NOW - ms), to: iso(NOW) });
+    expect(errorOf(spanning(SPAN_MS_MAX[interval]))).toBeNull();
+    expect(errorOf(spanning(SPAN_MS_MAX[interval] + 1))).toEqual({
+      ...{ code: 'invalid_request', param: 'interval' },
+    });
+  });
+});
+
+describe('the parts of a range', () => {
+  const partsOf = (query: Parameters<typeof usageRange>[0]) =>
+    segmentsOf(usageRange(query, NOW)).map(({ source, from, to }) => [source, iso(from), iso(to)]);
+
+  test('are days where they fit, quarters beside them, and the ledger at both ends', () => {
+    expect(partsOf({ from: '2026-11-17T22:50:00Z', to: '2026-11-20T01:20:00Z' })).toEqual([
+      ['ledger', '2026-11-17T22:50:00.000Z', '2026-11-17T23:00:00.000Z'],
+      ['hours', '2026-11-17T23:00:00.000Z', '2026-11-18T00:00:00.000Z'],
+      ['days', '2026-11-18T00:00:00.000Z', '2026-11-20T00:00:00.000Z'],
+      ['hours', '2026-11-20T00:00:00.000Z', '2026-11-20T01:15:00.000Z'],
+      ['ledger', '2026-11-20T01:15:00.000Z', '2026-11-20T01:20:00.000Z'],
+    ]);
+  });
+
+  test('are quarters for the days of another wall clock', () => {
+    expect(
+      partsOf({ from: '2026-11-18T00:00:00+05:45', to: '2026-11-20T00:00:00+05:45', interval: 'day' }),
+    ).toEqual([['hours', '2026-11-17T18:15:00.000Z', '2026-11-19T18:15:00.000Z']]);
+  });
+
+  test('are the ledger alone for minutes, and for less than a quarter hour', () => {
+    const range = { from: '2026-11-20T10:01:00Z', to: '2026-11-20T10:14:00Z' };
+    expect(partsOf(range)).toEqual([['ledger', '2026-11-20T10:01:00.000Z', '2026-11-20T10:14:00.000Z']]);
+    expect(partsOf({ from: '2026-11-19T10:00:00Z', to: '2026-11-20T10:00:00Z', interval: 'minute' })).toEqual(
+      [['ledger', '2026-11-19T10:00:00.000Z', '2026-11-20T10:00:00.000Z']],
+    );
+  });
+});

@@ -1,0 +1,141 @@
+// Usage counted from aggregates and ledger, against the same counted by hand from the events.
+import {
+  type Event,
+  USAGE_GROUPS,
+  USAGE_INTERVALS,
+  type UsageQuery,
+  type UsageRow,
+} from '@switchyard/contracts';
+import { parseDollars } from '@switchyard/money';
+import { makeLogger } from '@switchyard/service';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestStore, testDatabases } from '../fixtures/database.ts';
+import { completed, metered, mixedEvents, ORG, refused, TIME, voided } from '../fixtures/events.ts';
+import { entryOf } from '../store/entries.ts';
+import { LedgerWriter } from '../store/ledger-writer.ts';
+import { usageRange } from './range.ts';
+import { readUsage } from './read-usage.ts';
+
+let databases: Awaited<ReturnType<typeof testDatabases>>;
+beforeAll(async () => {
+  databases = await testDatabases();
+}, 60_000);
+afterAll(() => databases.stop());
+
+async function booked(events: readonly Event[]): Promise<TestStore> {
+  const database = await databases.open();
+  const writer = new LedgerWriter({ store: database.store, logger: makeLogger('test', 'silent') });
+  await writer.recover();
+  await writer.append(events.flatMap((event) => entryOf(event) ?? []));
+  return database;
+}
+
+const usage = ({ store }: TestStore, query: UsageQuery, org = ORG) =>
+  readUsage(store, org, usageRange(query, TIME.getTime()));
+
+describe('the same money at every interval and grouping', () => {
+  const events = mixedEvents(250, 99);
+  let database: TestStore;
+  beforeAll(async () => {
+    database = await booked(events);
+  });
+
+  /** Costs in nano-dollars of what was not voided, of one org, from (inclusive) to. */
+  function costByHand(org: string, from: number, to: number): bigint {
+    const voids = new Set(events.filter(({ type }) => type === 'call.voided').map(({ id }) => id));
+    let sum = 0n;
+    for (const { id, time, data } of events)
+      if ('cost_nano' in data && data.org === org && !voids.has(`${id}:void`)) {
+        const at = Date.parse(time);
+        if (at >= from && at < to) sum += BigInt(data.cost_nano);
+      }
+    return sum;
+  }
+
+  const cost = (rows: readonly Pick<UsageRow, 'cost'>[]) =>
+    rows.reduce((sum, row) => sum + parseDollars(row.cost), 0n);
+
+  // All of it; from and to within a quarter; across midnight by the wall clock of Kathmandu; within one quarter.
+  const ranges = [
+    ['2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
+    ['2026-11-20T10:07:31.123Z', '2026-11-21T03:01:00Z'],
+    ['2026-11-20T20:10:00+05:45', '2026-11-21T14:00:00+05:45'],
+    ['2026-11-20T15:01:00Z', '2026-11-20T15:13:00Z'],
+  ] as const;
+  const questions = ranges.flatMap(([from, to]) =>
+    [undefined, ...USAGE_INTERVALS].flatMap((interval) =>
+      [undefined, ...USAGE_GROUPS].map((groupBy) => [from, to, interval, groupBy] as const),
+    ),
+  );
+
+  test.each(questions)('from %s to %s by %s and %s', async (from, to, interval, groupBy) => {
+    const query = { from, to, ...(interval ? { interval } : {}), ...(groupBy ? { group_by: groupBy } : {}) };
+    for (const org of [ORG, 'org_b']) {
+      const { total, data } = await usage(database, query, org);
+      const expected = costByHand(org, Date.parse(from), Date.parse(to));
+      expect(parseDollars(total.cost)).toBe(expected);
+      expect(cost(data)).toBe(expected);
+      expect(data.reduce((sum, row) => sum + row.calls, 0)).toBe(total.calls);
+      for (const [name, quantity] of Object.entries(total.quantities)) {
+        const thousandths = data.reduce(
+          (sum, row) => sum + Math.round((row.quantities[name] ?? 0) * 1_000),
+          0,
+        );
+        expect(thousandths).toBe(Math.round(quantity * 1_000));
+      }
+    }
+  });
+
+  test('and nothing of it to an org that has none', async () => {
+    const all = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
+    expect(await usage(database, all, 'org_none')).toEqual({
+      ...{ total: { calls: 0, cost: 0, quantities: {} }, data: [] },
+    });
+  });
+});
+
+describe('the rows', () => {
+  const at = (time: string) => ({ time: new Date(time) });
+  const events = [
+    completed('req_1', 1_500_000_000n, { ...at('2026-11-20T18:20:00Z'), quantities: { input_tokens: 3 } }),
+    completed('req_2', 12_500n, {
+      ...at('2026-11-20T18:10:00Z'),
+      model: 'zeta/m',
+      quantities: { seconds: 0.25 },
+    }),
+    metered('cmp_1', 0, 1n, at('2026-11-20T18:30:00Z')),
+    refused('req_3', at('2026-11-20T18:30:00Z')),
+    completed('req_4', 9n, { ...at('2026-11-20T19:00:00Z'), model: 'gone/model' }),
+    voided('req_4', at('2026-11-21T07:00:00Z')),
+  ];
+  const all = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
+
+  test('name their group, null where there is none, and leave out what was voided and refused', async () => {
+    const { total, data } = await usage(await booked(events), { ...all, group_by: 'model' });
+    expect(data).toEqual([
+      { group: 'acme/chat-1', calls: 1, cost: 1.5, quantities: { input_tokens: 3 } },
+      { group: 'zeta/m', calls: 1, cost: 0.0000125, quantities: { seconds: 0.25 } },
+      { group: null, calls: 0, cost: 0.000000001, quantities: { minutes: 1 } },
+    ]);
+    expect(total).toEqual({
+      ...{ calls: 2, cost: 1.500012501, quantities: { input_tokens: 3, seconds: 0.25, minutes: 1 } },
+    });
+  });
+
+  test('name the computer, and count its minutes as no calls', async () => {
+    const { data } = await usage(await booked(events), { ...all, group_by: 'computer' });
+    expect(data.find(({ group }) => group === 'cmp_1')).toEqual({
+      ...{ group: 'cmp_1', calls: 0, cost: 0.000000001, quantities: { minutes: 1 } },
+    });
+  });
+
+  test('begin where the days of the asker begin', async () => {
+    const { data } = await usage(await booked(events), {
+      ...{ from: '2026-11-20T00:00:00+05:45', to: '2026-11-22T00:00:00+05:45', interval: 'day' },
+    });
+    expect(data.map(({ from, cost }) => [from, cost])).toEqual([
+      ['2026-11-19T18:15:00.000Z', 0.0000125],
+      ['2026-11-20T18:15:00.000Z', 1.500000001],
+    ]);
+  });
+});

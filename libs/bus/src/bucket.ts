@@ -1,5 +1,6 @@
 // A typed KV bucket: values parsed on the way out, revisions for compare-and-set on the way in.
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
 
@@ -34,6 +35,7 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
   return new Bucket<BucketValue<N>>(name, kv, (json) => schema.parse(json) as BucketValue<N>);
 }
 
+/** Every method throws ServiceError `service_unavailable` while JetStream is away; a write may have happened then. */
 export class Bucket<V> {
   readonly name: string;
   readonly kv: KV;
@@ -46,7 +48,7 @@ export class Bucket<V> {
   }
 
   async get(key: string): Promise<Entry<V> | null> {
-    const entry = await this.kv.get(key);
+    const entry = await this.#guard(key, () => this.kv.get(key));
     return entry === null || entry.operation !== 'PUT' ? null : this.read(entry);
   }
 
@@ -61,7 +63,7 @@ export class Bucket<V> {
   }
 
   put(key: string, value: V): Promise<number> {
-    return this.kv.put(key, JSON.stringify(value));
+    return this.#guard(key, () => this.kv.put(key, JSON.stringify(value)));
   }
 
   /** @throws RevisionConflict when a revision is given and is no longer the last. */
@@ -84,12 +86,13 @@ export class Bucket<V> {
     return { key: entry.key, value: this.parse(json), revision: entry.revision };
   }
 
-  async #guard<T>(key: string, write: () => Promise<T>): Promise<T> {
+  /** A store that is away is no fault of ours to be masked: whoever asked may come back. */
+  async #guard<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
-      return await write();
-    } catch (error) {
-      if (isWrongLastSequence(error)) throw new RevisionConflict(this.name, key, error);
-      throw error;
+      return await work();
+    } catch (cause) {
+      if (isWrongLastSequence(cause)) throw new RevisionConflict(this.name, key, cause);
+      throw new ServiceError('service_unavailable', `the store of ${this.name} cannot be reached`, { cause });
     }
   }
 }

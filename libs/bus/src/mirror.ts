@@ -13,8 +13,9 @@ export const TICK_SILENT_MS_MAX = 3_000;
 /** Keys that memory does not have are asked for at the bucket this often in a second: what was made a moment ago may be
  * on its way, and guessing must not become load. */
 const MISSES_PER_SECOND_MAX = 200;
-/** Pause before a failed watch is tried again. */
-const WATCH_AGAIN_MS = 500;
+/** How often freshness is looked at, and how often a silent watch is started anew at the most. */
+const CHECK_MS = 500;
+const RELOAD_MS = 5_000;
 
 export interface MirrorOptions {
   /** The bucket has a tick. */
@@ -40,6 +41,7 @@ export class Mirror<V> {
   #entries = new Map<string, V>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
+  #loadedAt = 0;
   #timer: NodeJS.Timeout | null = null;
   #missSecond = 0;
   #misses = 0;
@@ -117,13 +119,14 @@ export class Mirror<V> {
       })();
     });
     this.#replace(fresh);
-    this.#seenAt = performance.now();
-    if (this.#tick && !this.#timer && !this.#closed)
-      this.#timer = setInterval(() => this.#check(), WATCH_AGAIN_MS);
+    // Read a moment ago, the first load vouches for itself. After a silence only a new tick does.
+    if (this.#loadedAt === 0) this.#seenAt = performance.now();
+    this.#loadedAt = performance.now();
+    if (this.#tick && !this.#timer && !this.#closed) this.#timer = setInterval(() => this.#check(), CHECK_MS);
   }
 
   #apply(map: Map<string, V>, entry: KvWatchEntry, live: boolean): void {
-    this.#seenAt = performance.now();
+    if (live) this.#seenAt = performance.now();
     if (entry.key === TICK_KEY) return;
     if (entry.operation !== 'PUT') {
       if (map.delete(entry.key) && live) for (const listener of this.#onChange) listener(entry.key, null);
@@ -152,10 +155,10 @@ export class Mirror<V> {
 
   #check(): void {
     if (this.fresh || this.#reloading || this.#closed || !this.#bus.connected) return;
+    if (performance.now() - this.#loadedAt < RELOAD_MS) return;
     this.#reloading = true;
     this.load()
       .catch((error: unknown) => {
-        this.#seenAt = 0;
         this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be started anew');
       })
       .finally(() => {

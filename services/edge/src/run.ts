@@ -57,7 +57,7 @@ export async function start({
     ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
     ...keyRoutes(bus),
     ...usageRoutes(bus),
-    ...healthRoutes(bus, keys, metrics),
+    ...healthRoutes(bus, metrics),
   ];
   const authenticate = authenticator({ keys, now: clock.now });
   const app = buildApp({ routes: [...routes, ...docsRoutes(routes)], authenticate, events, clock, logger });

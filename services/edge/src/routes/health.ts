@@ -1,10 +1,10 @@
-import type { Bus, Mirror } from '@switchyard/bus';
-import { type KeyRecord, ServiceError } from '@switchyard/contracts';
+import type { Bus } from '@switchyard/bus';
+import { ServiceError } from '@switchyard/contracts';
 import type { Registry } from 'prom-client';
 import { z } from 'zod';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 
-export function healthRoutes(bus: Bus, keys: Mirror<KeyRecord>, metrics: Registry): Route[] {
+export function healthRoutes(bus: Bus, metrics: Registry): Route[] {
   return [
     jsonRoute(
       {
@@ -12,7 +12,7 @@ export function healthRoutes(bus: Bus, keys: Mirror<KeyRecord>, metrics: Registr
         path: '/healthz',
         permission: 'public',
         tag: 'Operations',
-        summary: 'Whether this edge can serve: its bus is connected and its keys are fresh',
+        summary: 'Whether this edge can serve: its bus is connected',
         request: {},
         response: { status: 200, description: 'It can', body: z.object({ ok: z.literal(true) }) },
         errors: ['service_unavailable'],
@@ -20,10 +20,6 @@ export function healthRoutes(bus: Bus, keys: Mirror<KeyRecord>, metrics: Registr
       async () => {
         if (!bus.connected)
           throw new ServiceError('service_unavailable', 'the bus is away', { retryAfterS: 1 });
-        if (!keys.fresh)
-          throw new ServiceError('service_unavailable', 'keys have not been heard of lately', {
-            retryAfterS: 1,
-          });
         return { ok: true };
       },
     ),

@@ -90,7 +90,7 @@ export class SseAnswer {
     refuseError(events);
     this.#events += countEvents(events);
     this.#finishReason ||= FINISH_REASON.test(events);
-    const plain = !events.includes('"usage"') && !events.includes('[DONE]') && this.#held === null;
+    const plain = this.#held === null && !HAS_USAGE.test(events) && !events.includes('[DONE]');
     const out = plain ? events : this.#sift(events);
     if (out === '') return null;
     this.#forwarded = true;
@@ -155,6 +155,8 @@ export class SseAnswer {
 }
 
 const EVENT_END = /\r?\n\r?\n/;
+/** An object, not the `"usage":null` that OpenAI puts into every other chunk. */
+const HAS_USAGE = /"usage": ?\{/;
 const IS_DONE = /^data: ?\[DONE\]/m;
 const FINISH_REASON = /"finish_reason": ?"/;
 

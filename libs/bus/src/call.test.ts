@@ -1,0 +1,315 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { type Event, makeEvent, ServiceError } from '@switchyard/contracts';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type Bus,
+  connectBus,
+  ensureEventsStream,
+  type IncomingCall,
+  request,
+  type ServiceHost,
+  serve,
+} from './index.ts';
+import { FRAME_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
+
+const logger = pino({ level: 'silent' });
+let nats: TestServer;
+const open: Bus[] = [];
+
+async function bus(service: string): Promise<Bus> {
+  const connected = await connectBus({ url: nats.url, service, logger });
+  open.push(connected);
+  return connected;
+}
+
+async function host(name = 'echo'): Promise<ServiceHost> {
+  return serve(await bus(name), { name, version: '0.0.1', description: 'of a test' });
+}
+
+interface Answer {
+  head: unknown;
+  body: Buffer;
+  end: unknown;
+}
+
+/** Makes a call and collects its answer. */
+function ask(caller: Bus, subject: string, head: unknown, body?: Uint8Array): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  let answerHead: unknown;
+  const chunks: Buffer[] = [];
+  const call = caller.call(
+    { subject, head, ...(body === undefined ? {} : { body }) },
+    {
+      onHead: (received) => {
+        answerHead = received;
+      },
+      onData: (bytes) => {
+        chunks.push(Buffer.from(bytes));
+        call.consumed(bytes.length);
+      },
+      onEnd: (end, last) => resolve({ head: answerHead, body: Buffer.concat([...chunks, last]), end }),
+      onError: reject,
+    },
+  );
+  return promise;
+}
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+beforeAll(async () => {
+  nats = await startNats();
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((one) => one.close()));
+});
+afterAll(() => nats.stop());
+
+describe('a call', () => {
+  test('carries head and body there, and head, body and end back', async () => {
+    const service = await host();
+    service.stream('echo.v1.call', async (call) => {
+      call.setHead({ got: call.head });
+      call.end({ cost: '0.1' }, await call.readBody());
+    });
+    const answer = await ask(await bus('caller'), 'echo.v1.call', { model: 'a\r\nb' }, Buffer.from('hällo'));
+    expect(answer).toEqual({
+      head: { got: { model: 'a\r\nb' } },
+      body: Buffer.from('hällo'),
+      end: { cost: '0.1' },
+    });
+  });
+
+  test('takes a 20 MB body there and back, byte for byte', async () => {
+    const service = await host();
+    service.stream('echo.v1.big', async (call) => {
+      const body = await call.readBody();
+      call.setHead(null);
+      for (let at = 0; at < body.length; at += 1_000_000)
+        if (!call.write(body.subarray(at, at + 1_000_000))) await call.drained();
+      call.end(null);
+    });
+    const body = randomBytes(20 * 1024 * 1024);
+    const answer = await ask(await bus('caller'), 'echo.v1.big', null, body);
+    expect(sha256(answer.body)).toBe(sha256(body));
+  });
+
+  test('stops its producer while the reader takes nothing: no more than a window is on the way', async () => {
+    const service = await host();
+    let written = 0;
+    const stalled = Promise.withResolvers<void>();
+    service.stream('echo.v1.flood', async (call) => {
+      call.setHead(null);
+      const piece = Buffer.alloc(FRAME_BYTES_MAX);
+      for (let n = 0; n < 800 && !call.isCancelled; n += 1) {
+        written += piece.length;
+        if (call.write(piece)) continue;
+        stalled.resolve();
+        await call.drained();
+      }
+      call.end(null);
+    });
+    const caller = await bus('caller');
+    let received = 0;
+    const call = caller.call(
+      { subject: 'echo.v1.flood', head: null },
+      { onHead() {}, onData: (bytes) => void (received += bytes.length), onEnd() {}, onError() {} },
+    );
+    await stalled.promise;
+    await caller.nc.flush();
+    expect(received).toBeLessThanOrEqual(WINDOW_BYTES + FRAME_BYTES_MAX);
+    expect(written).toBeLessThanOrEqual(WINDOW_BYTES + 2 * FRAME_BYTES_MAX);
+    call.cancel();
+  });
+
+  test('that is cancelled ends on the other side, before its first frame and in mid-stream', async () => {
+    const service = await host();
+    const taken: IncomingCall[] = [];
+    const ended: Promise<unknown>[] = [];
+    const arrived = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    service.stream('echo.v1.wait', (call) => {
+      ended.push(once(call.signal, 'abort'));
+      if (taken.push(call) === 2) {
+        call.setHead(null);
+        call.write(Buffer.from('first'));
+      }
+      arrived[taken.length - 1]?.resolve();
+    });
+    const caller = await bus('caller');
+    const early = caller.call(
+      { subject: 'echo.v1.wait', head: null },
+      { onHead() {}, onData() {}, onEnd() {}, onError() {} },
+    );
+    await arrived[0]?.promise;
+    early.cancel();
+    await ended[0];
+    const late = Promise.withResolvers<void>();
+    const call = caller.call(
+      { subject: 'echo.v1.wait', head: null },
+      { onHead() {}, onData: () => late.resolve(), onEnd() {}, onError() {} },
+    );
+    await late.promise;
+    call.cancel();
+    await ended[1];
+    expect(caller.openCalls.outgoing).toBe(0);
+  });
+
+  test('brings coded errors across as they were, and masks all others', async () => {
+    const service = await host();
+    service.stream('echo.v1.coded', () => {
+      throw new ServiceError('invalid_request', 'cpu: too much', { param: 'cpu', details: { max: 4 } });
+    });
+    service.stream('echo.v1.fault', async () => {
+      throw new Error('the password is hunter2');
+    });
+    const caller = await bus('caller');
+    await expect(ask(caller, 'echo.v1.coded', null)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: 'cpu: too much',
+      param: 'cpu',
+      details: { max: 4 },
+    });
+    const fault = await ask(caller, 'echo.v1.fault', null).catch((error: unknown) => error);
+    expect(fault).toMatchObject({ code: 'internal_error' });
+    expect(String(fault)).not.toContain('hunter2');
+  });
+
+  test('waits for a service that is just restarting, and is refused when nobody comes', async () => {
+    const caller = await bus('caller');
+    const early = ask(caller, 'late.v1.call', null);
+    const never = ask(caller, 'never.v1.call', null);
+    const service = await host('late');
+    service.stream('late.v1.call', (call) => call.end('here'));
+    expect((await early).end).toBe('here');
+    await expect(never).rejects.toMatchObject({ code: 'service_unavailable' });
+  });
+
+  test('ends within 5 s of the death of the process that serves it', async () => {
+    const child: ChildProcess = fork(join(import.meta.dirname, '__fixtures__/silent-service.ts'), [nats.url]);
+    const words = { ready: once(child, 'message') };
+    await words.ready;
+    const taken = once(child, 'message');
+    const outcome = ask(await bus('caller'), 'silent.v1.call', null).catch((error: unknown) => error);
+    await taken;
+    child.kill('SIGKILL');
+    const killedAt = performance.now();
+    expect(await outcome).toMatchObject({ code: 'service_unavailable' });
+    expect(performance.now() - killedAt).toBeLessThan(5_000);
+  });
+
+  test('ends when the NATS server dies, and later calls go through as soon as it is back', async () => {
+    const service = await host();
+    const arrived = Promise.withResolvers<IncomingCall>();
+    service.stream('echo.v1.hold', (call) => arrived.resolve(call));
+    service.stream('echo.v1.quick', (call) => call.end('done'));
+    const caller = await bus('caller');
+    const held = ask(caller, 'echo.v1.hold', null).catch((error: unknown) => error);
+    const incoming = await arrived.promise;
+    await nats.kill9();
+    expect(await held).toMatchObject({ code: 'service_unavailable' });
+    const next = ask(caller, 'echo.v1.quick', null);
+    await nats.restart();
+    expect((await next).end).toBe('done');
+    expect(incoming.isCancelled).toBe(true);
+  });
+});
+
+describe('the end of a call with a usage event', () => {
+  const event = (id: string): Event =>
+    makeEvent({
+      name: 'call.voided',
+      id,
+      source: '/test',
+      time: new Date('2026-11-21T00:00:00Z'),
+      data: { request_id: id, org: 'org_x', reason: 'answer_lost' },
+    });
+
+  test('reaches the caller only when the event is stored', async () => {
+    const service = await host();
+    service.stream('echo.v1.priced', (call) =>
+      call.end({ cost: '1' }, Buffer.from('answer'), event('req_stored')),
+    );
+    const caller = await bus('caller');
+    await ensureEventsStream(caller);
+    const answer = await ask(caller, 'echo.v1.priced', null);
+    expect(answer.body.toString()).toBe('answer');
+    const stored = await caller.jsm.streams.getMessage('EVENTS', {
+      last_by_subj: 'event.v1.call.voided.org_x',
+    });
+    expect(stored?.json()).toEqual(event('req_stored'));
+    expect(stored?.header.get('Nats-Msg-Id')).toBe('req_stored');
+  });
+
+  test('is an error when the event cannot be stored, and is asked for again before that', async () => {
+    const service = await host();
+    service.stream('echo.v1.lost', (call) =>
+      call.end({ cost: '1' }, Buffer.from('answer'), event('req_lost')),
+    );
+    const caller = await bus('caller');
+    await caller.jsm.streams.delete('EVENTS');
+    await expect(ask(caller, 'echo.v1.lost', null)).rejects.toMatchObject({ code: 'service_unavailable' });
+    const late = ask(caller, 'echo.v1.lost', null);
+    await ensureEventsStream(caller);
+    expect((await late).body.toString()).toBe('answer');
+  });
+});
+
+describe('a JSON operation', () => {
+  test('is typed and checked: a request of the wrong shape is refused with its field', async () => {
+    const service = await host('control');
+    service.handle('keys.list', async ({ org }) => ({
+      object: 'list',
+      data: [],
+      has_more: org === 'org_x',
+      next_cursor: null,
+    }));
+    const caller = await bus('caller');
+    const list = await request(caller, 'keys.list', { org: 'org_x', key_id: 'key_x' });
+    expect(list.has_more).toBe(true);
+    const wrong = request(caller, 'keys.list', { org: 7 } as never);
+    await expect(wrong).rejects.toMatchObject({ code: 'invalid_request', param: 'org' });
+  });
+
+  test('that is aborted is aborted on the other side', async () => {
+    const service = await host('control');
+    const started = Promise.withResolvers<AbortSignal>();
+    service.handle('keys.list', async (_request, { signal }) => {
+      started.resolve(signal);
+      await once(signal, 'abort');
+      throw signal.reason;
+    });
+    const gone = new AbortController();
+    const outcome = request(
+      await bus('caller'),
+      'keys.list',
+      { org: 'o', key_id: 'k' },
+      { signal: gone.signal },
+    ).catch((error: unknown) => error);
+    const signal = await started.promise;
+    const aborted = signal.aborted ? Promise.resolve() : once(signal, 'abort');
+    gone.abort(new Error('the client went away'));
+    await aborted;
+    expect(await outcome).toMatchObject({ message: 'the client went away' });
+  });
+
+  test('is finished by a service that drains', async () => {
+    const service = await host('control');
+    const started = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    service.handle('keys.list', async () => {
+      started.resolve();
+      await go.promise;
+      return { object: 'list', data: [], has_more: false, next_cursor: null };
+    });
+    const outcome = request(await bus('caller'), 'keys.list', { org: 'o', key_id: 'k' });
+    await started.promise;
+    const drained = service.drain();
+    go.resolve();
+    await drained;
+    expect(await outcome).toMatchObject({ object: 'list' });
+  });
+});

@@ -1,0 +1,157 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EVENTS_STREAM, type Event, type KeyRecord, makeEvent } from '@switchyard/contracts';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type Bus,
+  connectBus,
+  createEventPublisher,
+  ensureEventsStream,
+  holdLease,
+  mirrorBucket,
+  openBucket,
+  RevisionConflict,
+  TICK_KEY,
+} from './index.ts';
+
+const logger = pino({ level: 'silent' });
+let nats: TestServer;
+let bus: Bus;
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger });
+});
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+const record = (id: string): KeyRecord => ({
+  id,
+  org: 'org_x',
+  name: 'a key',
+  permissions: ['models:write'],
+  prefix: 'sy_12345',
+  created_at: '2026-11-21T00:00:00.000Z',
+  expires_at: null,
+});
+
+describe('a bucket', () => {
+  test('guards its writes by revision', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const first = await keys.create('a', record('key_a'));
+    await expect(keys.create('a', record('key_b'))).rejects.toThrow(RevisionConflict);
+    const second = await keys.update('a', record('key_c'), first);
+    await expect(keys.update('a', record('key_d'), first)).rejects.toThrow(RevisionConflict);
+    expect(await keys.get('a')).toMatchObject({ value: { id: 'key_c' }, revision: second });
+    await keys.delete('a', second);
+    expect(await keys.get('a')).toBeNull();
+    expect(await keys.create('a', record('key_e'))).toBeGreaterThan(second);
+    await keys.delete('a');
+  });
+});
+
+describe('a mirror', () => {
+  test('sees a key come and go, and knows at once what was there before', async () => {
+    const keys = await openBucket(bus, 'keys');
+    await keys.put('before', record('key_before'));
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    expect(mirror.lookup('before')).toMatchObject({ id: 'key_before' });
+    const gone = Promise.withResolvers<void>();
+    mirror.onChange((key, value) => {
+      if (key === 'before' && value === null) gone.resolve();
+    });
+    await keys.delete('before');
+    await gone.promise;
+    expect(await mirror.lookup('before')).toBeNull();
+    mirror.close();
+  });
+
+  test('asks the bucket for what it has not heard of yet', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    await keys.put('new', record('key_new'));
+    expect(await mirror.lookup('new')).toMatchObject({ id: 'key_new' });
+    await keys.delete('new');
+    mirror.close();
+  });
+
+  test('does not trust its memory when the tick is missing, and does again when it is back', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const mirror = await mirrorBucket(bus, keys, { tick: true });
+    await keys.kv.put(TICK_KEY, 'now');
+    expect(mirror.fresh).toBe(true);
+    await expect.poll(() => mirror.fresh, { timeout: 5_000 }).toBe(false);
+    const ticking = setInterval(() => void keys.kv.put(TICK_KEY, 'now'), 100);
+    await expect.poll(() => mirror.fresh, { timeout: 5_000 }).toBe(true);
+    clearInterval(ticking);
+    mirror.close();
+  });
+});
+
+describe('a lease', () => {
+  test('has one holder; the next one has it when the first lets go', async () => {
+    const other = await connectBus({ url: nats.url, service: 'other', logger });
+    const lease = await holdLease({ bus, name: 'one', onLost: () => {} });
+    let taken = false;
+    const next = holdLease({ bus: other, name: 'one', onLost: () => {} }).then((held) => {
+      taken = true;
+      return held;
+    });
+    await (await openBucket(bus, 'leases')).get('one');
+    expect(taken).toBe(false);
+    await lease.release();
+    await (await next).release();
+    await other.close();
+  });
+
+  test('passes on when its holder dies without a word', async () => {
+    const dying = await connectBus({ url: nats.url, service: 'dying', logger });
+    await holdLease({ bus: dying, name: 'two', onLost: () => {} });
+    await dying.nc.close();
+    const lease = await holdLease({ bus, name: 'two', onLost: () => {} });
+    await lease.release();
+    await dying.close();
+  });
+});
+
+describe('the event publisher', () => {
+  const event = (id: string): Event =>
+    makeEvent({
+      name: 'call.voided',
+      id,
+      source: '/test',
+      time: new Date('2026-11-21T00:00:00Z'),
+      data: { request_id: id, org: 'org_x', reason: 'answer_lost' },
+    });
+  const storedIds = async () => {
+    const consumer = await bus.js.consumers.get(EVENTS_STREAM);
+    const { messages } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
+    const ids: string[] = [];
+    if (messages === 0) return ids;
+    for await (const message of await consumer.fetch({ max_messages: messages }))
+      ids.push(message.json<Event>().id);
+    return ids;
+  };
+
+  test('keeps what it cannot publish on disk; a later process publishes it, once', async () => {
+    await ensureEventsStream(bus);
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    const first = await createEventPublisher({ bus, outboxDir, logger });
+    await first.publish(event('evt_1'));
+    await nats.kill9();
+    await first.publish(event('evt_2'));
+    await first.publish(event('evt_3'));
+    expect(first.waiting).toBe(2);
+    await first.close(); // as far as the disk is concerned, this process is gone
+    await nats.restart();
+    const second = await createEventPublisher({ bus, outboxDir, logger });
+    await expect.poll(() => second.waiting, { timeout: 10_000 }).toBe(0);
+    expect((await storedIds()).sort()).toEqual(['evt_1', 'evt_2', 'evt_3']);
+    await second.close();
+  });
+});

@@ -73,7 +73,7 @@ async function install() {
   clearInterval(progress);
   if (code !== 0) {
     fail(
-      ...lines.slice(-ERROR_LINES_SHOWN_MAX),
+      ...lines.slice(0, ERROR_LINES_SHOWN_MAX),
       `npm packages: npm ci failed after ${seconds()}.`,
       'Mend: see that the npm registry can be reached (`npm ping`), then run this command again.',
     );

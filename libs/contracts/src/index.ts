@@ -1,6 +1,7 @@
 // Every shape that crosses a process boundary, once, in zod.
 export * from './catalog.ts';
 export * from './computer-limits.ts';
+export * from './computer-minute.ts';
 export * from './computer-object.ts';
 export * from './computers.ts';
 export * from './errors.ts';

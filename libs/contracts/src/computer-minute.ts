@@ -1,0 +1,82 @@
+// A computer's minute: how many a run has, what one costs line by line, and its event. Pure, from the record alone, so
+// that the same minute gives the same event whoever publishes it (its agent, or control for a host that is lost).
+import { MEMORY_MB_PER_GB } from './computer-limits.ts';
+import type { ComputerRecord, ComputerRun } from './computers.ts';
+import { type Event, eventIds, makeEvent } from './events.ts';
+
+export const MINUTE_MS = 60_000;
+
+/** Minutes that are over after so many billable milliseconds of a run: each is charged when it ends. */
+export function completedMinutes(elapsedMs: number): number {
+  return Math.floor(elapsedMs / MINUTE_MS);
+}
+
+/** Minutes that a run which ends now has begun: all are charged in full, and a run has at least one. */
+export function startedMinutes(elapsedMs: number): number {
+  return Math.max(1, Math.ceil(elapsedMs / MINUTE_MS));
+}
+
+type Priced = Pick<ComputerRecord, 'cpu' | 'memory_mb' | 'disk_gb' | 'rates'>;
+
+interface MinuteLine {
+  unit: string;
+  quantity: number;
+  rate: string;
+  per?: number;
+}
+
+/** per_minute + cpu × per_vcpu_minute + memory_gb × per_gb_memory_minute + disk_gb × per_gb_disk_minute. */
+export function minuteLines({ cpu, memory_mb, disk_gb, rates }: Priced): MinuteLine[] {
+  return [
+    { unit: 'minute', quantity: 1, rate: rates.per_minute },
+    { unit: 'vcpu_minute', quantity: cpu, rate: rates.per_vcpu_minute },
+    {
+      unit: 'gb_memory_minute',
+      quantity: memory_mb,
+      rate: rates.per_gb_memory_minute,
+      per: MEMORY_MB_PER_GB,
+    },
+    { unit: 'gb_disk_minute', quantity: disk_gb, rate: rates.per_gb_disk_minute },
+  ];
+}
+
+export interface MinuteToCharge {
+  readonly record: ComputerRecord;
+  readonly run: ComputerRun;
+  /** 0 for the first of the run. */
+  readonly minute: number;
+  /** Nano-dollars of the record's `minuteLines`. */
+  readonly costNano: bigint;
+  readonly source: string;
+  readonly time: Date;
+}
+
+export function minuteEvent({
+  record,
+  run,
+  minute,
+  costNano,
+  source,
+  time,
+}: MinuteToCharge): Event<'computer.metered'> {
+  return makeEvent({
+    name: 'computer.metered',
+    id: eventIds.minute(record.id, run.number, minute),
+    source,
+    time,
+    data: {
+      computer_id: record.id,
+      org: record.org,
+      key_id: record.key_id,
+      host: record.host,
+      run: run.number,
+      minute,
+      image: record.image,
+      cpu: record.cpu,
+      memory_mb: record.memory_mb,
+      disk_gb: record.disk_gb,
+      lines: minuteLines(record),
+      cost_nano: String(costNano),
+    },
+  });
+}

@@ -1,0 +1,72 @@
+// Once a second: what this host has, what it has promised, and that it is there. The same beat that control sees is the
+// one that computers are billed by.
+import type { Bucket } from '@switchyard/bus';
+import type { HostHeartbeat } from '@switchyard/contracts';
+import type { Clock, Logger } from '@switchyard/service';
+import type { ComputerHost } from './computer/computer-host.ts';
+import type { Capacity } from './lifecycle/capacity.ts';
+import type { BillableClock } from './metering/billable-clock.ts';
+import type { LastHeard } from './store/last-heard.ts';
+
+export const HEARTBEAT_MS = 1_000;
+
+export interface HeartbeatOptions {
+  readonly hostId: string;
+  readonly hosts: Bucket<HostHeartbeat>;
+  readonly host: ComputerHost;
+  readonly capacity: Capacity;
+  readonly billable: BillableClock;
+  readonly lastHeard: LastHeard;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class Heartbeat {
+  readonly #on: HeartbeatOptions;
+  #cancel: (() => void) | null = null;
+  #beating: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(options: HeartbeatOptions) {
+    this.#on = options;
+  }
+
+  /** Beats now and each second; resolves after the first. */
+  start(): Promise<void> {
+    this.#beating = this.beat()
+      .catch((error: unknown) => this.#on.logger.warn({ err: error }, 'the heartbeat was not heard'))
+      .then(() => {
+        if (this.#stopped) return;
+        this.#cancel = this.#on.clock.after(HEARTBEAT_MS, () => void this.start());
+      });
+    return this.#beating;
+  }
+
+  /** Stops, and tells control that nothing more can be placed here. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel?.();
+    await this.#beating;
+    await this.beat({ cordoned: true }).catch(() => {}); // control notices the silence too
+  }
+
+  async beat({ cordoned = false } = {}): Promise<void> {
+    const { hostId, hosts, host, capacity, billable, lastHeard, clock } = this.#on;
+    const image = host.imageStatus();
+    const { total, used } = capacity;
+    await hosts.put(hostId, {
+      id: hostId,
+      at: new Date(clock.now()).toISOString(),
+      cpu_total: total.cpu,
+      cpu_used: used.cpu,
+      memory_mb_total: total.memoryMb,
+      memory_mb_used: used.memoryMb,
+      computers: capacity.computers,
+      image_ready: image.ready,
+      image_progress: image.ready ? null : image.message,
+      cordoned,
+    });
+    billable.heard();
+    await lastHeard.write(clock.now());
+  }
+}

@@ -1,0 +1,51 @@
+// How much of this host is promised to computers that run. The only judge of whether one more fits: control's placement
+// goes by heartbeats, which are a second old.
+import { ServiceError } from '@switchyard/contracts';
+
+export interface Size {
+  /** Cores. */
+  readonly cpu: number;
+  readonly memoryMb: number;
+}
+
+export class Capacity {
+  readonly total: Size;
+  readonly #taken = new Map<string, Size>();
+
+  constructor(total: Size) {
+    this.total = total;
+  }
+
+  get used(): Size {
+    let cpu = 0;
+    let memoryMb = 0;
+    for (const size of this.#taken.values()) {
+      cpu += size.cpu;
+      memoryMb += size.memoryMb;
+    }
+    return { cpu, memoryMb };
+  }
+
+  get computers(): number {
+    return this.#taken.size;
+  }
+
+  /** @throws ServiceError `no_capacity` when it does not fit. */
+  take(id: string, size: Size): void {
+    const { cpu, memoryMb } = this.used;
+    if (cpu + size.cpu > this.total.cpu)
+      throw new ServiceError('no_capacity', 'the computer’s host has no room for its cpu');
+    if (memoryMb + size.memoryMb > this.total.memoryMb)
+      throw new ServiceError('no_capacity', 'the computer’s host has no room for its memory_mb');
+    this.#taken.set(id, size);
+  }
+
+  /** For a computer that runs already: it cannot be refused any more. */
+  takeAnyway(id: string, size: Size): void {
+    this.#taken.set(id, size);
+  }
+
+  release(id: string): void {
+    this.#taken.delete(id);
+  }
+}

@@ -1,0 +1,92 @@
+// One command in a running computer: checked, run, and its result put into the words of the interface.
+import {
+  COMMAND_BYTES_MAX,
+  COMMAND_TIMEOUT_S_DEFAULT,
+  ENV_ENTRIES_MAX,
+  type ExecRequest,
+  type ExecResult,
+  ServiceError,
+  STDIN_BYTES_MAX,
+} from '@switchyard/contracts';
+import type { RunningComputer } from '../computer/computer-host.ts';
+import type { ExecResult as RawResult } from '../computer/exec.ts';
+import type { RecoveredExecs } from './recovered-execs.ts';
+
+/** An error crosses the bus in one message of at most 1 MiB: so much of the output may stand in it, as JSON. */
+const ERROR_OUTPUT_BYTES_MAX = 512 * 1024;
+
+/** @throws ServiceError `invalid_request` naming the field. */
+export function checkCommand(request: ExecRequest, timeoutSMax: number): void {
+  const refuse = (param: string, message: string) => {
+    throw new ServiceError('invalid_request', `${param}: ${message}`, { param });
+  };
+  const { command, timeout, cwd, env, stdin } = request;
+  if (Buffer.byteLength(command) > COMMAND_BYTES_MAX)
+    refuse('command', `is over ${COMMAND_BYTES_MAX} bytes (64 KB)`);
+  if (command.includes('\0')) refuse('command', 'holds a NUL character');
+  if (timeout !== undefined && timeout > timeoutSMax) refuse('timeout', `is over ${timeoutSMax} seconds`);
+  if (cwd?.includes('\0')) refuse('cwd', 'holds a NUL character');
+  const entries = Object.entries(env ?? {});
+  if (entries.length > ENV_ENTRIES_MAX) refuse('env', `has over ${ENV_ENTRIES_MAX} entries`);
+  if (entries.some(([, value]) => value.includes('\0'))) refuse('env', 'holds a NUL character');
+  if (stdin !== undefined && Buffer.byteLength(stdin) > STDIN_BYTES_MAX)
+    refuse('stdin', `is over ${STDIN_BYTES_MAX} bytes`);
+}
+
+export interface CommandPlace {
+  readonly computer: RunningComputer;
+  readonly recovered: RecoveredExecs | null;
+  readonly outputBytesMax: number;
+}
+
+/** @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request`. */
+export async function runCommand(
+  { computer, recovered, outputBytesMax }: CommandPlace,
+  execId: string,
+  request: ExecRequest,
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  const timeoutS = request.timeout ?? COMMAND_TIMEOUT_S_DEFAULT;
+  const raw = await (recovered?.claim(execId, signal) ??
+    computer.exec({
+      id: execId,
+      command: request.command,
+      timeoutMs: timeoutS * 1_000,
+      outputBytesMax,
+      cwd: request.cwd,
+      env: request.env,
+      stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
+      signal,
+    }));
+  if (raw.timedOut) throw timedOut(raw, timeoutS);
+  if (raw.cancelled)
+    throw new ServiceError('service_unavailable', 'the caller went away; the command was stopped');
+  return {
+    stdout: text(raw),
+    stderr: '',
+    exit_code: raw.exitCode,
+    duration_ms: Math.round(raw.durationMs),
+    ...(raw.truncated ? { truncated: true as const } : {}),
+  };
+}
+
+function timedOut(raw: RawResult, timeoutS: number): ServiceError {
+  const whole = text(raw);
+  const stdout = fitting(whole, ERROR_OUTPUT_BYTES_MAX);
+  const truncated = raw.truncated || stdout.length < whole.length;
+  return new ServiceError('command_timed_out', `the command was stopped after ${timeoutS} seconds`, {
+    details: { stdout, duration_ms: Math.round(raw.durationMs), ...(truncated ? { truncated } : {}) },
+  });
+}
+
+/** Bytes that are no UTF-8 become U+FFFD; a character that the cap cut in two goes altogether. */
+function text({ output, truncated }: RawResult): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(output, { stream: truncated });
+}
+
+/** The longest beginning, by halves, that is short enough as JSON. */
+function fitting(text: string, bytesMax: number): string {
+  let kept = text;
+  while (Buffer.byteLength(JSON.stringify(kept)) > bytesMax) kept = kept.slice(0, kept.length >> 1);
+  return kept;
+}

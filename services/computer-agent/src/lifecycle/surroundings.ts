@@ -1,0 +1,23 @@
+// What a computer of this host needs of its surroundings: everything that is not the computer itself.
+import type { EventPublisher } from '@switchyard/bus';
+import type { ComputerLimits } from '@switchyard/contracts';
+import type { Clock, Logger } from '@switchyard/service';
+import type { ComputerHost } from '../computer/computer-host.ts';
+import type { BillableClock } from '../metering/billable-clock.ts';
+import type { ComputerRecords } from '../store/computer-records.ts';
+import type { Capacity } from './capacity.ts';
+
+export interface HostSurroundings {
+  readonly hostId: string;
+  readonly host: ComputerHost;
+  readonly records: ComputerRecords;
+  readonly events: Pick<EventPublisher, 'publish'>;
+  readonly capacity: Capacity;
+  readonly billable: BillableClock;
+  readonly limits: ComputerLimits;
+  readonly outputBytesMax: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** When an earlier agent of this host was last heard, milliseconds since the epoch. */
+  readonly lastHeardBefore: number;
+}

@@ -1,0 +1,25 @@
+// The minutes that this agent charges: priced by the record's frozen rates.
+import {
+  type ComputerRecord,
+  type ComputerRun,
+  type Event,
+  minuteEvent,
+  minuteLines,
+} from '@switchyard/contracts';
+import { charge } from '@switchyard/money';
+
+/** Nano-dollars of one minute of this computer. */
+export function minuteCost(record: ComputerRecord): bigint {
+  return charge(minuteLines(record));
+}
+
+/** The event of a run's minute, 0 for the first. */
+export function chargedMinute(
+  record: ComputerRecord,
+  run: ComputerRun,
+  minute: number,
+  time: Date,
+): Event<'computer.metered'> {
+  const source = '/switchyard/computer-agent';
+  return minuteEvent({ record, run, minute, costNano: minuteCost(record), source, time });
+}

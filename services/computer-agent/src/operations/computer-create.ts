@@ -1,0 +1,12 @@
+// The first start of a computer that control has placed here.
+import type { HostOperationRequest, HostOperationResponse } from '@switchyard/contracts';
+import type { Computers } from '../lifecycle/computers.ts';
+import type { ShowComputer } from './show-computer.ts';
+
+export async function createComputer(
+  { computers, show }: { computers: Computers; show: ShowComputer },
+  { org, id }: HostOperationRequest<'create'>,
+): Promise<HostOperationResponse<'create'>> {
+  const computer = await computers.find(org, id);
+  return show(await computer.create());
+}

@@ -1,0 +1,25 @@
+// What this host serves on the bus, and by whom: the only wiring list.
+import type { ServiceHost } from '@switchyard/bus';
+import type { ComputerLimits } from '@switchyard/contracts';
+import type { Computers } from './lifecycle/computers.ts';
+import { createComputer } from './operations/computer-create.ts';
+import { deleteComputer } from './operations/computer-delete.ts';
+import { execInComputer } from './operations/computer-exec.ts';
+import { startComputer } from './operations/computer-start.ts';
+import { stopComputer } from './operations/computer-stop.ts';
+import { showComputers } from './operations/show-computer.ts';
+
+export interface Served {
+  readonly hostId: string;
+  readonly computers: Computers;
+  readonly limits: ComputerLimits;
+}
+
+export function register(service: ServiceHost, { hostId, computers, limits }: Served): void {
+  const on = { computers, limits, show: showComputers(limits) };
+  service.handleHost(hostId, 'create', (request) => createComputer(on, request));
+  service.handleHost(hostId, 'start', (request) => startComputer(on, request));
+  service.handleHost(hostId, 'stop', (request) => stopComputer(on, request));
+  service.handleHost(hostId, 'delete', (request) => deleteComputer(on, request));
+  service.handleHost(hostId, 'exec', (request, context) => execInComputer(on, request, context));
+}

@@ -1,0 +1,149 @@
+// Builds the agent from its parts, in the order in which they need each other, and takes it down again.
+import { join, resolve } from 'node:path';
+import { type Bus, createEventPublisher, ensureEventsStream, openBucket, serve } from '@switchyard/bus';
+import { STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
+import { ensureImage } from '@switchyard/sandbox-computer';
+import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
+import Docker from 'dockerode';
+import { openComputerHost } from './computer/open-computer-host.ts';
+import type { StandardImage } from './computer/standard-image.ts';
+import type { AgentConfig } from './config.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { Capacity } from './lifecycle/capacity.ts';
+import { Computers } from './lifecycle/computers.ts';
+import { Reconciler } from './lifecycle/reconciler.ts';
+import { BillableClock } from './metering/billable-clock.ts';
+import { register } from './register.ts';
+import { ComputerRecords } from './store/computer-records.ts';
+import { loadHostId } from './store/host-identity.ts';
+import { openLastHeard } from './store/last-heard.ts';
+
+/** At the end of the agent, commands may run on for this long before their callers are left to ask its successor. */
+const COMMANDS_FINISH_MS = 5_000;
+
+export interface AgentOptions {
+  readonly config: AgentConfig;
+  readonly bus: Bus;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly docker: Docker;
+  readonly standardImage: StandardImage;
+}
+
+export interface Agent extends Running {
+  readonly hostId: string;
+  readonly computers: Computers;
+  readonly reconciler: Reconciler;
+  /** Resolves when the standard image is there and computers can be created. */
+  readonly ready: Promise<void>;
+}
+
+/** The agent of a host as it is run: with the engine of the environment and the standard image. */
+export function startAgent({ config, bus, logger, clock }: Surroundings<AgentConfig>): Promise<Agent> {
+  // dockerode reads DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, as every client of Docker does.
+  const docker = new Docker();
+  const standardImage: StandardImage = {
+    name: STANDARD_IMAGE,
+    ensure: async (onProgress, signal) => {
+      await ensureImage({ docker, onProgress, signal });
+    },
+  };
+  return openAgent({ config, bus, logger, clock, docker, standardImage });
+}
+
+export async function openAgent(options: AgentOptions): Promise<Agent> {
+  const { config, bus, logger, clock, docker, standardImage } = options;
+  const folder = resolve(config.SWITCHYARD_DATA, 'hosts', config.SWITCHYARD_INSTANCE);
+  const hostId = await loadHostId(folder);
+  const limits = toComputerLimits(config);
+
+  await ensureEventsStream(bus);
+  const [hosts, computerBucket] = await Promise.all([openBucket(bus, 'hosts'), openBucket(bus, 'computers')]);
+  const events = await createEventPublisher({ bus, outboxDir: join(folder, 'outbox'), logger });
+  const lastHeard = await openLastHeard(folder, clock.now());
+  const { NCPU: cores, MemTotal: memoryBytes } = (await docker.info()) as { NCPU: number; MemTotal: number };
+  const host = await openComputerHost({
+    agentId: hostId,
+    dataDirectory: join(folder, 'computers'),
+    docker,
+    logger,
+    standardImage,
+    burst: limits.burst,
+    defaultSize: { cpu: limits.cpu.default, memoryMb: limits.memoryMb.default },
+    warmPool: config.SWITCHYARD_WARM_POOL,
+    runtime: config.SWITCHYARD_COMPUTER_RUNTIME,
+    allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
+  });
+
+  const capacity = new Capacity({
+    cpu: cores * config.SWITCHYARD_CPU_OVERCOMMIT,
+    memoryMb: Math.floor((memoryBytes / 1024 / 1024) * config.SWITCHYARD_MEMORY_OVERCOMMIT),
+  });
+  const billable = new BillableClock(clock);
+  const records = new ComputerRecords(computerBucket, hostId);
+  const computers = new Computers({
+    hostId,
+    host,
+    records,
+    events,
+    capacity,
+    billable,
+    limits,
+    outputBytesMax: config.SWITCHYARD_OUTPUT_BYTES_MAX,
+    clock,
+    logger,
+    lastHeardBefore: lastHeard.before,
+  });
+
+  // What an earlier agent left is put in order before anything new is taken, and before this host is heard again:
+  // until then the time of the last heartbeat still says how long nobody metered.
+  const reconciler = new Reconciler({ host, records, computers, clock, logger });
+  await reconciler.reconcile();
+  const service = await serve(bus, {
+    name: 'computer-agent',
+    version: '0.1.0',
+    description: 'Computers of one Docker host: lifecycle, commands, minutes',
+  });
+  register(service, { hostId, computers, limits });
+  const heartbeat = new Heartbeat({ hostId, hosts, host, capacity, billable, lastHeard, clock, logger });
+  await heartbeat.start();
+  reconciler.start();
+  logger.info(
+    { host: hostId, cores, computers: computers.all().length },
+    'the computers of this host are served',
+  );
+
+  return {
+    hostId,
+    computers,
+    reconciler,
+    ready: host.ready,
+    async stop() {
+      await reconciler.stop();
+      await heartbeat.stop();
+      const drained = service.drain();
+      await Promise.race([drained, passed(clock, COMMANDS_FINISH_MS)]);
+      if (config.SWITCHYARD_COMPUTERS_ON_SHUTDOWN === 'stop') await stopAll(computers, logger);
+      await Promise.all(computers.all().map((computer) => computer.release()));
+      await host.close();
+      await events.close();
+    },
+  };
+}
+
+/** Each by itself: one that cannot be stopped is left to the next agent of this host. */
+async function stopAll(computers: Computers, logger: Logger): Promise<void> {
+  await Promise.all(
+    computers.all().map((computer) =>
+      computer.shutDown().catch((error: unknown) => {
+        logger.warn({ err: error, computer: computer.id }, 'a computer could not be stopped');
+      }),
+    ),
+  );
+}
+
+function passed(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve);
+  });
+}

@@ -1,0 +1,81 @@
+// The records of this host's computers in the KV bucket `computers`. The agent is their only writer but for one thing:
+// control may mark one `deleting` (a creation taken back, a host given up). Every write is a compare-and-set.
+import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
+import { type ComputerRecord, computerKey } from '@switchyard/contracts';
+
+export type RecordEntry = Entry<ComputerRecord>;
+
+/** Control has taken the record away: there is no such computer any more. Holds the record as it is now, if any. */
+export class RecordTaken extends Error {
+  readonly entry: RecordEntry | null;
+
+  constructor(key: string, entry: RecordEntry | null) {
+    super(`the computer ${key} was taken away`);
+    this.name = 'RecordTaken';
+    this.entry = entry;
+  }
+}
+
+/** A write whose answer was lost shows as a conflict with ourselves; more than this many in a row is a fault. */
+const WRITES_MAX = 4;
+
+export class ComputerRecords {
+  readonly #bucket: Bucket<ComputerRecord>;
+  readonly #hostId: string;
+
+  constructor(bucket: Bucket<ComputerRecord>, hostId: string) {
+    this.#bucket = bucket;
+    this.#hostId = hostId;
+  }
+
+  /** The record, if it is of this host. */
+  async get(org: string, id: string): Promise<RecordEntry | null> {
+    const entry = await this.#bucket.get(computerKey(org, id));
+    return entry?.value.host === this.#hostId ? entry : null;
+  }
+
+  /** All records of this host. */
+  async all(): Promise<RecordEntry[]> {
+    const entries = await this.#bucket.entries();
+    return entries.filter((entry) => entry.value.host === this.#hostId);
+  }
+
+  /**
+   * Writes the changed fields.
+   * @throws RecordTaken; ServiceError `service_unavailable` when the store is away: it may be written all the same.
+   */
+  async update(entry: RecordEntry, change: Partial<ComputerRecord>): Promise<RecordEntry> {
+    let latest = entry;
+    for (let write = 0; write < WRITES_MAX; write++) {
+      const value = { ...latest.value, ...change };
+      const revision = await this.#tryUpdate(latest, value);
+      if (revision !== null) return { key: entry.key, value, revision };
+      latest = await this.#readAgain(entry);
+    }
+    throw new Error(`the record ${entry.key} is being written by someone else`);
+  }
+
+  /** @throws RecordTaken, ServiceError as `update`. */
+  async delete(entry: RecordEntry): Promise<void> {
+    // Without a revision: a record that is `deleting` has no other future, whoever writes it.
+    await this.#bucket.delete(entry.key);
+  }
+
+  async #tryUpdate(entry: RecordEntry, value: ComputerRecord): Promise<number | null> {
+    try {
+      return await this.#bucket.update(entry.key, value, entry.revision);
+    } catch (error) {
+      if (error instanceof RevisionConflict) return null;
+      throw error;
+    }
+  }
+
+  /** What stands there instead: our own earlier write whose answer was lost, or control's last word. */
+  async #readAgain(entry: RecordEntry): Promise<RecordEntry> {
+    const latest = await this.#bucket.get(entry.key);
+    const ours = latest?.value.host === this.#hostId;
+    const taken = latest?.value.state === 'deleting' && entry.value.state !== 'deleting';
+    if (!latest || !ours || taken) throw new RecordTaken(entry.key, ours ? latest : null);
+    return latest;
+  }
+}

@@ -74,7 +74,9 @@ async function followBuilder(
 ): Promise<void> {
   const socket = connect(address);
   socket.on('error', () => {}); // it has just ended: 'close' follows
-  createInterface({ input: socket }).on('line', onProgress);
+  const lines = createInterface({ input: socket });
+  lines.on('line', onProgress);
+  lines.on('error', () => {}); // it passes on the socket's
   const stop = () => socket.destroy();
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();

@@ -117,7 +117,14 @@ describe('a call', () => {
     let received = 0;
     const call = caller.call(
       { subject: 'echo.v1.flood', head: null },
-      { onHead() {}, onData: (bytes) => void (received += bytes.length), onEnd() {}, onError() {} },
+      {
+        onHead() {},
+        onData: (bytes) => {
+          received += bytes.length;
+        },
+        onEnd() {},
+        onError() {},
+      },
     );
     await stalled.promise;
     await caller.nc.flush();

@@ -158,6 +158,7 @@ const EVENT_END = /\r?\n\r?\n/;
 /** An object, not the `"usage":null` that OpenAI puts into every other chunk. */
 const HAS_USAGE = /"usage": ?\{/;
 const IS_DONE = /^data: ?\[DONE\]/m;
+const CHUNK_EVENT = /^data: ?\{/gm;
 const FINISH_REASON = /"finish_reason": ?"/;
 
 /** Index just behind the last whole event. */
@@ -167,10 +168,9 @@ function lastEventEnd(text: string): number {
   return Math.max(plain < 0 ? 0 : plain + 2, carriage < 0 ? 0 : carriage + 3);
 }
 
+/** Events with a chunk in them: neither comments nor `[DONE]`. */
 function countEvents(events: string): number {
-  let count = 0;
-  for (let at = events.indexOf('data:'); at >= 0; at = events.indexOf('data:', at + 5)) count += 1;
-  return count;
+  return events.match(CHUNK_EVENT)?.length ?? 0;
 }
 
 /** @throws UnusableAnswer for an error event: a fault inside a 200. */

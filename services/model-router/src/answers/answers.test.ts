@@ -1,0 +1,214 @@
+import { type CatalogModel, catalogModel } from '@switchyard/contracts';
+import { describe, expect, test } from 'vitest';
+import { topLevelMembers } from './json-members.ts';
+import { upstreamBody } from './request-body.ts';
+import { SseAnswer } from './sse-answer.ts';
+import { finishWholeAnswer, UnusableAnswer } from './whole-answer.ts';
+
+const model: CatalogModel = catalogModel.parse({
+  id: 'acme/chat-1',
+  type: 'language',
+  name: 'Chat 1',
+  modalities: { input: ['text'], output: ['text'] },
+  pricing: { input_token: '0.00000015', output_token: '0.0000006' },
+  upstreams: [{ adapter: 'openai-compatible', base_url: 'http://127.0.0.1:1/v1', model: 'gpt-4o-mini' }],
+});
+
+describe('the members of a JSON object', () => {
+  test('are found as JSON.parse finds them, through escapes, nesting and blanks', () => {
+    const text = ' { "a\\"b" : "x\\\\" ,\n"n":-1.5e3,"o":{"a":[1,{"b":"}]"}]},"ü":null, "e":{} ,"t":true}';
+    const bytes = Buffer.from(text);
+    const found = [...topLevelMembers(bytes)].map(([key, { valueStart, valueEnd }]) => [
+      key,
+      JSON.parse(bytes.toString('utf8', valueStart, valueEnd)) as unknown,
+    ]);
+    expect(Object.fromEntries(found)).toEqual(JSON.parse(text));
+  });
+
+  test.each([
+    '',
+    '[]',
+    '{',
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":"x',
+    '{"a":"x\\"}',
+    '{"a":[1,{}',
+    '{"a":1,}',
+    '{"a" 1}',
+    '{a:1}',
+  ])('are refused where there is no whole object: %s', (text) =>
+    expect(() => topLevelMembers(Buffer.from(text))).toThrow(SyntaxError),
+  );
+});
+
+describe('the body for an upstream', () => {
+  const change = (body: string, stream = false) =>
+    upstreamBody(Buffer.from(body), { model: 'gpt-4o-mini', stream }).toString();
+
+  test('differs in the model alone: order, blanks, numbers and unknown fields stay as they were written', () => {
+    const body =
+      '{ "messages" : [{"role":"user","content":"\\u00fc \\"model\\":\\"x\\""}],"model":"acme/chat-1", "big":12345678901234567890,"x":1.0 }';
+    expect(change(body)).toBe(body.replace('"acme/chat-1"', '"gpt-4o-mini"'));
+  });
+
+  test.each([
+    ['{"models":["a","b"],"model":"a","messages":[]}', '{"model":"gpt-4o-mini","messages":[]}'],
+    ['{"model":"a","messages":[],"models":["a"]}', '{"model":"gpt-4o-mini","messages":[]}'],
+    ['{"model":"a" , "models" : ["a"] , "messages":[]}', '{"model":"gpt-4o-mini" ,  "messages":[]}'],
+    ['{"models":["a"],"messages":[]}', '{"model":"gpt-4o-mini","messages":[]}'],
+    ['{"messages":[],"models":["a"]}', '{"model":"gpt-4o-mini","messages":[]}'],
+  ])('loses our list of fallbacks: %s', (body, expected) => {
+    expect(JSON.parse(change(body))).toEqual(JSON.parse(expected));
+  });
+
+  test('asks for the usage of a stream, keeping the caller’s other options', () => {
+    expect(JSON.parse(change('{"model":"a","stream":true,"messages":[]}', true))).toMatchObject({
+      stream_options: { include_usage: true },
+    });
+    expect(
+      JSON.parse(
+        change(
+          '{"model":"a","stream":true,"stream_options":{"x":1,"include_usage":false},"messages":[]}',
+          true,
+        ),
+      ),
+    ).toMatchObject({
+      stream_options: { x: 1, include_usage: true },
+    });
+    expect(
+      JSON.parse(change('{"model":"a","stream":true,"stream_options":null,"messages":[]}', true)),
+    ).toMatchObject({ stream_options: { include_usage: true } });
+  });
+});
+
+describe('a whole answer', () => {
+  const finish = (body: string) => finishWholeAnswer(model, 400, Buffer.from(body));
+  const choices =
+    '"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]';
+
+  test('has its cost in the usage and our name for the model, and nothing else changed', () => {
+    const { body, price, basis } = finish(
+      `{"id":"x","model":"gpt-4o-mini-2024-07-18",${choices},"n":1.0,"usage":{"prompt_tokens":19,"completion_tokens":40,"total_tokens":59}}`,
+    );
+    expect(body.toString()).toBe(
+      `{"id":"x","model":"acme/chat-1",${choices},"n":1.0,"usage":{"prompt_tokens":19,"completion_tokens":40,"total_tokens":59,"cost":0.00002685}}`,
+    );
+    expect(price.costNano).toBe(26_850n);
+    expect(basis).toBe('upstream');
+  });
+
+  test('of a maker that counts nothing is estimated, and says so', () => {
+    const { body, price, basis } = finish(`{"model":"m",${choices}}`);
+    expect(basis).toBe('estimated');
+    expect(price.costNano).toBeGreaterThan(0n);
+    expect(JSON.parse(body.toString())).toMatchObject({
+      usage: { prompt_tokens: 100, cost: Number(price.cost) },
+    });
+  });
+
+  test('replaces a cost that the upstream itself reports', () => {
+    const { body } = finish(
+      `{"model":"m",${choices},"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":99}}`,
+    );
+    expect(JSON.parse(body.toString())).toMatchObject({ usage: { cost: 0.00000075 } });
+  });
+
+  test.each(['', '{', '[]', 'upstream says hello', '{"choices":[]}', '{"id":"x"}', `{${choices}`])(
+    'that cannot be used is a failed attempt: %s',
+    (body) => expect(() => finish(body)).toThrow(UnusableAnswer),
+  );
+});
+
+describe('a streamed answer', () => {
+  const chunk = (content: string, extra = '') =>
+    `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-mini-2024-07-18","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]${extra}}`;
+  const finished =
+    'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-mini-2024-07-18","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}';
+  const usage =
+    'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-mini-2024-07-18","choices":[],"usage":{"prompt_tokens":19,"completion_tokens":20,"total_tokens":39}}';
+
+  /** Feeds a stream in pieces of `size` bytes; returns what the caller reads. */
+  function pass(text: string, size: number): { text: string; answer: SseAnswer; cost: string } {
+    const answer = new SseAnswer(model, 400);
+    const bytes = Buffer.from(text);
+    let out = '';
+    for (let at = 0; at < bytes.length; at += size)
+      out += answer.push(bytes.subarray(at, at + size))?.toString() ?? '';
+    const { last, price } = answer.finish();
+    return { text: out + last.toString(), answer, cost: price.cost };
+  }
+  const eventsOf = (text: string) => text.split('\n\n').filter((event) => event !== '');
+
+  test.each([1, 7, 64, 100_000])('is the same however its bytes are cut: %d at a time', (size) => {
+    const stream = `${[chunk('Grüße', ',"usage":null'), ': ping', chunk(' 🌍'), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`;
+    const { text, cost } = pass(stream, size);
+    const events = eventsOf(text);
+    expect(events.slice(0, 4).join('\n\n')).toBe(
+      [chunk('Grüße', ',"usage":null'), ': ping', chunk(' 🌍'), finished]
+        .join('\n\n')
+        .replaceAll('gpt-4o-mini-2024-07-18', 'acme/chat-1'),
+    );
+    expect(events[4]).toContain(
+      '"usage":{"prompt_tokens":19,"completion_tokens":20,"total_tokens":39,"cost":0.00001485}',
+    );
+    expect(events[4]).toContain('"model":"acme/chat-1"');
+    expect(events[5]).toBe('data: [DONE]');
+    expect(cost).toBe('0.00001485');
+  });
+
+  test('with \\r\\n between its events is understood', () => {
+    const { text } = pass(`${[chunk('a'), finished, usage, 'data: [DONE]'].join('\r\n\r\n')}\r\n\r\n`, 50);
+    expect(eventsOf(text.replaceAll('\r\n', '\n')).at(-1)).toBe('data: [DONE]');
+    expect(text).toContain('"cost":0.00001485');
+  });
+
+  test('lets content through before its usage is known: nothing waits that need not', () => {
+    const answer = new SseAnswer(model, 400);
+    expect(answer.push(Buffer.from(`${chunk('a')}\n\n${chunk('b')}\n\n`))?.toString()).toContain(
+      '"content":"b"',
+    );
+    expect(answer.push(Buffer.from(`${usage}\n\n`))).toBeNull();
+    expect(answer.push(Buffer.from('data: [DONE]\n\n'))).toBeNull();
+  });
+
+  test('whose every chunk carries a running usage flows on, and is charged by the last', () => {
+    const running = (n: number) =>
+      chunk('x', `,"usage":{"prompt_tokens":10,"completion_tokens":${n},"total_tokens":${10 + n}}`);
+    const { text, cost } = pass(
+      `${[running(1), running(2), running(3), finished, 'data: [DONE]'].join('\n\n')}\n\n`,
+      30,
+    );
+    expect(eventsOf(text)).toHaveLength(6);
+    expect(cost).toBe('0.0000033'); // 10 x 0.15 + 3 x 0.6 micro-dollars
+    expect(text).toContain('"cost":0.0000033');
+  });
+
+  test('without a usage is estimated, and gets a usage event of ours', () => {
+    const { text } = pass(`${[chunk('a'), chunk('b'), finished, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);
+    const last = JSON.parse(eventsOf(text).at(-2)?.slice('data: '.length) ?? '') as object;
+    expect(last).toMatchObject({
+      id: 'c1',
+      model: 'acme/chat-1',
+      choices: [],
+      usage: { prompt_tokens: 100, completion_tokens: 3 },
+    });
+  });
+
+  test('that says why it finished but not [DONE] is whole, and ends in [DONE]', () => {
+    expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  test.each([
+    ['is cut', `${chunk('a')}\n\n${chunk('b').slice(0, 40)}`],
+    ['is cut between events', `${chunk('a')}\n\n`],
+    ['is empty', ''],
+    ['ends before it begins', 'data: [DONE]\n\n'],
+    ['is no event stream', '<html>busy</html>\n\n'],
+    ['has no JSON in it', 'data: {"choices":[\n\ndata: [DONE]\n\n'],
+    ['reports an error', `${chunk('a')}\n\ndata: {"error":{"message":"overloaded"}}\n\n`],
+  ])('that %s cannot be used, and never ends in [DONE]', (_what, stream) => {
+    expect(() => pass(stream, 1000)).toThrow(UnusableAnswer);
+  });
+});

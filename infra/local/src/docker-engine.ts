@@ -40,6 +40,10 @@ const POLL_EVERY_MS = 100;
 const LOG_LINES_SHOWN = 10;
 const DEBIAN_PACKAGES = ['docker.io', 'debootstrap', 'iptables'];
 const SOCKET = '/var/run/docker.sock';
+/** Where a user's PATH may not lead, and dockerd looks for iptables. */
+const SYSTEM_FOLDERS = '/usr/local/sbin:/usr/sbin:/sbin';
+/** On every container and network that a computer agent makes. */
+const OUR_LABELS = 'switchyard.';
 
 /** Throws SetupError, which says why there is none. */
 export async function findDockerEngine(options: FindDockerEngineOptions): Promise<DockerEngine> {
@@ -60,7 +64,8 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
       `Start Docker, let this user reach ${SOCKET}, or set DOCKER_HOST.`,
     );
   }
-  let dockerd = findProgram('dockerd', env.PATH);
+  const path = `${env.PATH}:${SYSTEM_FOLDERS}`;
+  let dockerd = findProgram('dockerd', path);
   let origin = 'dockerd started';
   if (dockerd === undefined) {
     if (!packages.possible) {
@@ -74,7 +79,8 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
         cause,
       });
     });
-    dockerd = findProgram('dockerd', env.PATH) ?? '/usr/sbin/dockerd';
+    dockerd = findProgram('dockerd', path);
+    if (dockerd === undefined) throw new SetupError('docker.io brought no dockerd.', 'Install Docker.');
     origin = 'docker.io installed and dockerd started';
     // A package's own service may have started it by now.
     const already = await engineVersion(env);
@@ -82,7 +88,7 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
       return { version: already, origin: 'docker.io installed, started by the system' };
   }
   doing('starting dockerd');
-  return startDockerd(dockerd, origin, options);
+  return startDockerd(dockerd, origin, { ...options, env: { ...env, PATH: path } });
 }
 
 /** What the step's line says. */
@@ -100,6 +106,12 @@ export async function engineVersion(env: NodeJS.ProcessEnv): Promise<string | un
   } catch {
     return undefined;
   }
+}
+
+/** Whether containers run that are none of ours: whoever started them would miss the engine. */
+export async function servesOthers(): Promise<boolean> {
+  const running = await new Docker({ socketPath: SOCKET, timeout: PING_TIMEOUT_MS }).listContainers();
+  return running.some(({ Labels }) => !Object.keys(Labels).some((label) => label.startsWith(OUR_LABELS)));
 }
 
 /** In a session of its own, with a log of its own: it must outlive us while others use it. */

@@ -1,10 +1,10 @@
 /**
  * Who uses the Docker engine that one of us started. Several launchers and test runs on one machine share it, so
- * the one that started it stops it at its own end only if it is the last.
+ * the one that started it stops it at its own end only if it is the last, and no other's container runs there.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StartedEngine } from './docker-engine.ts';
+import { type StartedEngine, servesOthers } from './docker-engine.ts';
 import { endProcess } from './pid-files.ts';
 import { processIdentity } from './process-identity.ts';
 
@@ -37,7 +37,7 @@ export function createEngineUsers(cacheFolder: string): EngineUsers {
     },
     async leave(started) {
       await rm(mine, { force: true });
-      if (started === undefined || !(await isAlone())) return false;
+      if (started === undefined || !(await isAlone()) || (await servesOthers())) return false;
       await endProcess(started.pid, started.identity, STOP_TIMEOUT_MS);
       return true;
     },

@@ -45,6 +45,8 @@ export function serviceEnvironment(
     SWITCHYARD_DATA: facts.dataFolder,
     // Stable over restarts, different for each instance: names what an instance keeps for itself on the disk.
     SWITCHYARD_INSTANCE: instance,
+    // When the whole stack goes there is nobody left to watch over computers, or to bill them.
+    SWITCHYARD_COMPUTERS_ON_SHUTDOWN: machine.SWITCHYARD_COMPUTERS_ON_SHUTDOWN || 'stop',
     ...(facts.noComputers === undefined
       ? {}
       : { SWITCHYARD_COMPUTERS: 'off', SWITCHYARD_COMPUTERS_OFF_REASON: facts.noComputers }),

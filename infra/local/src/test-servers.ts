@@ -4,6 +4,8 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
+import Docker from 'dockerode';
 import { createDebianPackages } from './debian-packages.ts';
 import { describeDockerEngine, findDockerEngine, type StartedEngine } from './docker-engine.ts';
 import { createEngineUsers } from './engine-users.ts';
@@ -12,7 +14,7 @@ import { describeMongoServer, findMongoServer, MONGO_HOST, mongoServerProcess } 
 import { describeNatsServer, findNatsServer } from './nats-server.ts';
 import { createPidFiles } from './pid-files.ts';
 import { openProcessLog } from './process-log.ts';
-import type { Progress } from './progress.ts';
+import type { Doing, Progress } from './progress.ts';
 import { SetupError } from './setup-error.ts';
 import { type Supervised, supervise } from './supervisor.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
@@ -86,6 +88,16 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
       progress.note('Docker', `the tests that need it are skipped. ${error.message}\nMend: ${error.mend}`);
+      return;
     }
+    await buildImage();
+  }
+
+  async function buildImage(): Promise<void> {
+    const build = (doing: Doing) => ensureImage({ docker: new Docker(), env, onProgress: doing });
+    const summary = ({ built }: { built: boolean }) => `${IMAGE} ${built ? 'built' : 'is there'}`;
+    await progress.step('computer image', build, summary).catch((error: Error) => {
+      progress.note('computer image', `the tests that need it will fail. ${error.message}`);
+    });
   }
 }

@@ -20,10 +20,14 @@ const BIN = join(ROOT, 'node_modules', '.bin');
 const progress = createProgress((line) => console.log(line));
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
+const untilInterrupted = once(interrupted.signal, 'abort').then((): never => {
+  throw new Error('Interrupted.');
+});
 
 const folder = await mkdtemp(join(tmpdir(), 'switchyard-test-'));
 const servers = createTestServers({ env: process.env, folder: join(folder, 'servers'), progress });
-const outcome = await run(process.argv.slice(2), servers).catch(failure);
+const tests = run(process.argv.slice(2), servers);
+const outcome = await Promise.race([tests, untilInterrupted]).catch(failure);
 await servers.stop();
 await rm(folder, { recursive: true, force: true });
 console.log(outcomeLine(outcome));
@@ -32,7 +36,6 @@ process.exit(isSuccess(outcome) ? 0 : 1);
 async function run(args: readonly string[], testServers: TestServers): Promise<TestOutcome> {
   const [env] = await Promise.all([testServers.start(), check('types', 'tsc', ['--noEmit'])]);
   await check('style', 'biome', ['check', '.']);
-  interrupted.signal.throwIfAborted();
   return runTests(args, env);
 }
 
@@ -60,8 +63,8 @@ async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promis
 /** What kept the tests from running counts as one failure. */
 function failure(error: unknown): TestOutcome {
   if (error instanceof SetupError) console.error(`${error.message}\nMend: ${error.mend}`);
-  else if (error instanceof CommandError) console.error(error.message);
-  else if (interrupted.signal.aborted) console.error('Interrupted.');
+  else if (error instanceof CommandError || interrupted.signal.aborted)
+    console.error((error as Error).message);
   else console.error(error);
   return { passed: 0, failed: 1, skipped: 0 };
 }

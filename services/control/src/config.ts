@@ -7,5 +7,11 @@ export const config = computerLimitsEnv.extend({
   ...commonConfig,
   /** A key that is accepted with every permission; the launcher makes one. */
   SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN, `a key has ${KEY_LENGTH_MIN} characters or more`).optional(),
+  /** `off`: this installation has no computers, and says so. */
+  SWITCHYARD_COMPUTERS: z.enum(['on', 'off']).default('on'),
+  /** Why, for the caller's eyes. */
+  SWITCHYARD_COMPUTERS_OFF_REASON: z
+    .string()
+    .default('computers are switched off here (SWITCHYARD_COMPUTERS=off)'),
 });
 export type Config = z.infer<typeof config>;

@@ -1,13 +1,27 @@
 // Builds control from its parts.
 import { join } from 'node:path';
-import { createEventPublisher, ensureEventsStream, mirrorBucket, openBucket, serve } from '@switchyard/bus';
+import {
+  createEventPublisher,
+  type EventPublisher,
+  ensureEventsStream,
+  mirrorBucket,
+  openBucket,
+  serve,
+} from '@switchyard/bus';
+import { toComputerLimits } from '@switchyard/contracts';
 import type { Running, Surroundings } from '@switchyard/service';
+import type { ComputerOperations } from './computers/computer-operations.ts';
+import { Hosts } from './computers/hosts.ts';
+import { Slots } from './computers/slots.ts';
+import { keepSweeping } from './computers/sweeper.ts';
 import type { Config } from './config.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
 import { keepTicking } from './keys/tick.ts';
 import { register } from './register.ts';
 
-export async function start({ config, bus, logger, clock }: Surroundings<Config>): Promise<Running> {
+type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
+
+export async function start({ config, bus, logger, clock }: Needs): Promise<Running> {
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'control');
   const events = await createEventPublisher({ bus, outboxDir, logger });
@@ -15,18 +29,44 @@ export async function start({ config, bus, logger, clock }: Surroundings<Config>
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
   const known = await mirrorBucket(bus, keys, { tick: false });
   const ticking = keepTicking(bus, keys, logger);
+  const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
+  const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
+  const sweeping = keepSweeping(computers);
   const service = await serve(bus, {
     name: 'control',
     version: '0.1.0',
     description: 'Keys and orgs, placement and the cap of computers, lost hosts.',
   });
-  register(service, { keys, known, events, clock });
+  register(service, { keys: { keys, known, events, clock }, computers });
   return {
     async stop() {
       await service.drain();
+      await sweeping.stop();
       await ticking.stop();
+      hosts.close();
       known.close();
       await events.close();
     },
+  };
+}
+
+async function computerOperations(
+  { config, bus, logger, clock }: Needs,
+  events: EventPublisher,
+  hosts: Hosts,
+): Promise<ComputerOperations> {
+  const computers = await openBucket(bus, 'computers');
+  const slots = await openBucket(bus, 'computer-slots');
+  return {
+    bus,
+    computers,
+    slots: new Slots({ slots, computers, clock }),
+    hosts,
+    events,
+    limits: toComputerLimits(config),
+    offReason: config.SWITCHYARD_COMPUTERS === 'off' ? config.SWITCHYARD_COMPUTERS_OFF_REASON : null,
+    clock,
+    logger,
+    random: Math.random,
   };
 }

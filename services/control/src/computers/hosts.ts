@@ -1,0 +1,35 @@
+// What is known of the computer hosts, by their heartbeats.
+import { HOST_SILENT_MS_MAX, type HostHeartbeat } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+
+/** A host is given new computers only while its beat, one a second, is no older than this. */
+export const HOST_FRESH_MS_MAX = 5_000;
+
+export class Hosts {
+  readonly #heartbeats: { entries(): [string, HostHeartbeat][] };
+  readonly #clock: Clock;
+
+  constructor(heartbeats: { entries(): [string, HostHeartbeat][] }, clock: Clock) {
+    this.#heartbeats = heartbeats;
+    this.#clock = clock;
+  }
+
+  /** Not heard for so long that its computers are unreachable and nobody pays for them. */
+  isSilent(hostId: string): boolean {
+    return this.#heartbeats
+      .entries()
+      .every(([id, beat]) => id !== hostId || this.#ageMs(beat) > HOST_SILENT_MS_MAX);
+  }
+
+  /** Those that are there now, cordoned ones left out. */
+  placeable(): HostHeartbeat[] {
+    return this.#heartbeats
+      .entries()
+      .map(([, beat]) => beat)
+      .filter((beat) => !beat.cordoned && this.#ageMs(beat) <= HOST_FRESH_MS_MAX);
+  }
+
+  #ageMs(beat: HostHeartbeat): number {
+    return this.#clock.now() - Date.parse(beat.at);
+  }
+}

@@ -1,0 +1,68 @@
+// Giving up a computer whose host is silent: its last minute is charged, silent time is not, and should the host come
+// back, its agent finds the record `deleting` and removes what is left of the computer and its files.
+import type { Bucket, EventPublisher } from '@switchyard/bus';
+import {
+  type ComputerRecord,
+  computerKey,
+  eventIds,
+  makeEvent,
+  minuteEvent,
+  minuteLines,
+  startedMinutes,
+} from '@switchyard/contracts';
+import { charge } from '@switchyard/money';
+import type { Clock } from '@switchyard/service';
+
+import { markDeleting } from './records.ts';
+
+const SOURCE = '/switchyard/control';
+
+export interface LostHostOptions {
+  readonly computers: Bucket<ComputerRecord>;
+  readonly events: Pick<EventPublisher, 'publish'>;
+  readonly clock: Clock;
+}
+
+export async function giveUpComputer(
+  { computers, events, clock }: LostHostOptions,
+  { org, id }: Pick<ComputerRecord, 'org' | 'id'>,
+): Promise<void> {
+  const time = new Date(clock.now());
+  const was = await markDeleting(computers, computerKey(org, id), async (record) => {
+    const { run } = record;
+    if (!run) return {};
+    const costNano = charge(minuteLines(record));
+    const total = minutesOwed(record);
+    for (let minute = run.minutes_charged; minute < total; minute++)
+      await events.publish(minuteEvent({ record, run, minute, costNano, source: SOURCE, time }));
+    const charged = total - run.minutes_charged;
+    return {
+      minutes: record.minutes + charged,
+      cost_nano: String(BigInt(record.cost_nano) + costNano * BigInt(charged)),
+    };
+  });
+  if (!was) return;
+  const { key_id, host, runs } = was;
+  await events.publish(
+    makeEvent({
+      name: 'computer.deleted',
+      id: eventIds.computer(id, runs, 'deleted'),
+      source: SOURCE,
+      time,
+      data: { computer_id: id, org, key_id, host },
+    }),
+  );
+}
+
+/** Minutes of the run that had begun when the host fell silent. */
+function minutesOwed({ state, run }: ComputerRecord): number {
+  if (!run) return 0;
+  switch (state) {
+    case 'running':
+      return run.minutes_charged + 1; // its agent charges each minute at its end: one more was on
+    case 'stopping':
+      return startedMinutes(run.anchored_ms);
+    default:
+      return run.minutes_charged; // it never came to run
+  }
+}

@@ -1,0 +1,56 @@
+// Finds what a crash between two steps of a creation leaves behind: places without a computer, and records that no
+// agent will ever take up. Any number of instances may do it: each step is a compare-and-set.
+
+import type { ComputerOperations } from './computer-operations.ts';
+import { giveUpComputer } from './lost-host.ts';
+import { SLOT_EMPTY_MS_MAX } from './slots.ts';
+
+export const SWEEP_MS = 30_000;
+
+type Swept = Pick<ComputerOperations, 'computers' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'>;
+
+export interface Sweeping {
+  stop(): Promise<void>;
+}
+
+/** Sweeps every SWEEP_MS from now on. */
+export function keepSweeping(on: Swept): Sweeping {
+  let cancel = () => {};
+  let sweeping: Promise<void> = Promise.resolve();
+  let stopped = false;
+  const later = () => {
+    if (stopped) return;
+    cancel = on.clock.after(SWEEP_MS, () => {
+      sweeping = sweep(on)
+        .catch((error: unknown) => on.logger.warn({ err: error }, 'the sweep of computers failed'))
+        .then(later);
+    });
+  };
+  later();
+  return {
+    async stop() {
+      stopped = true;
+      cancel();
+      await sweeping;
+    },
+  };
+}
+
+export async function sweep(on: Swept): Promise<void> {
+  await giveUpUnborn(on);
+  for (const org of await on.slots.orgs()) await on.slots.freeEmpty(org);
+}
+
+/** A living host's agent takes back what it finds `creating`; of a silent host nobody else does. */
+async function giveUpUnborn(on: Swept): Promise<void> {
+  const now = on.clock.now();
+  for (const { value: record } of await on.computers.entries()) {
+    const old = now - Date.parse(record.created_at) > SLOT_EMPTY_MS_MAX;
+    if (record.state !== 'creating' || !old || !on.hosts.isSilent(record.host)) continue;
+    on.logger.warn(
+      { computer: record.id, host: record.host },
+      'a computer was never created, and is given up',
+    );
+    await giveUpComputer(on, record);
+  }
+}

@@ -1,0 +1,128 @@
+import { requestHost } from '@switchyard/bus';
+import {
+  type ComputerObject,
+  type ComputerRecord,
+  computerKey,
+  type ErrorCode,
+  newId,
+  type OperationRequest,
+  ServiceError,
+} from '@switchyard/contracts';
+import { computerName } from '../computers/computer-name.ts';
+import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
+import { placementOrder, type Wanted } from '../computers/placement.ts';
+import { markDeleting } from '../computers/records.ts';
+import { wantedComputer } from '../computers/wanted-computer.ts';
+
+/** A foreign image may have to be pulled first; its host gives that 300 s. */
+const CREATE_TIMEOUT_MS = 330_000;
+/** For the clearing away of what a creation of unknown end may have left; the host does it later if not now. */
+const TAKE_BACK_TIMEOUT_MS = 10_000;
+
+/** Answers after which an agent guarantees that it holds nothing of the computer. */
+const NOTHING_LEFT: readonly ErrorCode[] = [
+  'no_capacity',
+  'image_unavailable',
+  'computer_failed',
+  'invalid_request',
+];
+
+/** Makes a computer that runs: place under the cap -> host -> record -> its agent's word. */
+export function createComputer(on: ComputerOperations) {
+  return async ({ org, key_id, body }: OperationRequest<'computers.create'>): Promise<ComputerObject> => {
+    requireComputers(on);
+    const wanted = wantedComputer(body, on.limits);
+    const hosts = placementOrder(on.hosts.placeable(), wanted, on.random);
+    const id = newId('computer');
+    await on.slots.take(org, id, on.limits.maxComputers);
+    try {
+      const name = body.name ?? computerName(on.random);
+      const record = newRecord(on, { id, org, key_id, name, host: hosts[0]!.id, wanted });
+      return await place(
+        on,
+        record,
+        hosts.map((host) => host.id),
+      );
+    } catch (error) {
+      await on.slots.free(org, [id]);
+      throw error;
+    }
+  };
+}
+
+/** Asks one host after the other; a refusal leaves nothing behind, and the next one is asked. */
+async function place(
+  on: ComputerOperations,
+  record: ComputerRecord,
+  hosts: readonly string[],
+): Promise<ComputerObject> {
+  const { org, id } = record;
+  const key = computerKey(org, id);
+  let refusal: ServiceError | null = null;
+  for (const host of hosts) {
+    const revision = await on.computers.create(key, { ...record, host });
+    try {
+      return await requestHost(on.bus, host, 'create', { org, id }, { timeoutMs: CREATE_TIMEOUT_MS });
+    } catch (error) {
+      if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
+        await takeBack(on, record, host);
+        throw error;
+      }
+      await on.computers.delete(key);
+      on.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
+      if (error.code !== 'no_capacity') throw error;
+      refusal = error;
+    }
+  }
+  throw refusal ?? new ServiceError('no_capacity', 'no computer host is connected');
+}
+
+/** Nobody knows how far the host came: the record tells it to clear away what there is, free of charge. */
+async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord, host: string): Promise<void> {
+  const was = await markDeleting(on.computers, computerKey(org, id), async () => ({}));
+  if (!was) return;
+  await requestHost(on.bus, host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
+    (error: unknown) =>
+      on.logger.warn(
+        { err: error, computer: id, host },
+        'a failed creation is cleared away later by its host',
+      ),
+  );
+}
+
+interface NewComputer {
+  id: string;
+  org: string;
+  key_id: string;
+  name: string;
+  host: string;
+  wanted: Wanted;
+}
+
+function newRecord(
+  { limits, clock }: ComputerOperations,
+  { id, org, key_id, name, host, wanted }: NewComputer,
+): ComputerRecord {
+  return {
+    id,
+    org,
+    key_id,
+    host,
+    name,
+    image: wanted.image,
+    cpu: wanted.cpu,
+    memory_mb: wanted.memoryMb,
+    disk_gb: limits.diskGb,
+    rates: limits.rates,
+    created_at: new Date(clock.now()).toISOString(),
+    state: 'creating',
+    stop_reason: null,
+    container: null,
+    run: null,
+    runs: 0,
+    minutes: 0,
+    cost_nano: '0',
+    last_activity_at: null,
+    error: null,
+  };
+}

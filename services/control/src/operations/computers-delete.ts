@@ -1,0 +1,37 @@
+import { requestHost } from '@switchyard/bus';
+import { type OperationRequest, type OperationResponse, ServiceError } from '@switchyard/contracts';
+import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
+import { giveUpComputer } from '../computers/lost-host.ts';
+import { findComputer } from '../computers/records.ts';
+
+/** Long enough for a computer to end its processes and for its files to go. */
+const DELETE_TIMEOUT_MS = 120_000;
+
+/** Deletes a computer and its files for good, and frees its place. */
+export function deleteComputer(on: ComputerOperations) {
+  return async ({
+    org,
+    id,
+  }: OperationRequest<'computers.delete'>): Promise<OperationResponse<'computers.delete'>> => {
+    requireComputers(on);
+    const { value: record } = await findComputer(on.computers, org, id);
+    if (on.hosts.isSilent(record.host)) await giveUpComputer(on, record);
+    else await askHost(on, record.host, { org, id });
+    await on.slots.free(org, [id]);
+    return { id, object: 'computer', deleted: true };
+  };
+}
+
+async function askHost(
+  { bus }: ComputerOperations,
+  host: string,
+  computer: { org: string; id: string },
+): Promise<void> {
+  try {
+    await requestHost(bus, host, 'delete', computer, { timeoutMs: DELETE_TIMEOUT_MS });
+  } catch (error) {
+    // Deleted by another call between our look and our asking: it is as was wished.
+    if (error instanceof ServiceError && error.code === 'computer_not_found') return;
+    throw error;
+  }
+}

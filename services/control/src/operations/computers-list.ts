@@ -1,0 +1,19 @@
+import { isShown, type OperationRequest, type OperationResponse } from '@switchyard/contracts';
+import { type ComputerOperations, requireComputers, showComputer } from '../computers/computer-operations.ts';
+
+/** All computers of the org, the newest first: the cap keeps them few, so there is one page. */
+export function listComputers(on: ComputerOperations) {
+  return async ({
+    org,
+  }: OperationRequest<'computers.list'>): Promise<OperationResponse<'computers.list'>> => {
+    requireComputers(on);
+    const records = (await on.computers.entries(`${org}.>`)).map(({ value }) => value).filter(isShown);
+    records.sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id));
+    return {
+      object: 'list',
+      data: records.map((record) => showComputer(on, record)),
+      has_more: false,
+      next_cursor: null,
+    };
+  };
+}

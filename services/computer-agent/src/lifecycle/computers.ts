@@ -33,6 +33,10 @@ export class Computers {
     return computer;
   }
 
+  has(key: string): boolean {
+    return this.#byKey.has(key);
+  }
+
   all(): Computer[] {
     return [...this.#byKey.values()];
   }

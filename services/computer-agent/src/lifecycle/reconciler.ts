@@ -2,7 +2,7 @@
 // went away are noticed, and containers that belong to nobody are removed after a grace.
 import type { Clock, Logger } from '@switchyard/service';
 import type { ComputerHost } from '../computer/computer-host.ts';
-import type { ComputerRecords } from '../store/computer-records.ts';
+import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
 import type { Computers } from './computers.ts';
 
 export const RECONCILE_MS = 10_000;
@@ -54,15 +54,14 @@ export class Reconciler {
     const containers = await host.containers();
     const running = new Set(containers.filter((one) => one.running).map((one) => one.containerId));
     await Promise.all(
-      entries.map(async (entry) => {
-        const computer = computers.adopt(entry);
-        if (computer.changing) return; // the next round finds it at rest
-        try {
-          await computer.recover(running);
-        } catch (error) {
-          logger.warn({ err: error, computer: computer.id }, 'a computer could not be brought in order yet');
-        }
-      }),
+      entries.map((listed) =>
+        this.#recover(listed, running).catch((error: unknown) => {
+          logger.warn(
+            { err: error, computer: listed.value.id },
+            'a computer could not be brought in order yet',
+          );
+        }),
+      ),
     );
     const owned = new Set<string>();
     for (const { value } of entries) if (value.container !== null) owned.add(value.container);
@@ -70,6 +69,17 @@ export class Reconciler {
     await this.#removeOrphans(
       containers.filter((one) => !one.pooled && !owned.has(one.containerId)).map((one) => one.containerId),
     );
+  }
+
+  async #recover(listed: RecordEntry, running: ReadonlySet<string>): Promise<void> {
+    const { computers, records } = this.#on;
+    const { org, id } = listed.value;
+    // One that was deleted since the list was made must not be taken up as if it were there.
+    const entry = computers.has(listed.key) ? listed : await records.get(org, id);
+    if (!entry) return;
+    const computer = computers.adopt(entry);
+    if (computer.changing) return; // the next round finds it at rest
+    await computer.recover(running);
   }
 
   async #removeOrphans(found: readonly string[]): Promise<void> {

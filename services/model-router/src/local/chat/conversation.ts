@@ -5,6 +5,11 @@ import type { ImageNote } from './image-note.ts';
 
 /** Characters of one message that the rules read; counting tokens reads all of it. */
 export const MESSAGE_LENGTH_READ_MAX = 100_000;
+/**
+ * Characters of an instruction: the rules' regular expressions read no more, as some take time by the square of it. Of
+ * a longer message its beginning and its end are the instruction: a text is brought along between or after them.
+ */
+const INSTRUCTION_LENGTH_MAX = 2_000;
 /** Sentences of earlier messages that are searched, the latest kept. */
 const STATEMENTS_MAX = 2_000;
 
@@ -21,6 +26,8 @@ export interface ToolResult {
 export interface Conversation {
   /** The user's last message. */
   said: string;
+  /** The part of it that may ask for something. */
+  instruction: string;
   /** Its images. */
   images: ImageNote[];
   /** Everything before it, oldest first. */
@@ -33,13 +40,20 @@ export interface Conversation {
 export function readConversation(messages: readonly ChatMessage[], now: Date): Conversation {
   const lastUser = messages.findLastIndex((message) => message.role === 'user');
   const asked = messages[lastUser] ?? messages.at(-1);
+  const said = (asked?.text ?? '').slice(0, MESSAGE_LENGTH_READ_MAX).trim();
   return {
-    said: (asked?.text ?? '').slice(0, MESSAGE_LENGTH_READ_MAX),
+    said,
+    instruction: instructionOf(said),
     images: asked?.images ?? [],
     earlier: messages.slice(0, Math.max(lastUser, 0)),
     toolResults: freshToolResults(messages),
     now,
   };
+}
+
+function instructionOf(said: string): string {
+  const half = INSTRUCTION_LENGTH_MAX / 2;
+  return said.length <= INSTRUCTION_LENGTH_MAX ? said : `${said.slice(0, half)}\n${said.slice(-half)}`;
 }
 
 /** Sentences of the earlier messages and of the present one but for its questions. */

@@ -34,7 +34,7 @@ const CALCULATING = new Set(
 export function planToolCalls(policy: ToolPolicy, conversation: Conversation): PlannedCall[] {
   if (policy.tools.length === 0) return [];
   const scored = policy.tools
-    .map((tool) => ({ tool, score: scoreTool(tool, conversation.said) }))
+    .map((tool) => ({ tool, score: scoreTool(tool, conversation.instruction) }))
     .sort((a, b) => b.score - a.score);
   const best = scored[0]?.score ?? 0;
   if (best < SCORE_MIN) return policy.required && scored[0] ? [plan(scored[0].tool, conversation)] : [];

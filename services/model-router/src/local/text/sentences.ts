@@ -1,5 +1,8 @@
 // Sentences of a text.
 
+/** Characters after which a sentence ends even at an abbreviation. */
+const SENTENCE_LENGTH_MAX = 2_000;
+const ABBREVIATION_LENGTH_MAX = 10;
 const ABBREVIATION = /(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|approx|No)\.$/;
 
 /** Sentences and list items, trimmed, in order; abbreviations and decimals do not end one. */
@@ -12,7 +15,8 @@ function sentencesOfLine(line: string): string[] {
   let pending = '';
   for (const part of line.split(/(?<=[.!?…。！？]["'”’)]?)\s+/)) {
     pending = pending === '' ? part : `${pending} ${part}`;
-    if (ABBREVIATION.test(pending)) continue;
+    const tail = pending.slice(-ABBREVIATION_LENGTH_MAX);
+    if (ABBREVIATION.test(tail) && pending.length < SENTENCE_LENGTH_MAX) continue;
     if (pending.trim() !== '') sentences.push(pending.trim());
     pending = '';
   }

@@ -3,8 +3,8 @@ import { findExpression } from '../arithmetic/find-expression.ts';
 import { ArithmeticError, formatFraction } from '../arithmetic/fraction.ts';
 import type { Conversation } from '../conversation.ts';
 
-export function arithmetic({ said }: Conversation): string | null {
-  const found = findExpression(said);
+export function arithmetic({ instruction }: Conversation): string | null {
+  const found = findExpression(instruction);
   if (!found) return null;
   const { expression, result } = found;
   if (result instanceof ArithmeticError)

@@ -10,7 +10,7 @@ const ISO_DATE = /\b(\d{4})-(\d{2})-(\d{2})\b/;
 const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone: 'UTC' });
 const timeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
 
-export function clock({ said, now }: Conversation): string | null {
+export function clock({ instruction: said, now }: Conversation): string | null {
   if (ASKS_TIME.test(said)) return `It is ${timeFormat.format(now)} UTC on ${dayFormat.format(now)}.`;
   if (!ASKS_DATE.test(said) || said.length > 120) return null;
   const named = ISO_DATE.exec(said)?.[0];

@@ -21,20 +21,21 @@ const ONE_LETTER =
 const REST =
   /\b(?:in|of|does)\s+(?:the\s+)?(?:(?:word|phrase|text|sentence|string|following)\s+)?(.+?)(?:\s+have)?[?.!]*$/is;
 
-export function counting({ said }: Conversation): string | null {
-  if (!ASKS.test(said)) return null;
-  const letter = ONE_LETTER.exec(said)?.[1];
-  if (letter !== undefined) return countLetter(said, letter.toLowerCase());
-  const unit = UNIT.exec(said)?.[1]?.toLowerCase();
+export function counting(conversation: Conversation): string | null {
+  const { instruction } = conversation;
+  if (!ASKS.test(instruction)) return null;
+  const letter = ONE_LETTER.exec(instruction)?.[1];
+  if (letter !== undefined) return countLetter(instruction, letter.toLowerCase());
+  const unit = UNIT.exec(instruction)?.[1]?.toLowerCase();
   const count = unit === undefined ? undefined : COUNTERS[unit];
-  const subject = subjectOf(said, REST);
+  const subject = subjectOf(conversation, REST);
   if (unit === undefined || count === undefined || subject === null) return null;
   return `${inBrief(subject)} has ${plural(count(subject), unit)}.`;
 }
 
-function countLetter(said: string, letter: string): string | null {
+function countLetter(instruction: string, letter: string): string | null {
   // The letter may itself stand in quotation marks: what it is counted in comes after.
-  const subject = REST.exec(said)?.[1]?.replace(/^["'“‘]|["'”’]$/g, '');
+  const subject = REST.exec(instruction)?.[1]?.replace(/^["'“‘]|["'”’]$/g, '');
   if (subject === undefined) return null;
   const count = [...subject.toLowerCase()].filter((one) => one === letter).length;
   return `The letter ${letter} is ${count === 1 ? 'once' : `${count} times`} in ${inBrief(subject)}.`;

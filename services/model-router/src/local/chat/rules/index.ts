@@ -46,8 +46,8 @@ function firstAnswer(conversation: Conversation): string | null {
   return null;
 }
 
-function noted({ said }: Conversation): string | null {
-  return STATEMENT.test(said.trim())
+function noted({ instruction }: Conversation): string | null {
+  return STATEMENT.test(instruction)
     ? 'Noted. I can find that again for as long as this conversation lasts.'
     : null;
 }

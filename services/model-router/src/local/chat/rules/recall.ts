@@ -4,7 +4,6 @@ import { type Conversation, type Statement, statementsOf } from '../conversation
 
 /** Share of the question's weight that a sentence must have to count as its answer. */
 const SHARE_MIN = 0.34;
-const QUESTION_LENGTH_MAX = 1_000;
 const ASKS =
   /\?\s*$|^(?:who|what|when|where|which|why|how|whose|did|does|do|is|are|was|were|tell me|remind me)\b/i;
 const QUESTION = /[^.!?\n]*\?/g;
@@ -17,9 +16,8 @@ const SPEAKERS = {
 } as const satisfies Record<Statement['role'], string>;
 
 export function recall(conversation: Conversation): string | null {
-  const question = (conversation.said.match(QUESTION)?.at(-1) ?? conversation.said)
-    .trim()
-    .slice(-QUESTION_LENGTH_MAX);
+  const { instruction } = conversation;
+  const question = (instruction.match(QUESTION)?.at(-1) ?? instruction).trim();
   if (!ASKS.test(question)) return null;
   const best = bestStatement(
     question,

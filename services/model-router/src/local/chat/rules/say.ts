@@ -19,8 +19,7 @@ const HOW_LONG =
   /\s+(?:in|as|using)\s+(?:just |only |exactly )?(?:a|one|a single|two|three|few)\s+(?:words?|sentences?|lines?)[.!]*$/i;
 const TIMES = /^(.+?)[\s,]+(\d{1,6})\s+times\b[.!]*$/is;
 
-export function say({ said }: Conversation): string | null {
-  const text = said.trim();
+export function say({ instruction: text }: Conversation): string | null {
   const counted = COUNT.exec(text);
   if (counted) return countOut(Number(counted[1] ?? 1), Number(counted[2]));
   const asked = SAY.exec(text)?.[1] ?? REPLY_WITH.exec(text)?.[1];

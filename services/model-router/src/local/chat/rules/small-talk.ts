@@ -18,13 +18,12 @@ const IDENTITY =
   /\b(?:who|what) are you\b|\b(?:what is|what's) your name\b|\bwhat can you do\b|\b(?:what|which) (?:ai |language )?model are you\b|\bare you (?:an? )?(?:ai|llm|gpt|human|bot|language model)\b|\bintroduce yourself\b|^help\b/i;
 const INTRODUCTION = /\b(?:[Mm]y name is|[Ii] am|[Ii]['’]m|[Cc]all me)\s+(\p{Lu}[\p{L}'’-]*)/u;
 
-export function identity({ said }: Conversation): string | null {
-  if (!IDENTITY.test(said)) return null;
+export function identity({ instruction }: Conversation): string | null {
+  if (!IDENTITY.test(instruction)) return null;
   return `I am local/chat, a small rule-based model that runs inside Switchyard, without a network or a language model behind it. I can do ${CAPABILITIES}.`;
 }
 
-export function courtesy({ said }: Conversation): string | null {
-  const text = said.trim();
+export function courtesy({ instruction: text }: Conversation): string | null {
   if (wordsOf(text).length > COURTESY_WORDS_MAX) return null;
   const name = INTRODUCTION.exec(text)?.[1];
   if (HOW_ARE_YOU.test(text)) return 'All my rules are in order, thank you. What can I do for you?';

@@ -1,6 +1,9 @@
 // What an instruction is about: `Reverse the word "stream"` -> stream.
+import type { Conversation } from '../conversation.ts';
 
-const QUOTED = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<![\p{L}\p{N}])'([^']+)'(?![\p{L}\p{N}])/u;
+/** Characters within one pair of quotation marks: bounds the search for marks that never close. */
+const QUOTED =
+  /"([^"]{1,1000})"|“([^“”]{1,1000})”|«([^«»]{1,1000})»|`([^`]{1,1000})`|(?<![\p{L}\p{N}])'([^']{1,1000})'(?![\p{L}\p{N}])/u;
 
 /** The first thing in quotation marks. */
 export function quotedIn(text: string): string | null {
@@ -8,15 +11,16 @@ export function quotedIn(text: string): string | null {
   return match?.slice(1).find((group) => group !== undefined) ?? null;
 }
 
-/** What follows a colon or a line break: the text that an instruction brings along. */
+/** What follows the first colon or line break: the text that an instruction brings along. */
 export function textAfterInstruction(text: string): string | null {
-  const match = /(?::\s|:\s*\n|\n)([\s\S]*\S)\s*$/.exec(text);
-  return match?.[1]?.trim() ?? null;
+  const mark = /:\s|\n/.exec(text);
+  const brought = mark ? text.slice(mark.index + 1).trim() : '';
+  return brought === '' ? null : brought;
 }
 
 /** Quoted text, else what follows a colon or line break, else what `rest` captures in its first group. */
-export function subjectOf(text: string, rest: RegExp): string | null {
-  const subject = quotedIn(text) ?? textAfterInstruction(text) ?? rest.exec(text)?.[1];
+export function subjectOf({ said, instruction }: Conversation, rest: RegExp): string | null {
+  const subject = quotedIn(said) ?? textAfterInstruction(said) ?? rest.exec(instruction)?.[1];
   return subject === undefined || subject === null
     ? null
     : subject.trim().replace(/^["'“]|["'”]?[?.!]*$/g, '');

@@ -18,7 +18,7 @@ const SENTENCES_WANTED = /\b(?:in|to|into) (\d{1,2}|one|two|three|four|five|a si
 const WANTED_WORDS = ['a single', 'one', 'two', 'three', 'four', 'five'];
 
 export function summary(conversation: Conversation): string | null {
-  const instruction = conversation.said.slice(0, 300);
+  const { instruction } = conversation;
   if (!ASKS.test(instruction)) return null;
   const text = textToSummarise(conversation);
   return text === null ? null : summarise(text, wantedSentences(instruction));

@@ -21,11 +21,10 @@ const MANNER = String.raw`(?:\s+(?:in|to|into|alphabetically|backwards?|in order
 const REST = new RegExp(String.raw`^${VERB}\s+${OBJECT}(.+?)${MANNER}[?.!]*$`, 'is');
 const BACKWARDS_REST = /\bwhat is\s+(.+?)\s+(?:reversed|backwards?|in (?:upper|lower)[- ]?case)[?.!]*$/is;
 
-export function transform({ said }: Conversation): string | null {
-  const text = said.trim();
-  const asked = TRANSFORMS.find(({ asks }) => asks.test(text));
+export function transform(conversation: Conversation): string | null {
+  const asked = TRANSFORMS.find(({ asks }) => asks.test(conversation.instruction));
   if (!asked) return null;
-  const subject = subjectOf(text, REST) ?? subjectOf(text, BACKWARDS_REST);
+  const subject = subjectOf(conversation, REST) ?? subjectOf(conversation, BACKWARDS_REST);
   return subject === null ? null : asked.apply(subject);
 }
 

@@ -22,7 +22,7 @@ export interface FilledChoice<T> {
 
 /** The value that the text speaks of most; else the neutral one; else the first. `values` is not empty. */
 export function chooseValue<T>(values: readonly T[], source: SourceText): FilledChoice<T> {
-  const scored = values.map((value) => ({ value, score: scoreOf(value, source.text) }));
+  const scored = values.map((value) => ({ value, score: scoreOf(value, source) }));
   const best = scored.reduce((a, b) => (b.score > a.score ? b : a));
   if (best.score > 0) return { value: best.value, found: true };
   const undecided = values.find(
@@ -44,12 +44,11 @@ export function chooseBoolean(field: Field, standard: unknown, source: SourceTex
   return { value: typeof standard === 'boolean' ? standard : false, found: false };
 }
 
-function scoreOf(value: unknown, text: string): number {
+function scoreOf(value: unknown, { text, keywords: spoken }: SourceText): number {
   const name = String(value);
   const at = text.toLowerCase().indexOf(name.toLowerCase());
   const whole = at >= 0 && isWhole(text, at, at + name.length) ? 2 + name.length / 100 : 0;
   const words = keywordsOf(name.replace(/[_-]/g, ' '));
-  const spoken = new Set(keywordsOf(text));
   const common = words.length === 0 ? 0 : words.filter((word) => spoken.has(word)).length / words.length;
   return whole + common + sentimentScore(name.toLowerCase(), [...spoken]);
 }

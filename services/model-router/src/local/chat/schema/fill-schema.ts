@@ -29,7 +29,7 @@ const ITEMS_MAX = 50;
 /** Elements that `minItems` may ask for. */
 const MIN_ITEMS_MAX = 1_000;
 /** Values in one document: a schema may be small and its document huge. */
-const VALUES_MAX = 20_000;
+const VALUES_MAX = 5_000;
 
 /**
  * A value that satisfies the schema.
@@ -43,6 +43,8 @@ class SchemaFiller {
   readonly #root: JsonSchema;
   readonly #context: StringContext;
   #values = 0;
+  /** References that are being filled: meeting one of them again is recursion. */
+  readonly #open: string[] = ['#'];
 
   constructor(root: JsonSchema, context: StringContext) {
     this.#root = root;
@@ -52,6 +54,19 @@ class SchemaFiller {
   fill(unresolved: unknown, field: Field, source: SourceText, depth: number): Filled {
     this.#values += 1;
     if (this.#values > VALUES_MAX) throw refuseSchema(`its document has more than ${VALUES_MAX} values`);
+    return this.#following(unresolved, () => this.#fillResolved(unresolved, field, source, depth));
+  }
+
+  /** Does something with a schema while its reference counts as open. */
+  #following<T>(schema: unknown, work: () => T): T {
+    if (!isSchema(schema) || typeof schema.$ref !== 'string') return work();
+    this.#open.push(schema.$ref);
+    const result = work();
+    this.#open.pop();
+    return result;
+  }
+
+  #fillResolved(unresolved: unknown, field: Field, source: SourceText, depth: number): Filled {
     const schema = resolveSchema(unresolved, this.#root, depth);
     if ('const' in schema) return { value: schema.const as Json, found: 0 };
     if (Array.isArray(schema.enum)) return this.#fillEnum(schema.enum as Json[], source);
@@ -83,7 +98,8 @@ class SchemaFiller {
 
   /** The alternative of which the text says most; with nothing said, null where it is allowed, else the first. */
   #fillBest(alternatives: JsonSchema[], field: Field, source: SourceText, depth: number): Filled {
-    const tried = alternatives.map((alternative) => {
+    const ending = alternatives.filter((alternative) => !this.#recurs(alternative));
+    const tried = (ending.length > 0 ? ending : alternatives).map((alternative) => {
       const fork = source.fork();
       const filled = this.fill(alternative, field, fork, depth + 1);
       return { fork, filled, score: filled.found + this.#tagScore(alternative, source, depth) };
@@ -132,13 +148,15 @@ class SchemaFiller {
 
   /** What is optional is there only if the text gives it; so a schema that refers to itself comes to an end. */
   #fillOptional(property: unknown, name: string, source: SourceText, depth: number): Filled | null {
-    if (this.#refersBack(property) && depth > 0) return null;
+    if (this.#recurs(property)) return null;
     const filled = this.#fillProperty(property, name, source, depth);
     return filled.found > 0 ? filled : null;
   }
 
-  #refersBack(property: unknown): boolean {
-    return JSON.stringify(property ?? null).includes('"$ref"');
+  /** Whether a schema mentions one that is being filled: what can be left out of a tree is. */
+  #recurs(schema: unknown): boolean {
+    const written = JSON.stringify(schema ?? null);
+    return this.#open.some((reference) => written.includes(JSON.stringify(reference)));
   }
 
   /** An open map: every `name: value` of the text whose value the schema takes. */
@@ -167,8 +185,10 @@ class SchemaFiller {
     if (min > MIN_ITEMS_MAX) throw refuseSchema(`an array of ${min} is over the limit of ${MIN_ITEMS_MAX}`);
     const fixed = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
     const items = fixed.map((item) => this.fill(item, field, source, depth + 1));
-    if (schema.items !== false)
-      for (const item of this.#itemsFromText(schema.items ?? {}, field, source, depth))
+    if (schema.items !== false && !this.#recurs(schema.items))
+      for (const item of this.#following(schema.items, () =>
+        this.#itemsFromText(schema.items ?? {}, field, source, depth),
+      ))
         if (items.length < max && !(schema.uniqueItems === true && has(items, item))) items.push(item);
     while (items.length < min) items.push(this.#fillerItem(schema, items, field, source, depth));
     this.#checkCount(schema, 'Items', items.length);
@@ -180,6 +200,14 @@ class SchemaFiller {
 
   #itemsFromText(items: unknown, field: Field, source: SourceText, depth: number): Filled[] {
     const schema = resolveSchema(items, this.#root, depth + 1);
+    const alternatives = alternativesOf(schema);
+    if (alternatives) {
+      const something = alternatives.find(
+        (one) => typeOf(resolveSchema(one, this.#root, depth + 1)) !== 'null',
+      );
+      return something === undefined ? [] : this.#itemsFromText(something, field, source, depth + 1);
+    }
+    if ('const' in schema) return [];
     if (Array.isArray(schema.enum))
       return schema.enum
         .filter((one) => chooseValue([one], source).found)

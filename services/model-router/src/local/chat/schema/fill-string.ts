@@ -83,7 +83,7 @@ const CALLED =
   /\b(?:called|named|name is|name's|titled|entitled|i am|i'm|call me)\s+["“]?(\p{Lu}[\p{L}\p{N}'’-]*(?:\s+\p{Lu}[\p{L}\p{N}'’-]*){0,3})/giu;
 const PLACE = String.raw`\s+(?:the\s+)?(\p{Lu}[\p{L}'’.-]*(?:[\s,]+(?:(?:of|de|la|el)\s+)?\p{Lu}[\p{L}'’.-]*){0,3})`;
 const PLACE_SPOKEN_SMALL =
-  /\b(?:in|at|near|for|of|to)\s+(?:the\s+)?([\p{Ll}]{3,}(?:\s+city)?)(?=\s*(?:[?.!,]|$|\btoday\b|\bnow\b|\btomorrow\b|\bin\b))/giu;
+  /\b(?:in|at|near|for)\s+(?:the\s+)?([\p{Ll}]{3,}(?:\s+city)?)(?=\s*(?:[?.!,]|$|\btoday\b|\bnow\b|\btomorrow\b|\bin\b))/giu;
 const TOPIC = /\b(?:about|on|regarding|for|concerning)\s+(.{2,80}?)(?=[?.!,;\n]|$)/giu;
 
 export function fillString(

@@ -1,10 +1,16 @@
 // The text that a schema is filled from, and what stands in it: numbers, dates, names, quotations, addresses. What one
 // field has taken, the next does not take again.
+import { keywordsOf } from '../../text/words.ts';
 import { quotedIn } from '../rules/subject.ts';
 
 /** Characters that are searched. */
-const LENGTH_SEARCHED_MAX = 20_000;
+const LENGTH_SEARCHED_MAX = 8_000;
 const CANDIDATES_MAX = 500;
+/**
+ * Characters and candidates that one schema's fields may look at in all, about a second's work. Beyond it nothing more
+ * is found, and the fields left get fillers.
+ */
+const WORK_MAX = 5_000_000;
 
 const NUMBER_WORDS = 'zero one two three four five six seven eight nine ten eleven twelve'.split(' ');
 const NUMBER = new RegExp(
@@ -24,18 +30,36 @@ export interface Found<T> {
   end: number;
 }
 
-export class SourceText {
+/** What all copies of a source share. */
+interface Reading {
   readonly text: string;
-  readonly #taken: Found<unknown>[];
+  keywords: ReadonlySet<string> | null;
+  work: number;
+}
 
-  constructor(text: string, taken: readonly Found<unknown>[] = []) {
-    this.text = text.slice(0, LENGTH_SEARCHED_MAX);
-    this.#taken = [...taken];
+export class SourceText {
+  readonly #reading: Reading;
+  readonly #taken: Found<unknown>[] = [];
+
+  constructor(text: string | Reading) {
+    this.#reading =
+      typeof text === 'string' ? { text: text.slice(0, LENGTH_SEARCHED_MAX), keywords: null, work: 0 } : text;
+  }
+
+  get text(): string {
+    return this.#reading.text;
+  }
+
+  get keywords(): ReadonlySet<string> {
+    this.#reading.keywords ??= new Set(keywordsOf(this.text));
+    return this.#reading.keywords;
   }
 
   /** A copy in which a field may be tried without taking anything for good. */
   fork(): SourceText {
-    return new SourceText(this.text, this.#taken);
+    const fork = new SourceText(this.#reading);
+    fork.#taken.push(...this.#taken);
+    return fork;
   }
 
   /** Makes what a fork has taken one's own. */
@@ -55,8 +79,10 @@ export class SourceText {
   /** Everything a pattern finds that no field has taken yet; its first group, where it took part, is the value. */
   find(pattern: RegExp): Found<string>[] {
     const found: Found<string>[] = [];
+    this.#reading.work += this.text.length;
     for (const match of this.text.matchAll(pattern)) {
-      if (found.length === CANDIDATES_MAX) break;
+      this.#reading.work += this.#taken.length;
+      if (found.length === CANDIDATES_MAX || this.#reading.work > WORK_MAX) break;
       const value = match[1] ?? match[0];
       const start = match.index + match[0].lastIndexOf(value);
       const candidate = { value, start, end: start + value.length };
@@ -83,7 +109,8 @@ export class SourceText {
 
   quotations(): Found<string>[] {
     const found: Found<string>[] = [];
-    for (let from = 0; found.length < CANDIDATES_MAX; ) {
+    for (let from = 0; found.length < CANDIDATES_MAX && this.#reading.work <= WORK_MAX; ) {
+      this.#reading.work += this.#taken.length;
       const value = quotedIn(this.text.slice(from));
       if (value === null) break;
       const start = this.text.indexOf(value, from);

@@ -66,6 +66,9 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
       );
     if (request.apiKey && !error.logged) logRefusal(request, request.apiKey, error);
     const { status, headers, body } = renderError(error, request.id);
+    // Closing at once, as fastify would, resets the connection of a client that is still sending: it would never read
+    // why. The rest of its body is taken and dropped instead, for at most REQUEST_TIMEOUT_MS.
+    if (error.code === 'body_too_large') reply.removeHeader('connection');
     reply.code(status).headers(headers).send(body);
   };
 

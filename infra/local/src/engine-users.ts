@@ -4,7 +4,7 @@
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type StartedEngine, servesOthers } from './docker-engine.ts';
+import type { StartedEngine } from './docker-engine.ts';
 import { endProcess } from './pid-files.ts';
 import { processIdentity } from './process-identity.ts';
 
@@ -17,7 +17,12 @@ export interface EngineUsers {
 /** dockerd stops its containers first. */
 const STOP_TIMEOUT_MS = 30_000;
 
-export function createEngineUsers(cacheFolder: string): EngineUsers {
+export interface EngineUsersDeps {
+  /** Whether containers run on the engine that are none of ours. */
+  readonly servesOthers: () => Promise<boolean>;
+}
+
+export function createEngineUsers(cacheFolder: string, { servesOthers }: EngineUsersDeps): EngineUsers {
   const folder = join(cacheFolder, 'engine-users');
   const mine = join(folder, String(process.pid));
 

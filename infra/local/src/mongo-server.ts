@@ -7,12 +7,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canRunContainers, dockerRunArgs, hasImage, pullImage, removeContainer } from './container.ts';
 import type { DebianPackages } from './debian-packages.ts';
+import { MONGO_PING, MONGO_PONG } from './mongo-ping.ts';
 import { ensureStandIn, isStandInBuilt, type StandIn, standInCommand } from './mongo-stand-in.ts';
 import type { Doing } from './progress.ts';
 import { findProgram } from './run-command.ts';
 import { SetupError } from './setup-error.ts';
 import type { ProcessSpec } from './supervisor.ts';
-import { listens } from './tcp-ready.ts';
+import { answers } from './tcp-ready.ts';
 
 const IMAGE = 'mongo:8';
 const INNER_PORT = 27017;
@@ -88,7 +89,8 @@ export async function mongoServerProcess(options: RunMongoServerOptions): Promis
     cwd: files,
     env,
     stopTimeoutMs: STOP_TIMEOUT_MS,
-    ready: (signal: AbortSignal) => listens({ host: MONGO_HOST, port }, signal),
+    ready: (signal: AbortSignal) =>
+      answers({ host: MONGO_HOST, port, say: MONGO_PING, expect: MONGO_PONG }, signal),
   };
   switch (server.kind) {
     case 'program': {

@@ -8,7 +8,7 @@ import type { Doing } from './progress.ts';
 import { findProgram, runCommand } from './run-command.ts';
 import { SetupError } from './setup-error.ts';
 import type { ProcessSpec } from './supervisor.ts';
-import { listens } from './tcp-ready.ts';
+import { answers } from './tcp-ready.ts';
 import { makeOnce } from './tools-cache.ts';
 import { isVersionAtLeast, readVersion } from './version.ts';
 
@@ -96,7 +96,7 @@ export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
     name,
     cwd: storeFolder,
     stopTimeoutMs: STOP_TIMEOUT_MS,
-    ready: (signal: AbortSignal) => listens({ host, port }, signal, /^INFO .*"jetstream":true/),
+    ready: (signal: AbortSignal) => answers({ host, port, expect: /^INFO .*"jetstream":true/ }, signal),
   };
   if (server.kind === 'program') {
     const args = ['-c', configFile, '-a', host, '-p', String(port), '-sd', storeFolder];

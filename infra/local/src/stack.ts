@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type LauncherConfig, ROOT } from './config.ts';
 import { type DataLock, lockDataFolder } from './data-lock.ts';
 import { createDebianPackages } from './debian-packages.ts';
-import { type DockerEngine, describeDockerEngine, findDockerEngine } from './docker-engine.ts';
+import { type DockerEngine, describeDockerEngine, findDockerEngine, servesOthers } from './docker-engine.ts';
 import { createEngineUsers } from './engine-users.ts';
 import { freePort, isFree } from './free-port.ts';
 import { readOrMakeKey } from './key-file.ts';
@@ -56,7 +56,7 @@ export function createStack({ config, env, services, progress }: StackOptions): 
   const pidFiles = createPidFiles(join(folder, 'run'));
   const cacheFolder = toolsCacheFolder(env);
   const packages = createDebianPackages(env);
-  const engineUsers = createEngineUsers(cacheFolder);
+  const engineUsers = createEngineUsers(cacheFolder, { servesOthers });
   const stopping = new AbortController();
   const running: Record<'entry' | 'worker' | 'server', Supervised[]> = { entry: [], worker: [], server: [] };
   let lock: DataLock | undefined;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
 import { createDebianPackages } from './debian-packages.ts';
-import { describeDockerEngine, findDockerEngine, type StartedEngine } from './docker-engine.ts';
+import { describeDockerEngine, findDockerEngine, type StartedEngine, servesOthers } from './docker-engine.ts';
 import { createEngineUsers } from './engine-users.ts';
 import { freePort } from './free-port.ts';
 import { describeMongoServer, findMongoServer, MONGO_HOST, mongoServerProcess } from './mongo-server.ts';
@@ -35,7 +35,7 @@ export interface TestServers {
 export function createTestServers({ env, folder, progress }: TestServersOptions): TestServers {
   const cacheFolder = toolsCacheFolder(env);
   const packages = createDebianPackages(env);
-  const engineUsers = createEngineUsers(cacheFolder);
+  const engineUsers = createEngineUsers(cacheFolder, { servesOthers });
   let mongo: Supervised | undefined;
   let engine: StartedEngine | undefined;
 

@@ -1,5 +1,6 @@
 /** What tests share: real servers of their own. */
 export { docker } from './docker.ts';
+export { FakeClock } from './fake-clock.ts';
 export { mongo, startMongo, type TestDatabase } from './mongo.ts';
 export { type StartNatsOptions, startNats } from './nats.ts';
 export { type StartStackOptions, startStack, type TestStack } from './stack.ts';

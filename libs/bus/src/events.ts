@@ -1,10 +1,10 @@
 // Events to JetStream. An event is published until its PubAck is there; while JetStream is away it waits in a local
 // outbox, synced to disk, that the next start of the service drains too.
-import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { DiscardPolicy, JetStreamApiError, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import { EVENTS_STREAM, EVENTS_SUBJECTS, type Event, eventSubject, parseEvent } from '@switchyard/contracts';
 import type { Bus, Logger } from './bus.ts';
-import { adoptOrphans, ownFile } from './own-file.ts';
+import { adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
 
 const SECOND_NS = 1_000_000_000;
 const DAY_NS = 24 * 3600 * SECOND_NS;
@@ -65,7 +65,7 @@ export async function createEventPublisher(options: EventPublisherOptions): Prom
 class OutboxPublisher implements EventPublisher {
   readonly #bus: Bus;
   readonly #logger: Logger;
-  readonly #path: string;
+  readonly #own: OwnFile;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
   #timer: NodeJS.Timeout | null = null;
@@ -75,11 +75,11 @@ class OutboxPublisher implements EventPublisher {
     this.#bus = bus;
     this.#logger = logger;
     const orphans = adoptOrphans(outboxDir, 'events');
-    this.#path = ownFile(outboxDir, 'events');
-    this.#file = openSync(this.#path, 'a+');
+    this.#own = ownFile(outboxDir, 'events');
+    this.#file = openSync(this.#own.path, 'a+');
     for (const orphan of orphans) {
-      for (const event of readOutbox(orphan, logger)) this.#keep(event);
-      rmSync(orphan);
+      for (const event of readOutbox(orphan.path, logger)) this.#keep(event);
+      orphan.remove();
     }
   }
 
@@ -102,7 +102,8 @@ class OutboxPublisher implements EventPublisher {
     if (this.#timer) clearInterval(this.#timer);
     await this.#drain();
     closeSync(this.#file);
-    if (this.#waiting.size === 0) rmSync(this.#path, { force: true });
+    if (this.#waiting.size === 0) this.#own.remove();
+    else this.#own.release();
   }
 
   #keep(event: Event): void {

@@ -16,4 +16,4 @@ export {
   ServiceHost,
   serve,
 } from './operations.ts';
-export { adoptOrphans, ownFile } from './own-file.ts';
+export { adoptOrphans, type OwnFile, ownFile } from './own-file.ts';

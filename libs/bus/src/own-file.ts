@@ -1,48 +1,87 @@
 // Files that one process writes and, if it dies, another one on the same volume takes over: outboxes and journals.
+//
+// Beside each file lies a named pipe that its owner holds open. Whether somebody does is asked of the kernel, which
+// knows it across containers (where every process may have the number 1) and at once, however the owner ended. A volume
+// belongs to one host: pipes do not reach over a network file system.
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A new file name in `folder` that says which process owns it. */
-export function ownFile(folder: string, kind: string): string {
-  mkdirSync(folder, { recursive: true });
-  return join(
-    folder,
-    `${kind}-${process.pid}-${bornAt(process.pid)}-${randomBytes(4).toString('hex')}.ndjson`,
-  );
+const FILE = '.ndjson';
+const PIPE = '.owner';
+const MKFIFO_TIMEOUT_MS = 5_000;
+
+export interface OwnFile {
+  readonly path: string;
+  /** Lets go of the file: it is an orphan from now on, if it is there. */
+  release(): void;
+  /** Removes the file and lets go of it. */
+  remove(): void;
 }
 
-/**
- * Claims the files of this kind whose process is gone, by renaming them: of two that try, one succeeds. Call it before
- * `ownFile`: a file of this very process that is there already was claimed by it and not finished.
- */
-export function adoptOrphans(folder: string, kind: string): string[] {
+/** A new file name in `folder` that is this process's own. The file itself is the caller's to make. */
+export function ownFile(folder: string, kind: string): OwnFile {
   mkdirSync(folder, { recursive: true });
-  const adopted: string[] = [];
-  const pattern = new RegExp(`^${kind}-(\\d+)-(\\d+)-[0-9a-f]{8}\\.ndjson$`);
-  for (const name of readdirSync(folder)) {
-    const [, pid, born] = pattern.exec(name) ?? [];
-    if (pid === undefined || (Number(pid) !== process.pid && bornAt(Number(pid)) === born)) continue;
+  const name = join(folder, `${kind}-${randomBytes(8).toString('hex')}`);
+  const path = `${name}${FILE}`;
+  const pipe = `${name}${PIPE}`;
+  const descriptor = openPipe(pipe);
+  const release = () => {
+    closeSync(descriptor);
+    rmSync(pipe, { force: true });
+  };
+  return {
+    path,
+    release,
+    remove() {
+      rmSync(path, { force: true });
+      release();
+    },
+  };
+}
+
+/** Claims the files of this kind whose owner is gone, by renaming them: of two that try, one succeeds. */
+export function adoptOrphans(folder: string, kind: string): OwnFile[] {
+  mkdirSync(folder, { recursive: true });
+  const adopted: OwnFile[] = [];
+  const pattern = new RegExp(`^${kind}-[0-9a-f]{16}\\${FILE}$`);
+  for (const name of readdirSync(folder).filter((entry) => pattern.test(entry))) {
+    const orphan = join(folder, name);
+    const pipe = `${orphan.slice(0, -FILE.length)}${PIPE}`;
+    if (isHeld(pipe)) continue;
     const claimed = ownFile(folder, kind);
     try {
-      renameSync(join(folder, name), claimed);
+      renameSync(orphan, claimed.path);
+      rmSync(pipe, { force: true });
       adopted.push(claimed);
-    } catch {
-      // another instance was faster
+    } catch (error) {
+      claimed.release();
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      // Another instance was faster.
     }
   }
   return adopted;
 }
 
-/**
- * When a process began, in clock ticks since the boot; '0' when there is none, or no /proc to ask. A process number
- * alone is used again, after a restart of the machine at once.
- */
-function bornAt(pid: number): string {
+/** Makes a pipe that is held open from the first moment it has its name. Returns its descriptor. */
+function openPipe(pipe: string): number {
+  const unfinished = `${pipe}.new`;
+  execFileSync('mkfifo', ['-m', '600', unfinished], { timeout: MKFIFO_TIMEOUT_MS });
+  // For reading and writing: for one of them alone, the open would wait for somebody at the other end.
+  const descriptor = openSync(unfinished, constants.O_RDWR);
+  renameSync(unfinished, pipe);
+  return descriptor;
+}
+
+/** Whether a process has the pipe open: only then can it be opened for writing without waiting. */
+function isHeld(pipe: string): boolean {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '0';
-  } catch {
-    return '0';
+    closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK));
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENXIO' || code === 'ENOENT') return false;
+    throw error;
   }
 }

@@ -1,5 +1,4 @@
 // Builds the edge from its parts.
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   createEventPublisher,
@@ -44,7 +43,7 @@ export async function start({
   bus.publisher.onBeforeFlush(() => journal.flush());
   for (const orphan of orphans) {
     await voidAll(events, orphan.calls, clock.now());
-    rmSync(orphan.path);
+    orphan.file.remove();
     if (orphan.calls.length > 0)
       logger.warn({ calls: orphan.calls.length }, 'calls of an edge that died were voided');
   }

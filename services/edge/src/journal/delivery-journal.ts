@@ -4,7 +4,7 @@
 // A line `+<request id> <org>` before the call leaves the process, a line `-<request id>` the moment its last byte went
 // to the client's socket. The page cache outlives the process; there is no fsync, as the bus has none.
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { adoptOrphans, ownFile } from '@switchyard/bus';
+import { adoptOrphans, type OwnFile, ownFile } from '@switchyard/bus';
 
 /** Bytes after which the file is written anew with what is open only. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
@@ -15,26 +15,26 @@ export interface OpenCall {
 }
 
 export interface Orphan {
-  /** The file to remove once the calls are voided. */
-  path: string;
+  /** To be removed once the calls are voided. */
+  file: OwnFile;
   calls: OpenCall[];
 }
 
 /** Journals of edges that died, with the calls they left open. */
 export function findOrphans(folder: string): Orphan[] {
-  return adoptOrphans(folder, 'calls').map((path) => ({ path, calls: readOpenCalls(path) }));
+  return adoptOrphans(folder, 'calls').map((file) => ({ file, calls: readOpenCalls(file.path) }));
 }
 
 export class DeliveryJournal {
-  readonly path: string;
+  readonly #own: OwnFile;
   readonly #open = new Map<string, string>();
   #file: number;
   #bytes = 0;
   #pending = '';
 
   constructor(folder: string) {
-    this.path = ownFile(folder, 'calls');
-    this.#file = openSync(this.path, 'a');
+    this.#own = ownFile(folder, 'calls');
+    this.#file = openSync(this.#own.path, 'a');
   }
 
   get size(): number {
@@ -64,6 +64,7 @@ export class DeliveryJournal {
   close(): void {
     this.flush();
     closeSync(this.#file);
+    this.#own.release();
   }
 
   #write(text: string): void {
@@ -71,10 +72,10 @@ export class DeliveryJournal {
   }
 
   #compact(): void {
-    const fresh = `${this.path}.new`;
+    const fresh = `${this.#own.path}.new`;
     const file = openSync(fresh, 'w');
     this.#bytes = writeSync(file, [...this.#open].map(([id, org]) => `+${id} ${org}\n`).join(''));
-    renameSync(fresh, this.path);
+    renameSync(fresh, this.#own.path);
     closeSync(this.#file);
     this.#file = file;
   }

@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { adoptOrphans, ownFile } from './own-file.ts';
+
+const MODULE = new URL('own-file.ts', import.meta.url).href;
+
+describe('files that outlive their process', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'switchyard-own-file-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('stay with a process that lives, and go to whoever looks first when it was killed', async () => {
+    const program = `
+      const { ownFile } = await import(process.argv[1]);
+      const { writeFileSync } = await import('node:fs');
+      writeFileSync(ownFile(process.argv[2], 'events').path, 'kept');
+      console.log('written');
+      setInterval(() => {}, 1_000);`;
+    const owner = spawn(process.execPath, ['--input-type=module', '--eval', program, MODULE, folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(owner.stdout, 'data');
+    expect(adoptOrphans(folder, 'events')).toEqual([]);
+
+    owner.kill('SIGKILL');
+    await once(owner, 'exit');
+    const [orphan, ...others] = adoptOrphans(folder, 'events');
+    expect(others).toEqual([]);
+    expect(readFileSync(orphan!.path, 'utf8')).toBe('kept');
+    expect(adoptOrphans(folder, 'events')).toEqual([]);
+    orphan!.remove();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('are told apart within one process, and are orphans once they are let go', () => {
+    const [first, second] = [ownFile(folder, 'events'), ownFile(folder, 'events')];
+    writeFileSync(first.path, '1');
+    writeFileSync(second.path, '2');
+    expect(adoptOrphans(folder, 'events')).toEqual([]);
+
+    first.release();
+    const [orphan, ...others] = adoptOrphans(folder, 'events');
+    expect(others).toEqual([]);
+    expect(readFileSync(orphan!.path, 'utf8')).toBe('1');
+    orphan!.remove();
+    second.remove();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('are adopted by their own kind only', () => {
+    const journal = ownFile(folder, 'calls');
+    writeFileSync(journal.path, '');
+    journal.release();
+    expect(adoptOrphans(folder, 'events')).toEqual([]);
+    expect(adoptOrphans(folder, 'calls')).toHaveLength(1);
+  });
+});

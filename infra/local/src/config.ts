@@ -40,6 +40,9 @@ const environment = z.object({
   SWITCHYARD_MONGODB_PORT: port.optional(),
 });
 
+/** The names of all settings of the launcher. */
+export const LAUNCHER_VARIABLES: readonly string[] = Object.keys(environment.shape);
+
 export interface LauncherConfig {
   readonly host: string;
   readonly port: number;

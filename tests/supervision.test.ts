@@ -1,0 +1,39 @@
+/** `npm start` keeps its promise: whatever is killed serves again, on the same addresses, with the same data. */
+import { startStack, type TestStack } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const BACK_WITHIN_MS = 10_000;
+let stack: TestStack;
+
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterAll(() => stack?.stop());
+
+const getModels = () =>
+  fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${stack.key}` } });
+
+test('every endpoint serves when the ready line is there', async () => {
+  const response = await getModels();
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ object: 'list' });
+});
+
+test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
+  '%s is killed and serves again',
+  async (name) => {
+    const before = await stack.pidOf(name);
+    const { back } = await stack.kill9(name);
+    const at = performance.now();
+    await back;
+    expect(performance.now() - at).toBeLessThan(BACK_WITHIN_MS);
+    expect(await stack.pidOf(name)).not.toBe(before);
+    expect((await getModels()).status).toBe(200);
+  },
+);
+
+test('a stop drains all and ends well', async () => {
+  expect(await stack.stop()).toBe(0);
+  expect(stack.output()).toContain('stopped');
+  await expect(getModels()).rejects.toThrow();
+});

@@ -3,6 +3,7 @@
 import { type Bus, holdLease, serve } from '@switchyard/bus';
 import type { Clock, Logger } from '@switchyard/service';
 import { bookEvents } from './booking.ts';
+import { ensureConsumer } from './consumer.ts';
 import { Progress } from './progress.ts';
 import { register } from './register.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
@@ -47,6 +48,7 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
   const writer = new LedgerWriter({ store, logger });
   const booking = bookEvents({ bus, store, writer, progress, logger, signal: over });
   try {
+    await ensureConsumer(bus); // every answer asks it how far we are
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
     register(host, { bus, store, progress, clock });
     logger.info({ lease: LEASE }, 'the partition is ours');

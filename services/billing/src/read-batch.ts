@@ -26,12 +26,14 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
   const sources = new Map<Entry, JsMsg>();
   const rejected: Rejected[] = [];
   const rejectedMessages: JsMsg[] = [];
+  let furthest: { event: Event; aheadMs: number } | null = null;
   for (const message of messages)
     try {
       const event = parseEvent(message.json());
       const subject = eventSubject(event);
       if (message.subject !== subject) throw new RangeError(`an event for ${subject} on ${message.subject}`);
-      warnOfSkew(event, message, logger);
+      const aheadMs = Date.parse(event.time) - message.time.getTime();
+      if (aheadMs > (furthest?.aheadMs ?? SKEW_MS_MAX)) furthest = { event, aheadMs };
       const entry = entryOf(event);
       if (!entry) continue;
       entries.push(entry);
@@ -40,6 +42,7 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
       rejected.push(rejectedOf(message, error instanceof Error ? error.message : String(error)));
       rejectedMessages.push(message);
     }
+  if (furthest) warnOfSkew(furthest, logger);
   return { entries, sources, rejected, rejectedMessages };
 }
 
@@ -54,11 +57,9 @@ export function rejectedOf(message: JsMsg, reason: string): Rejected {
   };
 }
 
-function warnOfSkew(event: Event, message: JsMsg, logger: Logger): void {
-  const aheadMs = Date.parse(event.time) - message.time.getTime();
-  if (aheadMs > SKEW_MS_MAX)
-    logger.error(
-      { alarm: 'clock_skew', event: event.id, source: event.source, ahead_ms: aheadMs },
-      'an event is from the future: the clock of its emitter is wrong',
-    );
+function warnOfSkew({ event, aheadMs }: { event: Event; aheadMs: number }, logger: Logger): void {
+  logger.error(
+    { alarm: 'clock_skew', event: event.id, source: event.source, ahead_ms: aheadMs },
+    'an event is from the future: the clock of its emitter is wrong',
+  );
 }

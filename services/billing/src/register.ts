@@ -1,4 +1,6 @@
 // What billing serves: the only wiring list.
+import { JetStreamError } from '@nats-io/jetstream';
+import { TimeoutError } from '@nats-io/nats-core';
 import type { Bus, ServiceHost } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
@@ -17,7 +19,7 @@ export interface BillingDeps {
   readonly clock: Clock;
 }
 
-/** Seconds after which to ask again when the database is away. */
+/** Seconds after which to ask again. */
 const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
@@ -26,12 +28,14 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   host.handle('logs.get', (request) => orUnavailable(logsGet(request, deps)));
 }
 
-/** A database that does not answer is a matter of time, not a fault of the question. */
+/** A database or a stream that does not answer is a matter of time, not a fault of the question. */
+const AWAY = [MongoError, JetStreamError, TimeoutError];
+
 async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (cause) {
-    if (!(cause instanceof MongoError)) throw cause;
+    if (!AWAY.some((kind) => cause instanceof kind)) throw cause;
     throw new ServiceError('service_unavailable', 'usage and logs are away for a moment: try again', {
       cause,
       retryAfterS: RETRY_AFTER_S,

@@ -1,0 +1,131 @@
+// Billing as a process, its database and its bus, each killed with SIGKILL in the middle of the work.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { createEventPublisher } from '@switchyard/bus';
+import type { Event } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { startMongo, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
+import { openTestStore, type TestStore } from './fixtures/database.ts';
+import { completed, mixedEvents } from './fixtures/events.ts';
+import { TestClient } from './fixtures/running-billing.ts';
+
+const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
+const RECOVERY_MS_MAX = 30_000;
+const EVENTS_BETWEEN_KILLS = 60;
+const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
+
+let nats: TestServer;
+let database: TestServer;
+let store: TestStore;
+let client: TestClient;
+let billing: ChildProcess;
+let folder: string;
+
+beforeAll(async () => {
+  [nats, database, folder] = await Promise.all([startNats(), startMongo(), temporaryFolder('billing')]);
+  store = await openTestStore(database.url);
+  client = await TestClient.connect(nats.url);
+  billing = await startProcess();
+}, 60_000);
+
+afterAll(async () => {
+  billing?.kill('SIGKILL');
+  await client?.close();
+  await store?.close();
+  await Promise.all([nats?.stop(), database?.stop()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function startProcess(): Promise<ChildProcess> {
+  const child = fork(MAIN, {
+    env: {
+      ...process.env,
+      ...{
+        NATS_URL: nats.url,
+        MONGODB_URL: store.url,
+        SWITCHYARD_DATA: folder,
+        LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
+      },
+    },
+    execArgv: [],
+  });
+  await once(child, 'message'); // ready
+  return child;
+}
+
+async function killBilling(): Promise<void> {
+  const gone = once(billing, 'exit');
+  billing.kill('SIGKILL');
+  await gone;
+  billing = await startProcess();
+}
+
+/** Waits until everything that is in the stream now is booked. */
+async function caughtUp(): Promise<void> {
+  const now = Date.now();
+  await vi.waitFor(
+    async () => expect(Date.parse((await client.usage(ALL)).as_of)).toBeGreaterThanOrEqual(now),
+    {
+      timeout: RECOVERY_MS_MAX,
+      interval: 100,
+    },
+  );
+}
+
+test('kills of billing, of the database and of the bus lose nothing and double nothing', async () => {
+  const logger = makeLogger('test', process.env.LOG_LEVEL ?? 'silent');
+  const publisher = await createEventPublisher({ bus: client.bus, outboxDir: `${folder}/outbox`, logger });
+  const events: Event[] = [];
+  const publish = async (seed: number): Promise<Event[]> => {
+    const more = mixedEvents(EVENTS_BETWEEN_KILLS, seed, 2);
+    events.push(...more);
+    for (const event of more) await publisher.publish(event);
+    return more;
+  };
+  const accidents = [
+    () => killBilling(),
+    () => database.kill9().then(() => database.restart()),
+    () => nats.kill9().then(() => nats.restart()),
+    () => Promise.all([killBilling(), database.kill9().then(() => database.restart())]),
+  ];
+  for (const [i, accident] of accidents.entries()) {
+    const published = await publish(2 * i);
+    // Some of it again with new sequences, as after a publisher's restart.
+    await client.publish(...published.filter((_, n) => n % 10 === 0));
+    const underWay = accident();
+    await publish(2 * i + 1);
+    await underWay;
+  }
+  await vi.waitFor(() => expect(publisher.waiting).toBe(0), { timeout: RECOVERY_MS_MAX });
+  await caughtUp();
+  await expectBooked(store.db, events);
+  await expectBooksBalance(store.db);
+  await publisher.close();
+}, 90_000);
+
+test('while the database is away a question gets a 503, and afterwards its answer, the same process serving', async () => {
+  const before = (await client.usage(ALL, 'org_away')).total.calls;
+  await database.kill9();
+  await client.publish(completed('req_away', 1n, { org: 'org_away' }));
+  await expect(client.usage(ALL, 'org_away')).rejects.toMatchObject({ code: 'service_unavailable' });
+  await database.restart();
+  await vi.waitFor(async () => expect((await client.usage(ALL, 'org_away')).total.calls).toBe(before + 1), {
+    timeout: RECOVERY_MS_MAX,
+  });
+  expect(billing.exitCode).toBeNull();
+  await expectBooksBalance(store.db);
+}, 60_000);
+
+test('on SIGTERM it ends by itself, and leaves the lease for the next to take at once', async () => {
+  const gone = once(billing, 'exit');
+  billing.kill('SIGTERM');
+  expect(await gone).toEqual([0, null]);
+  const startedAt = performance.now();
+  billing = await startProcess();
+  await caughtUp();
+  expect(performance.now() - startedAt).toBeLessThan(4_500);
+}, 30_000);

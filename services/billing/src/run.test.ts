@@ -1,0 +1,228 @@
+// Billing as a whole, over a real nats-server and a real MongoDB wire server: from events to answers.
+import { logEntry, logList, usageReport } from '@switchyard/contracts';
+import { systemClock } from '@switchyard/service';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CATCH_UP_MS_MAX, catchUp } from './catch-up.ts';
+import { ensureConsumer } from './consumer.ts';
+import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
+import { type TestStore, testDatabases } from './fixtures/database.ts';
+import { completed, metered, mixedEvents, refused, TIME, voided } from './fixtures/events.ts';
+import { runBilling, type TestBilling, TestClient } from './fixtures/running-billing.ts';
+import { Progress } from './progress.ts';
+
+let nats: TestServer;
+let databases: Awaited<ReturnType<typeof testDatabases>>;
+let database: TestStore;
+let client: TestClient;
+let billing: TestBilling;
+
+beforeAll(async () => {
+  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
+  database = await databases.open();
+  client = await TestClient.connect(nats.url);
+  billing = await runBilling(nats.url, database.url);
+}, 60_000);
+
+afterAll(async () => {
+  await billing?.stop();
+  await client?.close();
+  await databases?.stop();
+  await nats?.stop();
+});
+
+const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
+
+describe('an answer', () => {
+  test('holds everything that was stored before the question, at once', async () => {
+    const org = 'org_now';
+    for (let i = 1; i <= 20; i += 1) {
+      const asked = Date.now();
+      await client.publish(completed(`req_now${i}`, 100n, { org }));
+      const report = usageReport.parse(await client.usage(ALL, org));
+      expect(report.total).toMatchObject({ calls: i, cost: (i * 100) / 1e9 });
+      expect(Date.parse(report.as_of)).toBeGreaterThanOrEqual(asked);
+      expect(logEntry.parse(await client.log(`req_now${i}`, org)).cost).toBe(0.0000001);
+    }
+  });
+
+  test('shows a call as it was: who, what, how long, at what cost', async () => {
+    await client.publish(completed('req_shape', 12_500n, { model: 'zeta/other', stream: true }));
+    expect(await client.log('req_shape')).toEqual({
+      object: 'log',
+      id: 'req_shape',
+      at: TIME.toISOString(),
+      kind: 'call',
+      status: 'ok',
+      http_status: 200,
+      error_code: null,
+      key_id: 'key_1',
+      method: 'POST',
+      path: '/v1/chat/completions',
+      type: 'language',
+      requested_model: 'acme/chat-1',
+      model: 'zeta/other',
+      maker: 'acme',
+      computer_id: null,
+      stream: true,
+      cost: 0.0000125,
+      basis: 'upstream',
+      quantities: { input_tokens: 10, output_tokens: 5 },
+      latency_ms: 12.5,
+      first_byte_ms: 3.25,
+      attempts: [
+        { model: 'acme/chat-1', upstream: 'acme/chat-1#0', status: 200, error: null, latency_ms: 12 },
+      ],
+    });
+  });
+
+  test('tells one org nothing of another', async () => {
+    await client.publish(completed('req_private', 1n, { org: 'org_x' }));
+    await expect(client.log('req_private', 'org_y')).rejects.toMatchObject({ code: 'log_not_found' });
+    await expect(client.log('req_never', 'org_x')).rejects.toMatchObject({ code: 'log_not_found' });
+    expect((await client.logs({}, 'org_y')).data).toEqual([]);
+    expect((await client.usage(ALL, 'org_y')).total).toEqual({ calls: 0, cost: 0, quantities: {} });
+    expect((await client.log('req_private', 'org_x')).id).toBe('req_private');
+  });
+
+  test('to a question that cannot be is a coded error that names the field', async () => {
+    const invalid = (param: string) => ({ code: 'invalid_request', param });
+    await expect(client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
+    await expect(client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
+    await expect(client.logs({ cursor: 'nonsense' })).rejects.toMatchObject(invalid('cursor'));
+  });
+});
+
+describe('the log', () => {
+  const org = 'org_pages';
+  const at = (ms: number) => new Date(TIME.getTime() + ms);
+
+  test('is read page by page to its end without a repeat, newest first, while more comes in', async () => {
+    // Many in the same millisecond: a cursor of time alone would lose or repeat some.
+    const events = Array.from({ length: 57 }, (_, i) =>
+      completed(`req_page${i}`, 1n, { org, time: at(Math.floor(i / 9)) }),
+    );
+    await client.publish(...events);
+    const seen: { id: string; at: string }[] = [];
+    let cursor: string | null = null;
+    do {
+      const page = logList.parse(await client.logs({ limit: 10, ...(cursor ? { cursor } : {}) }, org));
+      seen.push(...page.data);
+      expect(page.has_more).toBe(page.next_cursor !== null);
+      cursor = page.next_cursor;
+      await client.publish(completed(`req_later${seen.length}`, 1n, { org, time: at(10_000 + seen.length) }));
+    } while (cursor);
+    expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(events.map(({ id }) => id)));
+    expect(seen).toHaveLength(events.length);
+    expect(seen.map((entry) => entry.at)).toEqual(
+      seen
+        .map((entry) => entry.at)
+        .toSorted()
+        .toReversed(),
+    );
+  });
+
+  test('is filtered by each of its filters', async () => {
+    const other = 'org_filters';
+    await client.publish(
+      completed('req_f1', 1n, { org: other, time: at(1), key_id: 'key_a', type: 'embedding' }),
+      completed('req_f2', 2n, { org: other, time: at(2), requested_model: 'acme/x', model: 'acme/y' }),
+      refused('req_f3', { org: other, time: at(3), requested_model: 'acme/x' }),
+      metered('cmp_f', 0, 3n, { org: other, time: at(4) }),
+      completed('req_f5', 5n, { org: other, time: at(5) }),
+      voided('req_f5', { org: other }),
+    );
+    const ids = async (query: Parameters<typeof client.logs>[0]) =>
+      (await client.logs(query, other)).data.map(({ id }) => id);
+    expect(await ids({})).toEqual(['req_f5', 'cmp_f:1:0', 'req_f3', 'req_f2', 'req_f1']);
+    expect(await ids({ key: 'key_a' })).toEqual(['req_f1']);
+    expect(await ids({ type: 'embedding' })).toEqual(['req_f1']);
+    expect(await ids({ type: 'computer' })).toEqual(['cmp_f:1:0']);
+    expect(await ids({ model: 'acme/x' })).toEqual(['req_f3', 'req_f2']);
+    expect(await ids({ model: 'acme/y' })).toEqual(['req_f2']);
+    expect(await ids({ computer: 'cmp_f' })).toEqual(['cmp_f:1:0']);
+    expect(await ids({ status: 'voided' })).toEqual(['req_f5']);
+    expect(await ids({ from: at(2).toISOString(), to: at(4).toISOString() })).toEqual(['req_f3', 'req_f2']);
+    expect(await ids({ model: 'acme/x', status: 'ok', type: 'language' })).toEqual(['req_f2']);
+  });
+});
+
+describe('the stream', () => {
+  test('may bring everything twice, with new sequences and out of order', async () => {
+    const events = mixedEvents(150, 5);
+    await client.usage(ALL);
+    const rowsBefore = await database.store.ledger.countDocuments();
+    await client.publish(...events);
+    await client.publish(...events.toReversed());
+    await client.usage(ALL);
+    await expectBooked(database.db, events, rowsBefore);
+    await expectBooksBalance(database.db);
+  });
+
+  test('may hold what is no event: it is kept with its reason, and holds nothing up', async () => {
+    const { store } = database;
+    const before = await store.rejected.countDocuments();
+    const call = completed('req_after', 3n);
+    const poison = [
+      ['event.v1.call.completed.org_a', '{"not": "json'],
+      ['event.v1.call.completed.org_a', JSON.stringify({ ...call, data: { ...call.data, cost_nano: 1.5 } })],
+      ['event.v1.call.completed.org_b', JSON.stringify(call)],
+      ['event.v1.nobody.knows.org_a', JSON.stringify({ hello: 'there' })],
+    ] as const;
+    for (const [subject, data] of poison) await client.bus.js.publish(subject, data);
+    await client.publish(call, completed('req_after', 4n));
+    expect((await client.log('req_after')).cost).toBe(0.000000003);
+    const kept = await store.rejected.find().sort({ seq: 1 }).toArray();
+    expect(kept).toHaveLength(before + poison.length + 1);
+    expect(kept.at(-1)?.reason).toBe('it was booked at 3 nano-dollars, not 4');
+    expect(kept.map(({ data }) => data)).toEqual(expect.arrayContaining(poison.map(([, data]) => data)));
+    await expectBooksBalance(database.db);
+  });
+});
+
+test('an answer waits for what is not booked only so long, and says up to when it holds', async () => {
+  // A stream of its own, whose consumer nobody reads.
+  const idle = await startNats();
+  const asker = await TestClient.connect(idle.url);
+  try {
+    const consumer = await ensureConsumer(asker.bus);
+    await asker.publish(completed('req_1', 1n));
+    const first = await consumer.next();
+    await first?.ackAck();
+    await asker.publish(completed('req_2', 1n));
+    const askedAt = performance.now();
+    const asOf = await catchUp({ bus: asker.bus, progress: new Progress(), clock: systemClock });
+    expect(performance.now() - askedAt).toBeGreaterThanOrEqual(CATCH_UP_MS_MAX - 50);
+    expect(asOf).toEqual(first?.time);
+  } finally {
+    await asker.close();
+    await idle.stop();
+  }
+});
+
+test('the next instance takes over from one that stops, and from one that vanishes', async () => {
+  const own = await startNats();
+  const books = await databases.open();
+  const asker = await TestClient.connect(own.url);
+  const instances = [await runBilling(own.url, books.url)];
+  try {
+    await asker.publish(completed('req_1', 1n));
+    expect((await asker.usage(ALL)).total.calls).toBe(1);
+
+    await instances[0]?.stop();
+    instances.push(await runBilling(own.url, books.url));
+    await asker.publish(completed('req_2', 1n));
+    expect((await asker.usage(ALL)).total.calls).toBe(2);
+
+    await asker.publish(completed('req_3', 1n));
+    await instances[1]?.vanish();
+    await asker.publish(completed('req_4', 1n));
+    instances.push(await runBilling(own.url, books.url));
+    expect((await asker.usage(ALL)).total.calls).toBe(4);
+    await expectBooksBalance(books.db);
+  } finally {
+    await instances[2]?.stop();
+    await asker.close();
+    await own.stop();
+  }
+}, 30_000);

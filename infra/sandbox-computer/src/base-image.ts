@@ -6,14 +6,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type Docker from 'dockerode';
 import { type AptSetup, RELEASE } from './apt-setup.ts';
+import { isImagePresent, pullImage } from './pull-image.ts';
 
 const OFFICIAL = 'debian:12';
 /** Not `debian:12`: an image made here must not pass for the official one. */
 const OWN_REPOSITORY = 'switchyard/debian';
 const OWN_TAG = '12';
-/** A registry that says nothing for so long is taken for unreachable. */
-const PULL_SILENCE_MS_MAX = 15_000;
-const PULL_TIMEOUT_MS = 600_000;
 /** Lines that debootstrap writes for a minimal system; only the progress shown depends on it. */
 const DEBOOTSTRAP_LINES = 460;
 const ERROR_LINES_KEPT = 5;
@@ -34,10 +32,10 @@ export interface BaseOptions {
  */
 export async function ensureBase(options: BaseOptions): Promise<string> {
   const { docker, signal } = options;
-  if (await isPresent(docker, OFFICIAL)) return OFFICIAL;
+  if (await isImagePresent(docker, OFFICIAL)) return OFFICIAL;
   const own = `${OWN_REPOSITORY}:${OWN_TAG}`;
-  if (await isPresent(docker, own)) return own;
-  const pulled = await pull(docker, OFFICIAL, signal).catch((error: Error) => error);
+  if (await isImagePresent(docker, own)) return own;
+  const pulled = await pullImage(docker, OFFICIAL, signal).catch((error: Error) => error);
   if (!(pulled instanceof Error)) return OFFICIAL;
   signal.throwIfAborted();
   try {
@@ -50,38 +48,6 @@ export async function ensureBase(options: BaseOptions): Promise<string> {
         'let the Docker engine reach a registry, or install debootstrap and run as root',
       { cause: error },
     );
-  }
-}
-
-async function isPresent(docker: Docker, image: string): Promise<boolean> {
-  try {
-    await docker.getImage(image).inspect();
-    return true;
-  } catch (error) {
-    if ((error as { statusCode?: number }).statusCode === 404) return false;
-    throw error;
-  }
-}
-
-async function pull(docker: Docker, image: string, signal: AbortSignal): Promise<void> {
-  const silence = new AbortController();
-  const tooLong = AbortSignal.timeout(PULL_TIMEOUT_MS);
-  let timer = setTimeout(() => silence.abort(new Error('the registry does not answer')), PULL_SILENCE_MS_MAX);
-  try {
-    const limits = AbortSignal.any([signal, silence.signal, tooLong]);
-    const stream = await docker.pull(image, { abortSignal: limits });
-    const done = Promise.withResolvers<void>();
-    docker.modem.followProgress(
-      stream,
-      (error) => (error ? done.reject(error) : done.resolve()),
-      () => {
-        clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(new Error('the registry fell silent')), PULL_SILENCE_MS_MAX);
-      },
-    );
-    await done.promise;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,9 +1,9 @@
 // Lays out the directory that the Docker engine builds from: the Dockerfile, `system/` and `rootfs/`.
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { renderSources } from './apt-setup.ts';
+import { type AptSetup, renderSources } from './apt-setup.ts';
 import { chromiumPolicy } from './extra-certificates.ts';
-import { addNode } from './node-packages.ts';
+import { addNode, nodePackages } from './node-packages.ts';
 import { type Recipe, SOURCE_DIRECTORY } from './recipe.ts';
 
 const HOST_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
@@ -18,11 +18,19 @@ export async function writeBuildContext(
   await cp(join(SOURCE_DIRECTORY, 'rootfs'), join(directory, 'rootfs'), { recursive: true });
   await Promise.all([
     writeSystem(recipe, join(directory, 'system')),
-    addNode(join(directory, 'rootfs'), recipe.architecture, signal),
+    addNode(join(directory, 'rootfs'), nodePackages(recipe.architecture), signal),
   ]);
 }
 
-async function writeSystem({ apt, certificates }: Recipe, root: string): Promise<void> {
+/** What makes Debian's packages reachable from an image as they are from this host. */
+export interface HostSetup {
+  readonly apt: AptSetup;
+  /** Authorities that this host trusts beyond the public ones, PEM. */
+  readonly certificates: readonly string[];
+}
+
+/** The files of a HostSetup, to be copied over the root of a Debian system. */
+export async function writeSystem({ apt, certificates }: HostSetup, root: string): Promise<void> {
   const write = async (path: string, text: string) => {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text);

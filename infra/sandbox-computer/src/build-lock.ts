@@ -3,9 +3,11 @@
 // The lock is a listening socket in Linux's abstract name space: only one process can have it, and the kernel takes it
 // back when that process ends in whatever way, so that no stale lock can ever be left. Those who wait connect to it
 // and read the builder's progress, one line each; when the connection ends they look again.
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import type Docker from 'dockerode';
 
 export interface BuildLockOptions {
   /** Builders with the same name exclude each other. */
@@ -13,6 +15,12 @@ export interface BuildLockOptions {
   readonly signal: AbortSignal;
   /** Progress of another builder that is waited for. */
   readonly onProgress: (message: string) => void;
+}
+
+/** Builders of the same engine exclude each other. */
+export async function buildLockName(docker: Docker): Promise<string> {
+  const { ID } = (await docker.info()) as { ID: string };
+  return createHash('sha256').update(ID).digest('hex').slice(0, 16);
 }
 
 /**
@@ -73,13 +81,15 @@ async function followBuilder(
   onProgress: (message: string) => void,
 ): Promise<void> {
   const socket = connect(address);
-  socket.on('error', () => {}); // it has just ended: 'close' follows
+  const closed = Promise.withResolvers<void>();
+  socket.on('close', () => closed.resolve());
+  socket.on('error', () => {}); // the builder has just ended: 'close' follows
   const lines = createInterface({ input: socket });
   lines.on('line', onProgress);
   lines.on('error', () => {}); // it passes on the socket's
   const stop = () => socket.destroy();
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  await once(socket, 'close');
+  await closed.promise;
   signal.removeEventListener('abort', stop);
 }

@@ -1,14 +1,11 @@
 // Makes the standard computer image present: built once, kept, and built anew only when its recipe has changed.
-import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type Docker from 'dockerode';
 import { ensureBase } from './base-image.ts';
 import { writeBuildContext } from './build-context.ts';
-import { withBuildLock } from './build-lock.ts';
+import { buildImage, proxyArguments } from './build-image.ts';
+import { buildLockName, withBuildLock } from './build-lock.ts';
 import { createBuildProgress, inWords } from './build-progress.ts';
 import { type Recipe, readRecipe } from './recipe.ts';
 
@@ -16,8 +13,6 @@ export const IMAGE = 'switchyard/sandbox-computer:latest';
 const LABEL_RECIPE = 'switchyard.recipe';
 /** Not /tmp: it may be small, in memory, or without devices, which debootstrap needs. */
 const WORK_PARENT = '/var/tmp';
-const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
-const ERROR_LINES_KEPT = 12;
 
 export interface EnsureImageOptions {
   readonly docker: Docker;
@@ -38,7 +33,7 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
   if (await isThere()) return { built: false };
 
   let built = false;
-  const name = await lockName(docker);
+  const name = await buildLockName(docker);
   await withBuildLock({ name, signal, onProgress }, isThere, async (tell) => {
     const before = await imageId(docker);
     await build({
@@ -100,58 +95,18 @@ async function build({ docker, recipe, env, signal, onProgress }: BuildOptions):
     failing.signal.throwIfAborted();
     const base = await found;
     progress.context();
-    await runBuilder({ docker, recipe, base, contextDirectory, env, signal, onLine: progress.builderLine });
+    await buildImage({
+      docker,
+      contextDirectory,
+      tag: IMAGE,
+      buildArguments: { BASE: base, ...proxyArguments(recipe.apt.proxy, env) },
+      labels: { [LABEL_RECIPE]: recipe.hash },
+      signal,
+      onLine: progress.builderLine,
+    });
   } finally {
     await rm(workDirectory, { recursive: true, force: true });
   }
-}
-
-interface BuilderOptions {
-  readonly docker: Docker;
-  readonly recipe: Recipe;
-  readonly base: string;
-  readonly contextDirectory: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly signal: AbortSignal;
-  readonly onLine: (line: string) => void;
-}
-
-async function runBuilder(options: BuilderOptions): Promise<void> {
-  const { docker, recipe, base, contextDirectory, env, signal, onLine } = options;
-  const tar = spawn('tar', ['-C', contextDirectory, '--owner=0', '--group=0', '--numeric-owner', '-c', '.'], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const failed = once(tar, 'error').then(([error]) => Promise.reject(error as Error));
-  const answer = await Promise.race([
-    docker.buildImage(tar.stdout, {
-      t: IMAGE,
-      buildargs: { BASE: base, ...proxies(recipe, env) },
-      labels: { [LABEL_RECIPE]: recipe.hash },
-      // The build reaches what the host reaches, in the same way: its resolvers, a proxy on its loopback.
-      networkmode: 'host',
-      forcerm: true,
-      abortSignal: signal,
-    }),
-    failed,
-  ]);
-  const lastLines: string[] = [];
-  for await (const text of createInterface({ input: answer })) {
-    const { stream, error } = JSON.parse(text) as { stream?: string; error?: string };
-    for (const line of (stream ?? '').split('\n').filter((part) => part.trim() !== '')) {
-      onLine(line);
-      lastLines.push(line);
-      if (lastLines.length > ERROR_LINES_KEPT) lastLines.shift();
-    }
-    if (error)
-      throw new Error(`the standard computer image could not be built: ${error}\n${lastLines.join('\n')}`);
-  }
-}
-
-/** Docker knows these build arguments by itself and keeps them out of the image and its history. */
-function proxies({ apt }: Recipe, env: NodeJS.ProcessEnv): Record<string, string> {
-  const found = Object.fromEntries(PROXY_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
-  if (apt.proxy && !found.http_proxy && !found.HTTP_PROXY) found.http_proxy = apt.proxy;
-  return found;
 }
 
 async function hasRecipe(docker: Docker, hash: string): Promise<boolean> {
@@ -170,12 +125,6 @@ async function inspectImage(docker: Docker): Promise<Docker.ImageInspectInfo | u
     if ((error as { statusCode?: number }).statusCode === 404) return undefined;
     throw error;
   }
-}
-
-/** Builders of the same engine exclude each other. */
-async function lockName(docker: Docker): Promise<string> {
-  const { ID } = (await docker.info()) as { ID: string };
-  return createHash('sha256').update(ID).digest('hex').slice(0, 16);
 }
 
 /** Passes a message on only when it differs from the one before. */

@@ -8,22 +8,27 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const PACK_TIMEOUT_MS = 300_000;
 const UNPACK_TIMEOUT_MS = 60_000;
-/** Node 22, and the npm that comes with it. */
+/** Of the standard computer: Node 22, and the npm that comes with it, which serves newer ones as well. */
 const NODE_VERSION = '22.23.3';
 const NPM_VERSION = '10.9.9';
 
 export type Architecture = 'x64' | 'arm64';
 
-/** What the image's Node.js is made of: part of the image's hash. */
-export function nodePackages(architecture: Architecture): { node: string; npm: string } {
-  return { node: `node-linux-${architecture}@${NODE_VERSION}`, npm: `npm@${NPM_VERSION}` };
+/** npm packages with their versions. */
+export interface NodePackages {
+  readonly node: string;
+  readonly npm: string;
+}
+
+/** What an image's Node.js is made of, by default that of the standard computer: part of the image's hash. */
+export function nodePackages(architecture: Architecture, nodeVersion = NODE_VERSION): NodePackages {
+  return { node: `node-linux-${architecture}@${nodeVersion}`, npm: `npm@${NPM_VERSION}` };
 }
 
 /** Installs both under `<root>/usr/local`. */
-export async function addNode(root: string, architecture: Architecture, signal: AbortSignal): Promise<void> {
+export async function addNode(root: string, { node, npm }: NodePackages, signal: AbortSignal): Promise<void> {
   const prefix = join(root, 'usr/local');
   const npmDirectory = join(prefix, 'lib/node_modules/npm');
-  const { node, npm } = nodePackages(architecture);
   await Promise.all([
     unpackPackage(node, prefix, ['package/bin', 'package/include'], signal),
     unpackPackage(npm, npmDirectory, ['package'], signal),

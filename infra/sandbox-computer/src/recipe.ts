@@ -5,18 +5,17 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type Docker from 'dockerode';
-import { type AptSetup, readAptSetup, renderSources } from './apt-setup.ts';
+import { readAptSetup, renderSources } from './apt-setup.ts';
+import type { HostSetup } from './build-context.ts';
 import { findExtraCertificates } from './extra-certificates.ts';
 import { type Architecture, nodePackages } from './node-packages.ts';
 
 export const SOURCE_DIRECTORY = fileURLToPath(new URL('..', import.meta.url));
 
-export interface Recipe {
+export interface Recipe extends HostSetup {
   readonly hash: string;
   readonly dockerfile: string;
   readonly architecture: Architecture;
-  readonly apt: AptSetup;
-  readonly certificates: readonly string[];
 }
 
 /** Throws where the Docker engine's architecture has no package of Node.js. */
@@ -35,10 +34,11 @@ export async function readRecipe(docker: Docker, env: NodeJS.ProcessEnv): Promis
   return { hash, dockerfile, architecture, apt, certificates };
 }
 
-function architectureOf(engineArchitecture: string): Architecture {
+/** Throws where there is no package of Node.js for the engine's architecture. */
+export function architectureOf(engineArchitecture: string): Architecture {
   if (engineArchitecture === 'amd64') return 'x64';
   if (engineArchitecture === 'arm64') return 'arm64';
-  throw new Error(`the standard computer image is made for amd64 and arm64, not for ${engineArchitecture}`);
+  throw new Error(`images are made for amd64 and arm64, not for ${engineArchitecture}`);
 }
 
 async function readRootfs(): Promise<[path: string, text: string][]> {

@@ -1,0 +1,41 @@
+// Docs that list things are asserted against the code: they cannot drift.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ERRORS, type ErrorCode, EVENTS, errorKind } from './index.ts';
+
+const docs = join(import.meta.dirname, '../../../docs');
+const rowsOf = (file: string) =>
+  readFileSync(join(docs, file), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(' | ')
+        .map((cell) => cell.trim()),
+    );
+
+test('docs/errors.md lists every code with its status, and no other', () => {
+  const listed = rowsOf('errors.md').map(([code, status, retry, meaning]) => ({
+    code,
+    status,
+    retry,
+    meaning,
+  }));
+  const known = (Object.keys(ERRORS) as ErrorCode[]).map((code) => {
+    const { status, retry, meaning } = errorKind(code);
+    return {
+      code: `\`${code}\``,
+      status: String(status),
+      retry: retry === undefined ? '' : String(retry),
+      meaning,
+    };
+  });
+  expect(listed).toEqual(known);
+});
+
+test('docs/events.md lists every event, and no other', () => {
+  const known = Object.entries(EVENTS).map(([name, { meaning }]) => [`\`${name}\``, meaning]);
+  expect(rowsOf('events.md')).toEqual(known);
+});

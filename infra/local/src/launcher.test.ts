@@ -1,7 +1,7 @@
 /** The launcher as a process, with the real NATS and MongoDB, over two services of the smallest kind. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
@@ -137,6 +137,30 @@ test('wrong settings are all named before anything is started', async () => {
   expect(code).toBe(1);
   expect(output).toContain('PORT:');
   expect(output).toContain('SWITCHYARD_KEY:');
+});
+
+test('a service that does not exist is named, and one that cannot have two instances', async () => {
+  const misspelt = { SWITCHYARD_SCALE: 'wroker=2' };
+  expect(await untilEnd(await spawnLauncher(await temporaryFolder(), misspelt))).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('SWITCHYARD_SCALE names no service of ours: wroker'),
+  });
+  const twoEntries = { SWITCHYARD_SCALE: 'entry=2' };
+  expect(await untilEnd(await spawnLauncher(await temporaryFolder(), twoEntries))).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('one address has room for one'),
+  });
+});
+
+test('instances of a service have names of their own', async () => {
+  const dataFolder = await temporaryFolder();
+  await launch(dataFolder, { SWITCHYARD_SCALE: 'worker=3' });
+  const files = await readdir(join(dataFolder, 'run'));
+  expect(files.filter((file) => /^worker.*\.pid$/.test(file)).sort()).toEqual([
+    'worker-2.pid',
+    'worker-3.pid',
+    'worker.pid',
+  ]);
 });
 
 test('a port that is taken is named', async () => {

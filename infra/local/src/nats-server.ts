@@ -2,6 +2,7 @@
  * Finds or makes nats-server: the address in NATS_URL, else the program on the PATH, else one that we built
  * before, else a container image, else `go install` from the Go module proxy.
  */
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { canRunContainers, dockerRunArgs, hasImage, pullImage, removeContainer } from './container.ts';
 import type { Doing } from './progress.ts';
@@ -21,6 +22,9 @@ const INNER_PORT = 4222;
 const VERSION_TIMEOUT_MS = 10_000;
 const BUILD_TIMEOUT_MS = 10 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
+
+/** One thread: where services share two cores with the server, its second thread costs more than it brings. */
+const SMALL_MACHINE_ENV = availableParallelism() <= 2 ? { GOMAXPROCS: '1' } : {};
 
 export type NatsServer =
   | { readonly kind: 'address'; readonly url: string }
@@ -100,8 +104,7 @@ export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
   };
   if (server.kind === 'program') {
     const args = ['-c', configFile, '-a', host, '-p', String(port), '-sd', storeFolder];
-    // One thread: on a machine of two cores that services share, a second one costs more than it brings.
-    return { ...common, command: server.path, args, env: { ...env, GOMAXPROCS: env.GOMAXPROCS ?? '1' } };
+    return { ...common, command: server.path, args, env: { ...SMALL_MACHINE_ENV, ...env } };
   }
   const container = `switchyard-${name}-${port}`;
   const args = dockerRunArgs({

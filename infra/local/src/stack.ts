@@ -65,6 +65,7 @@ export function createStack({ config, env, services, progress }: StackOptions): 
 
   return {
     async start() {
+      checkNames(config, services);
       lock = await lockDataFolder(folder);
       await clearLeftovers();
       const key = await readKey();
@@ -249,6 +250,20 @@ function serviceProcess(
     ready: 'message',
     stopTimeoutMs: SERVICE_STOP_TIMEOUT_MS,
   };
+}
+
+/** A name that is misspelt is an error, not a service less. */
+function checkNames(config: LauncherConfig, services: readonly LocalService[]): void {
+  const known = services.map(({ name }) => name);
+  const named = { SWITCHYARD_SERVICES: config.services ?? [], SWITCHYARD_SCALE: Object.keys(config.scale) };
+  for (const [variable, names] of Object.entries(named)) {
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length === 0) continue;
+    throw new SetupError(
+      `${variable} names no service of ours: ${unknown.join(', ')}.`,
+      `The services are ${known.join(', ')}.`,
+    );
+  }
 }
 
 /** `control`, `control-2`, … */

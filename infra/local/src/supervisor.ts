@@ -52,6 +52,9 @@ const PAUSE_MS_FIRST = 100;
 const PAUSE_MS_MAX = 800;
 /** Deaths before the first readiness until the start is given up. */
 const START_FAILURES_MAX = 6;
+/** Deaths in a row that are told at the terminal; after these only one in so many. */
+const TOLD_DEATHS_MAX = 5;
+const TOLD_DEATHS_EVERY = 50;
 /** EX_CONFIG of sysexits.h: the process says that its settings are wrong, and starting it again will not help. */
 const EXIT_CONFIG = 'exit code 78';
 
@@ -76,7 +79,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
         neverReady(cannotStart(spec.name, end, deps.log));
         return;
       }
-      deps.note(`died (${end}); starting it again`);
+      if (isWorthTelling(deaths)) deps.note(`died (${end})${inARow(deaths)}; starting it again`);
       await pause(deaths, stopping.signal);
     }
   }
@@ -167,6 +170,15 @@ async function pause(deaths: number, signal: AbortSignal): Promise<void> {
   if (deaths <= 1) return;
   const ms = Math.min(PAUSE_MS_FIRST * 2 ** (deaths - 2), PAUSE_MS_MAX);
   await delay(ms, undefined, { signal }).catch(() => {});
+}
+
+/** A process that cannot live dies more than once a second: a few words about it are enough. */
+function isWorthTelling(deaths: number): boolean {
+  return deaths <= TOLD_DEATHS_MAX || deaths % TOLD_DEATHS_EVERY === 0;
+}
+
+function inARow(deaths: number): string {
+  return deaths === 1 ? '' : `, ${deaths} times in a row`;
 }
 
 function isReadyMessage(message: unknown): boolean {

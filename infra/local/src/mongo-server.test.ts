@@ -1,0 +1,56 @@
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
+import { findMongoServer } from './mongo-server.ts';
+
+const packages = { possible: false, install: () => Promise.reject(new Error('not here')) };
+
+async function setup() {
+  const folder = await temporaryFolder();
+  const bin = join(folder, 'bin');
+  const mongod = join(bin, 'mongod');
+  await mkdir(bin);
+  const find = (env: NodeJS.ProcessEnv = {}) =>
+    findMongoServer({
+      env: { PATH: bin, ...env },
+      cacheFolder: join(folder, 'cache'),
+      packages,
+      containers: false,
+      folder: join(folder, 'data'),
+      doing: () => {},
+    });
+  const install = async () => {
+    await writeFile(mongod, '#!/bin/sh\n');
+    await chmod(mongod, 0o755);
+  };
+  return { folder, mongod, find, install };
+}
+
+describe('MongoDB comes from', () => {
+  test('the address in MONGODB_URL, whatever else there is', async () => {
+    const { find, install } = await setup();
+    await install();
+    expect(await find({ MONGODB_URL: 'mongodb://far' })).toEqual({ kind: 'address', url: 'mongodb://far' });
+  });
+
+  test('the PATH', async () => {
+    const { find, install, mongod } = await setup();
+    await install();
+    expect(await find()).toEqual({ kind: 'program', path: mongod });
+  });
+
+  test('nowhere: the message says what to do', async () => {
+    const { find } = await setup();
+    await expect(find()).rejects.toMatchObject({ mend: expect.stringContaining('MONGODB_URL') });
+  });
+});
+
+test('a data folder stays with what it was begun with, and says so when that is gone', async () => {
+  const { folder, find, install, mongod } = await setup();
+  await install();
+  await find();
+  expect(await readFile(join(folder, 'data', 'kind'), 'utf8')).toBe('program\n');
+  await rm(mongod);
+  await expect(find()).rejects.toThrow('was begun with a program of MongoDB');
+});

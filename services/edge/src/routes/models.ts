@@ -5,9 +5,15 @@ import { jsonRoute, type Route } from '../http/route.ts';
 
 const modelList = z.object({ object: z.literal('list'), data: z.array(modelObject) });
 const params = z.object({ maker: z.string(), name: z.string() });
+const encodedParams = z.object({ model: z.string() });
 
 export function modelRoutes(bus: Bus): Route[] {
   const list = async () => (await request(bus, 'models.list', {})).data;
+  const find = async (id: string) => {
+    const model = (await list()).find((one) => one.id === id);
+    if (!model) throw new ServiceError('model_not_found', `there is no model ${id}`, { param: 'model' });
+    return model;
+  };
   return [
     jsonRoute(
       {
@@ -33,12 +39,20 @@ export function modelRoutes(bus: Bus): Route[] {
         response: { status: 200, description: 'The model', body: modelObject },
         errors: ['model_not_found', 'service_unavailable'],
       },
-      async ({ params: { maker, name } }) => {
-        const id = `${maker}/${name}`;
-        const model = (await list()).find((one) => one.id === id);
-        if (!model) throw new ServiceError('model_not_found', `there is no model ${id}`, { param: 'model' });
-        return model;
+      ({ params: { maker, name } }) => find(`${maker}/${name}`),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/models/{model}',
+        permission: 'any',
+        tag: 'Models',
+        summary: 'One model, its id with the slash encoded, as OpenAI’s clients ask for it',
+        request: { params: encodedParams },
+        response: { status: 200, description: 'The model', body: modelObject },
+        errors: ['model_not_found', 'service_unavailable'],
       },
+      ({ params: { model } }) => find(model),
     ),
   ];
 }

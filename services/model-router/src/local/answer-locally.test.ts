@@ -321,6 +321,13 @@ describe("local/chat's structured output", () => {
     expect(choices[0]?.message.content).toBe('{"answer":42}');
   });
 
+  it('finds the schema in the question too, and does not take it for what was said', async () => {
+    const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+    const content = `I live in Oslo. Answer in JSON of this schema: ${JSON.stringify(schema)}`;
+    const { choices } = await chat(content, { response_format: { type: 'json_object' } });
+    expect(choices[0]?.message.content).toBe('{"city":"Oslo"}');
+  });
+
   it('makes an object of labels, or of its answer, where there is no schema', async () => {
     const response_format = { type: 'json_object' };
     const labelled = await chat('city: Oslo, people: 700000', { response_format });

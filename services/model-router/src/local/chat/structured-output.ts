@@ -1,5 +1,5 @@
 // `response_format`: JSON that satisfies the caller's schema, filled from what was said and what tools brought.
-import type { ChatMessage, OutputFormat } from './chat-request.ts';
+import type { OutputFormat } from './chat-request.ts';
 import type { Conversation } from './conversation.ts';
 import { fillSchema } from './schema/fill-schema.ts';
 import { isSchema, type JsonSchema } from './schema/json-schema.ts';
@@ -11,21 +11,26 @@ export function structuredOutput(
   conversation: Conversation,
   reply: string,
 ): string {
-  const schema = format.type === 'json_schema' ? format.schema : schemaInMessages(conversation.earlier);
-  const text = [conversation.said, ...conversation.toolResults.map((result) => result.text)].join('\n');
   const context = { now: conversation.now, freeText: reply, answering: true };
+  const written = format.type === 'json_schema' ? null : schemaInMessages(conversation);
+  const schema = format.type === 'json_schema' ? format.schema : written?.schema;
+  const said = conversation.said.replace(written?.source ?? '', '');
+  const text = [said, ...conversation.toolResults.map((result) => result.text)].join('\n');
   if (schema) return JSON.stringify(fillSchema(schema, text, context).value);
   const pairs = fillSchema({ type: 'object' }, text, context);
   return JSON.stringify(pairs.found > 0 ? pairs.value : { answer: reply });
 }
 
-/**
- * Clients that know only `json_object` put the schema into a system message, as the AI SDK does: the first JSON object
- * after the word "schema".
- */
-function schemaInMessages(messages: readonly ChatMessage[]): JsonSchema | null {
-  for (const { role, text } of messages) {
-    if (role !== 'system') continue;
+interface WrittenSchema {
+  schema: JsonSchema;
+  /** As it stands in the message. */
+  source: string;
+}
+
+/** Clients that know only `json_object` write the schema into a message: the first JSON object after that word. */
+function schemaInMessages({ earlier, said }: Conversation): WrittenSchema | null {
+  const texts = [...earlier.filter(({ role }) => role === 'system').map(({ text }) => text), said];
+  for (const text of texts) {
     const named = /\bschema\b[^{]{0,100}(\{)/i.exec(text.slice(0, SCHEMA_LENGTH_MAX));
     const written = named ? balancedObject(text, named.index + named[0].length - 1) : null;
     if (written !== null) return written;
@@ -34,7 +39,7 @@ function schemaInMessages(messages: readonly ChatMessage[]): JsonSchema | null {
 }
 
 /** The JSON object that begins at this brace; null when it is none. */
-function balancedObject(text: string, start: number): JsonSchema | null {
+function balancedObject(text: string, start: number): WrittenSchema | null {
   let depth = 0;
   let quoted = false;
   for (let at = start; at < Math.min(text.length, start + SCHEMA_LENGTH_MAX); at += 1) {
@@ -48,10 +53,10 @@ function balancedObject(text: string, start: number): JsonSchema | null {
   return null;
 }
 
-function parseObject(text: string): JsonSchema | null {
+function parseObject(source: string): WrittenSchema | null {
   try {
-    const value: unknown = JSON.parse(text);
-    return isSchema(value) ? value : null;
+    const schema: unknown = JSON.parse(source);
+    return isSchema(schema) ? { schema, source } : null;
   } catch {
     return null;
   }

@@ -163,7 +163,7 @@ class SchemaFiller {
   #fillPairs(schema: JsonSchema, value: Record<string, Json>, source: SourceText, depth: number): number {
     if (schema.additionalProperties === false) return 0;
     const pairs = source.text.matchAll(
-      /(?:^|[\n,;{])\s*["']?([\p{L}_][\p{L}\p{N}_ -]{0,40}?)["']?\s*[:=]\s*([^\n,;}]{1,500})/gu,
+      /(?:^|[\n,;{]|\.\s)\s*["']?([\p{L}_][\p{L}\p{N}_ -]{0,40}?)["']?\s*[:=]\s*((?:[^\n,;}.]|\.(?!\s|$)){1,500})/gu,
     );
     let found = 0;
     for (const [, name = '', text = ''] of [...pairs].slice(0, ITEMS_MAX)) {

@@ -3,7 +3,7 @@ import { findExpression } from '../arithmetic/find-expression.ts';
 import { textAfterInstruction } from '../rules/subject.ts';
 import { type Field, isAbout } from './field.ts';
 import { type JsonSchema, numberOf, refuseSchema, textOf } from './json-schema.ts';
-import type { Found, SourceText } from './source-text.ts';
+import { CAPITALISED, type Found, type SourceText } from './source-text.ts';
 import { formatCandidates, formatFiller } from './string-formats.ts';
 import { parseTextPattern, type TextPattern } from './text-pattern.ts';
 
@@ -81,7 +81,7 @@ const TIME_WORDS = ['time', 'hour'];
 const ID = /(?<![\p{L}\p{N}_-])#?([\p{L}_]*[-_]?\d[\p{L}\p{N}_-]*)/gu;
 const CALLED =
   /\b(?:called|named|name is|name's|titled|entitled|i am|i'm|call me)\s+["“]?(\p{Lu}[\p{L}\p{N}'’-]*(?:\s+\p{Lu}[\p{L}\p{N}'’-]*){0,3})/giu;
-const PLACE = String.raw`\s+(?:the\s+)?(\p{Lu}[\p{L}'’.-]*(?:[\s,]+(?:(?:of|de|la|el)\s+)?\p{Lu}[\p{L}'’.-]*){0,3})`;
+const PLACE = String.raw`\s+(?:the\s+)?(${CAPITALISED}(?:[\s,]+(?:(?:of|de|la|el)\s+)?${CAPITALISED}){0,3})`;
 const PLACE_SPOKEN_SMALL =
   /\b(?:in|at|near|for)\s+(?:the\s+)?([\p{Ll}]{3,}(?:\s+city)?)(?=\s*(?:[?.!,]|$|\btoday\b|\bnow\b|\btomorrow\b|\bin\b))/giu;
 const TOPIC = /\b(?:about|on|regarding|for|concerning)\s+(.{2,80}?)(?=[?.!,;\n]|$)/giu;

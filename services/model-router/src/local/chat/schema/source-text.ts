@@ -17,9 +17,13 @@ const NUMBER = new RegExp(
   String.raw`(?<![\p{L}\p{N}_.-])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d_]|[.-]\d)|(?<=\p{Sc}\s?)\d+(?:\.\d+)?|\b(?:${NUMBER_WORDS.join('|')})\b`,
   'giu',
 );
-/** One to five capitalised words in a row, with the small words that names have between them. */
-const NAME =
-  /\p{Lu}[\p{L}\p{N}'’.-]*(?:\s+(?:(?:de|da|di|del|van|von|der|la|le|el|al|of|the)\s+){0,2}\p{Lu}[\p{L}\p{N}'’.-]*){0,4}/gu;
+/** A capitalised word, an initial, or an abbreviation that names begin with; no other word takes a full stop along. */
+export const CAPITALISED = String.raw`(?:(?:\p{Lu}|St|Mt|Dr)\.|\p{Lu}[\p{L}\p{N}'’-]*)`;
+/** One to five of them in a row, with the small words that names have between them. */
+const NAME = new RegExp(
+  String.raw`${CAPITALISED}(?:\s+(?:(?:de|da|di|del|van|von|der|la|le|el|al|of|the)\s+){0,2}${CAPITALISED}){0,4}`,
+  'gu',
+);
 const SENTENCE_OPENERS =
   /^(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|please|what|who|when|where|which|why|how|can|could|would|is|are|was|were|do|does|did|in|on|at|for|from|to|with|and|or|but|if|it|he|she|we|they|you|i|there|here|tell|give|show|get|find|list|make|write|create|extract|send|book|set|return|answer|generate|classify|add|search|call|use|look|let|today|yesterday|tomorrow|no|yes)$/i;
 

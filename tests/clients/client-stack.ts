@@ -1,0 +1,64 @@
+// What the tests of official clients share: the whole stack with the test upstream behind `acme/*`, and the one thing
+// that Switchyard adds to OpenAI's answers, `usage.cost`.
+import {
+  chatModel,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { z } from 'zod';
+
+export interface ClientStack {
+  /** Base URL for a client, `/v1` included. */
+  baseURL: string;
+  key: string;
+  stack: TestStack;
+  upstream: Upstream;
+  stop: () => Promise<void>;
+}
+
+/** Models whose upstream fails with a status, for the clients' error classes. */
+export const FAILING = { 429: 'acme/limited', 500: 'acme/broken', 503: 'acme/overloaded' } as const;
+
+export async function startClientStack(): Promise<ClientStack> {
+  const upstream = await startUpstream();
+  const models = [
+    ...Object.entries(FAILING).map(([fault, id]) => chatModel(id, upstream.url, `${id}+fault-${fault}`)),
+    chatModel('acme/breaks-off', upstream.url, 'breaks-off+error-3'),
+    chatModel('acme/endless', upstream.url, 'endless+gap-20+megabytes-64'),
+  ];
+  const catalog = await writeTestCatalog({ url: upstream.url, models });
+  const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } }).catch(async (error: unknown) => {
+    await upstream.close();
+    throw error;
+  });
+  return {
+    baseURL: `${stack.url}/v1`,
+    key: stack.key,
+    stack,
+    upstream,
+    stop: async () => {
+      await stack.stop();
+      await upstream.close();
+    },
+  };
+}
+
+const usageWithCost = z.looseObject({ cost: z.number() });
+
+/** Dollars told in a usage object. @throws ZodError when it tells none. */
+export function costOf(usage: unknown): number {
+  return usageWithCost.parse(usage).cost;
+}
+
+/** Dollars that acme/chat-1 costs for these tokens, as its catalog entry has it. */
+export function chatCost(inputTokens: number, outputTokens: number): number {
+  return (inputTokens * 150 + outputTokens * 600) / 1e9;
+}
+
+/** Dollars that local/chat costs. */
+export function localChatCost(inputTokens: number, outputTokens: number): number {
+  return (inputTokens * 50 + outputTokens * 200) / 1e9;
+}

@@ -1,0 +1,311 @@
+// The official `openai` client, unchanged, against upstream-backed and local models.
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ClientStack,
+  chatCost,
+  costOf,
+  FAILING,
+  localChatCost,
+  startClientStack,
+} from './client-stack.ts';
+
+let on: ClientStack;
+let client: OpenAI;
+
+beforeAll(async () => {
+  on = await startClientStack();
+  client = new OpenAI({ baseURL: on.baseURL, apiKey: on.key, maxRetries: 0 });
+});
+afterAll(() => on?.stop());
+
+const hello = [{ role: 'user' as const, content: 'Hello!' }];
+const HELLO_ANSWER = 'Hello! How can I assist you today?';
+
+const weatherParameters = {
+  type: 'object',
+  properties: { location: { type: 'string', description: 'The city and state, e.g. San Francisco, CA' } },
+  required: ['location'],
+};
+const weatherTool = {
+  type: 'function' as const,
+  function: {
+    name: 'get_current_weather',
+    description: 'Get the current weather in a given location',
+    parameters: weatherParameters,
+  },
+};
+
+describe('chat.completions.create', () => {
+  it('gives the upstream’s answer with its cost, under our name', async () => {
+    const answer = await client.chat.completions.create({ model: 'acme/chat-1', messages: hello });
+    expect(answer.choices[0]?.message.content).toBe(HELLO_ANSWER);
+    expect(answer.model).toBe('acme/chat-1');
+    expect(costOf(answer.usage)).toBeCloseTo(chatCost(19, 10), 12);
+    expect(answer._request_id).toMatch(/^req_/);
+  });
+
+  it('gives local answers with their cost', async () => {
+    const answer = await client.chat.completions.create({
+      model: 'local/chat',
+      messages: [{ role: 'user', content: 'What is 6*7?' }],
+    });
+    expect(answer.choices[0]?.message.content).toBe('6*7 = 42');
+    expect(answer.model).toBe('local/chat');
+    const { prompt_tokens = 0, completion_tokens = 0 } = answer.usage ?? {};
+    expect(costOf(answer.usage)).toBeCloseTo(localChatCost(prompt_tokens, completion_tokens), 12);
+  });
+
+  it('passes images, n and structured output to the upstream untouched', async () => {
+    const content = [
+      { type: 'text' as const, text: 'What is in this image?' },
+      { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
+    ];
+    const answer = await client.chat.completions.create({
+      model: 'acme/chat-1',
+      n: 2,
+      messages: [{ role: 'user', content }],
+    });
+    expect(answer.choices.map(({ index }) => index)).toEqual([0, 1]);
+    expect(answer.choices[0]?.message.content).toContain('boardwalk');
+    expect(on.upstream.requests.at(-1)?.json?.messages).toEqual([{ role: 'user', content }]);
+  });
+
+  it.each([
+    ['acme/chat-1', 'Alice and Bob are going to a science fair on Friday.'],
+    ['local/chat', 'name: Science Fair, date: Friday. Participants: Alice and Bob.'],
+  ])('fills a schema with %s', async (model, content) => {
+    const strings = { type: 'array', items: { type: 'string' } };
+    const schema = {
+      type: 'object',
+      properties: { name: { type: 'string' }, date: { type: 'string' }, participants: strings },
+      required: ['name', 'date', 'participants'],
+      additionalProperties: false,
+    };
+    const answer = await client.chat.completions.parse({
+      model,
+      messages: [{ role: 'user', content }],
+      response_format: { type: 'json_schema', json_schema: { name: 'event', strict: true, schema } },
+    });
+    expect(JSON.parse(answer.choices[0]?.message.content ?? '')).toEqual({
+      name: 'Science Fair',
+      date: 'Friday',
+      participants: ['Alice', 'Bob'],
+    });
+  });
+
+  it('falls back to the next model of `models`', async () => {
+    const body = { model: FAILING[500], models: ['local/chat'], messages: hello };
+    const answer = await client.chat.completions.create(body);
+    expect(answer.model).toBe('local/chat');
+    expect(answer.choices[0]?.message.content).toContain('Hello!');
+  });
+});
+
+describe('streaming', () => {
+  it.each([
+    ['acme/chat-1', 'Hello!', HELLO_ANSWER],
+    ['local/chat', 'Count to 5', '1, 2, 3, 4, 5'],
+  ])(
+    '%s: create({ stream: true }) gives the text in pieces, the cost in the last chunk',
+    async (model, content, text) => {
+      const stream = await client.chat.completions.create({
+        model,
+        messages: [{ role: 'user', content }],
+        stream: true,
+      });
+      const pieces: string[] = [];
+      const usages: unknown[] = [];
+      for await (const chunk of stream) {
+        const piece = chunk.choices[0]?.delta.content;
+        if (piece) pieces.push(piece);
+        usages.push(chunk.usage);
+      }
+      expect(pieces.join('')).toBe(text);
+      expect(pieces.length).toBeGreaterThan(3);
+      expect(costOf(usages.at(-1))).toBeGreaterThan(0);
+      expect(usages.slice(0, -1).every((usage) => usage === null || usage === undefined)).toBe(true);
+    },
+  );
+
+  it.each([
+    ['acme/chat-1', HELLO_ANSWER],
+    ['local/chat', 'Hello! What can I do for you?'],
+  ])('%s: the .stream() helper tells of content and assembles the whole', async (model, text) => {
+    const stream = client.chat.completions.stream({
+      model,
+      messages: hello,
+      stream_options: { include_usage: true },
+    });
+    let told = '';
+    stream.on('content', (delta) => {
+      told += delta;
+    });
+    const completion = await stream.finalChatCompletion();
+    expect(told).toBe(text);
+    expect(completion.choices[0]?.message.content).toBe(text);
+    expect(completion.choices[0]?.finish_reason).toBe('stop');
+    expect(costOf(completion.usage)).toBeGreaterThan(0);
+  });
+
+  it.each(['acme/chat-1', 'local/chat'])('%s: tool calls come together from their pieces', async (model) => {
+    const completion = await client.chat.completions
+      .stream({
+        model,
+        messages: [{ role: 'user', content: 'What is the weather like in Boston, MA?' }],
+        tools: [weatherTool],
+      })
+      .finalChatCompletion();
+    const [call] = completion.choices[0]?.message.tool_calls ?? [];
+    expect(call?.type === 'function' && call.function.name).toBe('get_current_weather');
+    expect(call?.type === 'function' && JSON.parse(call.function.arguments)).toEqual({
+      location: 'Boston, MA',
+    });
+  });
+
+  it('throws where a stream ends in an error event', async () => {
+    const stream = await client.chat.completions.create({
+      model: 'acme/breaks-off',
+      messages: hello,
+      stream: true,
+    });
+    const read = async () => {
+      for await (const _ of stream);
+    };
+    await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError);
+  });
+
+  it('stops the upstream when the client lets go of the stream', async () => {
+    const stream = await client.chat.completions.create({
+      model: 'acme/endless',
+      messages: hello,
+      stream: true,
+    });
+    for await (const _ of stream) break;
+    expect(await (await on.upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
+  });
+});
+
+describe('runTools', () => {
+  it.each([
+    ['acme/chat-1', HELLO_ANSWER],
+    ['local/chat', 'get_current_weather says: temperature: 21; unit: celsius'],
+  ])('%s: calls the function and ends with an answer', async (model, text) => {
+    const asked: unknown[] = [];
+    const runner = client.chat.completions.runTools({
+      model,
+      messages: [{ role: 'user', content: 'What is the weather like in Boston, MA?' }],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            ...weatherTool.function,
+            parse: JSON.parse,
+            function: (input: unknown) => {
+              asked.push(input);
+              return { temperature: 21, unit: 'celsius' };
+            },
+          },
+        },
+      ],
+    });
+    expect(await runner.finalContent()).toBe(text);
+    expect(asked).toEqual([{ location: 'Boston, MA' }]);
+    for (const completion of runner.allChatCompletions()) expect(costOf(completion.usage)).toBeGreaterThan(0);
+  });
+});
+
+describe('embeddings.create', () => {
+  it('asks for base64 by default and gives numbers', async () => {
+    const result = await client.embeddings.create({ model: 'acme/embed-1', input: ['one', 'two'] });
+    expect(on.upstream.requests.at(-1)?.json).toMatchObject({
+      encoding_format: 'base64',
+      input: ['one', 'two'],
+    });
+    const recorded = [0.0023064255, -0.009327292, -0.0028842222].map(Math.fround);
+    expect(result.data[0]?.embedding).toEqual(recorded);
+    expect(result.data[1]?.embedding).toEqual([recorded[1], recorded[2], recorded[0]]);
+    expect(costOf(result.usage)).toBeCloseTo((8 * 20) / 1e9, 12);
+  });
+
+  it('gives the same local vector in base64 as in floats, of the dimensions asked for', async () => {
+    const ask = { model: 'local/embed', input: 'a text', dimensions: 128 };
+    const [byDefault, asFloats] = await Promise.all([
+      client.embeddings.create(ask),
+      client.embeddings.create({ ...ask, encoding_format: 'float' }),
+    ]);
+    expect(byDefault.data[0]?.embedding).toHaveLength(128);
+    expect(byDefault.data[0]?.embedding).toEqual(asFloats.data[0]?.embedding.map(Math.fround));
+    expect(costOf(byDefault.usage)).toBeGreaterThan(0);
+  });
+});
+
+describe('models', () => {
+  it('are listed and found by their ids', async () => {
+    const listed = new Map<string, OpenAI.Model>();
+    for await (const model of client.models.list()) listed.set(model.id, model);
+    expect([...listed.keys()]).toEqual(
+      expect.arrayContaining(['acme/chat-1', 'acme/video-1', 'local/chat', 'local/embed']),
+    );
+    expect(listed.get('acme/chat-1')).toMatchObject({ object: 'model', owned_by: 'acme', type: 'language' });
+    expect(await client.models.retrieve('local/chat')).toEqual(listed.get('local/chat'));
+  });
+});
+
+describe('errors are the client’s own classes', () => {
+  const failure = async (call: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> => {
+    const error = await call.then(
+      () => null,
+      (reason: unknown) => reason,
+    );
+    if (!(error instanceof OpenAI.APIError))
+      throw new Error('it did not fail with an APIError', { cause: error });
+    return error;
+  };
+  const ask = (model: string, by = client) => failure(by.chat.completions.create({ model, messages: hello }));
+
+  it('400 for a model of another type, naming the right endpoint', async () => {
+    const error = await ask('acme/embed-1');
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+    expect(error).toMatchObject({ code: 'wrong_endpoint', param: 'model', type: 'invalid_request_error' });
+    expect(error.message).toContain('POST /v1/embeddings');
+    expect(error.requestID).toMatch(/^req_/);
+  });
+
+  it('401 for a wrong key', async () => {
+    const stranger = new OpenAI({ baseURL: on.baseURL, apiKey: 'sy_wrong', maxRetries: 0 });
+    expect(await ask('local/chat', stranger)).toBeInstanceOf(OpenAI.AuthenticationError);
+  });
+
+  it('403 for a key without the permission', async () => {
+    const made = await client.post<{ key: string }>('/keys', {
+      body: { name: 'reader', permissions: ['usage:read'] },
+    });
+    const reader = new OpenAI({ baseURL: on.baseURL, apiKey: made.key, maxRetries: 0 });
+    const error = await ask('local/chat', reader);
+    expect(error).toBeInstanceOf(OpenAI.PermissionDeniedError);
+    expect(error.message).toContain('models:write');
+  });
+
+  it('404 for an unknown model', async () => {
+    const error = await ask('acme/nonesuch');
+    expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(error.code).toBe('model_not_found');
+  });
+
+  it.each([
+    [FAILING[429], OpenAI.RateLimitError, 429],
+    [FAILING[500], OpenAI.InternalServerError, 502],
+    [FAILING[503], OpenAI.InternalServerError, 502],
+  ])(
+    '%s: the upstream’s fault, and no retry of a chain that is exhausted',
+    async (model, errorClass, status) => {
+      const patient = new OpenAI({ baseURL: on.baseURL, apiKey: on.key, maxRetries: status === 429 ? 0 : 2 });
+      const before = on.upstream.requests.length;
+      const error = await ask(model, patient);
+      expect(error).toBeInstanceOf(errorClass);
+      expect(error.status).toBe(status);
+      expect(on.upstream.requests.length - before).toBe(1);
+    },
+  );
+});

@@ -18,6 +18,7 @@ export async function writeBuildContext(
   await cp(join(SOURCE_DIRECTORY, 'rootfs'), join(directory, 'rootfs'), { recursive: true });
   await Promise.all([
     writeSystem(recipe, join(directory, 'system')),
+    writeChromiumPolicy(recipe.certificates, join(directory, 'system')),
     addNode(join(directory, 'rootfs'), nodePackages(recipe.architecture), signal),
   ]);
 }
@@ -31,21 +32,25 @@ export interface HostSetup {
 
 /** The files of a HostSetup, to be copied over the root of a Debian system. */
 export async function writeSystem({ apt, certificates }: HostSetup, root: string): Promise<void> {
-  const write = async (path: string, text: string) => {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), text);
-  };
+  const write = (path: string, text: string) => writeIn(root, path, text);
   await write('etc/apt/sources.list', '');
   await write('etc/apt/sources.list.d/debian.sources', renderSources(apt));
   await write('etc/apt/apt.conf.d/90-host', apt.options.map((line) => `${line}\n`).join(''));
   for (const [index, pem] of certificates.entries()) {
     await write(`usr/local/share/ca-certificates/host-${index + 1}.crt`, `${pem}\n`);
   }
-  if (certificates.length > 0) {
-    await write('etc/chromium/policies/managed/host-certificates.json', chromiumPolicy(certificates));
-  }
   // A base system has no authorities yet, and an https mirror needs them before they can be installed from it.
   if ([apt.mirror, apt.securityMirror].some((uri) => uri.startsWith('https:'))) {
     await write('etc/ssl/certs/ca-certificates.crt', await readFile(HOST_BUNDLE, 'utf8'));
   }
+}
+
+async function writeChromiumPolicy(certificates: readonly string[], root: string): Promise<void> {
+  if (certificates.length === 0) return;
+  await writeIn(root, 'etc/chromium/policies/managed/host-certificates.json', chromiumPolicy(certificates));
+}
+
+async function writeIn(root: string, path: string, text: string): Promise<void> {
+  await mkdir(dirname(join(root, path)), { recursive: true });
+  await writeFile(join(root, path), text);
 }

@@ -30,7 +30,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
   const docker = new Docker();
   const options: ComputerHostOptions = {
     agentId: `host_test_${randomBytes(6).toString('hex')}`,
-    dataDirectory: await mkdtemp(join(tmpdir(), 'switchyard-agent-')),
+    dataDirectory: await mkdtemp(join(tmpdir(), 'switchyard-host-test-')),
     docker,
     logger: { info: () => {}, warn: () => {} },
     standardImage: {

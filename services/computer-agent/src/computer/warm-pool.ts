@@ -40,7 +40,11 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
   const waiting: PooledContainer[] = [];
   const closing = new AbortController();
   let filling: Promise<void> | undefined;
-  let full = Promise.withResolvers<void>();
+  /** Those who wait for the pool to be full. */
+  const watchers: (() => void)[] = [];
+  const tellWatchers = () => {
+    for (const wake of watchers.splice(0)) wake();
+  };
 
   const add = (container: PooledContainer) => {
     waiting.push(container);
@@ -73,7 +77,7 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
     if (filling || closing.signal.aborted) return;
     filling = fill().finally(() => {
       filling = undefined;
-      if (waiting.length >= size || closing.signal.aborted) full.resolve();
+      if (waiting.length >= size || closing.signal.aborted) tellWatchers();
       else refill(); // claimed from while the last one was made
     });
   };
@@ -82,22 +86,21 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
   return {
     claim() {
       const container = waiting.shift();
-      if (!container) return undefined;
-      full.resolve();
-      full = Promise.withResolvers<void>();
-      refill();
+      if (container) refill();
       return container;
     },
     get waiting() {
       return waiting.length;
     },
     async filled() {
-      while (waiting.length < size && !closing.signal.aborted) await full.promise;
+      while (waiting.length < size && !closing.signal.aborted) {
+        await new Promise<void>((resolve) => watchers.push(resolve));
+      }
     },
     async close() {
       closing.abort();
       await filling;
-      full.resolve();
+      tellWatchers();
       await Promise.all(waiting.splice(0).map(destroy));
     },
   };

@@ -1,0 +1,31 @@
+// An agent that starts a command and is then killed: argv is the data directory, the agent's id, the container, the
+// exec's id and the command. It says `started` once the command has written something.
+import Docker from 'dockerode';
+import { openComputerHost } from '../open-computer-host.ts';
+
+const [dataDirectory, agentId, containerId, execId, command] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
+const host = await openComputerHost({
+  agentId,
+  dataDirectory,
+  docker: new Docker(),
+  logger: { info: () => {}, warn: () => {} },
+  // Computers that run already need no image.
+  standardImage: { name: 'none', ensure: () => new Promise(() => {}) },
+  burst: { cpu: 4, memoryMb: 2048 },
+  defaultSize: { cpu: 1, memoryMb: 1024 },
+  warmPool: 0,
+});
+const computer = await host.connect(containerId);
+await computer.exec({
+  id: execId,
+  command,
+  timeoutMs: 60_000,
+  outputBytesMax: 1_000_000,
+  onOutput: () => process.send?.('started'),
+});

@@ -1,0 +1,114 @@
+// A restart of the agent loses no computer, no running exec, and no result that nobody has received.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { IMAGE } from '@switchyard/sandbox-computer';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
+
+const DOOMED_AGENT = fileURLToPath(new URL('./__fixtures__/doomed-agent.ts', import.meta.url));
+
+let testHost: TestHost;
+
+beforeAll(async () => {
+  testHost = await openTestHost({ warmPool: 1 });
+  await testHost.host.poolFilled();
+}, SETUP_TIMEOUT_MS);
+
+afterAll(() => testHost?.close());
+
+/** Runs a command by an agent in a process of its own, and kills that agent when the command has begun. */
+async function killAgentDuring(containerId: string, execId: string, command: string): Promise<void> {
+  const { dataDirectory, agentId } = testHost.options;
+  const agent = fork(DOOMED_AGENT, [dataDirectory, agentId, containerId, execId, command]);
+  await once(agent, 'message');
+  agent.kill('SIGKILL');
+  await once(agent, 'exit');
+}
+
+test('a command goes on while no agent is there; the next one gets all of its output and its exit code', async () => {
+  const { computer } = await testHost.createComputer();
+  await killAgentDuring(
+    computer.containerId,
+    'survivor',
+    'echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 9',
+  );
+  expect(await computer.execs()).toEqual([{ id: 'survivor', running: true }]);
+  const result = computer.attach('survivor');
+  await run(computer, 'touch go');
+  expect(await result).toMatchObject({ exitCode: 9, truncated: false });
+  expect((await result).output.toString()).toBe('one\ntwo\n');
+});
+
+test('a result that came while no agent was there waits for the next; received once, it is forgotten', async () => {
+  const { computer } = await testHost.createComputer();
+  await killAgentDuring(
+    computer.containerId,
+    'finished',
+    'echo begun; until [ -e go ]; do sleep 0.01; done; echo ended',
+  );
+  await run(computer, 'touch go; until [ "$(pgrep -fc "[b]egun")" = 0 ]; do sleep 0.01; done');
+  await expect.poll(() => computer.execs()).toEqual([{ id: 'finished', running: false }]);
+  expect((await computer.attach('finished')).output.toString()).toBe('begun\nended\n');
+  expect(await computer.execs()).toEqual([]);
+  await expect(computer.attach('finished')).rejects.toMatchObject({ details: { reason: 'unknown_exec' } });
+});
+
+test('results that nobody fetches are bounded: the oldest go first', async () => {
+  const { computer } = await testHost.createComputer();
+  const { host } = testHost;
+  const abandoned = await host.connect(computer.containerId);
+  const count = 80;
+  const started = Array.from({ length: count }, (_, i) => {
+    const up = Promise.withResolvers<void>();
+    run(abandoned, `echo ${i}; until [ -e go ]; do sleep 0.05; done; [ ${i} -ge 0 ]`, {
+      id: `left-${i}`,
+      onOutput: () => up.resolve(),
+    }).catch(() => {}); // its connection goes before its end
+    return up.promise;
+  });
+  await Promise.all(started);
+  abandoned.release();
+  await run(computer, 'touch go');
+  await expect
+    .poll(async () => (await computer.execs()).filter(({ running }) => running).length, { timeout: 10_000 })
+    .toBe(0);
+  expect((await computer.execs()).length).toBe(64);
+});
+
+test('the next agent keeps computers, destroys the pool of the last one, and fills its own', async () => {
+  const { host } = testHost;
+  const { id, computer } = await testHost.createComputer();
+  await run(computer, 'echo kept > file');
+  await host.poolFilled();
+  const before = await host.containers();
+  const pooledBefore = before.filter(({ pooled }) => pooled).map(({ containerId }) => containerId);
+  expect(pooledBefore.length).toBe(1);
+
+  const next = await testHost.reopen();
+  await next.poolFilled();
+  const after = await next.containers();
+  const ids = after.map(({ containerId }) => containerId);
+  expect(ids).toContain(computer.containerId);
+  expect(ids).not.toContain(pooledBefore[0]);
+  expect(after.find(({ containerId }) => containerId === computer.containerId)).toMatchObject({
+    pooled: false,
+    running: true,
+  });
+
+  const again = await next.connect(computer.containerId);
+  expect((await run(again, 'cat file')).output.toString()).toBe('kept\n');
+  await again.stop();
+  expect(await again.exited).toMatchObject({ reason: 'stopped' });
+  const reservation = await next.reserve({ computerId: id, image: IMAGE, cpu: 1, memoryMb: 1024 });
+  const restarted = await reservation.start();
+  expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
+});
+
+test('a computer whose container is gone cannot be connected to', async () => {
+  const { computer } = await testHost.createComputer();
+  await computer.stop();
+  await expect(testHost.host.connect(computer.containerId)).rejects.toMatchObject({
+    code: 'computer_failed',
+  });
+});

@@ -1,0 +1,269 @@
+// Computers as a whole: their files, their limits, their walls, and how they end.
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import { networkInterfaces } from 'node:os';
+import { promisify } from 'node:util';
+import { IMAGE } from '@switchyard/sandbox-computer';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { networkName } from '../docker/network.ts';
+import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
+
+const exec = promisify(execFile);
+const MIB = 1024 * 1024;
+
+let testHost: TestHost;
+
+beforeAll(async () => {
+  testHost = await openTestHost({ warmPool: 2 });
+  await testHost.host.poolFilled();
+}, SETUP_TIMEOUT_MS);
+
+afterAll(() => testHost?.close());
+
+const size = { cpu: 1, memoryMb: 1024 };
+
+describe('/workspace', () => {
+  test('its files outlive a stop and a start, whether the container was pooled or made', async () => {
+    const { host } = testHost;
+    const id = 'cmp_files';
+    await host.workspaces.create(id);
+    const seen: boolean[] = [];
+    for (const [run_, expected] of [
+      [1, '1\n'],
+      [2, '1\n2\n'],
+      [3, '1\n2\n3\n'],
+      [4, '1\n2\n3\n4\n'],
+    ] as const) {
+      // Twice out of the pool, then from scratch: another image's way, taken by claiming all that waits.
+      if (run_ === 1) await host.poolFilled();
+      const reservation = await host.reserve({ computerId: id, image: IMAGE, ...size });
+      seen.push(reservation.warm);
+      const computer = await reservation.start();
+      const { output } = await run(computer, `echo ${run_} >> file; cat file`);
+      expect(output.toString()).toBe(expected);
+      await computer.stop();
+    }
+    expect(seen).toContain(true);
+    await host.workspaces.delete(id);
+    expect(await host.workspaces.exists(id)).toBe(false);
+    await host.workspaces.create(id);
+    const fresh = await (await host.reserve({ computerId: id, image: IMAGE, ...size })).start();
+    expect((await run(fresh, 'ls -A')).output.toString()).toBe('');
+  });
+
+  test('no computer sees the files of another', async () => {
+    const [one, two] = await Promise.all([testHost.createComputer(), testHost.createComputer()]);
+    await run(one.computer, 'echo secret > mine');
+    const { output } = await run(two.computer, 'ls -A; find / -name mine -not -path "/proc/*" 2>/dev/null');
+    expect(output.toString()).toBe('');
+  });
+
+  test('a deleted workspace with files of every kind is gone from the host', async () => {
+    const { id, computer } = await testHost.createComputer();
+    await run(
+      computer,
+      'mkdir -p a/b; touch a/b/c; ln -s / link; mkfifo pipe; chmod 000 a; chattr +i a 2>/dev/null; true',
+    );
+    await computer.stop();
+    await testHost.host.workspaces.delete(id);
+    expect(await testHost.host.workspaces.exists(id)).toBe(false);
+  });
+
+  test('only ids become paths', () => {
+    for (const id of ['..', 'a/b', '', 'x'.repeat(65)])
+      expect(() => testHost.host.workspaces.path(id)).toThrow(TypeError);
+  });
+});
+
+describe('limits', () => {
+  test.each([
+    ['claimed', true],
+    ['made', false],
+  ])('a %s computer has its size guaranteed and the burst as its ceiling', async (_, warm) => {
+    const { host, options } = testHost;
+    const asked = { cpu: 0.25, memoryMb: 512 };
+    const id = `cmp_size_${warm}`;
+    await host.workspaces.create(id);
+    if (warm) await host.poolFilled();
+    let reservation = await host.reserve({ computerId: id, image: IMAGE, ...asked });
+    while (reservation.warm !== warm) {
+      await reservation.discard();
+      reservation = await host.reserve({ computerId: id, image: IMAGE, ...asked });
+    }
+    await reservation.start();
+    const { HostConfig } = await options.docker.getContainer(reservation.containerId).inspect();
+    expect(HostConfig).toMatchObject({
+      CpuShares: 256,
+      MemoryReservation: 512 * MIB,
+      CpuQuota: 400_000,
+      Memory: 2048 * MIB,
+      MemorySwap: 2048 * MIB,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      PidsLimit: 512,
+      Privileged: false,
+      LogConfig: { Type: 'none' },
+    });
+    expect(HostConfig.Binds ?? []).toEqual([]);
+  });
+
+  test('over the memory ceiling the command dies, the computer lives', async () => {
+    const { computer } = await testHost.createComputer();
+    const greedy = await run(computer, 'python3 -c "x = bytearray(4 << 30); print(len(x))"; echo $?');
+    expect(greedy.output.toString()).toContain('137');
+    expect((await run(computer, 'echo alive')).output.toString()).toBe('alive\n');
+  });
+});
+
+describe('walls', () => {
+  test('a computer reaches name servers and the internet, not the host, not another computer, not private networks', async () => {
+    const [one, two] = await Promise.all([testHost.createComputer(), testHost.createComputer()]);
+    const server = createServer((_, response) => response.end('the host'));
+    await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+    const port = (server.address() as { port: number }).port;
+    const hosts = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+      .map(({ address }) => address);
+    const { output: itsAddress } = await run(two.computer, 'hostname -i');
+    await run(
+      two.computer,
+      '(python3 -m http.server 8000 >/dev/null 2>&1 &); until curl -s -o /dev/null localhost:8000; do sleep 0.05; done',
+    );
+    try {
+      const targets = [
+        ...hosts.map((address) => `${address}:${port}`),
+        `${itsAddress.toString().trim()}:8000`,
+        '169.254.169.254:80',
+        '10.0.0.1:80',
+      ];
+      expect(hosts.length).toBeGreaterThan(1);
+      const probe = targets
+        .map((target) => `(curl -s -m 2 -o /dev/null http://${target}/; echo "${target} $?") &`)
+        .join('\n');
+      const { output } = await run(one.computer, `${probe}\nwait`);
+      const reached = output
+        .toString()
+        .trim()
+        .split('\n')
+        .filter((line) => line.endsWith(' 0'));
+      expect(output.toString().trim().split('\n').length).toBe(targets.length);
+      expect(reached).toEqual([]);
+    } finally {
+      server.close();
+    }
+    const registry = await run(
+      one.computer,
+      'curl -s -m 10 -o /dev/null -w "%{http_code}" "$(npm config get registry)"',
+    );
+    expect(registry.output.toString()).toBe('200');
+  });
+
+  test('the rules of others are as they were once the agent has gone', async () => {
+    const rules = async () => (await exec('iptables-save', ['-t', 'filter'])).stdout.split('\n');
+    // Other agents on this machine may come and go meanwhile; their names tell their rules.
+    const ofNoAgent = (lines: string[]) =>
+      lines.map((line) => line.replace(/ \[\d+:\d+\]$/, '')).filter((line) => !/^#|sy[0-9a-f]{8}/.test(line));
+    const before = ofNoAgent(await rules());
+    const other = await openTestHost();
+    const name = networkName(other.options.agentId);
+    expect((await rules()).filter((line) => line.includes(`-j ${name}-`)).length).toBe(2);
+    await other.close();
+    const after = await rules();
+    expect(ofNoAgent(after)).toEqual(before);
+    expect(after.filter((line) => line.includes(name))).toEqual([]);
+  });
+
+  test('inside there is no way to the init’s socket, no host device, no right to mount', async () => {
+    const { computer } = await testHost.createComputer();
+    const { output } = await run(
+      computer,
+      'ls -A /run/switchyard; touch /run/switchyard/x 2>/dev/null && echo wrote; mount -t tmpfs x /mnt 2>/dev/null && echo mounted; ' +
+        '(echo x > /sbin/switchyard-init) 2>/dev/null && echo replaced; cat /proc/1/environ 2>/dev/null; ls /dev | grep -E "^(vd|sd|nvme)"; true',
+    );
+    expect(output.toString()).toBe('');
+  });
+});
+
+describe('how a computer ends', () => {
+  test('stop ends background processes in order, and says so', async () => {
+    const { id, computer } = await testHost.createComputer();
+    await run(
+      computer,
+      `setsid bash -c 'trap "echo asked > /workspace/asked; exit" TERM; while :; do sleep 0.01; done' >/dev/null 2>&1 &`,
+    );
+    await computer.stop();
+    expect(await computer.exited).toMatchObject({ reason: 'stopped' });
+    const again = await (await testHost.host.reserve({ computerId: id, image: IMAGE, ...size })).start();
+    expect((await run(again, 'cat asked')).output.toString()).toBe('asked\n');
+  });
+
+  test('a command that runs when its computer ends gets an error or its true end, never an invented one', async () => {
+    const { computer } = await testHost.createComputer();
+    const up = Promise.withResolvers<void>();
+    const running = run(computer, 'echo up; sleep 60', { onOutput: () => up.resolve() });
+    const outcome = running.then(
+      ({ signal }) => signal,
+      (error) => error.code,
+    );
+    await up.promise;
+    await computer.stop();
+    expect([15, 'computer_failed']).toContain(await outcome);
+    await expect(run(computer, 'true')).rejects.toMatchObject({ code: 'computer_failed' });
+  });
+
+  test('a container that is killed from outside is noticed at once', async () => {
+    const { computer } = await testHost.createComputer();
+    const running = run(computer, 'sleep 60').catch((error) => error.code);
+    await testHost.options.docker.getContainer(computer.containerId).kill();
+    expect(await computer.exited).toMatchObject({ reason: 'exited' });
+    expect(await running).toBe('computer_failed');
+    await testHost.host.remove(computer.containerId);
+    await testHost.host.remove(computer.containerId);
+    expect((await testHost.host.containers()).map(({ containerId }) => containerId)).not.toContain(
+      computer.containerId,
+    );
+  });
+
+  test('a reservation that is given up leaves nothing behind', async () => {
+    const { host } = testHost;
+    await host.workspaces.create('cmp_given_up');
+    const reservation = await host.reserve({ computerId: 'cmp_given_up', image: IMAGE, ...size });
+    await reservation.discard();
+    expect((await host.containers()).map(({ containerId }) => containerId)).not.toContain(
+      reservation.containerId,
+    );
+  });
+});
+
+describe('the standard image as a computer', { timeout: 60_000 }, () => {
+  test('Chromium and the desktop work within its limits', async () => {
+    const { computer } = await testHost.createComputer();
+    const { output, exitCode } = await run(
+      computer,
+      'start-desktop && curl -s -o /dev/null -w "%{http_code}\\n" http://127.0.0.1:6080/vnc.html && ' +
+        'chromium --headless --screenshot=shot.png "data:text/html,hi" >/dev/null 2>&1 && file -b shot.png',
+      { timeoutMs: 60_000 },
+    );
+    expect(output.toString()).toMatch(/^200\nPNG image data/);
+    expect(exitCode).toBe(0);
+  });
+});
+
+describe('images of others', () => {
+  test('one that cannot be pulled is the caller’s error and leaves nothing behind', async () => {
+    const before = (await testHost.host.containers()).length;
+    await testHost.host.workspaces.create('cmp_foreign');
+    for (const image of [
+      'localhost:5000/x',
+      '127.0.0.1/x',
+      'no such image',
+      'registry.invalid/x/y:1',
+      'switchyard/debian:12',
+    ]) {
+      const refused = testHost.host.reserve({ computerId: 'cmp_foreign', image, ...size });
+      await expect(refused).rejects.toMatchObject({ code: 'image_unavailable', param: 'image' });
+    }
+    expect((await testHost.host.containers()).length).toBe(before);
+  });
+});

@@ -34,6 +34,7 @@ export interface Agent extends Running {
   readonly hostId: string;
   readonly computers: Computers;
   readonly reconciler: Reconciler;
+  readonly heartbeat: Heartbeat;
   /** Resolves when the standard image is there and computers can be created. */
   readonly ready: Promise<void>;
 }
@@ -117,6 +118,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     hostId,
     computers,
     reconciler,
+    heartbeat,
     ready: host.ready,
     async stop() {
       await reconciler.stop();

@@ -59,9 +59,9 @@ export class Computer {
     return !this.#lock.free;
   }
 
-  /** The container that this agent is connected to. */
-  get liveContainer(): string | null {
-    return this.#live?.computer.containerId ?? null;
+  /** Resolves when the transitions that were asked for until now have ended, however they ended. */
+  settled(): Promise<void> {
+    return this.#lock.run(() => {});
   }
 
   /**
@@ -149,7 +149,7 @@ export class Computer {
       const lost = error instanceof ServiceError && error.code === 'computer_failed';
       if (!lost) throw error;
       // The end of a computer shows in its commands first: let the transition that caused it say why.
-      await this.#lock.run(() => {});
+      await this.settled();
       if (this.#live !== live) throw notRunning(this.record, error);
       throw error;
     } finally {

@@ -85,6 +85,7 @@ export class LiveRun {
   /** Milliseconds until the clock must be looked at again: a minute's end or the run's. */
   nextLookMs(): number {
     const elapsed = this.elapsedMs;
+    if (completedMinutes(elapsed) > this.minutesPublished) return 0;
     const toMinute = (completedMinutes(elapsed) + 1) * MINUTE_MS - elapsed;
     const now = this.#clock.monotonic();
     const toEnd = Math.min(this.#idleEnd, this.#startedAt + this.#limits.maxLifetimeMs) - now;

@@ -1,0 +1,289 @@
+// An agent that is killed: its computers run on, no minute is lost or doubled, and what it was in the middle of is
+// finished or taken back by the next one.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { requestHost } from '@switchyard/bus';
+import { type ComputerRecord, computerKey, toComputerLimits } from '@switchyard/contracts';
+import { readConfig } from '@switchyard/service';
+import { FakeClock } from '@switchyard/testing';
+import Docker from 'dockerode';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { agentConfig } from './config.ts';
+import { minuteCost } from './metering/minutes.ts';
+import {
+  AGENT_PROCESS,
+  hostOf,
+  newTestRecord,
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const limits = toComputerLimits(readConfig(agentConfig, {}));
+
+let installation: TestInstallation;
+let dataFolder: string;
+let successor: TestAgent | undefined;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+}, SETUP_TIMEOUT_MS);
+afterAll(() => installation?.stop());
+
+beforeEach(async () => {
+  dataFolder = await installation.newDataFolder();
+});
+afterEach(async () => {
+  await successor?.close();
+  successor = undefined;
+  await rm(dataFolder, { recursive: true, force: true });
+});
+
+interface DoomedAgent {
+  readonly process: ChildProcess;
+  readonly hostId: string;
+  readonly host: ReturnType<typeof hostOf>;
+  pass(ms: number): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** An agent in a process of its own, whose wall clock begins at `now`. */
+async function startDoomed(now: number, killAfterEvent = ''): Promise<DoomedAgent> {
+  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), killAfterEvent]);
+  const died = once(child, 'exit').then(([code]) => {
+    throw new Error(`the agent ended at its start, with code ${code}`);
+  });
+  died.catch(() => {}); // later on, its death is what the test is about
+  const [{ ready: hostId }] = (await Promise.race([once(child, 'message'), died])) as [{ ready: string }];
+  return {
+    process: child,
+    hostId,
+    host: hostOf(installation, hostId, limits),
+    async pass(ms) {
+      child.send({ pass: ms });
+      await once(child, 'message');
+    },
+    async kill() {
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}
+
+/** The next agent of the same host, whose wall clock begins at `now`. */
+async function startSuccessor(now: number, env: Record<string, string> = {}): Promise<TestAgent> {
+  successor = await openTestAgent(installation, { dataFolder, clock: new FakeClock(now), env });
+  return successor;
+}
+
+const minutesOf = (id: string) =>
+  installation.events
+    .of('computer.metered')
+    .filter(({ data }) => data.computer_id === id)
+    .map(({ data }) => `${data.run}:${data.minute}`);
+
+function expectSettled(record: ComputerRecord, minutes: string[]): void {
+  expect(minutesOf(record.id)).toEqual(minutes);
+  expect(record.minutes).toBe(minutes.length);
+  expect(record.cost_nano).toBe(String(minuteCost(record) * BigInt(minutes.length)));
+}
+
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+
+describe('minutes', () => {
+  test('an agent killed in the middle of a minute: the next goes on counting where it was', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.pass(90_000);
+    await doomed.kill();
+    const next = await startSuccessor(NOON + 95_000);
+    expect((await next.record(id))?.minutes).toBe(1);
+    expect((await next.exec(id, 'echo still here')).stdout).toBe('still here\n');
+    await next.pass(24_999);
+    expect(minutesOf(id)).toEqual(['1:0']);
+    await next.pass(1);
+    await next.recordWhen(id, ({ minutes }) => minutes === 2);
+    await next.pass(1);
+    await next.ask('stop', id);
+    expectSettled((await next.record(id))!, ['1:0', '1:1', '1:2']);
+  });
+
+  test('killed between the event of a minute and its record: charged once', async () => {
+    const record = newTestRecord('host_unknown', limits);
+    const doomed = await startDoomed(NOON, `${record.id}:1:0`);
+    await doomed.host.create({ id: record.id });
+    const gone = once(doomed.process, 'exit');
+    doomed.process.send({ pass: 60_000 });
+    await gone;
+    const next = await startSuccessor(NOON + 61_000);
+    expect((await next.record(record.id))?.run?.minutes_charged).toBe(0);
+    await next.pass(1);
+    await next.recordWhen(record.id, ({ minutes }) => minutes === 1);
+    await next.ask('stop', record.id);
+    await installation.events.until('stopped', ({ id }) => id === `${record.id}:1:stopped`);
+    expectSettled((await next.record(record.id))!, ['1:0', '1:1']);
+  });
+
+  test('killed in the middle of a stop: finished with the minutes that the stop began with', async () => {
+    const record = newTestRecord('host_unknown', limits);
+    const doomed = await startDoomed(NOON, `${record.id}:1:1`);
+    await doomed.host.create({ id: record.id });
+    await doomed.pass(70_000);
+    const gone = once(doomed.process, 'exit');
+    const asked = doomed.host.ask('stop', record.id);
+    asked.catch(() => {});
+    await gone;
+    const next = await startSuccessor(NOON + 600_000);
+    await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
+    const stopped = (await next.record(record.id))!;
+    expect(stopped).toMatchObject({ state: 'stopped', stop_reason: 'user', container: null, run: null });
+    expectSettled(stopped, ['1:0', '1:1']);
+  });
+
+  test('an agent away for an hour: one minute of it is billed, and the idle window stood still', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.pass(30_000);
+    await doomed.kill();
+    const next = await startSuccessor(NOON + 3_600_000);
+    expect((await next.record(id))?.state).toBe('running');
+    await next.pass(90_000); // 30 s + 60 s of silence + 90 s
+    const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record.stop_reason).toBe('idle');
+    expectSettled(record, ['1:0', '1:1', '1:2']);
+  });
+
+  test('a computer that ended while no agent was there is billed until it was last known to run', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.pass(61_000);
+    await doomed.kill();
+    const { container } = (await doomed.host.record(id))!;
+    await new Docker().getContainer(container!).remove({ force: true });
+    const next = await startSuccessor(NOON + 600_000);
+    const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record.stop_reason).toBe('exited');
+    expectSettled(record, ['1:0', '1:1']);
+  });
+});
+
+describe('transitions', () => {
+  test('a creation that the agent did not finish is taken back, free of charge', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.kill();
+    // As a kill between the start of the container and the word that it runs leaves it.
+    const record = (await doomed.host.record(id))!;
+    await installation.computers.put(computerKey(record.org, id), { ...record, state: 'creating' });
+    const next = await startSuccessor(NOON + 1_000);
+    expect(await next.record(id)).toBeNull();
+    expect(await containers()).not.toContain(record.container);
+    expect(minutesOf(id)).toEqual([]);
+  });
+
+  test('a start that the agent did not finish is taken back, free of charge; the files stay', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.host.exec(id, 'echo kept > file');
+    await doomed.host.ask('stop', id);
+    await doomed.host.ask('start', id);
+    await doomed.kill();
+    const record = (await doomed.host.record(id))!;
+    await installation.computers.put(computerKey(record.org, id), { ...record, state: 'starting' });
+    const next = await startSuccessor(NOON + 1_000);
+    expect(await next.record(id)).toMatchObject({ state: 'stopped', container: null, run: null, minutes: 1 });
+    expect(await containers()).not.toContain(record.container);
+    await next.ask('start', id);
+    expect((await next.exec(id, 'cat file')).stdout).toBe('kept\n');
+    await next.ask('stop', id);
+    expect(minutesOf(id)).toEqual(['1:0', '3:0']);
+  });
+
+  test('a record that control marked `deleting` without a run is cleared away, free of charge', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.pass(30_000);
+    await doomed.kill();
+    const record = (await doomed.host.record(id))!;
+    const key = computerKey(record.org, id);
+    await installation.computers.put(key, { ...record, state: 'deleting', run: null });
+    const next = await startSuccessor(NOON + 40_000);
+    expect(await next.record(id)).toBeNull();
+    expect(await containers()).not.toContain(record.container);
+    expect(minutesOf(id)).toEqual([]);
+  });
+
+  test('a container that no record names is removed after a grace', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.kill();
+    const record = (await doomed.host.record(id))!;
+    await installation.computers.delete(computerKey(record.org, id));
+    const next = await startSuccessor(NOON + 1_000);
+    expect(await containers()).toContain(record.container);
+    next.clock.advance(31_000);
+    await next.agent.reconciler.reconcile();
+    expect(await containers()).not.toContain(record.container);
+  });
+});
+
+describe('commands', () => {
+  test('a command goes on, and a caller who asks again with the same request id gets its result', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    const { org } = (await doomed.host.record(id))!;
+    const body = {
+      command: 'echo one >> runs; touch begun; until [ -e go ]; do sleep 0.01; done; cat runs; exit 5',
+    };
+    const ask = () =>
+      requestHost(installation.bus, doomed.hostId, 'exec', { org, id, body }, { requestId: 'req_survivor' });
+    const first = ask();
+    first.catch(() => {});
+    await expect.poll(() => doomed.host.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await doomed.kill();
+    const next = await startSuccessor(NOON + 2_000);
+    await expect(first).rejects.toMatchObject({ code: 'service_unavailable' });
+    const again = ask();
+    await next.exec(id, 'touch go');
+    expect(await again).toMatchObject({ stdout: 'one\n', exit_code: 5 });
+  });
+
+  test('a command that nobody asks for again is stopped, as when its caller goes away', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    const first = doomed.host.exec(id, 'touch begun; sleep 1000');
+    first.catch(() => {});
+    await expect.poll(() => doomed.host.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await doomed.kill();
+    const next = await startSuccessor(NOON + 2_000);
+    expect((await next.exec(id, 'pgrep -c sleep')).stdout).toBe('1\n');
+    await next.pass(30_000);
+    await expect.poll(async () => (await next.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+  });
+});
+
+describe('the end of an agent', () => {
+  test('keep: computers run on; stop: they are stopped, files kept, and charged to that moment', async () => {
+    const first = await startSuccessor(NOON);
+    const { id } = await first.create();
+    await first.exec(id, 'echo kept > file');
+    await first.agent.stop();
+    expect((await first.record(id))?.state).toBe('running');
+    const second = await startSuccessor(NOON + 5_000, { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' });
+    expect((await second.exec(id, 'cat file')).stdout).toBe('kept\n');
+    await second.agent.stop();
+    const record = (await second.record(id))!;
+    expect(record).toMatchObject({ state: 'stopped', stop_reason: 'host_lost', minutes: 1 });
+    const third = await startSuccessor(NOON + 10_000);
+    await third.ask('start', id);
+    expect((await third.exec(id, 'cat file')).stdout).toBe('kept\n');
+  });
+});
+
+async function containers(): Promise<string[]> {
+  return (await new Docker().listContainers({ all: true })).map(({ Id }) => Id);
+}

@@ -1,0 +1,329 @@
+// A host's computers from birth to death, on a real nats-server and the real Docker engine, by a clock that the test
+// moves: what callers are told, what is charged, and what stops by itself.
+import { rm } from 'node:fs/promises';
+import type { ComputerRecord } from '@switchyard/contracts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { minuteCost } from './metering/minutes.ts';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+  workspaceFile,
+} from './test-agent.ts';
+
+let installation: TestInstallation;
+let on: TestAgent;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+  on = await openTestAgent(installation, { env: { SWITCHYARD_WARM_POOL: '2' } });
+}, SETUP_TIMEOUT_MS);
+
+afterAll(async () => {
+  await on?.close();
+  await installation?.stop();
+});
+
+afterEach(async () => {
+  for (const computer of on.agent.computers.all()) await computer.delete();
+});
+
+/** The charged minutes of a computer by their ids' tails, `<run>:<minute>`, in the order of the stream. */
+const chargedMinutes = (id: string) =>
+  installation.events
+    .of('computer.metered')
+    .filter(({ data }) => data.computer_id === id)
+    .map(({ data }) => `${data.run}:${data.minute}`);
+
+const changes = (id: string) =>
+  installation.events.all
+    .filter(
+      ({ type, data }) => type !== 'computer.metered' && 'computer_id' in data && data.computer_id === id,
+    )
+    .map(({ type, data }) =>
+      'stop_reason' in data && data.stop_reason !== null ? `${type}(${data.stop_reason})` : type,
+    );
+
+/** Every minute of the ledger is in the record, at its price. */
+function expectSettled(record: ComputerRecord, minutes: number): void {
+  expect(record.minutes).toBe(minutes);
+  expect(record.cost_nano).toBe(String(minuteCost(record) * BigInt(minutes)));
+  expect(chargedMinutes(record.id)).toHaveLength(minutes);
+  expect(new Set(chargedMinutes(record.id)).size).toBe(minutes);
+}
+
+describe('a life', () => {
+  test('create, exec, stop, start, exec, delete: files survive a stop and are gone after a delete', async () => {
+    const created = await on.create();
+    expect(created).toMatchObject({
+      object: 'computer',
+      status: 'running',
+      minutes: 0,
+      cost: 0,
+      stop_reason: null,
+    });
+    const { id } = created;
+    expect(
+      await on.exec(id, "echo kept > file; python3 -c 'print(6*7)'; echo err >&2; exit 3"),
+    ).toMatchObject({
+      stdout: '42\nerr\n',
+      stderr: '',
+      exit_code: 3,
+    });
+    const stopped = await on.ask('stop', id);
+    expect(stopped).toMatchObject({ status: 'stopped', stop_reason: 'user', minutes: 1, stops_at: null });
+    await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_running' });
+    const started = await on.ask('start', id);
+    expect(started).toMatchObject({ status: 'running', stop_reason: null, minutes: 1 });
+    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+    expect(await workspaceFile(on.dataFolder, id, 'file')).toBe('kept\n');
+
+    await on.delete(id);
+    expect(await on.record(id)).toBeNull();
+    await expect(workspaceFile(on.dataFolder, id, 'file')).rejects.toThrow('ENOENT');
+    await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_found' });
+    await installation.events.until('deleted', ({ id: event }) => event === `${id}:2:deleted`);
+    expect(changes(id)).toEqual([
+      'computer.created',
+      'computer.stopped(user)',
+      'computer.started',
+      'computer.deleted',
+    ]);
+    expect(chargedMinutes(id)).toEqual(['1:0', '2:0']);
+  });
+
+  test('a start of a running and a stop of a stopped computer answer with it as it is', async () => {
+    const { id } = await on.create();
+    const container = (await on.record(id))?.container;
+    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+    expect(await on.ask('create', id)).toMatchObject({ status: 'running' });
+    expect((await on.record(id))?.container).toBe(container);
+    await on.ask('stop', id);
+    expect(await on.ask('stop', id)).toMatchObject({ status: 'stopped', stop_reason: 'user', minutes: 1 });
+    expect(chargedMinutes(id)).toEqual(['1:0']);
+  });
+
+  test('many starts and stops at once leave one container and one truth', async () => {
+    const { id } = await on.create();
+    await Promise.all(Array.from({ length: 12 }, (_, turn) => on.ask(turn % 2 === 0 ? 'stop' : 'start', id)));
+    const record = (await on.record(id))!;
+    const found = await on.docker.listContainers({ all: true });
+    const own = found.filter(({ Id }) => Id === record.container);
+    expect(own).toHaveLength(record.state === 'running' ? 1 : 0);
+    expect(changes(id).filter((change) => change === 'computer.started').length).toBe(record.runs - 1);
+  });
+
+  test('an id of another org, or none at all, is not found', async () => {
+    for (const verb of ['start', 'stop'] as const)
+      await expect(on.ask(verb, 'cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
+    await expect(on.delete('cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
+  });
+
+  test('a computer of which the files are gone is in error, says so, and can be deleted', async () => {
+    const { id } = await on.create();
+    await on.ask('stop', id);
+    await rm(`${on.dataFolder}/hosts/computer-agent/computers/workspaces/files/${id}`, { recursive: true });
+    await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
+    expect(await on.record(id)).toMatchObject({ state: 'error', error: expect.stringContaining('files') });
+    await on.delete(id);
+    expect(await on.record(id)).toBeNull();
+  });
+});
+
+describe('minutes', () => {
+  test('each is charged when it ends, the begun one when the run ends, none twice', async () => {
+    const { id } = await on.create();
+    await on.pass(59_999);
+    await on.exec(id, 'true');
+    expect((await on.record(id))?.minutes).toBe(0);
+    await on.pass(1);
+    const first = await on.recordWhen(id, ({ minutes }) => minutes === 1);
+    expect(first.run).toMatchObject({ number: 1, minutes_charged: 1 });
+    await on.pass(60_000);
+    await on.recordWhen(id, ({ minutes }) => minutes === 2);
+    await on.pass(1);
+    const stopped = await on.ask('stop', id);
+    expect(stopped.minutes).toBe(3);
+    await on.pass(600_000); // a stopped computer costs nothing
+    await on.ask('start', id);
+    await on.ask('stop', id);
+    const record = (await on.record(id))!;
+    expect(chargedMinutes(id)).toEqual(['1:0', '1:1', '1:2', '2:0']);
+    expectSettled(record, 4);
+    // 0.0001 + 0.25 x 0.0008 + 0.5 x 0.0001 + 10 x 0.000002 dollars
+    expect(record.cost_nano).toBe(String(4 * 370_000));
+    expect(stopped.cost).toBe(0.00111);
+  });
+
+  test('a run that stops exactly with a minute is not charged the next', async () => {
+    const { id } = await on.create();
+    await on.pass(60_000);
+    await on.recordWhen(id, ({ minutes }) => minutes === 1);
+    expect((await on.ask('stop', id)).minutes).toBe(1);
+    expectSettled((await on.record(id))!, 1);
+  });
+
+  test('a deleted computer is charged to its end', async () => {
+    const { id } = await on.create();
+    await on.pass(61_000);
+    await on.recordWhen(id, ({ minutes }) => minutes === 1);
+    await on.delete(id);
+    await installation.events.until('deleted', (event) => event.id === `${id}:1:deleted`);
+    expect(chargedMinutes(id)).toEqual(['1:0', '1:1']);
+  });
+
+  test('the price is the one that the record froze', async () => {
+    const rates = {
+      per_minute: '1',
+      per_vcpu_minute: '0.1',
+      per_gb_memory_minute: '0.01',
+      per_gb_disk_minute: '0',
+    };
+    const { id } = await on.create({ rates, cpu: 0.5, memory_mb: 768 });
+    const { cost } = await on.ask('stop', id);
+    expect(cost).toBe(1.0575);
+  });
+});
+
+describe('stopping by itself', () => {
+  test('after the idle window, which a command restarts and a look at it does not; it costs the window', async () => {
+    const { id } = await on.create();
+    await on.pass(90_000);
+    await on.exec(id, 'true');
+    await on.pass(1_000);
+    const { state, last_activity_at } = (await on.record(id))!;
+    expect(state).toBe('running');
+    expect(Date.parse(last_activity_at!)).toBe(on.clock.now() - 1_000);
+    await on.pass(99_000);
+    await on.ask('start', id); // answered as it is: no activity
+    expect((await on.record(id))?.state).toBe('running');
+    await on.pass(20_000);
+    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record.stop_reason).toBe('idle');
+    await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
+    expectSettled(record, 4); // 90 s + 120 s
+    expect(changes(id)).toEqual(['computer.created', 'computer.stopped(idle)']);
+  });
+
+  test('not while a command runs, however long', async () => {
+    const { id } = await on.create();
+    const running = on.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
+    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await on.pass(600_000);
+    expect((await on.record(id))?.state).toBe('running');
+    await on.exec(id, 'touch go');
+    expect((await running).exit_code).toBe(0);
+    await on.pass(120_000);
+    expect((await on.recordWhen(id, ({ state }) => state === 'stopped')).stop_reason).toBe('idle');
+  });
+
+  test('at the end of its lifetime, even while a command runs; it may be started again', async () => {
+    const short = await openTestAgent(installation, { env: { SWITCHYARD_MAX_LIFETIME_MINUTES: '1.5' } });
+    try {
+      const { id, stops_at, created_at } = await short.create({
+        created_at: new Date(short.clock.now()).toISOString(),
+      });
+      expect(Date.parse(stops_at!) - Date.parse(created_at)).toBe(90_000);
+      const running = short.exec(id, 'touch begun; sleep 1000');
+      await expect.poll(() => short.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+      await short.pass(90_000);
+      const record = await short.recordWhen(id, ({ state }) => state === 'stopped');
+      expect(record).toMatchObject({ stop_reason: 'max_lifetime', minutes: 2 });
+      expect((await running).exit_code).toBe(143); // the kernel's word: ended by SIGTERM
+      expect(await short.ask('start', id)).toMatchObject({ status: 'running' });
+      await short.pass(60_000);
+      expect((await short.record(id))?.state).toBe('running');
+    } finally {
+      await short.close();
+    }
+  });
+
+  test('when its container is removed behind the agent’s back', async () => {
+    const { id } = await on.create();
+    const { container } = (await on.record(id))!;
+    await on.docker.getContainer(container!).remove({ force: true });
+    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record).toMatchObject({ stop_reason: 'exited', minutes: 1, container: null });
+    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+  });
+});
+
+describe('commands', () => {
+  test('a timeout is 422 with the output so far, and ends the whole process tree', async () => {
+    const { id } = await on.create();
+    const failed = on.exec(id, { command: 'echo so far; setsid sleep 1000 & sleep 1000', timeout: 1 });
+    await expect(failed).rejects.toMatchObject({
+      code: 'command_timed_out',
+      details: { stdout: 'so far\n', duration_ms: expect.any(Number) },
+    });
+    expect((await on.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+  });
+
+  test('a timeout with a megabyte of output arrives too', async () => {
+    const { id } = await on.create();
+    const failed = on.exec(id, {
+      command: 'head -c 1000000 /dev/zero | tr "\\0" "\\1"; sleep 1000',
+      timeout: 2,
+    });
+    await expect(failed).rejects.toMatchObject({ code: 'command_timed_out', details: { truncated: true } });
+  });
+
+  test('a caller that goes away stops its command', async () => {
+    const { id } = await on.create();
+    const gone = new AbortController();
+    const running = on.exec(id, 'touch begun; sleep 1000', gone.signal);
+    running.catch(() => {});
+    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    gone.abort(new Error('gone'));
+    await expect.poll(async () => (await on.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+  });
+
+  test('output over the limit is cut and said to be', async () => {
+    const { id } = await on.create();
+    const { stdout, truncated } = await on.exec(id, 'yes | head -c 3000000');
+    expect(truncated).toBe(true);
+    expect(stdout.length).toBe(1024 * 1024);
+  });
+
+  test('cwd, env and stdin are given; 64 KB of command runs', async () => {
+    const { id } = await on.create();
+    const result = await on.exec(id, {
+      command: 'pwd; echo $A; cat',
+      cwd: '/tmp',
+      env: { A: 'b' },
+      stdin: 'in',
+    });
+    expect(result.stdout).toBe('/tmp\nb\nin');
+    const command = `echo ${'x'.repeat(65_536 - 5)}`;
+    expect((await on.exec(id, command)).stdout.length).toBe(65_536 - 4);
+    await expect(on.exec(id, `${command}x`)).rejects.toMatchObject({
+      code: 'invalid_request',
+      param: 'command',
+    });
+    await expect(on.exec(id, { command: 'true', timeout: 3_601 })).rejects.toMatchObject({
+      param: 'timeout',
+    });
+  });
+});
+
+describe('capacity', () => {
+  test('what does not fit is refused, and a stopped computer makes room', async () => {
+    const small = await openTestAgent(installation, { env: { SWITCHYARD_CPU_OVERCOMMIT: '0.25' } });
+    try {
+      const cores = (await small.docker.info()).NCPU as number;
+      const cpu = cores * 0.25;
+      const first = await small.create({ cpu });
+      await expect(small.create({ cpu: 0.25 })).rejects.toMatchObject({ code: 'no_capacity' });
+      await small.ask('stop', first.id);
+      const second = await small.create({ cpu: 0.25 });
+      await expect(small.ask('start', first.id)).rejects.toMatchObject({ code: 'no_capacity' });
+      expect((await small.record(first.id))?.state).toBe('stopped');
+      await small.delete(second.id);
+      expect(await small.ask('start', first.id)).toMatchObject({ status: 'running' });
+    } finally {
+      await small.close();
+    }
+  });
+});

@@ -1,0 +1,69 @@
+// What is billed while a host is silent, and what a restarted agent goes on from.
+import { type ComputerRun, HOST_SILENT_MS_MAX } from '@switchyard/contracts';
+import { FakeClock } from '@switchyard/testing';
+import { describe, expect, test } from 'vitest';
+import { BillableClock } from './billable-clock.ts';
+import { billableWhenLost, billableWhenResumed } from './resumed-run.ts';
+
+describe('the billable clock', () => {
+  test('runs with the monotonic clock while the host is heard, whatever the wall clock does', () => {
+    const clock = new FakeClock();
+    const billable = new BillableClock(clock);
+    const begin = billable.now();
+    for (let second = 0; second < 300; second++) {
+      clock.advance(1_000);
+      clock.step(-5_000);
+      billable.heard();
+    }
+    expect(billable.now() - begin).toBe(300_000);
+  });
+
+  test('counts a silence of a minute in full, and nothing of a longer one beyond that', () => {
+    const clock = new FakeClock();
+    const billable = new BillableClock(clock);
+    const begin = billable.now();
+    clock.advance(HOST_SILENT_MS_MAX);
+    expect(billable.now() - begin).toBe(HOST_SILENT_MS_MAX);
+    clock.advance(1);
+    expect(billable.now() - begin).toBe(HOST_SILENT_MS_MAX);
+    clock.advance(3_600_000);
+    billable.heard();
+    expect(billable.now() - begin).toBe(HOST_SILENT_MS_MAX);
+    clock.advance(10);
+    expect(billable.now() - begin).toBe(HOST_SILENT_MS_MAX + 10);
+  });
+});
+
+const at = (ms: number) => new Date(ms).toISOString();
+const runAt = (anchoredAt: number, anchoredMs: number): ComputerRun => ({
+  number: 1,
+  started_at: at(0),
+  minutes_charged: 0,
+  anchored_ms: anchoredMs,
+  anchored_at: at(anchoredAt),
+});
+
+describe('a run found by a restarted agent', () => {
+  test('goes on as if nothing had been when the agent was away for less than a minute', () => {
+    expect(billableWhenResumed(runAt(10_000, 7_000), 40_000, 90_000)).toBe(7_000 + 80_000);
+  });
+
+  test('is billed for one minute of a longer absence', () => {
+    expect(billableWhenResumed(runAt(10_000, 7_000), 40_000, 10_000_000)).toBe(7_000 + 30_000 + 60_000);
+  });
+
+  test('comes to the same if the agent dies again before it was heard', () => {
+    const first = billableWhenResumed(runAt(10_000, 0), 40_000, 200_000);
+    const again = billableWhenResumed(runAt(200_000, first), 40_000, 200_000);
+    expect(again).toBe(first);
+  });
+
+  test('is not billed backwards when the wall clock went back', () => {
+    expect(billableWhenResumed(runAt(10_000, 7_000), 9_000, 5_000)).toBe(7_000);
+    expect(billableWhenLost(runAt(10_000, 7_000), 5_000)).toBe(7_000);
+  });
+
+  test('that is over is billed until it was last known to be on', () => {
+    expect(billableWhenLost(runAt(10_000, 7_000), 40_000)).toBe(37_000);
+  });
+});

@@ -1,0 +1,242 @@
+// An agent for tests: on a real nats-server and the real Docker engine, with a clock that the test moves.
+import { randomBytes } from 'node:crypto';
+import { cp, readFile, rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import {
+  type Bucket,
+  type Bus,
+  connectBus,
+  ensureEventsStream,
+  openBucket,
+  requestHost,
+} from '@switchyard/bus';
+import {
+  type ComputerObject,
+  type ComputerRecord,
+  computerKey,
+  type ExecRequest,
+  type ExecResult,
+  newId,
+  toComputerLimits,
+} from '@switchyard/contracts';
+import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
+import { makeLogger, readConfig } from '@switchyard/service';
+import { type EventLog, FakeClock, openEventLog, startNats, temporaryFolder } from '@switchyard/testing';
+import Docker from 'dockerode';
+import { ensureInitBinary } from './computer/init-binary.ts';
+import type { StandardImage } from './computer/standard-image.ts';
+import { agentConfig } from './config.ts';
+import { type Agent, openAgent } from './run.ts';
+
+/** Building the image is part of the first test that needs it. */
+export const SETUP_TIMEOUT_MS = 600_000;
+/** Shorter than the silence that is not billed: heartbeats are given in between. */
+const STEP_MS = 30_000;
+/** What falls due may make something else due at once: a minute's end, then the run's. */
+const TURNS_TO_SETTLE = 3;
+const WAIT_MS = 15_000;
+const ORG = 'org_test';
+
+export interface TestInstallation {
+  readonly natsUrl: string;
+  readonly bus: Bus;
+  readonly computers: Bucket<ComputerRecord>;
+  readonly events: EventLog;
+  /** For an agent, with the init of computers compiled already. */
+  newDataFolder(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export async function openTestInstallation(): Promise<TestInstallation> {
+  await ensureImage({ docker: new Docker() });
+  const initFolder = await temporaryFolder('init');
+  await ensureInitBinary({ directory: initFolder, docker: new Docker(), builderImage: IMAGE });
+  const nats = await startNats();
+  const bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
+  await ensureEventsStream(bus);
+  const events = await openEventLog(bus);
+  return {
+    natsUrl: nats.url,
+    bus,
+    computers: await openBucket(bus, 'computers'),
+    events,
+    async newDataFolder() {
+      const folder = await temporaryFolder('agent');
+      await cp(initFolder, `${folder}/hosts/computer-agent/computers/init`, { recursive: true });
+      return folder;
+    },
+    async stop() {
+      await rm(initFolder, { recursive: true, force: true });
+      await events.stop();
+      await bus.close();
+      await nats.stop();
+    },
+  };
+}
+
+export interface TestAgentOptions {
+  /** Settings as in the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of an earlier agent, whose successor this one is. */
+  readonly dataFolder?: string;
+  readonly clock?: FakeClock;
+}
+
+export interface TestAgent {
+  readonly agent: Agent;
+  readonly clock: FakeClock;
+  readonly dataFolder: string;
+  readonly docker: Docker;
+  /** Lets time pass with the host's heart beating. */
+  pass(ms: number): Promise<void>;
+  /** Makes a record as control does, and has the agent create the computer. */
+  create(change?: Partial<ComputerRecord>): Promise<ComputerObject>;
+  exec(id: string, request: string | ExecRequest, signal?: AbortSignal): Promise<ExecResult>;
+  ask(verb: 'create' | 'start' | 'stop', id: string): Promise<ComputerObject>;
+  delete(id: string): Promise<void>;
+  record(id: string): Promise<ComputerRecord | null>;
+  /** Resolves with the record as soon as it matches. */
+  recordWhen(id: string, matches: (record: ComputerRecord) => boolean): Promise<ComputerRecord>;
+  /** Removes all computers, then the agent, then its data. */
+  close(): Promise<void>;
+}
+
+/** What every test agent has in place of the image's building: it is there already. */
+export const presentImage: StandardImage = { name: IMAGE, ensure: async () => {} };
+
+export async function openTestAgent(
+  installation: TestInstallation,
+  { env = {}, dataFolder, clock = new FakeClock() }: TestAgentOptions = {},
+): Promise<TestAgent> {
+  const folder = dataFolder ?? (await installation.newDataFolder());
+  const config = readConfig(agentConfig, {
+    SWITCHYARD_DATA: folder,
+    SWITCHYARD_WARM_POOL: '0',
+    SWITCHYARD_BURST_MEMORY_MB: '8192',
+    LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
+    ...env,
+  });
+  const logger = makeLogger('computer-agent', config.LOG_LEVEL);
+  const docker = new Docker();
+  const bus = await connectBus({ url: installation.natsUrl, service: 'computer-agent', logger });
+  const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
+  await agent.ready;
+  await agent.heartbeat.beat();
+  const host = hostOf(installation, agent.hostId, toComputerLimits(config));
+  return {
+    agent,
+    clock,
+    dataFolder: folder,
+    docker,
+    ...host,
+    pass: (ms) => passTime(agent, clock, ms),
+    async close() {
+      for (const computer of agent.computers.all()) await computer.delete();
+      await agent.stop();
+      await bus.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Lets time pass with the host's heart beating, and what falls due come to its end. */
+export async function passTime(agent: Agent, clock: FakeClock, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= STEP_MS) {
+    clock.advance(Math.min(left, STEP_MS));
+    await agent.heartbeat.beat();
+    for (let turn = 0; turn < TURNS_TO_SETTLE; turn++) {
+      await Promise.all(agent.computers.all().map((computer) => computer.settled()));
+      clock.advance(0);
+    }
+  }
+}
+
+/** The operations of one host, as the edge and control ask for them. */
+export function hostOf(
+  { bus, computers }: TestInstallation,
+  hostId: string,
+  limits: ReturnType<typeof toComputerLimits>,
+) {
+  const org = ORG;
+  const ask = (verb: 'create' | 'start' | 'stop', id: string) => requestHost(bus, hostId, verb, { org, id });
+  return {
+    ask,
+    async create(change: Partial<ComputerRecord> = {}) {
+      const record = newTestRecord(hostId, limits, change);
+      await computers.create(computerKey(org, record.id), record);
+      return ask('create', record.id);
+    },
+    exec: (id: string, request: string | ExecRequest, signal?: AbortSignal) =>
+      requestHost(
+        bus,
+        hostId,
+        'exec',
+        { org, id, body: typeof request === 'string' ? { command: request } : request },
+        { requestId: `req_${randomBytes(8).toString('hex')}`, ...(signal ? { signal } : {}) },
+      ),
+    async delete(id: string) {
+      await requestHost(bus, hostId, 'delete', { org, id });
+    },
+    record: async (id: string) => (await computers.get(computerKey(org, id)))?.value ?? null,
+    recordWhen: (id: string, matches: (record: ComputerRecord) => boolean) =>
+      recordWhen(computers, computerKey(org, id), matches),
+  };
+}
+
+export function newTestRecord(
+  host: string,
+  limits: ReturnType<typeof toComputerLimits>,
+  change: Partial<ComputerRecord> = {},
+): ComputerRecord {
+  return {
+    id: newId('computer'),
+    org: ORG,
+    key_id: 'key_test',
+    host,
+    name: 'test',
+    image: IMAGE,
+    cpu: 0.25,
+    memory_mb: 512,
+    disk_gb: limits.diskGb,
+    rates: limits.rates,
+    created_at: new Date().toISOString(),
+    state: 'creating',
+    stop_reason: null,
+    container: null,
+    run: null,
+    runs: 0,
+    minutes: 0,
+    cost_nano: '0',
+    last_activity_at: null,
+    error: null,
+    ...change,
+  };
+}
+
+async function recordWhen(
+  computers: Bucket<ComputerRecord>,
+  key: string,
+  matches: (record: ComputerRecord) => boolean,
+): Promise<ComputerRecord> {
+  const watch = await computers.kv.watch({ key });
+  const late = setTimeout(() => watch.stop(), WAIT_MS);
+  let last: ComputerRecord | null = null;
+  try {
+    for await (const entry of watch) {
+      if (entry.operation !== 'PUT') continue;
+      last = computers.read(entry).value;
+      if (matches(last)) return last;
+    }
+  } finally {
+    clearTimeout(late);
+    watch.stop();
+  }
+  throw new Error(`the record of ${key} did not become as awaited; it is ${JSON.stringify(last)}`);
+}
+
+/** The file of a computer's workspace on the host. */
+export function workspaceFile(dataFolder: string, id: string, name: string): Promise<string> {
+  return readFile(`${dataFolder}/hosts/computer-agent/computers/workspaces/files/${id}/${name}`, 'utf8');
+}
+
+export const AGENT_PROCESS = fileURLToPath(new URL('./__fixtures__/agent-process.ts', import.meta.url));

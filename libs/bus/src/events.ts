@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync 
 import { DiscardPolicy, JetStreamApiError, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import { EVENTS_STREAM, EVENTS_SUBJECTS, type Event, eventSubject, parseEvent } from '@switchyard/contracts';
 import type { Bus, Logger } from './bus.ts';
-import { adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+import { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
 
 const SECOND_NS = 1_000_000_000;
 const DAY_NS = 24 * 3600 * SECOND_NS;
@@ -65,22 +65,19 @@ export async function createEventPublisher(options: EventPublisherOptions): Prom
 class OutboxPublisher implements EventPublisher {
   readonly #bus: Bus;
   readonly #logger: Logger;
+  readonly #folder: string;
   readonly #own: OwnFile;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
-  #timer: NodeJS.Timeout | null = null;
+  #timers: NodeJS.Timeout[] = [];
   #draining: Promise<void> | null = null;
 
   constructor({ bus, outboxDir, logger }: EventPublisherOptions) {
     this.#bus = bus;
     this.#logger = logger;
-    const orphans = adoptOrphans(outboxDir, 'events');
+    this.#folder = outboxDir;
     this.#own = ownFile(outboxDir, 'events');
     this.#file = openSync(this.#own.path, 'a+');
-    for (const orphan of orphans) {
-      for (const event of readOutbox(orphan.path, logger)) this.#keep(event);
-      orphan.remove();
-    }
   }
 
   get waiting(): number {
@@ -88,7 +85,11 @@ class OutboxPublisher implements EventPublisher {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.#drain(), OUTBOX_AGAIN_MS);
+    this.#adopt();
+    this.#timers = [
+      setInterval(() => void this.#drain(), OUTBOX_AGAIN_MS),
+      setInterval(() => this.#adopt(), ADOPT_MS),
+    ];
     void this.#drain();
   }
 
@@ -99,11 +100,19 @@ class OutboxPublisher implements EventPublisher {
   }
 
   async close(): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     await this.#drain();
     closeSync(this.#file);
     if (this.#waiting.size === 0) this.#own.remove();
     else this.#own.release();
+  }
+
+  /** Takes over what processes that died had in their outboxes. */
+  #adopt(): void {
+    for (const orphan of adoptOrphans(this.#folder, 'events')) {
+      for (const event of readOutbox(orphan.path, this.#logger)) this.#keep(event);
+      orphan.remove();
+    }
   }
 
   #keep(event: Event): void {

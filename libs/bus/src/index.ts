@@ -16,4 +16,4 @@ export {
   ServiceHost,
   serve,
 } from './operations.ts';
-export { adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';

@@ -11,6 +11,8 @@ import { join } from 'node:path';
 const FILE = '.ndjson';
 const PIPE = '.owner';
 const MKFIFO_TIMEOUT_MS = 5_000;
+/** How often the living look for files of the dead: the dead one may never be started again. */
+export const ADOPT_MS = 10_000;
 
 export interface OwnFile {
   readonly path: string;

@@ -1,6 +1,7 @@
 // Builds the edge from its parts.
 import { join } from 'node:path';
 import {
+  ADOPT_MS,
   createEventPublisher,
   type EventPublisher,
   ensureEventsStream,
@@ -8,7 +9,7 @@ import {
   openBucket,
 } from '@switchyard/bus';
 import { eventIds, makeEvent } from '@switchyard/contracts';
-import type { Running, Surroundings } from '@switchyard/service';
+import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
 import { authenticator } from './auth/authenticate.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
 import type { Config } from './config.ts';
@@ -38,15 +39,11 @@ export async function start({
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'edge');
   const events = await createEventPublisher({ bus, outboxDir, logger });
   const journalFolder = join(config.SWITCHYARD_DATA, 'journal');
-  const orphans = findOrphans(journalFolder);
   const journal = new DeliveryJournal(journalFolder);
   bus.publisher.onBeforeFlush(() => journal.flush());
-  for (const orphan of orphans) {
-    await voidAll(events, orphan.calls, clock.now());
-    orphan.file.remove();
-    if (orphan.calls.length > 0)
-      logger.warn({ calls: orphan.calls.length }, 'calls of an edge that died were voided');
-  }
+  const takeBack = () => voidOrphans(journalFolder, { events, clock, logger });
+  await takeBack();
+  const watching = setInterval(() => void takeBack(), ADOPT_MS);
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
   const computers = await openBucket(bus, 'computers');
   const relay = { bus, events, journal, clock, logger };
@@ -64,6 +61,7 @@ export async function start({
   return {
     url,
     async stop() {
+      clearInterval(watching);
       await app.close(); // no new connection; the requests that are on are answered
       keys.close();
       journal.close();
@@ -72,19 +70,28 @@ export async function start({
   };
 }
 
-/** The callers of these calls never got their answers: the edge that had them was killed. */
-async function voidAll(
-  events: EventPublisher,
-  calls: { requestId: string; org: string }[],
-  now: number,
-): Promise<void> {
-  const time = new Date(now);
-  await Promise.all(
-    calls.map(({ requestId, org }) => {
+interface VoidOptions {
+  events: EventPublisher;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** The callers of an edge that was killed never got the answers that its journal has open: their charges go back. */
+async function voidOrphans(folder: string, { events, clock, logger }: VoidOptions): Promise<void> {
+  for (const { file, calls } of findOrphans(folder)) {
+    const time = new Date(clock.now());
+    const voids = calls.map(({ requestId, org }) => {
       const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
-      return events.publish(
-        makeEvent({ name: 'call.voided', id: eventIds.voided(requestId), source: EVENT_SOURCE, time, data }),
-      );
-    }),
-  );
+      return makeEvent({
+        name: 'call.voided',
+        id: eventIds.voided(requestId),
+        source: EVENT_SOURCE,
+        time,
+        data,
+      });
+    });
+    await Promise.all(voids.map((event) => events.publish(event)));
+    file.remove(); // they are durable
+    if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
+  }
 }

@@ -1,0 +1,52 @@
+import { mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DeliveryJournal, findOrphans } from './delivery-journal.ts';
+
+const folder = () => mkdtempSync(join(tmpdir(), 'journal-'));
+const openCalls = (path: string) =>
+  findOrphans(path).flatMap(({ calls }) => calls.map(({ requestId }) => requestId));
+
+test('the next life finds the calls that were taken and not settled, and no others', () => {
+  const path = folder();
+  const journal = new DeliveryJournal(path);
+  for (const id of ['req_1', 'req_2', 'req_3', 'req_4']) journal.taken(id, 'org_x');
+  journal.flush();
+  journal.settled('req_2');
+  journal.settled('req_unknown');
+  journal.taken('req_5', 'org_y');
+  journal.settled('req_4'); // brings what was pending to disk too
+  journal.close();
+  const [orphan] = findOrphans(path);
+  expect(orphan?.calls).toEqual([
+    { requestId: 'req_1', org: 'org_x' },
+    { requestId: 'req_3', org: 'org_x' },
+    { requestId: 'req_5', org: 'org_y' },
+  ]);
+});
+
+test('the journal of a living edge is nobody’s orphan, and an adopted one has a single owner', () => {
+  const path = folder();
+  const journal = new DeliveryJournal(path);
+  journal.taken('req_1', 'org_x');
+  journal.flush();
+  expect(openCalls(path)).toEqual([]);
+  journal.close();
+  expect(openCalls(path)).toEqual(['req_1']);
+  expect(openCalls(path)).toEqual([]);
+});
+
+test('the file is written anew with what is open before it grows without end', () => {
+  const path = folder();
+  const journal = new DeliveryJournal(path);
+  journal.taken('req_kept', 'org_x');
+  for (let n = 0; n < 320_000; n += 1) {
+    journal.taken(`req_${n}_${'x'.repeat(20)}`, 'org_x');
+    journal.settled(`req_${n}_${'x'.repeat(20)}`);
+  }
+  const [file] = readdirSync(path).filter((name) => name.endsWith('.ndjson'));
+  expect(statSync(join(path, file ?? '')).size).toBeLessThan(16 * 1024 * 1024);
+  journal.close();
+  expect(openCalls(path)).toEqual(['req_kept']);
+});

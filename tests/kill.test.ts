@@ -1,0 +1,217 @@
+// The promise of the bill: whatever is killed with `kill -9`, and whenever, every answered call is in the ledger exactly
+// once at the cost its caller was told, and no call is charged whose caller got an error.
+import {
+  chatModel,
+  docker,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { MongoClient } from 'mongodb';
+import { Agent, fetch } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const CALLS = 2_000;
+const CONCURRENCY = 16;
+/** A victim dies each time this many calls have come to an end. */
+const CALLS_PER_KILL = 110;
+const SETTLE_TIMEOUT_MS = 30_000;
+/** How long a caller waits for the edge to be there again, and how often it looks. */
+const EDGE_BACK_MS_MAX = 15_000;
+const EDGE_LOOK_MS = 50;
+
+interface Told {
+  requestId: string;
+  nanos: bigint;
+}
+
+let upstream: Upstream;
+let stack: TestStack;
+let withComputers: boolean;
+const agent = new Agent({ connections: CONCURRENCY, pipelining: 1 });
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const slow = (id: string, behaviour: string) => chatModel(`acme/${id}`, upstream.url, `${id}+${behaviour}`);
+  const models = [slow('quick', 'latency-0'), slow('thinks', 'latency-40'), slow('talks', 'gap-3')];
+  const catalog = await writeTestCatalog({ url: upstream.url, models });
+  withComputers = (await docker()) !== undefined;
+  stack = await startStack({
+    env: { SWITCHYARD_CATALOG: catalog, ...(withComputers ? { SWITCHYARD_COMPUTERS: 'on' } : {}) },
+  });
+});
+afterAll(async () => {
+  await stack?.stop();
+  await upstream?.close();
+  await agent.close();
+});
+
+const headers = () => ({ authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' });
+const nanosOf = (dollars: number) => BigInt(Math.round(dollars * 1e9));
+
+const KINDS = [
+  {
+    path: '/v1/chat/completions',
+    body: { model: 'acme/quick', messages: [{ role: 'user', content: 'Hello!' }] },
+  },
+  {
+    path: '/v1/chat/completions',
+    body: { model: 'acme/thinks', messages: [{ role: 'user', content: 'Hello!' }] },
+  },
+  {
+    path: '/v1/chat/completions',
+    body: { model: 'acme/talks', stream: true, messages: [{ role: 'user', content: 'Hello!' }] },
+  },
+  { path: '/v1/embeddings', body: { model: 'acme/embed-1', input: 'Hello!' } },
+];
+
+/** Makes one call. What the caller was told, or null when it got an error; `nobody`: no edge was there to call. */
+async function call(n: number): Promise<Told | null | 'nobody'> {
+  const kind = KINDS[n % KINDS.length] as (typeof KINDS)[number];
+  try {
+    const init = { method: 'POST', headers: headers(), body: JSON.stringify(kind.body), dispatcher: agent };
+    const response = await fetch(stack.url + kind.path, init);
+    const text = await response.text();
+    if (response.status !== 200) return null;
+    const told = text.startsWith('data: ')
+      ? costOfStream(text)
+      : (JSON.parse(text) as { usage: { cost: number } }).usage.cost;
+    return told === null
+      ? null
+      : { requestId: response.headers.get('x-request-id') ?? '', nanos: nanosOf(told) };
+  } catch (error) {
+    return isRefused(error) ? 'nobody' : null;
+  }
+}
+
+function costOfStream(text: string): number | null {
+  const events = text.trimEnd().split('\n\n');
+  if (events.at(-1) !== 'data: [DONE]') return null;
+  const last = JSON.parse((events.at(-2) ?? '').slice('data: '.length)) as { usage: { cost: number } };
+  return last.usage.cost;
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof Error && (error.cause as { code?: string } | undefined)?.code === 'ECONNREFUSED';
+}
+
+/** Asks until an answer comes: reads of the bill meet restarting services too. */
+async function read<T>(path: string): Promise<T> {
+  const response = await fetch(stack.url + path, { headers: headers(), dispatcher: agent });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+describe('the bill', () => {
+  test('is exact to the nano-dollar after 2,000 calls during which every part was killed', {
+    timeout: 300_000,
+  }, async () => {
+    const victims = [
+      'edge',
+      'model-router',
+      'control',
+      'billing',
+      'nats',
+      ...(withComputers ? ['computer-agent'] : []),
+    ];
+    const told: Told[] = [];
+    const kills = new Map<string, number>();
+    const backs: Promise<void>[] = [];
+    let begun = 0;
+    let ended = 0;
+    let errors = 0;
+
+    const killNext = async () => {
+      const victim = victims[(ended / CALLS_PER_KILL) % victims.length] ?? 'edge';
+      const { back } = await stack.kill9(victim);
+      kills.set(victim, (kills.get(victim) ?? 0) + 1);
+      backs.push(back);
+    };
+    const untilEdge = () =>
+      expect
+        .poll(
+          () =>
+            fetch(`${stack.url}/healthz`, { dispatcher: agent })
+              .then((response) => response.body?.cancel())
+              .then(
+                () => true,
+                () => false,
+              ),
+          {
+            timeout: EDGE_BACK_MS_MAX,
+            interval: EDGE_LOOK_MS,
+          },
+        )
+        .toBe(true);
+    const worker = async () => {
+      while (begun < CALLS) {
+        const n = begun++;
+        let outcome = await call(n);
+        while (outcome === 'nobody') {
+          await untilEdge();
+          outcome = await call(n);
+        }
+        if (outcome === null) errors += 1;
+        else told.push(outcome);
+        ended += 1;
+        if (ended % CALLS_PER_KILL === 0) await killNext();
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+    await Promise.all(backs);
+    console.log(
+      `${told.length} answered, ${errors} errors, killed: ${JSON.stringify(Object.fromEntries(kills))}`,
+    );
+
+    expect(new Set(kills.keys())).toEqual(new Set(victims));
+    expect(told.length).toBeGreaterThan(CALLS / 2);
+    const expected = told.reduce((sum, { nanos }) => sum + nanos, 0n);
+    // Voids of the last calls may still be on their way; the sum must come to rest exactly there.
+    await expect
+      .poll(
+        () =>
+          read<{ total: { cost: number } }>('/v1/usage?group_by=type').then(
+            ({ total }) => nanosOf(total.cost),
+            String,
+          ),
+        {
+          timeout: SETTLE_TIMEOUT_MS,
+          interval: 250,
+        },
+      )
+      .toBe(expected)
+      .catch(() => {}); // what differs is said below, call by call
+
+    const rows = await ledgerByCall();
+    for (const { requestId, nanos } of told)
+      expect(rows.get(requestId), requestId).toEqual({ charges: 1, net: nanos });
+    const answered = new Set(told.map(({ requestId }) => requestId));
+    const charged = [...rows].filter(([id, { net }]) => !answered.has(id) && net !== 0n);
+    expect(charged).toEqual([]);
+  });
+});
+
+/** Every call in the ledger: how many charges it has, and what they and their voids come to. */
+async function ledgerByCall(): Promise<Map<string, { charges: number; net: bigint }>> {
+  const client = await new MongoClient(stack.mongoUrl, { useBigInt64: true }).connect();
+  try {
+    const rows = await client.db('switchyard').collection('ledger').find({}).toArray();
+    expect(rows.map(({ n }) => n as bigint).sort((a, b) => Number(a - b))).toEqual(
+      rows.map((_, index) => BigInt(index + 1)),
+    );
+    const calls = new Map<string, { charges: number; net: bigint }>();
+    for (const row of rows.filter(({ kind }) => kind === 'call' || kind === 'void')) {
+      const id = row.kind === 'void' ? String(row.voids) : String(row._id);
+      const entry = calls.get(id) ?? { charges: 0, net: 0n };
+      calls.set(id, {
+        charges: entry.charges + (row.kind === 'call' ? 1 : 0),
+        net: entry.net + (row.cost as bigint),
+      });
+    }
+    return calls;
+  } finally {
+    await client.close();
+  }
+}

@@ -1,13 +1,16 @@
 /** What tests and other tools use of the local stack. */
 export { ROOT } from './config.ts';
-export { createDebianPackages } from './debian-packages.ts';
+export { createDebianPackages, type DebianPackages } from './debian-packages.ts';
+export { type DockerCompose, presentDockerCompose } from './docker-compose.ts';
 export { engineVersion } from './docker-engine.ts';
 export { freePort } from './free-port.ts';
 export { READY_LINE } from './launcher.ts';
-export { findMongoServer, MONGO_HOST, mongoServerProcess } from './mongo-server.ts';
-export { findNatsServer, natsServerProcess } from './nats-server.ts';
+export { findMongoServer, MONGO_HOST, MONGO_IMAGE, mongoServerProcess } from './mongo-server.ts';
+export { ensureStandIn, standInCommand } from './mongo-stand-in.ts';
+export { ensureBuiltNatsServer, findNatsServer, NATS_IMAGE, natsServerProcess } from './nats-server.ts';
 export { createPidFiles } from './pid-files.ts';
 export { openProcessLog } from './process-log.ts';
+export { runCommand } from './run-command.ts';
 export { addressesFile } from './stack.ts';
 export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
 export { toolsCacheFolder } from './tools-cache.ts';

@@ -15,7 +15,7 @@ import { SetupError } from './setup-error.ts';
 import type { ProcessSpec } from './supervisor.ts';
 import { answers } from './tcp-ready.ts';
 
-const IMAGE = 'mongo:8';
+export const MONGO_IMAGE = 'mongo:8';
 const INNER_PORT = 27017;
 const STOP_TIMEOUT_MS = 15_000;
 
@@ -126,11 +126,11 @@ const find: Record<Kind, (options: FindMongoServerOptions) => Promise<MongoServe
   },
   async container({ env, cacheFolder, containers, doing }) {
     if (!containers || !(await canRunContainers(env))) return undefined;
-    if (await hasImage(IMAGE, env)) return { kind: 'container', image: IMAGE };
+    if (await hasImage(MONGO_IMAGE, env)) return { kind: 'container', image: MONGO_IMAGE };
     // What stands ready is better than a download.
     if (await isStandInBuilt(cacheFolder)) return undefined;
-    doing(`pulling ${IMAGE}`);
-    return (await pullImage(IMAGE, env)) ? { kind: 'container', image: IMAGE } : undefined;
+    doing(`pulling ${MONGO_IMAGE}`);
+    return (await pullImage(MONGO_IMAGE, env)) ? { kind: 'container', image: MONGO_IMAGE } : undefined;
   },
   async 'stand-in'({ env, cacheFolder, packages, doing }) {
     return { kind: 'stand-in', standIn: await ensureStandIn({ env, cacheFolder, packages, doing }) };

@@ -57,14 +57,16 @@ export async function ensureStandIn(options: EnsureStandInOptions): Promise<Stan
   return { java, folder, origin: `built with Maven, in ${folder}` };
 }
 
-/** The command line: one file, one port on 127.0.0.1. */
+/** The command line: one file, one port on 127.0.0.1 unless `host` says otherwise. */
 export function standInCommand(
-  standIn: StandIn,
+  standIn: Pick<StandIn, 'java' | 'folder'>,
   file: string,
   port: number,
+  host?: string,
 ): { command: string; args: readonly string[] } {
   const jvm = [`-Xmx${HEAP_MB}m`, '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn'];
   const args = [...jvm, '-cp', join(standIn.folder, '*'), 'switchyard.StandIn', file, String(port)];
+  if (host !== undefined) args.push(host);
   return { command: standIn.java, args };
 }
 

@@ -16,7 +16,7 @@ import { isVersionAtLeast, readVersion } from './version.ts';
 /** Older ones lack parts of JetStream that the bus uses (per-message limits, batched direct gets). */
 export const NATS_SERVER_VERSION_MIN = '2.12.0';
 const BUILT_VERSION = '2.15.2';
-const IMAGE = 'nats:2.12-alpine';
+export const NATS_IMAGE = 'nats:2.12-alpine';
 const GO_MODULE = `github.com/nats-io/nats-server/v2@v${BUILT_VERSION}`;
 const INNER_PORT = 4222;
 const VERSION_TIMEOUT_MS = 10_000;
@@ -28,8 +28,15 @@ const SMALL_MACHINE_ENV = availableParallelism() <= 2 ? { GOMAXPROCS: '1' } : {}
 
 export type NatsServer =
   | { readonly kind: 'address'; readonly url: string }
-  | { readonly kind: 'program'; readonly path: string; readonly version: string; readonly origin: string }
+  | NatsProgram
   | { readonly kind: 'container'; readonly image: string };
+
+export interface NatsProgram {
+  readonly kind: 'program';
+  readonly path: string;
+  readonly version: string;
+  readonly origin: string;
+}
 
 export interface FindNatsServerOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -53,22 +60,32 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<Na
       announce: true,
     });
   }
-  const folder = join(cacheFolder, `nats-server-${BUILT_VERSION}`);
-  const built = { kind: 'program', path: join(folder, 'nats-server'), version: BUILT_VERSION } as const;
-  if (findProgram(built.path, undefined)) return { ...built, origin: `built before, in ${folder}` };
-  if (options.containers && (await haveImage(env, options.doing))) return { kind: 'container', image: IMAGE };
+  const built = builtNatsServer(cacheFolder);
+  if (built === undefined && options.containers && (await haveImage(env, options.doing))) {
+    return { kind: 'container', image: NATS_IMAGE };
+  }
+  return built ?? ensureBuiltNatsServer(options);
+}
+
+/** The program that we build ourselves: static, so that it also runs in an image that holds nothing else. */
+export async function ensureBuiltNatsServer({
+  env,
+  cacheFolder,
+  doing,
+}: Omit<FindNatsServerOptions, 'containers'>): Promise<NatsProgram> {
+  const built = builtNatsServer(cacheFolder);
+  if (built !== undefined) return built;
   const go = findProgram('go', env.PATH);
   if (go === undefined) {
     throw new SetupError(
-      `There is no nats-server (${NATS_SERVER_VERSION_MIN} or newer), no image ${IMAGE}, and no Go to build it with.`,
+      `There is no nats-server (${NATS_SERVER_VERSION_MIN} or newer), no image ${NATS_IMAGE}, and no Go to build it with.`,
       'Install nats-server or Go on the PATH, or set NATS_URL to the address of a server.',
     );
   }
-  options.doing(`building ${GO_MODULE} with go install; about a minute, once per machine`, {
-    announce: true,
-  });
+  doing(`building ${GO_MODULE} with go install; about a minute, once per machine`, { announce: true });
+  const folder = builtFolder(cacheFolder);
   await makeOnce(folder, (unfinished) => goInstall(go, unfinished, env));
-  return { ...built, origin: `built with go install, in ${folder}` };
+  return { ...builtProgram(folder), origin: `built with go install, in ${folder}` };
 }
 
 /** What the step's line says. */
@@ -118,11 +135,26 @@ export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
   return { ...common, command: 'docker', args, env, beforeStart: () => removeContainer(container, env) };
 }
 
+function builtFolder(cacheFolder: string): string {
+  return join(cacheFolder, `nats-server-${BUILT_VERSION}`);
+}
+
+function builtProgram(folder: string) {
+  return { kind: 'program', path: join(folder, 'nats-server'), version: BUILT_VERSION } as const;
+}
+
+function builtNatsServer(cacheFolder: string): NatsProgram | undefined {
+  const folder = builtFolder(cacheFolder);
+  const program = builtProgram(folder);
+  if (findProgram(program.path, undefined) === undefined) return undefined;
+  return { ...program, origin: `built before, in ${folder}` };
+}
+
 async function haveImage(env: NodeJS.ProcessEnv, doing: Doing): Promise<boolean> {
   if (!(await canRunContainers(env))) return false;
-  if (await hasImage(IMAGE, env)) return true;
-  doing(`pulling ${IMAGE}`);
-  return pullImage(IMAGE, env);
+  if (await hasImage(NATS_IMAGE, env)) return true;
+  doing(`pulling ${NATS_IMAGE}`);
+  return pullImage(NATS_IMAGE, env);
 }
 
 async function programVersion(path: string): Promise<string> {
@@ -130,7 +162,7 @@ async function programVersion(path: string): Promise<string> {
   return readVersion(stdout) ?? 'of an unknown version';
 }
 
-/** Without cgo, so that the program also runs in an image that holds nothing else. */
+/** Without cgo: that is what makes it static. */
 async function goInstall(go: string, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   try {
     await runCommand(go, ['install', '-trimpath', GO_MODULE], {

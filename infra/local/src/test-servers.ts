@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
 import { createDebianPackages } from './debian-packages.ts';
+import { describeDockerCompose, findDockerCompose } from './docker-compose.ts';
 import { describeDockerEngine, findDockerEngine, type StartedEngine, servesOthers } from './docker-engine.ts';
 import { createEngineUsers } from './engine-users.ts';
 import { freePort } from './free-port.ts';
@@ -90,7 +91,21 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
       progress.note('Docker', `the tests that need it are skipped. ${error.message}\nMend: ${error.mend}`);
       return;
     }
+    await findCompose();
     await buildImage();
+  }
+
+  async function findCompose(): Promise<void> {
+    try {
+      await progress.step(
+        'Docker Compose',
+        (doing) => findDockerCompose({ env, packages, doing }),
+        describeDockerCompose,
+      );
+    } catch (error) {
+      if (!(error instanceof SetupError)) throw error;
+      progress.note('Docker Compose', `its test is skipped. ${error.message}\nMend: ${error.mend}`);
+    }
   }
 
   async function buildImage(): Promise<void> {

@@ -30,6 +30,7 @@ const tests = run(process.argv.slice(2), servers);
 const outcome = await Promise.race([tests, untilInterrupted]).catch(failure);
 await servers.stop();
 await rm(folder, { recursive: true, force: true });
+if (outcome.passed + outcome.failed === 0) console.log('No test was executed, which is no success.');
 console.log(outcomeLine(outcome));
 process.exit(isSuccess(outcome) ? 0 : 1);
 

@@ -10,7 +10,7 @@ import java.util.List;
  * file, with the one property billing stands on added to it. A write that was acknowledged is in the file, and
  * still there after {@code kill -9}.
  *
- * <p>Usage: {@code java -cp 'lib/*' switchyard.StandIn <file> <port>}. Prints {@code ready} when it serves.
+ * <p>Usage: {@code java -cp 'lib/*' switchyard.StandIn <file> <port> [host]}. Prints {@code ready} when it serves.
  * SIGTERM closes the file; nothing is lost without it.
  */
 public final class StandIn {
@@ -20,21 +20,21 @@ public final class StandIn {
 
   private static final Version MONGO_5_0 = new Version(List.of(5, 0, 0), 13);
 
-  /** Only this machine may connect: there are no users and no passwords. */
-  private static final String HOST = "127.0.0.1";
+  /** Only this machine may connect unless it is told otherwise: there are no users and no passwords. */
+  private static final String HOST_DEFAULT = "127.0.0.1";
 
   private StandIn() {}
 
   public static void main(String[] arguments) throws InterruptedException {
-    if (arguments.length != 2) {
-      System.err.println("usage: StandIn <file> <port>");
+    if (arguments.length < 2 || arguments.length > 3) {
+      System.err.println("usage: StandIn <file> <port> [host]");
       System.exit(2);
     }
     var store = DurableStore.open(Path.of(arguments[0]));
     var backend = new CommittingBackend(store);
     backend.version(MONGO_5_0);
     var server = new MongoServer(backend);
-    server.bind(HOST, Integer.parseInt(arguments[1]));
+    server.bind(arguments.length == 3 ? arguments[2] : HOST_DEFAULT, Integer.parseInt(arguments[1]));
     Runtime.getRuntime().addShutdownHook(new Thread(server::shutdownNow, "shutdown"));
     System.out.println("ready");
     Thread.currentThread().join();

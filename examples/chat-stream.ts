@@ -1,0 +1,15 @@
+// The same, streamed: the words as they come, and the cost with the last chunk.
+//   node examples/chat-stream.ts "Count to 20"
+import { costOf, dollars, openai } from './client.ts';
+
+const stream = await openai().chat.completions.create({
+  model: process.env.MODEL ?? 'local/chat',
+  messages: [{ role: 'user', content: process.argv[2] ?? 'Count to 20' }],
+  stream: true,
+});
+
+for await (const chunk of stream) {
+  process.stdout.write(chunk.choices[0]?.delta.content ?? '');
+  if (chunk.usage)
+    console.log(`\n\n${chunk.model}, ${chunk.usage.total_tokens} tokens, ${dollars(costOf(chunk.usage))}`);
+}

@@ -3,11 +3,14 @@ import { expect, onTestFinished, test } from 'vitest';
 import { mongo, startMongo } from './mongo.ts';
 
 const ROUNDS = 4;
+const MEGABYTE = 1_000_000;
+/** More than the file size from which the stand-in makes its file small again. */
+const VERSIONS = 40;
 /** Batches that are acknowledged in a round before the kill, which meets the writes after them. */
 const BATCHES = 8;
 const BATCH = 20;
 
-test('every acknowledged write is there after kill -9, time after time', async () => {
+test('every acknowledged write is there after kill -9, time after time', { timeout: 60_000 }, async () => {
   const server = await startMongo();
   onTestFinished(() => server.stop());
   const acknowledged: string[] = [];
@@ -54,6 +57,29 @@ test('every acknowledged write is there after kill -9, time after time', async (
   await expect(
     database.collection('rows').insertOne({ _id: 'another' as never, n: acknowledged[0] }),
   ).rejects.toThrow(/E11000|duplicate key/);
+});
+
+test('a document that is written over and over does not keep its past: the files are small after a restart', async () => {
+  const server = await startMongo();
+  onTestFinished(() => server.stop());
+  const text = 'x'.repeat(MEGABYTE);
+  const client = await MongoClient.connect(server.url);
+  for (let version = 1; version <= VERSIONS; version += 1) {
+    const last = { version, text };
+    await client
+      .db('test')
+      .collection('rows')
+      .replaceOne({ _id: 'one' as never }, last, { upsert: true });
+  }
+  await client.close();
+  await server.restart();
+  const again = await MongoClient.connect(server.url);
+  onTestFinished(() => again.close());
+  const database = again.db('test');
+  expect((await database.stats()).storageSize).toBeLessThan((VERSIONS / 2) * MEGABYTE);
+  expect(await database.collection('rows').find().toArray()).toEqual([
+    { _id: 'one', version: VERSIONS, text },
+  ]);
 });
 
 test('each database is a fresh one, and is gone when its test is over', async () => {

@@ -1,0 +1,82 @@
+// Where a new computer goes.
+import type { HostHeartbeat } from '@switchyard/contracts';
+import { FakeClock } from '@switchyard/testing';
+import { describe, expect, test } from 'vitest';
+import { HOST_FRESH_MS_MAX, Hosts } from './hosts.ts';
+import { placementOrder } from './placement.ts';
+
+const host = (id: string, change: Partial<HostHeartbeat> = {}): HostHeartbeat => ({
+  id: `host_${id}`,
+  at: new Date(0).toISOString(),
+  cpu_total: 4,
+  cpu_used: 0,
+  memory_mb_total: 8_192,
+  memory_mb_used: 0,
+  computers: 0,
+  image_ready: true,
+  image_progress: null,
+  cordoned: false,
+  ...change,
+});
+const wanted = { image: 'x', cpu: 1, memoryMb: 1_024 };
+const first = () => 0;
+
+describe('the order in which hosts are asked', () => {
+  test('of two, the less loaded comes first, by what is scarcer on it; the other follows', () => {
+    const busy = host('busy', { cpu_used: 1, memory_mb_used: 6_000 });
+    const calm = host('calm', { cpu_used: 2, memory_mb_used: 0 });
+    expect(placementOrder([busy, calm], wanted, first)).toEqual([calm, busy]);
+    expect(placementOrder([calm, busy], wanted, () => 0.99)).toEqual([calm, busy]);
+  });
+
+  test('every host that has room is in it once, whatever chance says', () => {
+    const hosts = Array.from({ length: 7 }, (_, n) => host(`h${n}`, { cpu_used: n % 3 }));
+    for (const random of [() => 0, () => 0.5, () => 0.999, Math.random]) {
+      const order = placementOrder(hosts, wanted, random);
+      expect(order.map(({ id }) => id).sort()).toEqual(hosts.map(({ id }) => id).sort());
+    }
+  });
+
+  test('a host without room for the cpu or the memory is left out, one with just enough is not', () => {
+    const full = host('full', { cpu_used: 3.25 });
+    const tight = host('tight', { memory_mb_used: 8_192 - 1_023 });
+    const exact = host('exact', { cpu_used: 3, memory_mb_used: 7_168 });
+    expect(placementOrder([full, tight, exact], wanted, first)).toEqual([exact]);
+  });
+
+  test('why there is none is said: nobody connected, the image on its way, all full', () => {
+    const none = (hosts: HostHeartbeat[]) => () => placementOrder(hosts, wanted, first);
+    const code = 'no_capacity';
+    expect(none([])).toThrow(expect.objectContaining({ code, message: 'no computer host is connected' }));
+    const building = host('b', { image_ready: false, image_progress: 'step 7 of 19' });
+    expect(none([building])).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining('step 7 of 19') }),
+    );
+    expect(none([host('f', { cpu_used: 4 })])).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining('full') }),
+    );
+  });
+});
+
+describe('hosts by their heartbeats', () => {
+  const clock = new FakeClock(0);
+  const hosts = new Hosts(
+    { entries: () => [host('a'), host('b', { cordoned: true })].map((beat) => [beat.id, beat]) },
+    clock,
+  );
+
+  test('one is given computers while its beat is fresh and it is not cordoned', () => {
+    clock.advance(HOST_FRESH_MS_MAX);
+    expect(hosts.placeable().map(({ id }) => id)).toEqual(['host_a']);
+    clock.advance(1);
+    expect(hosts.placeable()).toEqual([]);
+  });
+
+  test('one is silent after a minute, and one that was never heard is', () => {
+    clock.advance(60_000 - HOST_FRESH_MS_MAX - 1);
+    expect(hosts.isSilent('host_a')).toBe(false);
+    clock.advance(1);
+    expect(hosts.isSilent('host_a')).toBe(true);
+    expect(hosts.isSilent('host_never')).toBe(true);
+  });
+});

@@ -1,0 +1,92 @@
+// What may be asked for: each limit at its edge and one past it, and the setting named.
+import { computerLimitsEnv, STANDARD_IMAGE, toComputerLimits, toComputerOptions } from '@switchyard/contracts';
+import { describe, expect, test } from 'vitest';
+import { computerName } from './computer-name.ts';
+import { wantedComputer } from './wanted-computer.ts';
+
+const limits = toComputerLimits(computerLimitsEnv.parse({}));
+
+test('nothing asked for is the platform’s own size and the standard image', () => {
+  expect(wantedComputer({}, limits)).toEqual({ image: STANDARD_IMAGE, cpu: 1, memoryMb: 1_024 });
+});
+
+test.each([
+  ['cpu', [0.25, 0.5, 3.75, 4], [0, 0.24, 4.25, -1, 0.3, 1.1, 1e9]],
+  ['memory_mb', [512, 768, 7_936, 8_192], [0, 256, 511, 513, 1_000, 8_193, 8_448, 1_024.5]],
+] as const)('%s is taken within its limits and steps and refused outside, by name', (param, good, bad) => {
+  for (const value of good) expect(() => wantedComputer({ [param]: value }, limits)).not.toThrow();
+  for (const value of bad)
+    expect(() => wantedComputer({ [param]: value }, limits)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param, message: expect.stringMatching(`^${param}: `) }),
+    );
+});
+
+describe('images', () => {
+  test.each([
+    'debian',
+    'debian:12',
+    'library/debian:12-slim',
+    'ghcr.io/owner/some_image-1.2__x:v1.0',
+    'registry.example.com:5000/a/b/c',
+    `debian@sha256:${'a'.repeat(64)}`,
+    `debian:12@sha256:${'0'.repeat(64)}`,
+  ])('%s is a reference', (image) => {
+    expect(wantedComputer({ image }, limits).image).toBe(image);
+  });
+
+  test.each([
+    ' debian',
+    'Debian',
+    'debian:',
+    'debian:-x',
+    'debian:12:13',
+    '-v/etc:/etc',
+    'a//b',
+    'a/../b',
+    'debian@sha256:abc',
+    'debian\n',
+    'http://debian',
+    'débian',
+  ])('%j is none', (image) => {
+    expect(() => wantedComputer({ image }, limits)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param: 'image' }),
+    );
+  });
+
+  test('the standard image may be named without its tag', () => {
+    expect(wantedComputer({ image: 'switchyard/sandbox-computer' }, limits).image).toBe(STANDARD_IMAGE);
+  });
+});
+
+test('the options are the limits, with fractions of a minute rounded up', () => {
+  const set = computerLimitsEnv.parse({
+    SWITCHYARD_IDLE_STOP_MINUTES: '0.05',
+    SWITCHYARD_MAX_LIFETIME_MINUTES: '1.5',
+    SWITCHYARD_CPU_MAX: '8',
+  });
+  expect(toComputerOptions(toComputerLimits(set))).toMatchObject({
+    cpu: { min: 0.25, max: 8, step: 0.25, default: 1 },
+    memory_mb: { min: 512, max: 8_192, step: 256, default: 1_024 },
+    burst: { cpu: 8, memory_mb: 8_192 }, // never under the largest computer
+    idle_stop_minutes: 1,
+    max_lifetime_minutes: 2,
+    max_computers: 10,
+    pricing: { per_vcpu_minute: 0.0008, disk_gb: 10, currency: 'USD' },
+  });
+  expect(toComputerLimits(set)).toMatchObject({ idleStopMs: 3_000, maxLifetimeMs: 90_000 });
+});
+
+test('a lifetime over eight hours, an idle window of nothing and a rate in exponents are refused', () => {
+  for (const wrong of [
+    { SWITCHYARD_MAX_LIFETIME_MINUTES: '481' },
+    { SWITCHYARD_IDLE_STOP_MINUTES: '0' },
+    { SWITCHYARD_PRICE_PER_MINUTE: '1e-5' },
+    { SWITCHYARD_COMMAND_TIMEOUT_SECONDS: '299' },
+  ])
+    expect(computerLimitsEnv.safeParse(wrong).success).toBe(false);
+});
+
+test('a generated name is two words and a number', () => {
+  for (const random of [() => 0, () => 0.999_999, Math.random])
+    expect(computerName(random)).toMatch(/^[a-z]+-[a-z]+-\d{3}$/);
+});

@@ -35,6 +35,7 @@ const SOURCE_FILES = [
 ];
 const BUILD_TIMEOUT_MS = 10 * 60_000;
 const HEAP_MB = 256;
+const MEND = 'Install Java 17 or newer and Maven on the PATH, or install mongod, or set MONGODB_URL.';
 
 export async function isStandInBuilt(cacheFolder: string): Promise<boolean> {
   return existsSync(await builtFolder(cacheFolder));
@@ -48,7 +49,8 @@ export async function ensureStandIn(options: EnsureStandInOptions): Promise<Stan
   const needed = isBuilt ? ['java'] : ['java', 'javac', 'mvn'];
   if (needed.some((program) => findProgram(program, env.PATH) === undefined))
     await installJava(packages, doing);
-  const java = findProgram('java', env.PATH)!;
+  const java = findProgram('java', env.PATH);
+  if (java === undefined) throw new SetupError('Java was installed, but is not on the PATH.', MEND);
   if (isBuilt) return { java, folder, origin: `built before, in ${folder}` };
   doing('building the stand-in for MongoDB with Maven; about half a minute, once per machine', {
     announce: true,
@@ -96,7 +98,6 @@ async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 async function installJava(packages: DebianPackages, doing: Doing): Promise<void> {
-  const mend = 'Install Java 17 or newer and Maven on the PATH, or install mongod, or set MONGODB_URL.';
   if (!packages.possible) {
     throw new SetupError(
       'There is no MongoDB, no image of it, and no Java and Maven for the stand-in.',

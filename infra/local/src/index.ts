@@ -10,7 +10,7 @@ export { ensureStandIn, standInCommand } from './mongo-stand-in.ts';
 export { ensureBuiltNatsServer, findNatsServer, NATS_IMAGE, natsServerProcess } from './nats-server.ts';
 export { createPidFiles } from './pid-files.ts';
 export { openProcessLog } from './process-log.ts';
-export { runCommand } from './run-command.ts';
+export { findProgram, runCommand } from './run-command.ts';
 export { addressesFile } from './stack.ts';
 export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
 export { toolsCacheFolder } from './tools-cache.ts';

@@ -110,7 +110,7 @@ async function installJava(packages: DebianPackages, doing: Doing): Promise<void
   try {
     await packages.install(['default-jdk-headless', 'maven']);
   } catch (cause) {
-    throw new SetupError(`Java and Maven could not be installed. ${(cause as Error).message}`, mend, {
+    throw new SetupError(`Java and Maven could not be installed. ${(cause as Error).message}`, MEND, {
       cause,
     });
   }

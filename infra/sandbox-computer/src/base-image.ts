@@ -101,7 +101,12 @@ async function debootstrap(
       if (lastLines.length > ERROR_LINES_KEPT) lastLines.shift();
     });
   }
-  const [code] = (await once(child, 'close')) as [number | null];
+  // Even when it is told to stop its end is awaited: until then it mounts and writes below `root`.
+  const closed = Promise.withResolvers<number | null>();
+  child.on('error', () => {});
+  child.on('close', closed.resolve);
+  const code = await closed.promise;
+  signal.throwIfAborted();
   if (code !== 0) throw new Error(`debootstrap exited with ${code}: ${lastLines.join(' | ')}`);
 }
 

@@ -1,5 +1,4 @@
 // Makes the standard computer image present: built once, kept, and built anew only when its recipe has changed.
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { ensureBase } from './base-image.ts';
@@ -8,11 +7,10 @@ import { buildImage, proxyArguments } from './build-image.ts';
 import { buildLockName, withBuildLock } from './build-lock.ts';
 import { createBuildProgress, inWords } from './build-progress.ts';
 import { type Recipe, readRecipe } from './recipe.ts';
+import { withWorkDirectory } from './work-directory.ts';
 
 export const IMAGE = 'switchyard/sandbox-computer:latest';
 const LABEL_RECIPE = 'switchyard.recipe';
-/** Not /tmp: it may be small, in memory, or without devices, which debootstrap needs. */
-const WORK_PARENT = '/var/tmp';
 
 export interface EnsureImageOptions {
   readonly docker: Docker;
@@ -37,6 +35,7 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
   await withBuildLock({ name, signal, onProgress }, isThere, async (tell) => {
     const before = await imageId(docker);
     await build({
+      name,
       docker,
       recipe,
       env,
@@ -59,6 +58,8 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
 }
 
 interface BuildOptions {
+  /** Of the lock that is held. */
+  readonly name: string;
   readonly docker: Docker;
   readonly recipe: Recipe;
   readonly env: NodeJS.ProcessEnv;
@@ -66,18 +67,17 @@ interface BuildOptions {
   readonly onProgress: (message: string) => void;
 }
 
-async function build({ docker, recipe, env, signal, onProgress }: BuildOptions): Promise<void> {
+async function build({ name, docker, recipe, env, signal, onProgress }: BuildOptions): Promise<void> {
   const progress = createBuildProgress(
     recipe.dockerfile,
     () => performance.now(),
     (state) => onProgress(inWords(state)),
   );
-  const workDirectory = await mkdtemp(join(WORK_PARENT, 'switchyard-image-'));
-  const failing = new AbortController();
-  const limits = AbortSignal.any([signal, failing.signal]);
-  try {
-    progress.base(0);
+  progress.base(0);
+  await withWorkDirectory(name, async (workDirectory) => {
     const contextDirectory = join(workDirectory, 'context');
+    const failing = new AbortController();
+    const limits = AbortSignal.any([signal, failing.signal]);
     // Each fails alone, but both write below one directory: the second is ended before that is removed.
     const orEndBoth = async <T>(work: Promise<T>): Promise<T> => {
       try {
@@ -104,9 +104,7 @@ async function build({ docker, recipe, env, signal, onProgress }: BuildOptions):
       signal,
       onLine: progress.builderLine,
     });
-  } finally {
-    await rm(workDirectory, { recursive: true, force: true });
-  }
+  });
 }
 
 async function hasRecipe(docker: Docker, hash: string): Promise<boolean> {

@@ -1,6 +1,10 @@
 // The /workspace of every computer: a directory under the agent's data directory that outlives its containers.
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
 
 /** Ids become directory names: nothing else may pass. */
 const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
@@ -20,9 +24,9 @@ export async function openWorkspaces(directory: string): Promise<Workspaces> {
   const files = join(directory, 'files');
   const trash = join(directory, 'trash');
   await mkdir(files, { recursive: true, mode: 0o700 });
-  // What an earlier agent had begun to delete.
-  await rm(trash, { recursive: true, force: true });
   await mkdir(trash, { recursive: true, mode: 0o700 });
+  // What an earlier agent had begun to delete; nobody waits for it.
+  for (const name of await readdir(trash)) void removeTree(join(trash, name)).catch(() => {});
 
   const path = (computerId: string): string => {
     if (!ID_PATTERN.test(computerId)) throw new TypeError(`not the id of a computer: ${computerId}`);
@@ -48,7 +52,15 @@ export async function openWorkspaces(directory: string): Promise<Workspaces> {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
         throw error;
       }
-      await rm(doomed, { recursive: true, force: true });
+      await removeTree(doomed);
     },
   };
+}
+
+/**
+ * By the program `rm`, which goes down step by step: a renter can nest directories so deep that no path reaches the
+ * last one, where fs.rm gives up.
+ */
+async function removeTree(path: string): Promise<void> {
+  await run('rm', ['-rf', '--one-file-system', '--', path]);
 }

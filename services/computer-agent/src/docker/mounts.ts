@@ -3,7 +3,7 @@
 // A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
 // there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -22,8 +22,9 @@ export interface MountSlots {
 }
 
 /** Throws where this process may not mount: then containers get their workspace when they are created. */
-export async function openMountSlots(directory: string): Promise<MountSlots> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+export async function openMountSlots(path: string): Promise<MountSlots> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const directory = await realpath(path); // as the kernel's table of mounts has it
   const points = await mountPoints();
   if (!points.includes(directory)) await mountCommand('mount', '--bind', directory, directory);
   await mountCommand('mount', '--make-rshared', directory);
@@ -51,7 +52,8 @@ export async function openMountSlots(directory: string): Promise<MountSlots> {
 }
 
 /** Ends the shared mount itself, when no slot is left in it. */
-export async function closeMountSlots(directory: string): Promise<void> {
+export async function closeMountSlots(path: string): Promise<void> {
+  const directory = await realpath(path);
   if ((await mountPoints()).includes(directory)) await mountCommand('umount', '--lazy', directory);
 }
 

@@ -101,7 +101,7 @@ async function installJava(packages: DebianPackages, doing: Doing): Promise<void
   if (!packages.possible) {
     throw new SetupError(
       'There is no MongoDB, no image of it, and no Java and Maven for the stand-in.',
-      mend,
+      MEND,
     );
   }
   doing('installing Java and Maven with apt-get, for the stand-in for MongoDB; about a minute', {

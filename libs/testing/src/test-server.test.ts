@@ -1,17 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { findProgram } from '@switchyard/local';
+import { findProgram, processIdentity } from '@switchyard/local';
 import { expect, test } from 'vitest';
-
-const isAlive = (pid: number) => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 test.skipIf(findProgram('setpriv', process.env.PATH) === undefined)(
   'a test run that is killed leaves no server behind',
@@ -26,9 +17,9 @@ test.skipIf(findProgram('setpriv', process.env.PATH) === undefined)(
     });
     const [words] = await once(run.stdout.setEncoding('utf8'), 'data');
     const server = Number(words);
-    expect(isAlive(server)).toBe(true);
+    expect(await processIdentity(server)).toBeDefined();
     run.kill('SIGKILL');
     await once(run, 'exit');
-    await expect.poll(() => isAlive(server)).toBe(false);
+    await expect.poll(() => processIdentity(server)).toBeUndefined();
   },
 );

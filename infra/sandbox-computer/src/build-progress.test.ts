@@ -29,21 +29,21 @@ function record(): {
   };
 }
 
-test('steps are the base, the context and each instruction; a continued line is no step', () => {
+test('steps are the base, the context, each instruction and the labels; a continued line is no step', () => {
   const { seen, progress } = record();
   progress.base(0.5);
   progress.context();
-  progress.builderLine('Step 4/4 : COPY a b');
+  progress.builderLine('Step 5/5 : LABEL a=b');
   expect(seen.map(({ step, steps }) => [step, steps])).toEqual([
-    [1, 6],
-    [2, 6],
-    [6, 6],
+    [1, 7],
+    [2, 7],
+    [7, 7],
   ]);
 });
 
 test('within the step that installs packages it goes on with each package', () => {
   const { seen, progress } = record();
-  progress.builderLine('Step 3/4 : RUN apt-get update');
+  progress.builderLine('Step 3/5 : RUN apt-get update');
   const before = seen.at(-1)!.percent;
   progress.builderLine('Get:1 http://mirror.example/debian bookworm InRelease [151 kB]');
   progress.builderLine('6 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.');

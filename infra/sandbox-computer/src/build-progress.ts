@@ -31,6 +31,7 @@ export function createBuildProgress(
     EXPECTED_S.base,
     EXPECTED_S.context,
     ...instructions.map((text) => (text.startsWith('RUN') ? EXPECTED_S.packages : EXPECTED_S.other)),
+    EXPECTED_S.other, // the labels, which the builder adds as one more instruction
   ];
   const expectedAll = expected.reduce((sum, seconds) => sum + seconds, 0);
   const startedAt = now();

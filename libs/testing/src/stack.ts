@@ -9,6 +9,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { addressesFile, freePort, READY_LINE, ROOT } from '@switchyard/local';
+import { dyingWithUs } from './dying-with-us.ts';
 import { temporaryFolder } from './test-server.ts';
 
 export interface StartStackOptions {
@@ -60,7 +61,8 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     ...options.env,
     SWITCHYARD_DATA: dataFolder,
   };
-  const launcher = spawn(process.execPath, [LAUNCHER], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [command, ...args] = dyingWithUs('SIGTERM', process.execPath, [LAUNCHER]);
+  const launcher = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = () => launcher.kill('SIGTERM');
   process.once('exit', kill);
   const words = listen(launcher);

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, type ProcessSpec } from '@switchyard/local';
+import type { ProcessSpec } from '@switchyard/local';
+import { dyingWithUs } from './dying-with-us.ts';
 
 export interface TestServer {
   readonly port: number;
@@ -38,7 +39,7 @@ export async function startTestServer(
   process.once('exit', killAtExit);
 
   async function start(): Promise<void> {
-    const [command, ...args] = dyingWithUs(spec);
+    const [command, ...args] = dyingWithUs('SIGKILL', spec.command, spec.args);
     const life = spawn(command, args, {
       cwd: spec.cwd,
       env: spec.env,
@@ -95,12 +96,6 @@ export async function startTestServer(
       await rm(address.folder, { recursive: true, force: true });
     },
   };
-}
-
-/** The command line, such that the server dies with this process even if that is killed. Linux alone can do it. */
-function dyingWithUs({ command, args, env }: ProcessSpec): [string, ...string[]] {
-  const setpriv = findProgram('setpriv', env.PATH);
-  return setpriv === undefined ? [command, ...args] : [setpriv, '--pdeathsig', 'SIGKILL', command, ...args];
 }
 
 async function untilReady(spec: ProcessSpec, over: AbortSignal): Promise<void> {

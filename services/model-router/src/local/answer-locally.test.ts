@@ -234,6 +234,46 @@ describe("local/chat's tool calls", () => {
     expect(JSON.parse(calls[0]?.function.arguments ?? '')).toEqual({ location: 'Boston', unit: 'celsius' });
   });
 
+  const text = { type: 'string' };
+  const toolbox = Object.entries({
+    search_flights: {
+      origin: text,
+      destination: text,
+      date: { type: 'string', format: 'date' },
+      passengers: { type: 'integer' },
+    },
+    lookup_order: { order_id: text },
+    calculator: { expression: text },
+    add: { a: { type: 'number' }, b: { type: 'number' } },
+    create_user: { name: text, email: { type: 'string', format: 'email' }, age: { type: 'integer' } },
+    set_light: { room: text, on: { type: 'boolean' } },
+  }).map(([name, properties]) => ({
+    type: 'function',
+    function: { name, parameters: { type: 'object', properties, required: Object.keys(properties) } },
+  }));
+
+  it.each([
+    [
+      'Find flights from Oslo to New York on 2026-12-24 for 2 passengers',
+      'search_flights',
+      { origin: 'Oslo', destination: 'New York', date: '2026-12-24', passengers: 2 },
+    ],
+    ['Where is my order A-1234?', 'lookup_order', { order_id: 'A-1234' }],
+    ['What is 12*(3+4)?', 'calculator', { expression: '12*(3+4)' }],
+    ['Add 3 and 4', 'add', { a: 3, b: 4 }],
+    [
+      'Create a user named Ada Lovelace, 36 years old, ada@example.org',
+      'create_user',
+      { name: 'Ada Lovelace', email: 'ada@example.org', age: 36 },
+    ],
+    ['Turn on the light in the kitchen', 'set_light', { room: 'kitchen', on: true }],
+  ])('picks among many for %j', async (said, name, args) => {
+    const calls = (await chat(said, { tools: toolbox })).choices[0]?.message.tool_calls ?? [];
+    expect(calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)])).toEqual([
+      [name, args],
+    ]);
+  });
+
   it('tells what the tool brought in the next turn', async () => {
     const call = {
       id: 'call_1',

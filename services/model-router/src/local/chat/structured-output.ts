@@ -1,6 +1,7 @@
 // `response_format`: JSON that satisfies the caller's schema, filled from what was said and what tools brought.
 import type { OutputFormat } from './chat-request.ts';
 import type { Conversation } from './conversation.ts';
+import { topicsOf } from './rules/topics.ts';
 import { fillSchema } from './schema/fill-schema.ts';
 import { isSchema, type JsonSchema } from './schema/json-schema.ts';
 
@@ -11,11 +12,16 @@ export function structuredOutput(
   conversation: Conversation,
   reply: string,
 ): string {
-  const context = { now: conversation.now, freeText: reply, answering: true };
   const written = format.type === 'json_schema' ? null : schemaInMessages(conversation);
   const schema = format.type === 'json_schema' ? format.schema : written?.schema;
   const said = conversation.said.replace(written?.source ?? '', '');
   const text = [said, ...conversation.toolResults.map((result) => result.text)].join('\n');
+  const context = {
+    now: conversation.now,
+    freeText: reply,
+    plainText: topicsOf(said).join(' ') || reply,
+    answering: true,
+  };
   if (schema) return JSON.stringify(fillSchema(schema, text, context).value);
   const pairs = fillSchema({ type: 'object' }, text, context);
   return JSON.stringify(pairs.found > 0 ? pairs.value : { answer: reply });

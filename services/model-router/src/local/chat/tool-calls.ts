@@ -27,7 +27,14 @@ const GENERIC = new Set(
     .map(stem),
 );
 const CALCULATING = new Set(
-  'calculat calculator math expression arithmetic evaluat comput add multiply'.split(' ').map(stem),
+  ['calculate', 'calculator', 'math', 'expression', 'arithmetic', 'evaluate'].map(stem),
+);
+/** Tools for one operation only fit sums of that operation. */
+const OPERATORS = new Map(
+  Object.entries({ add: '+', sum: '+', subtract: '-', multiply: '*', divide: '/' }).map(([name, sign]) => [
+    stem(name),
+    sign,
+  ]),
 );
 
 /** Empty: the message is about no tool, and none must be called. */
@@ -46,6 +53,7 @@ function plan(tool: Tool, { said, now }: Conversation): PlannedCall {
   const { value } = fillSchema({ type: 'object', ...tool.parameters }, said, {
     now,
     freeText: said,
+    plainText: said,
     answering: false,
   });
   return { name: tool.name, arguments: JSON.stringify(value) };
@@ -59,11 +67,16 @@ function scoreTool(tool: Tool, said: string): number {
   );
   const byName = name.filter((part) => spoken.has(part)).length * NAME_WEIGHT;
   const byWords = [...described].filter((word) => spoken.has(word) && !name.includes(word)).length;
-  return byName + byWords + (calculates(name, described) && findExpression(said) !== null ? NAME_WEIGHT : 0);
+  return byName + byWords + (calculates(name, described, said) ? NAME_WEIGHT : 0);
 }
 
-function calculates(name: readonly string[], described: ReadonlySet<string>): boolean {
-  return name.some((part) => CALCULATING.has(part)) || [...described].some((word) => CALCULATING.has(word));
+/** Whether the message has a sum and the tool works it out. */
+function calculates(name: readonly string[], described: ReadonlySet<string>, said: string): boolean {
+  const found = findExpression(said);
+  if (found === null) return false;
+  const signs = new Set(found.expression.match(/[-+*/%^!]|sqrt/g));
+  if (name.some((part) => signs.size === 1 && signs.has(OPERATORS.get(part) ?? ''))) return true;
+  return [...name, ...described].some((word) => CALCULATING.has(word));
 }
 
 /** Names, descriptions and enum values of the parameters. */

@@ -30,6 +30,7 @@ const SPOKEN_OPERATORS: readonly (readonly [RegExp, string])[] = [
   [/\bsquared\b/g, '^ 2'],
   [/\bcubed\b/g, '^ 3'],
   [/(?<=\d\s*)x(?=\s*\d)/g, '*'],
+  [/(?<=\d\s*)factorial\b/g, '!'],
 ];
 
 const NUMBER_WORD = new RegExp(`\\b(?:${NUMBER_WORDS.join('|')})\\b`, 'g');

@@ -1,5 +1,4 @@
 // The rules in the order in which they are asked; the first that knows an answer gives it.
-import { keywordsOf, wordsOf } from '../../text/words.ts';
 import type { Conversation } from '../conversation.ts';
 import { describeImages } from '../image-note.ts';
 import { arithmetic } from './arithmetic.ts';
@@ -9,6 +8,7 @@ import { recall } from './recall.ts';
 import { say } from './say.ts';
 import { CAPABILITIES, courtesy, identity } from './small-talk.ts';
 import { summary } from './summary.ts';
+import { topicsOf } from './topics.ts';
 import { transform } from './transform.ts';
 
 type Rule = (conversation: Conversation) => string | null;
@@ -26,8 +26,6 @@ const RULES: readonly Rule[] = [
   noted,
 ];
 
-const TOPICS_ECHOED_MAX = 5;
-const LENGTH_ECHOED_MAX = 500;
 const STATEMENT = /^(?:my|our|i|we|the|this|that|it|there|he|she|they|remember|note)\b[^?]*$/i;
 
 /** What the rules say to a conversation. Never empty. */
@@ -54,10 +52,7 @@ function noted({ instruction }: Conversation): string | null {
 
 /** No rule fits: say so, and what the message was understood to be about. */
 function unknown({ said }: Conversation): string {
-  const topics = new Map<string, string>();
-  for (const word of wordsOf(said.slice(0, LENGTH_ECHOED_MAX)))
-    for (const root of keywordsOf(word)) if (!topics.has(root)) topics.set(root, word);
-  const named = [...topics.values()].slice(0, TOPICS_ECHOED_MAX).join(', ');
-  const about = named === '' ? 'that' : `your message about ${named}`;
+  const topics = topicsOf(said);
+  const about = topics.length === 0 ? 'that' : `your message about ${topics.join(', ')}`;
   return `I have no rule for ${about}: I am local/chat, a small rule-based model. What I can do: ${CAPABILITIES}.`;
 }

@@ -6,7 +6,7 @@ const REPEATS_LENGTH_MAX = 100_000;
 const COUNT_LENGTH_MAX = 10_000;
 
 const COUNT = /\bcount\s+(?:out loud\s+)?(?:from\s+(-?\d{1,9})\s+)?(?:up\s+|down\s+)?to\s+(-?\d{1,9})/i;
-const FILLER = String.raw`(?:only|just|exactly|back|me|the|a|single|one|word|words|phrase|sentence|text|following|after me|this|and nothing else)\b`;
+const FILLER = String.raw`(?:only|just|exactly|back|me|the|a|single|one|word|words|phrase|number|sentence|text|following|after me|this|and nothing else)\b`;
 const SAY = new RegExp(
   String.raw`^(?:please\s+|can you\s+|could you\s+)*(?:say|repeat|echo)\b[\s,]*(?:${FILLER}[\s,]*)*:?\s*(.+)$`,
   'is',

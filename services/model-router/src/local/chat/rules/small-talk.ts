@@ -13,6 +13,7 @@ const GREETING =
   /^(?:hi|hello|hey|hiya|howdy|greetings|hallo|bonjour|hola|good (?:morning|afternoon|evening|day))\b/i;
 const THANKS = /\b(?:thanks|thank you|thx|cheers)\b/i;
 const FAREWELL = /^(?:bye|goodbye|good night|see you|farewell|ciao)\b/i;
+const PING = /^ping\W*$/i;
 const HOW_ARE_YOU = /\bhow (?:are|do) you(?: doing| do)?\b/i;
 const IDENTITY =
   /\b(?:who|what) are you\b|\b(?:what is|what's) your name\b|\bwhat can you do\b|\b(?:what|which) (?:ai |language )?model are you\b|\bare you (?:an? )?(?:ai|llm|gpt|human|bot|language model)\b|\bintroduce yourself\b|^help\b/i;
@@ -29,6 +30,7 @@ export function courtesy({ instruction: text }: Conversation): string | null {
   if (HOW_ARE_YOU.test(text)) return 'All my rules are in order, thank you. What can I do for you?';
   if (GREETING.test(text)) return `Hello${name === undefined ? '' : `, ${name}`}! What can I do for you?`;
   if (FAREWELL.test(text)) return 'Goodbye!';
+  if (PING.test(text)) return 'pong';
   if (THANKS.test(text)) return 'You are welcome.';
   return name === undefined || text.includes('?') ? null : `Pleased to meet you, ${name}.`;
 }

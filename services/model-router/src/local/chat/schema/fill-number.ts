@@ -26,6 +26,9 @@ const KINDS: readonly { words: readonly string[]; pattern: RegExp }[] = [
 
 const RESULT_WORDS = ['answer', 'result', 'value', 'sum', 'product', 'total', 'solution', 'number'];
 
+/** A probability about which the text says nothing. */
+const UNDECIDED = 0.5;
+
 export interface FilledNumber {
   value: number;
   found: boolean;
@@ -44,6 +47,8 @@ export function fillNumber(
   if (candidate) return { value: source.take(candidate), found: true };
   const standard = numberOf(schema, 'default');
   if (standard !== undefined && fits(standard)) return { value: standard, found: false };
+  if (isAbout(field, ['confidence', 'probability'], 'name') && fits(UNDECIDED))
+    return { value: UNDECIDED, found: false };
   return { value: smallestAllowed(schema, integer), found: false };
 }
 

@@ -8,7 +8,7 @@ import type { JsonSchema } from './json-schema.ts';
 const now = new Date('2026-11-21T10:00:00Z');
 
 function fill(schema: JsonSchema, text: string): unknown {
-  return fillSchema(schema, text, { now, freeText: 'a reply', answering: true }).value;
+  return fillSchema(schema, text, { now, freeText: 'a reply', plainText: 'a topic', answering: true }).value;
 }
 
 /** Fills a zod schema through JSON Schema, as clients do, and lets zod judge the result. */

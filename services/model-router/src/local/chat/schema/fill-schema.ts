@@ -223,7 +223,7 @@ class SchemaFiller {
       case null:
         return listIn(source, field)
           .map((text) =>
-            leaf(fillString(schema, NAMELESS, new SourceText(text), { ...this.#context, freeText: text })),
+            leaf(fillString(schema, NAMELESS, new SourceText(text), { ...this.#context, plainText: text })),
           )
           .filter((_, index, all) => index < ITEMS_MAX && all.length > 0)
           .map((filled) => ({ ...filled, found: 1 }));

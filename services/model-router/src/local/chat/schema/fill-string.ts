@@ -14,8 +14,10 @@ export interface FilledString {
 
 export interface StringContext {
   now: Date;
-  /** What to write where the text has nothing: the reply for an answer, the message itself for a tool's argument. */
+  /** The answer to what was said. */
   freeText: string;
+  /** What to write into other fields where the text has nothing. */
+  plainText: string;
   /** A field that asks for an answer gets `freeText` at once. */
   answering: boolean;
 }
@@ -30,6 +32,10 @@ const ANSWER_WORDS = [
   'explanation',
   'reasoning',
   'output',
+  'result',
+  'solution',
+  'description',
+  'comment',
   'greeting',
 ];
 const WHOLE_TEXT_WORDS = [
@@ -60,6 +66,7 @@ const NAME_WORDS = [
 ];
 const PLACE_WORDS = [
   'location',
+  'room',
   'city',
   'place',
   'address',
@@ -83,7 +90,7 @@ const CALLED =
   /\b(?:called|named|name is|name's|titled|entitled|i am|i'm|call me)\s+["“]?(\p{Lu}[\p{L}\p{N}'’-]*(?:\s+\p{Lu}[\p{L}\p{N}'’-]*){0,3})/giu;
 const PLACE = String.raw`\s+(?:the\s+)?(${CAPITALISED}(?:[\s,]+(?:(?:of|de|la|el)\s+)?${CAPITALISED}){0,3})`;
 const PLACE_SPOKEN_SMALL =
-  /\b(?:in|at|near|for)\s+(?:the\s+)?([\p{Ll}]{3,}(?:\s+city)?)(?=\s*(?:[?.!,]|$|\btoday\b|\bnow\b|\btomorrow\b|\bin\b))/giu;
+  /\b(?:in|at|near|for)\s+(?:the\s+)?([\p{Ll}]{3,}(?:\s+city)?)(?=\s*(?:[?.!,]|$|\b(?:today|now|tomorrow|please|right|this|in|on|at|and|with)\b))/giu;
 const TOPIC = /\b(?:about|on|regarding|for|concerning)\s+(.{2,80}?)(?=[?.!,;\n]|$)/giu;
 
 export function fillString(
@@ -175,7 +182,7 @@ function places(field: Field, source: SourceText): Found<string>[] {
     ? 'to'
     : isAbout(field, ['origin', 'from', 'departure'], 'name')
       ? 'from'
-      : 'in|at|near|for|of|to|from';
+      : 'in|at|near|for|to|from';
   const capitalised = source.find(new RegExp(`\\b(?:${preposition})${PLACE}`, 'gu'));
   const tidy = capitalised.map((found) => trimmed(found, /['’]s$|[.,'’-]+$/));
   return [...tidy, ...source.names(), ...source.find(PLACE_SPOKEN_SMALL)];
@@ -204,7 +211,7 @@ function filler(
 ): string {
   const samples = pattern === null ? [] : [pattern.sample(), padded(schema, pattern.sample())];
   const formatted = formatFiller(schema, context.now);
-  const plain = formatted === null && pattern === null ? [withinLengths(schema, context.freeText)] : [];
+  const plain = formatted === null && pattern === null ? [withinLengths(schema, context.plainText)] : [];
   const value = [...(formatted === null ? [] : [formatted]), ...samples, ...plain].find(fits);
   if (value === undefined) throw refuseSchema('no text fits its pattern, format and lengths together');
   return value;

@@ -25,7 +25,7 @@ const NAME = new RegExp(
   'gu',
 );
 const SENTENCE_OPENERS =
-  /^(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|please|what|who|when|where|which|why|how|can|could|would|is|are|was|were|do|does|did|in|on|at|for|from|to|with|and|or|but|if|it|he|she|we|they|you|i|there|here|tell|give|show|get|find|list|make|write|create|extract|send|book|set|return|answer|generate|classify|add|search|call|use|look|let|today|yesterday|tomorrow|no|yes)$/i;
+  /^(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|please|what|who|when|where|which|why|how|can|could|would|is|are|was|were|do|does|did|in|on|at|for|from|to|with|and|or|but|if|it|he|she|we|they|you|i|there|here|tell|give|show|get|find|list|make|write|create|extract|send|book|set|return|answer|generate|classify|add|search|call|use|look|let|turn|open|close|start|stop|play|remind|schedule|convert|translate|explain|describe|delete|update|remove|change|order|buy|check|calculate|compute|summari[sz]e|extract|today|yesterday|tomorrow|no|yes)$/i;
 
 /** Something found, with its place in the text. */
 export interface Found<T> {

@@ -33,6 +33,7 @@ const models = (url: string): CatalogEntry[] => [
   chatModel('acme/cuts', url, 'cuts+cut-3+gap-20'),
   chatModel('acme/errs', url, 'errs+error-3'),
   chatModel('acme/endless', url, 'endless+gap-20+megabytes-64'),
+  chatModel('acme/drips', url, 'drips+gap-20+megabytes-64'),
   chatModel('acme/flood', url, 'flood+megabytes-200'),
   chatModel('acme/hangs', url, 'hangs+latency-60000'),
   chatModel('acme/refuses', url, 'refuses+fault-400'),
@@ -456,6 +457,21 @@ describe('keys', () => {
         })
       ).status,
     ).toBe(404);
+  });
+
+  test('that are revoked end the streams they opened, and their upstream calls', async () => {
+    const { id, key } = await create(['models:write']);
+    const body = JSON.stringify({ model: 'acme/drips', stream: true, messages });
+    const response = await withKey(key, '/v1/chat/completions', { method: 'POST', body });
+    const sent = await upstream.request('drips+gap-20+megabytes-64');
+    await fetch(`${stack.url}/v1/keys/${id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${stack.key}` },
+    });
+    const events = eventsOf(await response.text());
+    expect(events).not.toContain('[DONE]');
+    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { code: 'invalid_api_key' } });
+    expect(await sent.over).toBe('cut');
   });
 
   test('are refused when missing, unknown or expired, with WWW-Authenticate', async () => {

@@ -33,11 +33,14 @@ export async function mirrorBucket<V>(
   return mirror;
 }
 
+/** `value` is null when the key went; `previous` is what memory had, null if nothing. */
+export type ChangeListener<V> = (key: string, value: V | null, previous: V | null) => void;
+
 export class Mirror<V> {
   readonly #bus: Bus;
   readonly #bucket: Bucket<V>;
   readonly #tick: boolean;
-  readonly #onChange = new Set<(key: string, value: V | null) => void>();
+  readonly #onChange = new Set<ChangeListener<V>>();
   #entries = new Map<string, V>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
@@ -87,8 +90,8 @@ export class Mirror<V> {
     return [...this.#entries];
   }
 
-  /** Tells of every change after the first load; null: deleted. Returns how to stop it. */
-  onChange(listener: (key: string, value: V | null) => void): () => void {
+  /** Tells of every change after the first load. Returns how to stop it. */
+  onChange(listener: ChangeListener<V>): () => void {
     this.#onChange.add(listener);
     return () => this.#onChange.delete(listener);
   }
@@ -128,17 +131,21 @@ export class Mirror<V> {
   #apply(map: Map<string, V>, entry: KvWatchEntry, live: boolean): void {
     if (live) this.#seenAt = performance.now();
     if (entry.key === TICK_KEY) return;
+    const previous = map.get(entry.key) ?? null;
+    const tell = (value: V | null) => {
+      if (live) for (const listener of this.#onChange) listener(entry.key, value, previous);
+    };
     if (entry.operation !== 'PUT') {
-      if (map.delete(entry.key) && live) for (const listener of this.#onChange) listener(entry.key, null);
+      if (map.delete(entry.key)) tell(null);
       return;
     }
     try {
       const { value } = this.#bucket.read(entry);
       map.set(entry.key, value);
-      if (live) for (const listener of this.#onChange) listener(entry.key, value);
+      tell(value);
     } catch (error) {
       // An unreadable record must not stand for what it replaced.
-      map.delete(entry.key);
+      if (map.delete(entry.key)) tell(null);
       this.#bus.logger.error(
         { err: error, bucket: this.#bucket.name, key: entry.key },
         'an unreadable record',
@@ -148,9 +155,9 @@ export class Mirror<V> {
 
   /** Swaps the memory, telling listeners of what went while nobody watched. */
   #replace(fresh: Map<string, V>): void {
-    const gone = [...this.#entries.keys()].filter((key) => !fresh.has(key));
+    const gone = [...this.#entries].filter(([key]) => !fresh.has(key));
     this.#entries = fresh;
-    for (const key of gone) for (const listener of this.#onChange) listener(key, null);
+    for (const [key, previous] of gone) for (const listener of this.#onChange) listener(key, null, previous);
   }
 
   #check(): void {

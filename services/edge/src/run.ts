@@ -12,6 +12,7 @@ import { eventIds, makeEvent } from '@switchyard/contracts';
 import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
 import { authenticator } from './auth/authenticate.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
+import { OpenRelays } from './calls/relay-call.ts';
 import type { Config } from './config.ts';
 import { buildApp, EVENT_SOURCE } from './http/app.ts';
 import type { Route } from './http/route.ts';
@@ -46,7 +47,11 @@ export async function start({
   const watching = setInterval(() => void takeBack(), ADOPT_MS);
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
   const computers = await openBucket(bus, 'computers');
-  const relay = { bus, events, journal, clock, logger };
+  const open = new OpenRelays();
+  keys.onChange((_hash, record, previous) => {
+    if (record === null && previous !== null) open.revoke(previous.id);
+  });
+  const relay = { bus, open, events, journal, clock, logger };
   const routes: Route[] = [
     ...modelCallRoutes(relay),
     ...modelRoutes(bus),

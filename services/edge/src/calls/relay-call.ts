@@ -7,7 +7,7 @@ import {
   makeEvent,
   modelReplyEnd,
   modelReplyHead,
-  type ServiceError,
+  ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
@@ -17,6 +17,8 @@ import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 
 export interface CallRelay {
   bus: Bus;
+  /** The calls that are on, by the id of their key: a key that is revoked ends them. */
+  open: OpenRelays;
   events: EventPublisher;
   journal: DeliveryJournal;
   clock: Clock;
@@ -36,6 +38,26 @@ export function relayCall(
   reply: FastifyReply,
 ): void {
   new Relay(relay, call.head, request, reply).start(call);
+}
+
+/** The calls of each key, so that revoking a key ends them too. */
+export class OpenRelays {
+  readonly #byKey = new Map<string, Set<Relay>>();
+
+  add(keyId: string, relay: Relay): void {
+    const relays = this.#byKey.get(keyId);
+    if (relays) relays.add(relay);
+    else this.#byKey.set(keyId, new Set([relay]));
+  }
+
+  delete(keyId: string, relay: Relay): void {
+    const relays = this.#byKey.get(keyId);
+    if (relays?.delete(relay) && relays.size === 0) this.#byKey.delete(keyId);
+  }
+
+  revoke(keyId: string): void {
+    for (const relay of [...(this.#byKey.get(keyId) ?? [])]) relay.revoke();
+  }
 }
 
 class Relay implements ReplySink {
@@ -59,6 +81,7 @@ class Relay implements ReplySink {
 
   start({ subject, head, body }: RelayedCall): void {
     this.#on.journal.taken(head.request_id, head.org);
+    this.#on.open.add(head.key_id, this);
     this.#reply.raw.once('close', () => this.#clientGone());
     this.#call = this.#on.bus.call({ subject, head, body }, this);
   }
@@ -110,8 +133,21 @@ class Relay implements ReplySink {
 
   onError(error: ServiceError): void {
     this.#over = true;
+    this.#on.open.delete(this.#head.key_id, this);
     if (!error.logged) this.#void();
     else this.#on.journal.settled(this.#head.request_id);
+    this.#endWith(error);
+  }
+
+  /** Its key was revoked: the call ends here, and what was produced until now is charged, as if the client had gone. */
+  revoke(): void {
+    if (this.#over) return;
+    this.#settle();
+    this.#call?.cancel();
+    this.#endWith(new ServiceError('invalid_api_key', 'the API key was revoked', { logged: true }));
+  }
+
+  #endWith(error: ServiceError): void {
     if (!this.#started) {
       this.#reply.send(error);
       return;
@@ -126,6 +162,7 @@ class Relay implements ReplySink {
   #settle(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#on.open.delete(this.#head.key_id, this);
     this.#on.journal.settled(this.#head.request_id);
   }
 

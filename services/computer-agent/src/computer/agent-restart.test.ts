@@ -1,6 +1,8 @@
 // A restart of the agent loses no computer, no running exec, and no result that nobody has received.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -103,6 +105,24 @@ test('the next agent keeps computers, destroys the pool of the last one, and fil
   const reservation = await next.reserve({ computerId: id, image: IMAGE, cpu: 1, memoryMb: 1024 });
   const restarted = await reservation.start();
   expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
+});
+
+test('an agent that died after it claimed a container, before it gave it its files, has them given by the next', async () => {
+  const { host } = testHost;
+  const id = 'cmp_half_started';
+  await host.workspaces.create(id);
+  await writeFile(join(host.workspaces.path(id), 'file'), 'of the computer\n');
+  await host.poolFilled();
+  const { containerId, warm } = await host.reserve({ computerId: id, image: IMAGE, cpu: 0.5, memoryMb: 512 });
+  expect(warm).toBe(true);
+
+  const next = await testHost.reopen();
+  for (let i = 0; i < 2; i++) {
+    const computer = await next.connect(containerId);
+    expect((await run(computer, 'cat file')).output.toString()).toBe('of the computer\n');
+  }
+  const { HostConfig } = await testHost.options.docker.getContainer(containerId).inspect();
+  expect(HostConfig.CpuShares).toBe(512);
 });
 
 test('a computer whose container is gone cannot be connected to', async () => {

@@ -18,8 +18,8 @@ export interface ControlSockets {
   create(slot: string): Promise<void>;
   /** Waits for the socket of a container that was just started, and takes it. Returns its path. */
   take(slot: string): Promise<string>;
-  /** The path of a socket that was taken, by this agent or an earlier one. */
-  path(slot: string): string;
+  /** The path of a socket that an earlier agent took, or was about to take when it died. */
+  find(slot: string): Promise<string>;
   remove(slot: string): Promise<void>;
   /** Slots of which there is a directory or a socket. */
   list(): Promise<string[]>;
@@ -29,17 +29,22 @@ export async function openControlSockets(directory: string): Promise<ControlSock
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const directoryOf = (slot: string) => join(directory, slot);
   const pathOf = (slot: string) => join(directory, `${slot}.sock`);
+  const take = async (slot: string) => {
+    const made = join(directoryOf(slot), INIT_SOCKET);
+    await appearance(made);
+    await rename(made, pathOf(slot));
+    await rmdir(directoryOf(slot));
+    return pathOf(slot);
+  };
   return {
     directory: directoryOf,
-    path: pathOf,
     async create(slot) {
       await mkdir(directoryOf(slot), { mode: 0o755 });
     },
-    async take(slot) {
-      const made = join(directoryOf(slot), INIT_SOCKET);
-      await appearance(made);
-      await rename(made, pathOf(slot));
-      await rmdir(directoryOf(slot));
+    take,
+    async find(slot) {
+      if (!(await isSocket(pathOf(slot)))) return take(slot);
+      await rmdir(directoryOf(slot)).catch(() => {}); // it died between the two steps
       return pathOf(slot);
     },
     async remove(slot) {
@@ -55,9 +60,13 @@ export async function openControlSockets(directory: string): Promise<ControlSock
 async function appearance(path: string): Promise<void> {
   const deadline = performance.now() + SOCKET_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    const found = await lstat(path).catch(() => undefined);
-    if (found?.isSocket()) return;
+    if (await isSocket(path)) return;
     await delay(SOCKET_POLL_MS);
   }
   throw new ServiceError('computer_failed', 'the init of the computer did not start in time');
+}
+
+async function isSocket(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isSocket() ?? false;
 }

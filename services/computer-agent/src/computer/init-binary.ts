@@ -1,6 +1,6 @@
 // Compiles the init that is PID 1 of every computer (services/computer-agent/init, C) into one static program. The
 // result is kept under the hash of its source: it is compiled once, and again only when the source has changed.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,6 +11,8 @@ import type Docker from 'dockerode';
 
 export const INIT_SOURCE_DIRECTORY = fileURLToPath(new URL('../../init/', import.meta.url));
 const COMPILER_ARGUMENTS = ['-static', '-Os', '-s', '-std=gnu17', '-Wall', '-Wextra'];
+/** In the container that compiles where this host cannot. */
+const COMPILER_DIRECTORY = '/source';
 const COMPILE_TIMEOUT_MS = 120_000;
 const HASH_LENGTH = 16;
 
@@ -73,16 +75,16 @@ async function compileInContainer(
   const container = await docker.createContainer({
     Image: builderImage,
     Cmd: ['gcc', ...COMPILER_ARGUMENTS, '-o', output, ...files],
-    WorkingDir: '/source',
+    WorkingDir: COMPILER_DIRECTORY,
     NetworkDisabled: true,
-    HostConfig: {
-      Mounts: [
-        { Type: 'bind', Source: INIT_SOURCE_DIRECTORY, Target: '/source', ReadOnly: true },
-        { Type: 'bind', Source: directory, Target: directory },
-      ],
-    },
+    HostConfig: { Mounts: [{ Type: 'bind', Source: directory, Target: directory }] },
   });
   try {
+    // Sent, not mounted: where the agent itself runs in a container, the engine does not see its sources.
+    const sources = spawn('tar', ['-C', INIT_SOURCE_DIRECTORY, '-c', '.'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    await container.putArchive(sources.stdout, { path: COMPILER_DIRECTORY });
     await container.start();
     const { StatusCode: code } = await container.wait({
       abortSignal: AbortSignal.timeout(COMPILE_TIMEOUT_MS),

@@ -13,7 +13,7 @@ import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
 import { ensureForeignImage } from '../docker/foreign-images.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { openNetwork } from '../docker/network.ts';
-import { openClaims } from './claims.ts';
+import { type Claim, openClaims } from './claims.ts';
 import type { ComputerHost, Reservation, ReserveOptions, RunningComputer } from './computer-host.ts';
 import { openControlSockets } from './control-sockets.ts';
 import { createExecActivity } from './exec-activity.ts';
@@ -159,29 +159,40 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       ending: () => ending.has(containerId),
     });
 
+  /** Gives a claimed container its computer's files and size, as far as it has not got them. */
+  const settle = async (containerId: string, slot: string, claim: Claim, mounts: MountSlots) => {
+    const { cpu, memoryMb } = options.defaultSize;
+    const sameSize = claim.cpu === cpu && claim.memoryMb === memoryMb;
+    const mount = async () => {
+      if (!(await mounts.isMounted(slot))) await mounts.mount(slot, workspaces.path(claim.computerId));
+    };
+    try {
+      await Promise.all([mount(), sameSize ? undefined : engine.resize(containerId, claim)]);
+    } catch (error) {
+      throw new ServiceError('computer_failed', 'the computer could not be given its files and size', {
+        cause: error,
+      });
+    }
+  };
   const reserveWarm = async (
-    { computerId, cpu, memoryMb }: ReserveOptions,
+    request: ReserveOptions,
     mounts: MountSlots,
   ): Promise<Reservation | undefined> => {
     const pooled = pool?.claim();
     if (!pooled) return undefined;
     const { containerId, slot, init } = pooled;
-    await claims.mark(slot);
-    const sameSize = cpu === options.defaultSize.cpu && memoryMb === options.defaultSize.memoryMb;
+    const { computerId, cpu, memoryMb } = request;
+    const claim: Claim = { computerId, cpu, memoryMb };
+    await claims.set(slot, claim);
     return {
       containerId,
       warm: true,
       async start() {
         try {
-          await Promise.all([
-            mounts.mount(slot, workspaces.path(computerId)),
-            sameSize ? undefined : engine.resize(containerId, { cpu, memoryMb }),
-          ]);
+          await settle(containerId, slot, claim, mounts);
         } catch (error) {
           await destroyPooled(pooled);
-          throw new ServiceError('computer_failed', 'the computer could not be given its files and size', {
-            cause: error,
-          });
+          throw error;
         }
         return runningComputer(containerId, slot, init);
       },
@@ -296,7 +307,17 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const state = await engine.inspect(containerId);
       if (!state?.running)
         throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
-      return runningComputer(containerId, state.slot, await connectInit(sockets.path(state.slot)));
+      const { slot } = state;
+      const init = await connectInit(await sockets.find(slot));
+      try {
+        const claim = await claims.get(slot);
+        // An agent that died between the record and the mount must not leave a computer without its files.
+        if (claim && slots) await settle(containerId, slot, claim, slots);
+      } catch (error) {
+        init.close();
+        throw error;
+      }
+      return runningComputer(containerId, slot, init);
     },
     async containers() {
       return (await engine.list()).map(({ containerId, slot, origin, running, createdAt }) => ({

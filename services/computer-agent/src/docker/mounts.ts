@@ -16,6 +16,7 @@ export interface MountSlots {
   create(slot: string): Promise<void>;
   /** Mounts `source` on the slot. */
   mount(slot: string, source: string): Promise<void>;
+  isMounted(slot: string): Promise<boolean>;
   /** Unmounts and removes the slot; the mounted files stay. Nothing happens if it is gone already. */
   remove(slot: string): Promise<void>;
   list(): Promise<string[]>;
@@ -38,6 +39,7 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
     async mount(slot, source) {
       await mountCommand('mount', '--bind', source, pathOf(slot));
     },
+    isMounted: async (slot) => (await mountPoints()).includes(pathOf(slot)),
     async remove(slot) {
       // Lazily: a process that still looks into it must not keep the computer from ending.
       for (const point of await mountPoints()) {

@@ -12,6 +12,11 @@ export const agentConfig = computerLimitsEnv.extend({
     .default('computer-agent'),
   /** Started containers of the standard image that wait for a computer to adopt them. */
   SWITCHYARD_WARM_POOL: z.coerce.number().int().min(0).max(64).default(2),
+  /**
+   * `build`: the standard image is built on this host when it is missing or its recipe has changed. `keep`: it is taken
+   * as it is, and computers wait until it is there; for an agent in a container, which has not the host's apt and npm.
+   */
+  SWITCHYARD_COMPUTER_IMAGE: z.enum(['build', 'keep']).default('build'),
   /** `runc`, `runsc`, `kata` …; unset: the engine's default. */
   SWITCHYARD_COMPUTER_RUNTIME: z.string().optional(),
   /** Private networks (CIDR, comma-separated) that computers may reach all the same. */

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { type Bus, createEventPublisher, ensureEventsStream, openBucket, serve } from '@switchyard/bus';
 import { STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
-import { ensureImage } from '@switchyard/sandbox-computer';
+import { ensureImage, isImagePresent } from '@switchyard/sandbox-computer';
 import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
 import Docker from 'dockerode';
 import { openComputerHost } from './computer/open-computer-host.ts';
@@ -46,7 +46,12 @@ export function startAgent({ config, bus, logger, clock }: Surroundings<AgentCon
   const standardImage: StandardImage = {
     name: STANDARD_IMAGE,
     ensure: async (onProgress, signal) => {
-      await ensureImage({ docker, onProgress, signal });
+      if (config.SWITCHYARD_COMPUTER_IMAGE === 'build') await ensureImage({ docker, onProgress, signal });
+      else if (!(await isImagePresent(docker, STANDARD_IMAGE))) {
+        throw new Error(
+          `${STANDARD_IMAGE} is not on this host; make it with infra/sandbox-computer/src/main.ts`,
+        );
+      }
     },
   };
   return openAgent({ config, bus, logger, clock, docker, standardImage });

@@ -8,8 +8,6 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const APT_CONFIG_TIMEOUT_MS = 10_000;
 export const RELEASE = 'bookworm';
-const DEFAULT_MIRROR = 'http://deb.debian.org/debian';
-const DEFAULT_SECURITY_MIRROR = 'http://deb.debian.org/debian-security';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 /** Options that say how to reach a mirror and how old it may be. */
 const OPTIONS_CARRIED = [
@@ -20,8 +18,9 @@ const OPTIONS_CARRIED = [
 ];
 
 export interface AptSetup {
-  readonly mirror: string;
-  readonly securityMirror: string;
+  /** Undefined where the host names none of Debian's own: then a base system keeps the sources it came with. */
+  readonly mirror: string | undefined;
+  readonly securityMirror: string | undefined;
   /** Lines for apt.conf. */
   readonly options: readonly string[];
   readonly proxy: string | undefined;
@@ -33,13 +32,13 @@ export interface AptSource {
   readonly suite: string;
 }
 
-/** Reads the configuration of this host; where it has none of Debian's, the public mirror stands in. */
+/** Reads the configuration of this host. */
 export async function readAptSetup(directory = '/etc/apt'): Promise<AptSetup> {
   const sources = await readSources(directory);
   const config = await readConfig();
   return {
-    mirror: chooseMirror(sources, /\/debian$/) ?? DEFAULT_MIRROR,
-    securityMirror: chooseMirror(sources, /\/debian-security$/) ?? DEFAULT_SECURITY_MIRROR,
+    mirror: chooseMirror(sources, /\/debian$/),
+    securityMirror: chooseMirror(sources, /\/debian-security$/),
     options: OPTIONS_CARRIED.flatMap((name) => {
       const value = config.get(name);
       return value === undefined ? [] : [`${name} "${value}";`];
@@ -48,11 +47,15 @@ export async function readAptSetup(directory = '/etc/apt'): Promise<AptSetup> {
   };
 }
 
-/** A deb822 file with release, updates and security fixes. */
+/** A deb822 file with release, updates and security fixes; empty where no mirror is known. */
 export function renderSources({ mirror, securityMirror }: AptSetup): string {
   const stanza = (uri: string, suites: string) =>
     `Types: deb\nURIs: ${uri}\nSuites: ${suites}\nComponents: main\nSigned-By: ${KEYRING}\n`;
-  return `${stanza(mirror, `${RELEASE} ${RELEASE}-updates`)}\n${stanza(securityMirror, `${RELEASE}-security`)}`;
+  if (!mirror) return '';
+  return [
+    stanza(mirror, `${RELEASE} ${RELEASE}-updates`),
+    ...(securityMirror ? [stanza(securityMirror, `${RELEASE}-security`)] : []),
+  ].join('\n');
 }
 
 /** The sources of a file in apt's one-line form (`deb [options] uri suite ...`). */

@@ -86,7 +86,7 @@ async function debootstrap(
   onProgress: (fraction: number) => void,
 ): Promise<void> {
   const program = await findDebootstrap();
-  const child = spawn(program, ['--variant=minbase', RELEASE, root, mirror], {
+  const child = spawn(program, ['--variant=minbase', RELEASE, root, ...(mirror ? [mirror] : [])], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...(proxy ? { http_proxy: proxy } : {}) },
     signal,

@@ -33,14 +33,17 @@ export interface HostSetup {
 /** The files of a HostSetup, to be copied over the root of a Debian system. */
 export async function writeSystem({ apt, certificates }: HostSetup, root: string): Promise<void> {
   const write = (path: string, text: string) => writeIn(root, path, text);
-  await write('etc/apt/sources.list', '');
-  await write('etc/apt/sources.list.d/debian.sources', renderSources(apt));
+  const sources = renderSources(apt);
+  if (sources !== '') {
+    await write('etc/apt/sources.list', '');
+    await write('etc/apt/sources.list.d/debian.sources', sources);
+  }
   await write('etc/apt/apt.conf.d/90-host', apt.options.map((line) => `${line}\n`).join(''));
   for (const [index, pem] of certificates.entries()) {
     await write(`usr/local/share/ca-certificates/host-${index + 1}.crt`, `${pem}\n`);
   }
   // A base system has no authorities yet, and an https mirror needs them before they can be installed from it.
-  if ([apt.mirror, apt.securityMirror].some((uri) => uri.startsWith('https:'))) {
+  if ([apt.mirror, apt.securityMirror].some((uri) => uri?.startsWith('https:'))) {
     await write('etc/ssl/certs/ca-certificates.crt', await readFile(HOST_BUNDLE, 'utf8'));
   }
 }

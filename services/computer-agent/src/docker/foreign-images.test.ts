@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { ensureForeignImage, registryOf } from './foreign-images.ts';
 
 test.each([
-  ['alpine', 'registry-1.docker.io'],
-  ['library/alpine:3', 'registry-1.docker.io'],
-  ['ghcr.io/a/b:1', 'ghcr.io'],
+  ['alpine', undefined],
+  ['library/alpine:3', undefined],
+  ['images.example/a/b:1', 'images.example'],
   ['localhost/x', 'localhost'],
   ['registry.example:5000/a', 'registry.example'],
 ])('the registry of %s is %s', (image, registry) => {

@@ -11,8 +11,6 @@ import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 
 const PULL_TIMEOUT_MS = 300_000;
-/** Registries that Docker means by a name without a host. */
-const DEFAULT_REGISTRY = 'registry-1.docker.io';
 /** [registry host[:port]/]path[:tag][@digest], as strict as Docker itself. */
 const REFERENCE_PATTERN =
   /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d{1,5})?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
@@ -76,15 +74,16 @@ export async function ensureForeignImage(options: ForeignImageOptions): Promise<
   await writeFile(note, image);
 }
 
-/** The host that Docker will ask for this image. */
-export function registryOf(image: string): string {
+/** The host that the image's name tells Docker to ask; undefined: the engine's own default, which is public. */
+export function registryOf(image: string): string | undefined {
   const first = image.split('/')[0] ?? '';
   const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');
-  return isHost ? first.replace(/:\d+$/, '') : DEFAULT_REGISTRY;
+  return isHost ? first.replace(/:\d+$/, '') : undefined;
 }
 
 async function refusePrivateRegistry(image: string, resolve: Resolve): Promise<void> {
   const host = registryOf(image);
+  if (host === undefined) return;
   let addresses: { address: string; family: number }[];
   try {
     addresses = await resolve(host);

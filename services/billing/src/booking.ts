@@ -9,7 +9,7 @@ import type { Progress } from './progress.ts';
 import { readBatch, rejectedOf } from './read-batch.ts';
 import type { Rejected } from './store/documents.ts';
 import { ensureIndexes } from './store/indexes.ts';
-import type { LedgerWriter } from './store/ledger-writer.ts';
+import { LedgerWriter } from './store/ledger-writer.ts';
 import { AnotherWriter } from './store/mongo-errors.ts';
 import { storeRejected } from './store/rejected.ts';
 import type { Store } from './store/store.ts';
@@ -27,42 +27,48 @@ const AGAIN_MS_MAX = 2_000;
 export interface BookingOptions {
   readonly bus: Bus;
   readonly store: Store;
-  readonly writer: LedgerWriter;
   readonly progress: Progress;
   readonly logger: Logger;
   /** Ends the loop after the batch that it is at. */
   readonly signal: AbortSignal;
 }
 
+interface Booking extends BookingOptions {
+  readonly writer: LedgerWriter;
+}
+
 /** Books events until the signal is aborted. Never throws: what fails is tried again, for as long as it takes. */
 export async function bookEvents(options: BookingOptions): Promise<void> {
-  const { signal, writer, logger } = options;
+  const { signal, logger } = options;
   let failures = 0;
-  while (!signal.aborted) {
+  while (!signal.aborted)
     try {
-      await ensureIndexes(options.store);
-      const consumer = await ensureConsumer(options.bus);
-      await writer.recover(signal);
-      while (!signal.aborted) {
-        await bookOnePull(consumer, options);
+      await bookUntilOver(options, () => {
         failures = 0;
-      }
+      });
     } catch (error) {
-      if (signal.aborted) break;
+      if (signal.aborted) return;
       failures += 1;
       report(error, failures, logger);
       await pause(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), signal);
     }
-  }
-  await writer.close().catch((error: unknown) => {
-    logger.warn(
-      { err: error },
-      'the checkpoint could not be written; the next start looks at a few rows again',
-    );
-  });
 }
 
-async function bookOnePull(consumer: Consumer, options: BookingOptions): Promise<void> {
+/** With a writer of its own: one that has failed may still have an operation under way. */
+async function bookUntilOver(options: BookingOptions, onBooked: () => void): Promise<void> {
+  const { bus, store, logger, signal } = options;
+  await ensureIndexes(store);
+  const consumer = await ensureConsumer(bus);
+  const writer = new LedgerWriter({ store, logger });
+  await writer.recover(signal);
+  while (!signal.aborted) {
+    await bookOnePull(consumer, { ...options, writer });
+    onBooked();
+  }
+  await writer.close();
+}
+
+async function bookOnePull(consumer: Consumer, options: Booking): Promise<void> {
   const { bus, signal } = options;
   const pull = await consumer.fetch({ max_messages: BATCH_MESSAGES_MAX, expires: PULL_MS });
   const arrivals = new Arrivals(pull);
@@ -84,7 +90,7 @@ async function bookOnePull(consumer: Consumer, options: BookingOptions): Promise
   }
 }
 
-async function bookBatch(messages: JsMsg[], options: BookingOptions): Promise<void> {
+async function bookBatch(messages: JsMsg[], options: Booking): Promise<void> {
   const { bus, store, writer, progress, logger } = options;
   try {
     const batch = readBatch(messages, logger);

@@ -6,7 +6,6 @@ import { bookEvents } from './booking.ts';
 import { ensureConsumer } from './consumer.ts';
 import { Progress } from './progress.ts';
 import { register } from './register.ts';
-import { LedgerWriter } from './store/ledger-writer.ts';
 import { PARTITION } from './store/partition.ts';
 import type { Store } from './store/store.ts';
 
@@ -45,8 +44,7 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
   const lease = await holdLease({ bus, name: LEASE, onLost: () => lost.abort(), signal });
   const over = AbortSignal.any([signal, lost.signal]);
   const progress = new Progress();
-  const writer = new LedgerWriter({ store, logger });
-  const booking = bookEvents({ bus, store, writer, progress, logger, signal: over });
+  const booking = bookEvents({ bus, store, progress, logger, signal: over });
   try {
     await ensureConsumer(bus); // every answer asks it how far we are
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });

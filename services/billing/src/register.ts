@@ -9,6 +9,7 @@ import { logsGet } from './operations/logs-get.ts';
 import { logsList } from './operations/logs-list.ts';
 import { usageGet } from './operations/usage-get.ts';
 import type { Progress } from './progress.ts';
+import { answered, DatabaseSilent } from './store/answered.ts';
 import type { Store } from './store/store.ts';
 
 /** What an operation may use. */
@@ -19,6 +20,8 @@ export interface BillingDeps {
   readonly clock: Clock;
 }
 
+/** The whole of an answer, the wait for events included: well below what a caller waits. */
+const ANSWER_MS_MAX = 20_000;
 /** Seconds after which to ask again. */
 const RETRY_AFTER_S = 2;
 
@@ -29,11 +32,11 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
 }
 
 /** A database or a stream that does not answer is a matter of time, not a fault of the question. */
-const AWAY = [MongoError, JetStreamError, TimeoutError];
+const AWAY = [MongoError, DatabaseSilent, JetStreamError, TimeoutError];
 
 async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
-    return await answer;
+    return await answered(answer, ANSWER_MS_MAX);
   } catch (cause) {
     if (!AWAY.some((kind) => cause instanceof kind)) throw cause;
     throw new ServiceError('service_unavailable', 'usage and logs are away for a moment: try again', {

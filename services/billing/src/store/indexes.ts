@@ -1,6 +1,7 @@
 // Every index, and the question that it answers. Logs are always asked newest first within one org, so each of their
 // indexes ends in (at, _id), which is also the order of the cursor.
 import type { CreateIndexesOptions, IndexSpecification } from 'mongodb';
+import { answered } from './answered.ts';
 import type { Store } from './store.ts';
 
 interface Index {
@@ -41,5 +42,5 @@ export async function ensureIndexes(store: Store): Promise<void> {
   const collections = { ledger, logs, hours: aggregates.hours, days: aggregates.days };
   for (const [name, indexes] of Object.entries(INDEXES) as [keyof typeof INDEXES, readonly Index[]][])
     for (const index of indexes)
-      await collections[name].createIndex(index.keys, { ...index.options, name: index.name });
+      await answered(collections[name].createIndex(index.keys, { ...index.options, name: index.name }));
 }

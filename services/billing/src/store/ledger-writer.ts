@@ -2,6 +2,7 @@
 // two steps, repeated, or run twice at the same time, and still book each event exactly once. What the scheme
 // rests on is in README.md of this service.
 import type { Logger } from '@switchyard/service';
+import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
 import type { LedgerRow } from './documents.ts';
 import type { Entry } from './entries.ts';
@@ -51,7 +52,7 @@ export class LedgerWriter {
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
     const { ledger, aggregates, checkpoints } = this.#store;
-    const checkpoint = (await checkpoints.findOne({ _id: PARTITION }))?.n ?? 0n;
+    const checkpoint = (await answered(checkpoints.findOne({ _id: PARTITION })))?.n ?? 0n;
     const last = await foldAbove({
       ...{ ledger, aggregates, partition: PARTITION, above: checkpoint },
       ...(signal ? { signal } : {}),
@@ -74,18 +75,18 @@ export class LedgerWriter {
     if (last === null) throw new Error('recover before the next batch');
     this.#last = null;
     const store = this.#store;
-    const known = await store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray();
+    const known = await answered(store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray());
     const plan = planBatch(entries, known);
     await this.#onStep('known');
 
-    await writeLogs(store, plan.logs, plan.voidedLogs);
+    await answered(writeLogs(store, plan.logs, plan.voidedLogs));
     await this.#onStep('logs');
 
     const rows = plan.rows.map((row, i) => ({ ...row, p: PARTITION, n: last + BigInt(i) + 1n }));
     if (rows.length > 0) {
       await this.#insert(rows);
       await this.#onStep('rows');
-      await foldRows(store.aggregates, rows);
+      await answered(foldRows(store.aggregates, rows));
       await this.#onStep('folded');
     }
     this.#last = last + BigInt(rows.length);
@@ -101,7 +102,7 @@ export class LedgerWriter {
   async #insert(rows: LedgerRow[]): Promise<void> {
     try {
       // In order, so that what is written of it when it is cut has no gap.
-      await this.#store.ledger.insertMany(rows, { ordered: true });
+      await answered(this.#store.ledger.insertMany(rows, { ordered: true }));
     } catch (error) {
       if (metDuplicateKey(error)) throw new AnotherWriter('the next number of the ledger is taken', error);
       throw error;
@@ -116,6 +117,7 @@ export class LedgerWriter {
   }
 
   async #writeCheckpoint(n: bigint): Promise<void> {
-    await this.#store.checkpoints.updateOne({ _id: PARTITION }, { $max: { n } }, { upsert: true });
+    const { checkpoints } = this.#store;
+    await answered(checkpoints.updateOne({ _id: PARTITION }, { $max: { n } }, { upsert: true }));
   }
 }

@@ -1,4 +1,5 @@
 // Bringing aggregates up to the ledger: the tail of it after a start, all of it where an audit rebuilds them elsewhere.
+import { answered } from './answered.ts';
 import { FOLD_ROWS_MAX, foldRows } from './fold.ts';
 import type { Aggregates, Store } from './store.ts';
 
@@ -17,20 +18,20 @@ export class LedgerGap extends Error {}
 /**
  * Folds every ledger row above a number; rows that are folded already are passed over.
  * @returns the number of the last row.
- * @throws LedgerGap, AnotherWriter
+ * @throws LedgerGap, AnotherWriter, DatabaseSilent, and the driver's errors
  */
 export async function foldAbove(options: FoldAbove): Promise<bigint> {
   const { ledger, aggregates, partition, above, signal } = options;
-  if (above > 0n && !(await ledger.findOne({ p: partition, n: above }, { projection: { n: 1 } })))
+  if (above > 0n && !(await answered(ledger.findOne({ p: partition, n: above }))))
     throw new LedgerGap(`row ${above} of ${partition} was folded once and is missing now`);
   let folded = above;
   for (;;) {
     signal?.throwIfAborted();
-    const rows = await ledger
+    const next = ledger
       .find({ p: partition, n: { $gt: folded } })
       .sort({ n: 1 })
-      .limit(FOLD_ROWS_MAX)
-      .toArray();
+      .limit(FOLD_ROWS_MAX);
+    const rows = await answered(next.toArray());
     for (const [i, row] of rows.entries())
       if (row.n !== folded + BigInt(i) + 1n)
         throw new LedgerGap(
@@ -38,7 +39,7 @@ export async function foldAbove(options: FoldAbove): Promise<bigint> {
         );
     const last = rows.at(-1);
     if (!last) return folded;
-    await foldRows(aggregates, rows);
+    await answered(foldRows(aggregates, rows));
     folded = last.n;
   }
 }

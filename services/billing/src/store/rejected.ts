@@ -1,5 +1,6 @@
 // Keeping what could not be booked, for people to look at; nothing reads it back.
 
+import { answered } from './answered.ts';
 import type { Rejected } from './documents.ts';
 import { metDuplicateKey } from './mongo-errors.ts';
 import type { Store } from './store.ts';
@@ -8,7 +9,7 @@ import type { Store } from './store.ts';
 export async function storeRejected({ rejected }: Store, documents: readonly Rejected[]): Promise<void> {
   for (const document of documents)
     try {
-      await rejected.insertOne(document);
+      await answered(rejected.insertOne(document));
     } catch (error) {
       if (!metDuplicateKey(error)) throw error;
     }

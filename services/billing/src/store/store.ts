@@ -4,10 +4,10 @@ import type { Checkpoint, DayAggregate, HourAggregate, LedgerRow, LogRow, Reject
 
 const SERVER_SELECTION_TIMEOUT_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A server that says nothing for this long is given up; what it was told is found out on recovery. */
-const SOCKET_TIMEOUT_MS = 10_000;
 /** How long one write may wait for the other members of a replica set. */
-const WRITE_TIMEOUT_MS = 8_000;
+const WRITE_TIMEOUT_MS = 5_000;
+/** A server that says nothing for this long is given up; what it was told is found out on recovery. */
+const SOCKET_TIMEOUT_MS = 6_000;
 const HEARTBEAT_MS = 2_000;
 const CONNECTIONS_MAX = 20;
 

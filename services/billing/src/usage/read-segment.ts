@@ -8,7 +8,7 @@ import type { Point } from './tally.ts';
 
 /** Ledger rows that one answer is counted from. */
 const LEDGER_ROWS_MAX = 1_000_000;
-const CURSOR_BATCH = 2_000;
+const CURSOR = { batchSize: 2_000 } as const;
 
 export interface ReadSegment {
   readonly store: Store;
@@ -37,7 +37,7 @@ async function* fromLedger({ store, org, family, segment }: ReadSegment): AsyncG
   const fields = { at: 1, calls: 1, cost: 1, quantities: 1, ...(group ? { [group]: 1 } : {}) };
   const rows = store.ledger.find(
     { org, at: { $gte: new Date(segment.from), $lt: new Date(segment.to) } },
-    { projection: fields, batchSize: CURSOR_BATCH },
+    { projection: fields, ...CURSOR },
   );
   let count = 0;
   for await (const row of rows) {
@@ -58,7 +58,7 @@ async function* fromHours({ store, org, family, segment }: ReadSegment): AsyncGe
   const firstHour = Math.floor(segment.from / HOUR_MS) * HOUR_MS;
   const hours = store.aggregates.hours.find(
     { org, family, start: { $gte: new Date(firstHour), $lt: new Date(segment.to) } },
-    { batchSize: CURSOR_BATCH },
+    CURSOR,
   );
   for await (const { start, value, quarters } of hours)
     for (const [i, quarter] of QUARTERS.entries()) {
@@ -71,7 +71,7 @@ async function* fromHours({ store, org, family, segment }: ReadSegment): AsyncGe
 async function* fromDays({ store, org, family, segment }: ReadSegment): AsyncGenerator<Point> {
   const days = store.aggregates.days.find(
     { org, family, start: { $gte: new Date(segment.from), $lt: new Date(segment.to) } },
-    { batchSize: CURSOR_BATCH },
+    CURSOR,
   );
   for await (const day of days) yield { at: day.start.getTime(), group: day.value, amounts: day };
 }

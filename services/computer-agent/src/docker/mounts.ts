@@ -9,6 +9,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const MOUNT_TIMEOUT_MS = 10_000;
+/** Of one slot, each from under the other. */
+const UNMOUNTS_MAX = 8;
 
 export interface MountSlots {
   /** The directory of a slot: give it to the container as its /workspace. */
@@ -41,9 +43,12 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
     },
     isMounted: async (slot) => (await mountPoints()).includes(pathOf(slot)),
     async remove(slot) {
-      // Lazily: a process that still looks into it must not keep the computer from ending.
-      for (const point of await mountPoints()) {
-        if (point === pathOf(slot)) await mountCommand('umount', '--lazy', point);
+      // Where the directory's own mount is shared as well (systemd's hosts), each mount shows twice in the table, and one
+      // unmount takes both away: so the table is read again.
+      for (let unmounts = 0; (await mountPoints()).includes(pathOf(slot)); unmounts += 1) {
+        if (unmounts === UNMOUNTS_MAX) throw new Error(`${pathOf(slot)} stays mounted`);
+        // Lazily: a process that still looks into it must not keep the computer from ending.
+        await mountCommand('umount', '--lazy', pathOf(slot));
       }
       await rmdir(pathOf(slot)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;

@@ -1,28 +1,25 @@
 // An agent that is killed: its computers run on, no minute is lost or doubled, and what it was in the middle of is
 // finished or taken back by the next one.
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { requestHost } from '@switchyard/bus';
-import { type ComputerRecord, computerKey, toComputerLimits } from '@switchyard/contracts';
-import { readConfig } from '@switchyard/service';
+import { type ComputerRecord, computerKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { agentConfig } from './config.ts';
 import { minuteCost } from './metering/minutes.ts';
 import {
-  AGENT_PROCESS,
-  hostOf,
+  defaultLimits,
   newTestRecord,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
+  startAgentProcess,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
 
-const limits = toComputerLimits(readConfig(agentConfig, {}));
+const limits = defaultLimits();
 
 let installation: TestInstallation;
 let dataFolder: string;
@@ -42,37 +39,9 @@ afterEach(async () => {
   await rm(dataFolder, { recursive: true, force: true });
 });
 
-interface DoomedAgent {
-  readonly process: ChildProcess;
-  readonly hostId: string;
-  readonly host: ReturnType<typeof hostOf>;
-  pass(ms: number): Promise<void>;
-  kill(): Promise<void>;
-}
-
 /** An agent in a process of its own, whose wall clock begins at `now`. */
-async function startDoomed(now: number, killAfterEvent = ''): Promise<DoomedAgent> {
-  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), killAfterEvent]);
-  const died = once(child, 'exit').then(([code]) => {
-    throw new Error(`the agent ended at its start, with code ${code}`);
-  });
-  died.catch(() => {}); // later on, its death is what the test is about
-  const [{ ready: hostId }] = (await Promise.race([once(child, 'message'), died])) as [{ ready: string }];
-  return {
-    process: child,
-    hostId,
-    host: hostOf(installation, hostId, limits),
-    async pass(ms) {
-      child.send({ pass: ms });
-      await once(child, 'message');
-    },
-    async kill() {
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    },
-  };
-}
+const startDoomed = (now: number, killAfterEvent?: string) =>
+  startAgentProcess(installation, { dataFolder, now, killAfterEvent });
 
 /** The next agent of the same host, whose wall clock begins at `now`. */
 async function startSuccessor(now: number, env: Record<string, string> = {}): Promise<TestAgent> {

@@ -1,5 +1,7 @@
 // An agent for tests: on a real nats-server and the real Docker engine, with a clock that the test moves.
+import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import {
@@ -239,4 +241,52 @@ export function workspaceFile(dataFolder: string, id: string, name: string): Pro
   return readFile(`${dataFolder}/hosts/computer-agent/computers/workspaces/files/${id}/${name}`, 'utf8');
 }
 
-export const AGENT_PROCESS = fileURLToPath(new URL('./__fixtures__/agent-process.ts', import.meta.url));
+export function defaultLimits() {
+  return toComputerLimits(readConfig(agentConfig, {}));
+}
+
+const AGENT_PROCESS = fileURLToPath(new URL('./__fixtures__/agent-process.ts', import.meta.url));
+
+export interface AgentProcess {
+  readonly process: ChildProcess;
+  readonly hostId: string;
+  readonly host: ReturnType<typeof hostOf>;
+  pass(ms: number): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+export interface AgentProcessOptions {
+  readonly dataFolder: string;
+  /** Wall-clock time at which it begins. */
+  readonly now: number;
+  /** It kills itself when JetStream has stored this event, before it learns so. */
+  readonly killAfterEvent?: string | undefined;
+}
+
+/** An agent in a process of its own, to be killed. */
+export async function startAgentProcess(
+  installation: TestInstallation,
+  { dataFolder, now, killAfterEvent = '' }: AgentProcessOptions,
+): Promise<AgentProcess> {
+  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), killAfterEvent]);
+  const died = once(child, 'exit').then(([code]) => {
+    throw new Error(`the agent ended at its start, with code ${code}`);
+  });
+  died.catch(() => {}); // later on, its death is what the test is about
+  const [{ ready: hostId }] = (await Promise.race([once(child, 'message'), died])) as [{ ready: string }];
+  return {
+    process: child,
+    hostId,
+    host: hostOf(installation, hostId, defaultLimits()),
+    async pass(ms) {
+      child.send({ pass: ms });
+      await once(child, 'message');
+    },
+    async kill() {
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}

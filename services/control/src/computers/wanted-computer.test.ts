@@ -1,5 +1,10 @@
 // What may be asked for: each limit at its edge and one past it, and the setting named.
-import { computerLimitsEnv, STANDARD_IMAGE, toComputerLimits, toComputerOptions } from '@switchyard/contracts';
+import {
+  computerLimitsEnv,
+  STANDARD_IMAGE,
+  toComputerLimits,
+  toComputerOptions,
+} from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import { computerName } from './computer-name.ts';
 import { wantedComputer } from './wanted-computer.ts';
@@ -17,7 +22,11 @@ test.each([
   for (const value of good) expect(() => wantedComputer({ [param]: value }, limits)).not.toThrow();
   for (const value of bad)
     expect(() => wantedComputer({ [param]: value }, limits)).toThrow(
-      expect.objectContaining({ code: 'invalid_request', param, message: expect.stringMatching(`^${param}: `) }),
+      expect.objectContaining({
+        code: 'invalid_request',
+        param,
+        message: expect.stringMatching(`^${param}: `),
+      }),
     );
 });
 

@@ -77,11 +77,14 @@ async function place(
   throw refusal ?? new ServiceError('no_capacity', 'no computer host is connected');
 }
 
-/** Nobody knows how far the host came: the record tells it to clear away what there is, free of charge. */
+/**
+ * Nobody knows how far the host came: the record tells it to clear away what there is, free of charge. The caller does
+ * not wait for that.
+ */
 async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord, host: string): Promise<void> {
   const was = await markDeleting(on.computers, computerKey(org, id), async () => ({}));
   if (!was) return;
-  await requestHost(on.bus, host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
+  requestHost(on.bus, host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
     (error: unknown) =>
       on.logger.warn(
         { err: error, computer: id, host },

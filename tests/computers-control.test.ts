@@ -1,0 +1,290 @@
+// Control and the agents of hosts together, on a real nats-server and the real Docker engine: the cap, placement, the
+// creations that fail half-way, the host that is lost. By a clock that the test moves.
+import { connectBus, openBucket, request } from '@switchyard/bus';
+import {
+  type ComputerObject,
+  type ComputerRecord,
+  type CreateComputerRequest,
+  computerKey,
+  type HostHeartbeat,
+  newId,
+} from '@switchyard/contracts';
+import { makeLogger, readConfig } from '@switchyard/service';
+import { FakeClock, temporaryFolder } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  defaultLimits,
+  newTestRecord,
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  startAgentProcess,
+  type TestAgent,
+  type TestInstallation,
+} from '../services/computer-agent/src/test-agent.ts';
+import { SWEEP_MS } from '../services/control/src/computers/sweeper.ts';
+import { config as controlConfig } from '../services/control/src/config.ts';
+import { start as startControl } from '../services/control/src/run.ts';
+
+const logger = makeLogger('control', 'silent');
+const caller = { org: 'org_test', key_id: 'key_caller' };
+
+let installation: TestInstallation;
+let clock: FakeClock;
+let on: TestAgent;
+const closing: (() => Promise<void>)[] = [];
+
+/** One more instance of control, with a connection of its own. */
+async function openControl(env: Record<string, string> = {}): Promise<void> {
+  const folder = await temporaryFolder('control');
+  const bus = await connectBus({ url: installation.natsUrl, service: 'control', logger });
+  const config = readConfig(controlConfig, { SWITCHYARD_DATA: folder, ...env });
+  const control = await startControl({ config, bus, logger, clock });
+  closing.push(async () => {
+    await control.stop();
+    await bus.close();
+  });
+}
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+  clock = new FakeClock();
+  on = await openTestAgent(installation, { clock });
+  await openControl();
+  await openControl();
+}, SETUP_TIMEOUT_MS);
+
+afterAll(async () => {
+  for (const close of closing) await close();
+  await on?.close();
+  await installation?.stop();
+});
+
+afterEach(async () => {
+  await on.agent.heartbeat.beat();
+  for (const { id } of await list()) await remove(id);
+});
+
+const create = (body: CreateComputerRequest = { cpu: 0.25, memory_mb: 512 }, who = caller) =>
+  request(installation.bus, 'computers.create', { ...who, body });
+const get = (id: string, who = caller) => request(installation.bus, 'computers.get', { ...who, id });
+const remove = (id: string, who = caller) => request(installation.bus, 'computers.delete', { ...who, id });
+const list = async (who = caller): Promise<ComputerObject[]> =>
+  (await request(installation.bus, 'computers.list', who)).data;
+const slotsOf = async (org: string) =>
+  Object.keys((await (await openBucket(installation.bus, 'computer-slots')).get(org))?.value ?? {});
+const minutesOf = (id: string) =>
+  installation.events
+    .of('computer.metered')
+    .filter(({ data }) => data.computer_id === id)
+    .map((event) => event.id);
+
+describe('a computer', () => {
+  test('is created as asked, listed, shown and deleted; its key pays', async () => {
+    const before = clock.now();
+    const computer = await create({ name: 'mine', cpu: 0.5, memory_mb: 768 });
+    expect(computer).toEqual({
+      id: expect.stringMatching(/^cmp_/),
+      object: 'computer',
+      name: 'mine',
+      status: 'running',
+      image: 'switchyard/sandbox-computer:latest',
+      cpu: 0.5,
+      memory_mb: 768,
+      created_at: new Date(before).toISOString(),
+      minutes: 0,
+      cost: 0,
+      stop_reason: null,
+      idle_since: new Date(before).toISOString(),
+      stops_at: new Date(before + 120_000).toISOString(),
+      error: null,
+    });
+    expect(await get(computer.id)).toEqual(computer);
+    expect(await list()).toEqual([computer]);
+    expect(await slotsOf(caller.org)).toEqual([computer.id]);
+    expect(await remove(computer.id)).toEqual({ id: computer.id, object: 'computer', deleted: true });
+    await expect(get(computer.id)).rejects.toMatchObject({ code: 'computer_not_found' });
+    await expect(remove(computer.id)).rejects.toMatchObject({ code: 'computer_not_found' });
+    expect(await slotsOf(caller.org)).toEqual([]);
+    const minute = await installation.events.until('minute', ({ id }) => id === `${computer.id}:1:0`);
+    expect(minute.data).toMatchObject({ key_id: caller.key_id, run: 1, minute: 0, cpu: 0.5 });
+  });
+
+  test('of another org, or with an id that is none, is not found', async () => {
+    const { id } = await create();
+    const other = { org: 'org_other', key_id: 'key_other' };
+    for (const strange of [id.slice(0, -1), 'cmp_nobody', '*', '>', 'a.b', '', 'x'.repeat(500)])
+      await expect(get(strange)).rejects.toMatchObject({ code: 'computer_not_found' });
+    await expect(get(id, other)).rejects.toMatchObject({ code: 'computer_not_found' });
+    await expect(remove(id, other)).rejects.toMatchObject({ code: 'computer_not_found' });
+    expect(await list(other)).toEqual([]);
+    expect((await get(id)).status).toBe('running');
+  });
+
+  test('without a name gets one', async () => {
+    expect((await create()).name).toMatch(/^[a-z]+-[a-z]+-\d{3}$/);
+  });
+
+  test('shows since when it is idle, and that it is not while a command runs', async () => {
+    const { id } = await create();
+    const running = on.exec(id, 'until [ -e go ]; do sleep 0.01; done');
+    await on.exec(id, 'true'); // the first is on when the second has answered
+    await on.pass(1_000);
+    expect(await get(id)).toMatchObject({ idle_since: null });
+    await on.exec(id, 'touch go');
+    await running;
+    const ended = clock.now();
+    await on.pass(1_000);
+    expect(await get(id)).toMatchObject({
+      idle_since: new Date(ended).toISOString(),
+      stops_at: new Date(ended + 120_000).toISOString(),
+    });
+  });
+});
+
+describe('the cap', () => {
+  test('of ten is exact under thirty creates at once over two instances; stopped ones count; a delete makes room', async () => {
+    const tries = await Promise.allSettled(Array.from({ length: 30 }, () => create()));
+    const made = tries.filter((one) => one.status === 'fulfilled').map((one) => one.value.id);
+    const refused = tries.filter((one) => one.status === 'rejected').map((one) => one.reason.code);
+    expect(made).toHaveLength(10);
+    expect(refused).toEqual(Array(20).fill('computer_limit_reached'));
+    expect((await slotsOf(caller.org)).sort()).toEqual([...made].sort());
+    expect(await list()).toHaveLength(10);
+    await on.ask('stop', made[0]!);
+    await expect(create()).rejects.toMatchObject({ code: 'computer_limit_reached', status: 429 });
+    await remove(made[0]!);
+    const again = await Promise.allSettled([create(), create()]);
+    expect(again.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  }, 60_000);
+
+  test('a creation that fails takes no place', async () => {
+    await expect(create({ image: 'localhost:1/none' })).rejects.toMatchObject({ code: 'image_unavailable' });
+    await expect(create({ cpu: 5 })).rejects.toMatchObject({ code: 'invalid_request', param: 'cpu' });
+    expect(await slotsOf(caller.org)).toEqual([]);
+    expect(await installation.computers.entries('org_test.>')).toEqual([]);
+  });
+
+  test('places left behind by a crash are freed by the sweep, and at once when they stand in the way', async () => {
+    const slots = await openBucket(installation.bus, 'computer-slots');
+    const lost = Object.fromEntries(
+      Array.from({ length: 10 }, () => [newId('computer'), new Date(clock.now()).toISOString()]),
+    );
+    await slots.put('org_swept', lost);
+    await slots.put('org_full', lost);
+    const full = { org: 'org_full', key_id: 'key_full' };
+    await expect(create(undefined, full)).rejects.toMatchObject({ code: 'computer_limit_reached' });
+    await on.pass(60_001);
+    const { id } = await create({ cpu: 0.25, memory_mb: 512 }, full);
+    expect(await slotsOf('org_full')).toEqual([id]);
+    await on.pass(SWEEP_MS);
+    await expect.poll(() => slotsOf('org_swept')).toEqual([]);
+    expect(await slotsOf('org_full')).toEqual([id]);
+    await remove(id, full);
+  });
+});
+
+describe('placement', () => {
+  /** What the agent's last heartbeat said, changed. */
+  const beat = async (change: Partial<HostHeartbeat>): Promise<void> => {
+    const hosts = await openBucket(installation.bus, 'hosts');
+    const own = (await hosts.get(on.agent.hostId))!.value;
+    const plain = { ...own, cordoned: false, image_ready: true, image_progress: null, cpu_used: 0 };
+    await hosts.put(change.id ?? own.id, { ...plain, ...change });
+  };
+  /** What was put is seen by control's watch as soon as creates answer so. */
+  const eventually = (code: string, message: RegExp) =>
+    expect
+      .poll(
+        () =>
+          create().then(
+            ({ id }) => remove(id),
+            (error: unknown) => error,
+          ),
+        { timeout: 15_000 },
+      )
+      .toMatchObject({ code, message: expect.stringMatching(message) });
+
+  test('without a host, without the image, or without room: 503 that says which', async () => {
+    await beat({ cordoned: true });
+    await eventually('no_capacity', /no computer host is connected/);
+    await beat({ image_ready: false, image_progress: 'building: step 7 of 19' });
+    await eventually('no_capacity', /step 7 of 19/);
+    await beat({ cpu_used: 1_000 });
+    await eventually('no_capacity', /full/);
+    expect(await slotsOf(caller.org)).toEqual([]);
+  });
+
+  test('a host that refuses leaves nothing, and the next is asked', async () => {
+    const small = await openTestAgent(installation, { clock, env: { SWITCHYARD_CPU_OVERCOMMIT: '0.1' } });
+    try {
+      // Its word on the bus is that it has room and nothing to do; its own count is what decides.
+      await beat({ id: small.agent.hostId, cpu_total: 1_000, memory_mb_used: 0 });
+      await beat({ cpu_used: 1 });
+      const made = [];
+      for (let n = 0; n < 4; n++) made.push((await create()).id);
+      for (const id of made)
+        expect((await installation.computers.get(computerKey(caller.org, id)))?.value.host).toBe(
+          on.agent.hostId,
+        );
+      expect(small.agent.computers.all()).toEqual([]);
+    } finally {
+      await small.close();
+    }
+  });
+
+  test('a host that does not answer: 503, and the place is free again', async () => {
+    const ghost = newId('host');
+    await beat({ cordoned: true });
+    await beat({ id: ghost });
+    await eventually('service_unavailable', /./);
+    expect(await slotsOf(caller.org)).toEqual([]);
+    expect(await list()).toEqual([]);
+    await beat({ id: ghost, cordoned: true });
+    for (const { key } of await installation.computers.entries('org_test.>'))
+      await installation.computers.delete(key);
+  }, 40_000);
+
+  test('computers switched off: every operation says so', async () => {
+    const bus = await connectBus({ url: installation.natsUrl, service: 'control', logger });
+    const { computerOptions } = await import('../services/control/src/operations/computers-options.ts');
+    const offReason = 'computers are switched off here';
+    const answer = computerOptions({ offReason } as Parameters<typeof computerOptions>[0])();
+    await expect(answer).rejects.toMatchObject({ code: 'no_capacity', message: offReason });
+    await bus.close();
+  });
+});
+
+describe('a lost host', () => {
+  test('its computers are unreachable, can be deleted, and are charged to their last minute; it clears up when back', async () => {
+    const dataFolder = await installation.newDataFolder();
+    const doomed = await startAgentProcess(installation, { dataFolder, now: clock.now() });
+    await on.agent.heartbeat.beat();
+    const record: ComputerRecord = newTestRecord(doomed.hostId, defaultLimits(), {
+      created_at: new Date(clock.now()).toISOString(),
+    });
+    const { id } = await doomed.host.create(record);
+    const kept = await doomed.host.create();
+    await doomed.pass(70_000);
+    await doomed.kill();
+    const { container } = (await doomed.host.record(id))!;
+    expect((await get(id)).status).toBe('running');
+    await on.pass(70_000 + 60_001);
+    expect(await get(id)).toMatchObject({ status: 'unreachable', minutes: 1, stops_at: null });
+    expect(await remove(id)).toMatchObject({ deleted: true });
+    await expect(get(id)).rejects.toMatchObject({ code: 'computer_not_found' });
+    await installation.events.until('deleted', (event) => event.id === `${id}:1:deleted`);
+    expect(minutesOf(id)).toEqual([`${id}:1:0`, `${id}:1:1`]);
+
+    const back = await openTestAgent(installation, { dataFolder, clock: new FakeClock(clock.now()) });
+    try {
+      expect(await back.record(id)).toBeNull();
+      const left = (await back.docker.listContainers({ all: true })).map(({ Id }) => Id);
+      expect(left).not.toContain(container);
+      expect(minutesOf(id)).toHaveLength(2);
+      await expect.poll(async () => (await get(kept.id)).status).toBe('running');
+    } finally {
+      await back.close();
+    }
+  }, 40_000);
+});

@@ -120,6 +120,23 @@ test('while the database is away a question gets a 503, and afterwards its answe
   await expectBooksBalance(store.db);
 }, 60_000);
 
+test('a database that is silent is given up, and what it does on waking is as another writer did it', async () => {
+  const org = 'org_silent';
+  const events = Array.from({ length: 30 }, (_, i) => completed(`req_silent${i}`, 1n, { org }));
+  process.kill(database.pid, 'SIGSTOP');
+  try {
+    await client.publish(...events);
+    // Answered only when billing has given the database up.
+    await expect(client.usage(ALL, org)).rejects.toMatchObject({ code: 'service_unavailable' });
+  } finally {
+    process.kill(database.pid, 'SIGCONT');
+  }
+  await vi.waitFor(async () => expect((await client.usage(ALL, org)).total.calls).toBe(events.length), {
+    timeout: RECOVERY_MS_MAX,
+  });
+  await expectBooksBalance(store.db);
+}, 60_000);
+
 test('on SIGTERM it ends by itself, and leaves the lease for the next to take at once', async () => {
   const gone = once(billing, 'exit');
   billing.kill('SIGTERM');

@@ -21,7 +21,7 @@ export interface BillingDeps {
 }
 
 /** The whole of an answer, the wait for events included: well below what a caller waits. */
-const ANSWER_MS_MAX = 20_000;
+const ANSWER_MS_MAX = 12_000;
 /** Seconds after which to ask again. */
 const RETRY_AFTER_S = 2;
 

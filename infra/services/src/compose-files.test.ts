@@ -1,0 +1,45 @@
+// What stands in two places is held together here: docker-compose.yml, the Dockerfile, and the repository.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '@switchyard/local';
+import { describe, expect, it } from 'vitest';
+import { BASES } from './base-recipes.ts';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const compose = read('docker-compose.yml');
+const dockerfile = read('infra/services/Dockerfile');
+
+describe('docker-compose.yml', () => {
+  it('takes the images that are made here where no registry is reached, under the same variables', () => {
+    for (const { variable, official } of Object.values(BASES)) {
+      expect(compose).toContain(`\${${variable}:-${official}}`);
+    }
+  });
+
+  it('runs every service', () => {
+    for (const program of globSync('services/*/src/main.ts', { cwd: ROOT })) {
+      const isCommand =
+        compose.includes(`command: [${program}]`) || dockerfile.includes(`CMD ["${program}"]`);
+      expect(isCommand, program).toBe(true);
+    }
+  });
+});
+
+describe('the Dockerfile', () => {
+  it('installs the packages of every service and every library that services use', () => {
+    const forTests = join('libs', 'testing', 'package.json');
+    const workspaces = globSync('{libs,services}/*/package.json', { cwd: ROOT });
+    for (const path of workspaces.filter((each) => each !== forTests)) {
+      const folder = path.slice(0, -'package.json'.length);
+      expect(dockerfile).toContain(`COPY ${path} ${folder}\n`);
+    }
+  });
+
+  it('copies only what is there', () => {
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) =>
+      paths!.split(' '),
+    );
+    expect(sources.length).toBeGreaterThan(0);
+    for (const path of sources) expect(existsSync(join(ROOT, path)), path).toBe(true);
+  });
+});

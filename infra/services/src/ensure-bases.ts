@@ -1,0 +1,156 @@
+// The images that docker-compose.yml stands on: from a registry where one is reached, else made here, once, and anew
+// when what goes into them has changed.
+import { createHash } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createDebianPackages, toolsCacheFolder } from '@switchyard/local';
+import {
+  buildImage,
+  buildLockName,
+  ensureBase,
+  findExtraCertificates,
+  type HostSetup,
+  isImagePresent,
+  proxyArguments,
+  pullImage,
+  readAptSetup,
+  renderSources,
+  withBuildLock,
+  writeSystem,
+} from '@switchyard/sandbox-computer';
+import type Docker from 'dockerode';
+import { BASES, type BaseRecipe, type Ingredients, type Kitchen } from './base-recipes.ts';
+
+const LABEL_RECIPE = 'switchyard.recipe';
+/** Not /tmp: it may be small, in memory, or without devices, which debootstrap needs. */
+const WORK_PARENT = '/var/tmp';
+const DOCKERFILES = join(import.meta.dirname, '..', 'bases');
+
+/** The name of an image for each variable of docker-compose.yml. */
+export type Bases = Record<(typeof BASES)[keyof typeof BASES]['variable'], string>;
+
+export interface EnsureBasesOptions {
+  readonly docker: Docker;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal;
+  /** Progress in words; not called when everything is there. */
+  readonly onProgress?: (message: string) => void;
+}
+
+/**
+ * Resolves when all bases are there. A variable that `env` sets is left as it is. Any number of callers in any number
+ * of processes: one makes them, the others wait.
+ * Throws when no registry is reached and one cannot be made, saying why.
+ */
+export async function ensureBases(options: EnsureBasesOptions): Promise<Bases> {
+  const { docker, env = process.env, signal = new AbortController().signal, onProgress = () => {} } = options;
+  const cacheFolder = toolsCacheFolder(env);
+  const packages = createDebianPackages(env);
+  const kitchen: Kitchen = { docker, env, signal, cacheFolder, packages, doing: onProgress };
+  const [apt, certificates] = await Promise.all([readAptSetup(), findExtraCertificates(env)]);
+  const registry: Registry = { reached: true };
+  const found: [variable: string, image: string][] = [];
+  for (const recipe of Object.values(BASES)) {
+    const image = env[recipe.variable] || (await ensureOne(recipe, { apt, certificates }, kitchen, registry));
+    found.push([recipe.variable, image]);
+  }
+  return Object.fromEntries(found) as Bases;
+}
+
+interface Registry {
+  /** False once a pull has failed: the next one is not tried, for its failing may take long. */
+  reached: boolean;
+}
+
+async function ensureOne(
+  recipe: BaseRecipe,
+  host: HostSetup,
+  kitchen: Kitchen,
+  registry: Registry,
+): Promise<string> {
+  const { docker, signal, doing } = kitchen;
+  const { official, own } = recipe;
+  if (await isImagePresent(docker, official)) return official;
+  // Made here before: then no registry was reached, and asking again costs time.
+  const madeBefore = await isImagePresent(docker, own);
+  if (!madeBefore && registry.reached) {
+    doing(`${official}: asking the registry`);
+    registry.reached = await pullImage(docker, official, signal).then(
+      () => true,
+      () => false,
+    );
+    if (registry.reached) return official;
+  }
+  const ingredients = await recipe.prepare(kitchen);
+  const dockerfile = await readFile(join(DOCKERFILES, recipe.dockerfile), 'utf8');
+  const parts = [
+    dockerfile,
+    ingredients.version,
+    renderSources(host.apt),
+    host.apt.options,
+    host.certificates,
+  ];
+  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  const isThere = async () => (await recipeOf(docker, own)) === hash;
+  if (await isThere()) return own;
+  const name = await buildLockName(docker);
+  await withBuildLock({ name, signal, onProgress: doing }, isThere, async (tell) => {
+    const tellAll = (message: string) => {
+      tell(message);
+      doing(message);
+    };
+    await make(recipe, ingredients, host, hash, { ...kitchen, doing: tellAll });
+  });
+  return own;
+}
+
+async function make(
+  { own, dockerfile }: BaseRecipe,
+  ingredients: Ingredients,
+  host: HostSetup,
+  hash: string,
+  { docker, env, signal, doing }: Kitchen,
+): Promise<void> {
+  const before = await imageId(docker, own);
+  const workDirectory = await mkdtemp(join(WORK_PARENT, 'switchyard-base-'));
+  try {
+    const onProgress = (fraction: number) =>
+      doing(`${own}: its Debian base, ${Math.floor(fraction * 100)} %`);
+    const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal, onProgress });
+    doing(`${own}: collecting what goes into it`);
+    const contextDirectory = join(workDirectory, 'context');
+    await mkdir(contextDirectory);
+    await cp(join(DOCKERFILES, dockerfile), join(contextDirectory, 'Dockerfile'));
+    await writeSystem(host, join(contextDirectory, 'system'));
+    await ingredients.write(join(contextDirectory, 'rootfs'));
+    await buildImage({
+      docker,
+      contextDirectory,
+      tag: own,
+      buildArguments: { DEBIAN: debian, ...proxyArguments(host.apt.proxy, env) },
+      labels: { [LABEL_RECIPE]: hash },
+      signal,
+      onLine: (line) => {
+        if (line.startsWith('Step ')) doing(`${own}: ${line}`);
+      },
+    });
+  } finally {
+    await rm(workDirectory, { recursive: true, force: true });
+  }
+  if (before !== undefined && before !== (await imageId(docker, own))) {
+    // A container may still need it; then it goes with the next one.
+    await docker
+      .getImage(before)
+      .remove()
+      .catch(() => {});
+  }
+}
+
+async function recipeOf(docker: Docker, image: string): Promise<string | undefined> {
+  if (!(await isImagePresent(docker, image))) return undefined;
+  return (await docker.getImage(image).inspect()).Config.Labels?.[LABEL_RECIPE];
+}
+
+async function imageId(docker: Docker, image: string): Promise<string | undefined> {
+  return (await isImagePresent(docker, image)) ? (await docker.getImage(image).inspect()).Id : undefined;
+}

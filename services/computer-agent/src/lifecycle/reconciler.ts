@@ -1,6 +1,6 @@
 // Brings records and Docker together, at start and every ten seconds: what was cut short is finished, containers that
 // went away are noticed, and containers that belong to nobody are removed after a grace.
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, Lock, type Logger } from '@switchyard/service';
 import type { ComputerHost } from '../computer/computer-host.ts';
 import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
 import type { Computers } from './computers.ts';
@@ -21,6 +21,7 @@ export class Reconciler {
   readonly #on: ReconcilerOptions;
   /** Containers that no record names -> since when. */
   readonly #orphans = new Map<string, number>();
+  readonly #oneAtATime = new Lock();
   #cancel: (() => void) | null = null;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -48,7 +49,11 @@ export class Reconciler {
   }
 
   /** One round. A computer that fails is logged and tried again in the next. */
-  async reconcile(): Promise<void> {
+  reconcile(): Promise<void> {
+    return this.#oneAtATime.run(() => this.#goRound());
+  }
+
+  async #goRound(): Promise<void> {
     const { host, records, computers, logger } = this.#on;
     const entries = await records.all();
     const containers = await host.containers();

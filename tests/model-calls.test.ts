@@ -1,7 +1,6 @@
 // Model calls through the whole of it: HTTP, edge, NATS, router, a real upstream that misbehaves on demand, and back.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
 import {
   type CatalogEntry,
   chatModel,
@@ -293,40 +292,6 @@ describe('embeddings', () => {
     expect(body.data).toHaveLength(2);
     expect(body.usage.cost).toBeCloseTo((body.usage.prompt_tokens * 20) / 1e9, 12);
   });
-});
-
-describe('a model of the wrong type', () => {
-  const idOf: Record<ModelType, string> = {
-    language: 'acme/chat-1',
-    embedding: 'acme/embed-1',
-    image: 'acme/image-1',
-    video: 'acme/video-1',
-    speech: 'acme/speech-1',
-    transcription: 'acme/transcribe-1',
-    decision: 'acme/decide-1',
-    rerank: 'acme/rerank-1',
-  };
-  const endpoints = {
-    language: ['/v1/chat/completions', { messages }],
-    embedding: ['/v1/embeddings', { input: 'x' }],
-  } as const;
-  const pairs = (Object.keys(endpoints) as (keyof typeof endpoints)[]).flatMap((endpoint) =>
-    (Object.keys(MODEL_TYPES) as ModelType[])
-      .filter((type) => type !== endpoint)
-      .map((type) => [type, endpoint] as const),
-  );
-
-  test.each(pairs)(
-    '%s at the endpoint for %s is refused with the right endpoint named',
-    async (type, endpoint) => {
-      const [path, body] = endpoints[endpoint];
-      const response = await post(path, { ...body, model: idOf[type] });
-      expect(response.status).toBe(400);
-      const { error } = (await response.json()) as Failure;
-      expect(error).toMatchObject({ code: 'wrong_endpoint', param: 'model' });
-      expect(error.message).toContain(MODEL_TYPES[type].endpoint);
-    },
-  );
 });
 
 describe('bad input', () => {

@@ -1,7 +1,7 @@
 // Computers: HTTP bodies, the record in the KV bucket `computers`, and the heartbeat of a host.
 import { z } from 'zod';
+import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
-import { dollars } from './model-calls.ts';
 
 export const STANDARD_IMAGE = 'switchyard/sandbox-computer:latest';
 export const COMMAND_BYTES_MAX = 65_536;

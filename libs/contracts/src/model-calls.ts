@@ -1,99 +1,10 @@
-// Bodies of the model endpoints. Ours are checked where we depend on them; everything else in a body belongs to the
-// maker and passes untouched, so these objects are loose.
+// A model call on the bus: the head that the edge sends with the caller's own bytes, and what comes back around the
+// answer's bytes. The bodies of the endpoints are in chat.ts, embeddings.ts, rerank.ts, decisions.ts, images.ts.
 import { z } from 'zod';
 import type { ModelType } from './model-types.ts';
 
 /** Bytes of a JSON body on a model endpoint (a 20 MB body of images must go through). */
 export const MODEL_BODY_BYTES_MAX = 32 * 1024 * 1024;
-export const FALLBACK_MODELS_MAX = 16;
-export const EMBEDDING_INPUTS_MAX = 2_048;
-
-const modelName = z.string().min(1).max(256);
-
-/** `model`, then `models` in order: what every model endpoint accepts. At least one of the two names a model. */
-const modelChoice = {
-  model: modelName.optional(),
-  models: z.array(modelName).min(1).max(FALLBACK_MODELS_MAX).optional(),
-};
-
-function namesAModel(body: { model?: string | undefined; models?: string[] | undefined }): boolean {
-  return body.model !== undefined || body.models !== undefined;
-}
-const NAMES_A_MODEL = { message: 'is required (or give `models`)', path: ['model'] };
-
-const chatMessage = z.looseObject({
-  role: z.string().min(1),
-  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
-});
-
-export const chatCompletionRequest = z
-  .looseObject({
-    ...modelChoice,
-    messages: z.array(chatMessage).min(1),
-    stream: z.boolean().nullish(),
-    stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-    temperature: z.number().min(0).max(2).nullish(),
-    top_p: z.number().min(0).max(1).nullish(),
-    n: z.int().min(1).max(128).nullish(),
-    max_tokens: z.int().positive().nullish(),
-    max_completion_tokens: z.int().positive().nullish(),
-    stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
-    tools: z.array(z.looseObject({ type: z.string() })).nullish(),
-    response_format: z.looseObject({ type: z.string() }).nullish(),
-  })
-  .refine(namesAModel, NAMES_A_MODEL);
-
-export const embeddingsRequest = z
-  .looseObject({
-    ...modelChoice,
-    input: z.union([
-      z.string().min(1),
-      z.array(z.string().min(1)).min(1).max(EMBEDDING_INPUTS_MAX),
-      z.array(z.int().nonnegative()).min(1),
-      z.array(z.array(z.int().nonnegative()).min(1)).min(1).max(EMBEDDING_INPUTS_MAX),
-    ]),
-    encoding_format: z.enum(['float', 'base64']).nullish(),
-    dimensions: z.int().positive().nullish(),
-  })
-  .refine(namesAModel, NAMES_A_MODEL);
-
-/** Dollars, with at most 9 decimals. */
-export const dollars = z.number().meta({ description: 'US dollars, at most 9 decimals' });
-
-export const chatUsage = z.looseObject({
-  prompt_tokens: z.int(),
-  completion_tokens: z.int(),
-  total_tokens: z.int(),
-  cost: dollars,
-});
-
-export const chatCompletion = z.looseObject({
-  id: z.string(),
-  object: z.literal('chat.completion'),
-  created: z.int(),
-  model: z.string(),
-  choices: z.array(
-    z.looseObject({
-      index: z.int(),
-      message: z.looseObject({ role: z.string() }),
-      finish_reason: z.string().nullable(),
-    }),
-  ),
-  usage: chatUsage,
-});
-
-export const embeddingsResult = z.looseObject({
-  object: z.literal('list'),
-  model: z.string(),
-  data: z.array(
-    z.looseObject({
-      object: z.literal('embedding'),
-      index: z.int(),
-      embedding: z.union([z.array(z.number()), z.string()]),
-    }),
-  ),
-  usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int(), cost: dollars }),
-});
 
 /**
  * Head of the bus call `model-router.v1.<type>.call`; its body is the caller's own bytes. The edge has parsed the

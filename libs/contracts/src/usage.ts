@@ -1,7 +1,7 @@
 // Usage and Logs: queries and answers of GET /v1/usage, /v1/logs and /v1/logs/{request_id}.
 import { z } from 'zod';
+import { dollars } from './dollars.ts';
 import { listOf } from './lists.ts';
-import { dollars } from './model-calls.ts';
 
 export const USAGE_INTERVALS = ['minute', 'hour', 'day', 'month'] as const;
 export const USAGE_GROUPS = ['key', 'type', 'model', 'maker', 'computer'] as const;

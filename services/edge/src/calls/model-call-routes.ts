@@ -2,12 +2,18 @@
 import {
   chatCompletion,
   chatCompletionRequest,
+  decisionsRequest,
+  decisionsResult,
   embeddingsRequest,
   embeddingsResult,
+  imagesRequest,
+  imagesResult,
   MODEL_BODY_BYTES_MAX,
   type ModelCallHead,
   type ModelType,
   modelCallSubject,
+  rerankRequest,
+  rerankResult,
 } from '@switchyard/contracts';
 import type { z } from 'zod';
 import { parseBody } from '../http/read-body.ts';
@@ -62,6 +68,30 @@ const ENDPOINTS: ModelEndpoint[] = [
     result: embeddingsResult,
     streams: false,
   },
+  {
+    type: 'image',
+    path: '/v1/images/generations',
+    summary: 'Draw images (OpenAI’s shape, base64 only); each image is charged',
+    body: imagesRequest,
+    result: imagesResult,
+    streams: false,
+  },
+  {
+    type: 'decision',
+    path: '/v1/decisions',
+    summary: 'Answer questions about a situation, each with a probability',
+    body: decisionsRequest,
+    result: decisionsResult,
+    streams: false,
+  },
+  ...['/v1/rerank', '/v2/rerank'].map((path) => ({
+    type: 'rerank' as const,
+    path,
+    summary: 'Order documents by their relevance to a query, best first (Cohere’s and Jina’s shape)',
+    body: rerankRequest,
+    result: rerankResult,
+    streams: false,
+  })),
 ];
 
 export function modelCallRoutes(relay: CallRelay): Route[] {

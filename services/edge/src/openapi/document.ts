@@ -9,7 +9,7 @@ const WITH_A_KEY: readonly ErrorCode[] = ['missing_api_key', 'invalid_api_key', 
 /** Describes the routes, all but those of operations and of the documents themselves. */
 export function openApiDocument(routes: readonly RouteDescription[]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of routes.filter(({ path }) => path.startsWith('/v1/') && path !== '/v1/openapi.json')) {
+  for (const route of routes.filter(({ path }) => /^\/v\d\//.test(path) && path !== '/v1/openapi.json')) {
     const operations = paths[route.path] ?? {};
     operations[route.method.toLowerCase()] = operation(route);
     paths[route.path] = operations;
@@ -120,7 +120,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
 
 function operationId({ method, path }: RouteDescription): string {
   return `${method.toLowerCase()}_${path
-    .replace('/v1/', '')
+    .replace(/^\/(v1\/)?/, '')
     .replaceAll(/[{}]/g, '')
     .replaceAll(/[^A-Za-z0-9]+/g, '_')}`;
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { topLevelMembers } from './json-members.ts';
 import { upstreamBody } from './request-body.ts';
 import { SseAnswer } from './sse-answer.ts';
-import { finishWholeAnswer, UnusableAnswer } from './whole-answer.ts';
+import { UnusableAnswer } from './unusable-answer.ts';
+import { finishWholeAnswer } from './whole-answer.ts';
 
 const model: CatalogModel = catalogModel.parse({
   id: 'acme/chat-1',
@@ -84,7 +85,7 @@ describe('the body for an upstream', () => {
 });
 
 describe('a whole answer', () => {
-  const finish = (body: string) => finishWholeAnswer(model, 400, Buffer.from(body));
+  const finish = (body: string) => finishWholeAnswer(model, Buffer.alloc(400), Buffer.from(body));
   const choices =
     '"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]';
 

@@ -3,15 +3,9 @@
 //
 // The text is held as latin1, one character a byte: nothing is decoded, and no byte is changed that is not meant to be.
 import type { CatalogModel } from '@switchyard/contracts';
-import {
-  estimateInputTokens,
-  type Price,
-  priceTokens,
-  readUsage,
-  type TokenUsage,
-} from '../calls/pricing.ts';
+import { estimateTokens, type Price, priceTokens, readUsage, type TokenUsage } from '../calls/pricing.ts';
+import { UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost } from './usage-with-cost.ts';
-import { UnusableAnswer } from './whole-answer.ts';
 
 /** Bytes of one event: a longer one is no event. */
 const EVENT_BYTES_MAX = 32 * 1024 * 1024;
@@ -78,7 +72,7 @@ export class SseAnswer {
     if (this.#usage) return { price: priceTokens(this.#model, this.#usage), basis: 'upstream' };
     // Makers send about one token an event.
     const estimate = {
-      inputTokens: estimateInputTokens(this.#requestBytes),
+      inputTokens: estimateTokens(this.#requestBytes),
       cachedInputTokens: 0,
       outputTokens: this.#events,
     };

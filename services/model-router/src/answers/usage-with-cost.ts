@@ -8,6 +8,11 @@ export function usageWithCost(given: unknown, price: Price): string {
     ? given
     : { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
   const { cost: _theirs, ...members } = base;
+  return withCost(members, price);
+}
+
+/** JSON of a usage object with `cost` as its last member. */
+export function withCost(members: Record<string, unknown>, price: Price): string {
   // The cost is spliced in as text: a number from JSON.stringify might have an exponent.
   const text = JSON.stringify(members);
   return text === '{}' ? `{"cost":${price.cost}}` : `${text.slice(0, -1)},"cost":${price.cost}}`;

@@ -1,12 +1,10 @@
 // An answer in one piece: the cost goes into its usage, the catalog's name into `model`, and nothing else is touched.
 import type { CatalogModel } from '@switchyard/contracts';
-import { estimateInputTokens, type Price, priceTokens, readUsage } from '../calls/pricing.ts';
-import { topLevelMembers } from './json-members.ts';
+import type { Price } from '../calls/pricing.ts';
+import { type Member, topLevelMembers } from './json-members.ts';
+import { READ_ANSWER } from './read-answer.ts';
 import { type Edit, splice } from './splice.ts';
-import { usageWithCost } from './usage-with-cost.ts';
-
-/** The upstream said 200 and gave nothing that can be used. */
-export class UnusableAnswer extends Error {}
+import { UnusableAnswer } from './unusable-answer.ts';
 
 export interface PricedAnswer {
   body: Buffer;
@@ -14,58 +12,38 @@ export interface PricedAnswer {
   basis: 'upstream' | 'estimated';
 }
 
-/** What a whole answer of each type must have to be one. */
-const ANSWER_MEMBER = { language: 'choices', embedding: 'data' } as const;
-
 /**
- * Prices a whole answer and writes its cost into it.
+ * Prices a whole answer to `request` and writes its cost into it.
  * @throws UnusableAnswer when it is empty, cut short, no JSON, or has nothing in it.
  */
-export function finishWholeAnswer(model: CatalogModel, requestBytes: number, body: Buffer): PricedAnswer {
+export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
   const members = readMembers(body);
-  const needed = ANSWER_MEMBER[model.type as keyof typeof ANSWER_MEMBER];
-  const content = members.get(needed);
-  if (!content || isEmptyList(body, content.valueStart, content.valueEnd))
-    throw new UnusableAnswer(`the answer has no ${needed}`);
-  const usage = members.get('usage');
-  const given: unknown = usage
-    ? JSON.parse(body.toString('utf8', usage.valueStart, usage.valueEnd))
-    : undefined;
-  const counted = readUsage(given);
-  const price = priceTokens(
-    model,
-    counted ?? {
-      inputTokens: estimateInputTokens(requestBytes),
-      cachedInputTokens: 0,
-      outputTokens:
-        model.type === 'embedding' ? 0 : estimateInputTokens(content.valueEnd - content.valueStart),
-    },
-  );
-  const text = usageWithCost(counted ? given : null, price);
+  const read = READ_ANSWER[model.type];
+  if (!read) throw new UnusableAnswer(`answers of ${model.type} models come in no one piece`);
+  const { usage, price, basis } = read({ model, request, body, members });
   const edits: Edit[] = [];
-  if (usage) edits.push({ start: usage.valueStart, end: usage.valueEnd, text });
-  const named = members.get('model');
-  if (named) edits.push({ start: named.valueStart, end: named.valueEnd, text: JSON.stringify(model.id) });
+  const missing: string[] = [];
+  const put = (name: string, json: string) => {
+    const member = members.get(name);
+    if (member) edits.push({ start: member.valueStart, end: member.valueEnd, text: json });
+    else missing.push(`"${name}":${json},`);
+  };
+  put('model', JSON.stringify(model.id));
+  put('usage', usage);
   const open = body.indexOf('{') + 1;
-  const missing = [
-    ...(named ? [] : [`"model":${JSON.stringify(model.id)},`]),
-    ...(usage ? [] : [`"usage":${text},`]),
-  ];
   if (missing.length > 0) edits.push({ start: open, end: open, text: missing.join('') });
-  return { body: splice(body, edits), price, basis: counted ? 'upstream' : 'estimated' };
+  return { body: splice(body, edits), price, basis };
 }
 
-function readMembers(body: Buffer) {
+function readMembers(body: Buffer): Map<string, Member> {
   try {
     return topLevelMembers(body);
   } catch (cause) {
     throw new UnusableAnswer(
       body.length === 0 ? 'the answer is empty' : 'the answer is no whole JSON object',
-      { cause },
+      {
+        cause,
+      },
     );
   }
-}
-
-function isEmptyList(body: Buffer, start: number, end: number): boolean {
-  return end - start < 64 && /^(\[\s*\]|null)$/.test(body.toString('latin1', start, end));
 }

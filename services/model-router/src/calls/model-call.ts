@@ -23,7 +23,8 @@ import { type Catalog, makerOf } from '../catalog/catalog.ts';
 import type { Exchange } from '../makers/maker.ts';
 import { runExchange } from './exchange.ts';
 import { type Failure, faultOf, toServiceError } from './failure.ts';
-import { estimateInputTokens, FREE, type Price, priceTokens } from './pricing.ts';
+import { refusalOf } from './model-limits.ts';
+import { estimateTokens, FREE, type Price, priceTokens } from './pricing.ts';
 
 export const EVENT_SOURCE = '/switchyard/model-router';
 /** The whole call, all attempts together: under the ten minutes at which clients give up. */
@@ -88,10 +89,15 @@ class ModelCall {
   }
 
   async #attemptEach(models: CatalogModel[], body: Buffer): Promise<void> {
-    const candidates = models.flatMap((model) =>
+    const [first] = models;
+    const able = models.filter((model) => {
+      const refusal = refusalOf(model, body);
+      if (refusal !== null && model === first) throw refusal;
+      return refusal === null;
+    });
+    const candidates = able.flatMap((model) =>
       this.#on.catalog.usableUpstreams(model).map((upstream) => ({ model, upstream })),
     );
-    const [first] = models;
     if (candidates.length === 0 && first)
       throw new ServiceError(
         'model_unavailable',
@@ -141,7 +147,7 @@ class ModelCall {
       });
       if (this.#call.isCancelled) return true;
       if (received.body === null) this.#endStream(model, sse as SseAnswer, record);
-      else this.#endWhole(model, body.length, received.body, record);
+      else this.#endWhole(model, body, received.body, record);
       return true;
     } catch (error) {
       if (this.#call.isCancelled) return true;
@@ -174,11 +180,11 @@ class ModelCall {
 
   #endWhole(
     model: CatalogModel,
-    requestBytes: number,
+    request: Buffer,
     answer: Buffer,
     record: (status: number, error: null) => void,
   ): void {
-    const { body, price, basis } = finishWholeAnswer(model, requestBytes, answer);
+    const { body, price, basis } = finishWholeAnswer(model, request, answer);
     record(200, null);
     this.#call.setHead(JSON_HEAD);
     this.#finish({ status: 'ok', http_status: 200, error_code: null, basis, model, price }, body);
@@ -248,7 +254,7 @@ class ModelCall {
 
   #produced(model: CatalogModel, sse: SseAnswer | null): { price: Price; basis: 'upstream' | 'estimated' } {
     if (sse) return sse.produced();
-    const inputTokens = estimateInputTokens(this.#requestBytes);
+    const inputTokens = estimateTokens(this.#requestBytes);
     return {
       price: priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens: 0 }),
       basis: 'estimated',

@@ -57,17 +57,46 @@ export function priceTokens(
   if (cached !== undefined && atCachedRate > 0)
     lines.push({ unit: 'cached_input_token', quantity: atCachedRate, rate: cached });
   if (output !== undefined) lines.push({ unit: 'output_token', quantity: outputTokens, rate: output });
+  return priced(lines, {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    ...nonZero({ cached_input_tokens: cachedInputTokens }),
+  });
+}
+
+/** A rerank is priced by the search, or by the tokens that went in. */
+export function priceSearches(model: CatalogModel, used: { searches: number; inputTokens: number }): Price {
+  const { search, input_token: inputToken } = model.pricing;
+  const lines: ChargeLine[] = [];
+  if (search !== undefined) lines.push({ unit: 'search', quantity: used.searches, rate: search });
+  else if (inputToken !== undefined)
+    lines.push({ unit: 'input_token', quantity: used.inputTokens, rate: inputToken });
+  return priced(lines, { searches: used.searches, ...nonZero({ input_tokens: used.inputTokens }) });
+}
+
+/** Images are priced by the image, or by their tokens. */
+export function priceImages(
+  model: CatalogModel,
+  used: { images: number; inputTokens: number; outputTokens: number },
+): Price {
+  const { image, input_token: input, output_token: output } = model.pricing;
+  const lines: ChargeLine[] = [];
+  if (image !== undefined) lines.push({ unit: 'image', quantity: used.images, rate: image });
+  else {
+    if (input !== undefined) lines.push({ unit: 'input_token', quantity: used.inputTokens, rate: input });
+    if (output !== undefined) lines.push({ unit: 'output_token', quantity: used.outputTokens, rate: output });
+  }
+  const tokens = nonZero({ input_tokens: used.inputTokens, output_tokens: used.outputTokens });
+  return priced(lines, { images: used.images, ...tokens });
+}
+
+function priced(lines: ChargeLine[], quantities: Quantities): Price {
   const costNano = charge(lines);
-  return {
-    costNano,
-    cost: formatDollars(costNano),
-    lines,
-    quantities: {
-      input_tokens: inputTokens,
-      output_tokens: outputTokens,
-      ...(cachedInputTokens > 0 ? { cached_input_tokens: cachedInputTokens } : {}),
-    },
-  };
+  return { costNano, cost: formatDollars(costNano), lines, quantities };
+}
+
+function nonZero(quantities: Quantities): Quantities {
+  return Object.fromEntries(Object.entries(quantities).filter(([, value]) => value !== 0));
 }
 
 /** Nothing usable, nothing charged. */
@@ -76,7 +105,7 @@ export const FREE: Price = { costNano: 0n, cost: '0', lines: [], quantities: {} 
 /** Bytes of text to a token, where a maker counts nothing: OpenAI's rule of thumb for English. */
 const BYTES_PER_TOKEN = 4;
 
-/** An estimate of the tokens in a request's body. */
-export function estimateInputTokens(bodyBytes: number): number {
-  return Math.ceil(bodyBytes / BYTES_PER_TOKEN);
+/** An estimate of the tokens in so many bytes of JSON. */
+export function estimateTokens(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
 }

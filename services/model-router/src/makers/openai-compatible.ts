@@ -6,6 +6,9 @@ import type { Exchange, Maker, UpstreamHead, UpstreamRequest, UpstreamSink } fro
 const PATHS: Partial<Record<ModelType, string>> = {
   language: '/chat/completions',
   embedding: '/embeddings',
+  image: '/images/generations',
+  decision: '/decisions',
+  rerank: '/rerank',
 };
 
 const CONNECTIONS_PER_UPSTREAM_MAX = 256;

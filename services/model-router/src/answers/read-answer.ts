@@ -1,0 +1,132 @@
+// What a whole answer of each type must have in it, what it used, and what that costs.
+import type { CatalogModel, ModelType } from '@switchyard/contracts';
+import {
+  estimateTokens,
+  type Price,
+  priceImages,
+  priceSearches,
+  priceTokens,
+  readUsage,
+  type TokenUsage,
+} from '../calls/pricing.ts';
+import type { Member } from './json-members.ts';
+import { UnusableAnswer } from './unusable-answer.ts';
+import { usageWithCost, withCost } from './usage-with-cost.ts';
+
+export interface AnswerToRead {
+  model: CatalogModel;
+  /** The caller's own body. */
+  request: Buffer;
+  body: Buffer;
+  members: ReadonlyMap<string, Member>;
+}
+
+export interface ReadAnswer {
+  /** The usage object as the caller is to see it, in JSON. */
+  usage: string;
+  price: Price;
+  basis: 'upstream' | 'estimated';
+}
+
+/** Types whose answers come in one piece of JSON. */
+export const READ_ANSWER: Partial<Record<ModelType, (answer: AnswerToRead) => ReadAnswer>> = {
+  language: (answer) => readTokens(answer, 'choices'),
+  embedding: (answer) => readTokens(answer, 'data'),
+  rerank: readRerank,
+  decision: readDecisions,
+  image: readImages,
+};
+
+/** OpenAI's shape: a list with something in it, and tokens. */
+function readTokens(answer: AnswerToRead, list: string): ReadAnswer {
+  const content = requireContent(answer, list);
+  const given = json(answer, 'usage');
+  const counted = readUsage(given);
+  const outputTokens =
+    answer.model.type === 'embedding' ? 0 : estimateTokens(content.valueEnd - content.valueStart);
+  const price = priceTokens(answer.model, counted ?? estimated(answer, outputTokens));
+  return { usage: usageWithCost(counted ? given : null, price), price, basis: basisOf(counted) };
+}
+
+/** Cohere's and Jina's shapes: a search is what a request is charged as, unless the maker counts more of them. */
+function readRerank(answer: AnswerToRead): ReadAnswer {
+  requireContent(answer, 'results');
+  const usage = record(json(answer, 'usage'));
+  const billed = record(record(json(answer, 'meta'))?.billed_units);
+  const searches = count(usage?.searches) ?? count(usage?.search_units) ?? count(billed?.search_units) ?? 1;
+  const tokens = count(usage?.input_tokens) ?? count(usage?.total_tokens) ?? count(billed?.input_tokens);
+  const byTokens = answer.model.pricing.search === undefined;
+  const inputTokens = tokens ?? (byTokens ? estimateTokens(answer.request.length) : 0);
+  const price = priceSearches(answer.model, { searches, inputTokens });
+  return {
+    usage: withCost({ searches, input_tokens: inputTokens }, price),
+    price,
+    basis: byTokens ? basisOf(tokens) : 'upstream',
+  };
+}
+
+function readDecisions(answer: AnswerToRead): ReadAnswer {
+  const content = requireContent(answer, 'answers');
+  const usage = record(json(answer, 'usage'));
+  const inputTokens = count(usage?.inputTokens) ?? count(usage?.prompt_tokens);
+  const outputTokens = count(usage?.outputTokens) ?? count(usage?.completion_tokens);
+  const counted: TokenUsage | null =
+    inputTokens === null ? null : { inputTokens, cachedInputTokens: 0, outputTokens: outputTokens ?? 0 };
+  const used = counted ?? estimated(answer, estimateTokens(content.valueEnd - content.valueStart));
+  const price = priceTokens(answer.model, used);
+  const shown = { inputTokens: used.inputTokens, outputTokens: used.outputTokens };
+  return { usage: withCost(shown, price), price, basis: basisOf(counted) };
+}
+
+/** OpenAI's shape, base64 only. What is charged is what came, not what was asked for. */
+function readImages(answer: AnswerToRead): ReadAnswer {
+  const { valueStart, valueEnd } = requireContent(answer, 'data');
+  const data: unknown = JSON.parse(answer.body.toString('utf8', valueStart, valueEnd));
+  const images = Array.isArray(data)
+    ? data.filter((one) => typeof record(one)?.b64_json === 'string').length
+    : 0;
+  if (images === 0 || images !== (data as unknown[]).length)
+    throw new UnusableAnswer('the answer has images that are not base64');
+  const usage = record(json(answer, 'usage'));
+  const inputTokens = count(usage?.input_tokens) ?? 0;
+  const outputTokens = count(usage?.output_tokens) ?? 0;
+  const price = priceImages(answer.model, { images, inputTokens, outputTokens });
+  const shown = { images, input_tokens: inputTokens, output_tokens: outputTokens };
+  return { usage: withCost(shown, price), price, basis: 'upstream' };
+}
+
+/** @throws UnusableAnswer when the member is missing or empty. */
+function requireContent({ body, members }: AnswerToRead, name: string): Member {
+  const member = members.get(name);
+  const short = member && member.valueEnd - member.valueStart < 64;
+  if (
+    !member ||
+    (short && /^(\[\s*\]|\{\s*\}|null)$/.test(body.toString('latin1', member.valueStart, member.valueEnd)))
+  )
+    throw new UnusableAnswer(`the answer has no ${name}`);
+  return member;
+}
+
+function json({ body, members }: AnswerToRead, name: string): unknown {
+  const member = members.get(name);
+  return member ? JSON.parse(body.toString('utf8', member.valueStart, member.valueEnd)) : undefined;
+}
+
+function record(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+}
+
+/** A whole number that something can be charged by. */
+function count(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+function estimated({ request }: AnswerToRead, outputTokens: number): TokenUsage {
+  return { inputTokens: estimateTokens(request.length), cachedInputTokens: 0, outputTokens };
+}
+
+function basisOf(counted: unknown): 'upstream' | 'estimated' {
+  return counted === null ? 'estimated' : 'upstream';
+}

@@ -1,0 +1,32 @@
+// What a model's own limits (its `limits` in the catalog) refuse, beyond what its endpoint takes: said by us, at once
+// and in the right words, instead of by the maker in its own.
+import { type CatalogModel, imagesRequest, ServiceError } from '@switchyard/contracts';
+import { z } from 'zod';
+
+/** Limits of image models that the router knows; a catalog may hold others for clients to read. */
+const imageLimits = z.looseObject({
+  /** Sizes that the model takes, as `<width>x<height>`; with `aspect_ratios` and without sizes it takes none. */
+  sizes: z.array(z.string()).optional(),
+  aspect_ratios: z.array(z.string()).optional(),
+  images_max: z.int().positive().optional(),
+});
+
+/** Why the model cannot serve the request; null when it can. The first model's refusal is the answer, others are skipped. */
+export function refusalOf(model: CatalogModel, body: Buffer): ServiceError | null {
+  return model.type === 'image' ? refusalOfImages(model, body) : null;
+}
+
+function refusalOfImages(model: CatalogModel, body: Buffer): ServiceError | null {
+  const { size, aspect_ratio: ratio, n } = imagesRequest.parse(JSON.parse(body.toString('utf8')));
+  const { sizes, aspect_ratios: ratios, images_max: max } = imageLimits.parse(model.limits);
+  const refuse = (param: string, message: string) =>
+    new ServiceError('invalid_request', `${param}: ${message}`, { param });
+  if (size && !sizes && ratios)
+    return refuse('size', `${model.id} takes only an aspect_ratio: ${ratios.join(', ')}`);
+  if (size && size !== 'auto' && sizes && !sizes.includes(size))
+    return refuse('size', `${model.id} takes ${sizes.join(', ')}`);
+  if (ratio && ratios && !ratios.includes(ratio))
+    return refuse('aspect_ratio', `${model.id} takes ${ratios.join(', ')}`);
+  if (n && max && n > max) return refuse('n', `${model.id} makes at most ${max} images at once`);
+  return null;
+}

@@ -1,0 +1,282 @@
+// Images, decisions and reranking through the whole of it, with answers as their makers document them.
+import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
+import {
+  startStack,
+  startUpstream,
+  type TestStack,
+  testModels,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+let upstream: Upstream;
+let stack: TestStack;
+
+/** One pixel, as PNG. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const image = (id: string, more: object) => ({
+    ...testModels(upstream.url).find((model) => model.id === 'acme/image-1'),
+    id,
+    ...more,
+  });
+  const models = [
+    image('acme/image-ratio', { limits: { aspect_ratios: ['1:1', '16:9'] } }),
+    image('acme/image-sizes', { limits: { sizes: ['1024x1024'], images_max: 2 } }),
+    image('acme/image-tokens', { pricing: { input_token: '0.000005', output_token: '0.00004' } }),
+  ] as ReturnType<typeof testModels>;
+  const catalog = await writeTestCatalog({ url: upstream.url, models });
+  // https://platform.openai.com/docs/api-reference/images/create
+  upstream.on('image-1', ({ json }, response) => {
+    const n = typeof json?.n === 'number' ? json.n : 1;
+    const data = Array.from({ length: n }, () => ({ b64_json: PIXEL }));
+    const usage = {
+      total_tokens: 100,
+      input_tokens: 50,
+      output_tokens: 50,
+      input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+    };
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ created: 1713833628, data, usage }));
+  });
+  // https://docs.cohere.com/v2/reference/rerank
+  upstream.on('rerank-1', ({ json }, response) => {
+    const results = [
+      { index: 3, relevance_score: 0.999071 },
+      { index: 0, relevance_score: 0.32713068 },
+    ].slice(0, Number(json?.top_n ?? 2));
+    const meta = { api_version: { version: '2', is_experimental: false }, billed_units: { search_units: 2 } };
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ results, id: '07734bd2', meta }));
+  });
+  upstream.on('decide-1', ({ json }, response) => {
+    const answers = Object.fromEntries(
+      Object.keys(json?.questions as object).map((name) => [name, { type: 'boolean', probability: 0.75 }]),
+    );
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ answers, usage: { inputTokens: 40, outputTokens: 3 } }));
+  });
+  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+});
+afterAll(async () => {
+  await stack?.stop();
+  await upstream?.close();
+});
+
+async function post(
+  path: string,
+  body: object,
+): Promise<{ status: number; headers: Headers; json: Record<string, unknown> }> {
+  const response = await fetch(stack.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    json: (await response.json()) as Record<string, unknown>,
+  };
+}
+
+describe('images', () => {
+  test('come back as base64, each charged; provider_options and unknown fields reach the maker unchanged', async () => {
+    const options = { acme: { style: { strength: 0.5, tags: ['a', 'b'] } } };
+    const { status, headers, json } = await post('/v1/images/generations', {
+      model: 'acme/image-1',
+      prompt: 'a cat',
+      n: 3,
+      size: '512x512',
+      seed: 7,
+      quality: 'high',
+      provider_options: options,
+    });
+    expect(status).toBe(200);
+    expect(json).toMatchObject({
+      created: 1713833628,
+      model: 'acme/image-1',
+      data: [{ b64_json: PIXEL }, { b64_json: PIXEL }, { b64_json: PIXEL }],
+      usage: { images: 3, input_tokens: 50, output_tokens: 50, cost: 0.12 },
+    });
+    expect(headers.get('x-service-cost')).toBe('0.12');
+    const sent = await upstream.request('image-1');
+    expect(sent.path).toBe('/v1/images/generations');
+    expect(sent.json).toEqual({
+      model: 'image-1',
+      prompt: 'a cat',
+      n: 3,
+      size: '512x512',
+      seed: 7,
+      quality: 'high',
+      provider_options: options,
+    });
+  });
+
+  test('of a model that is priced by tokens cost their tokens', async () => {
+    const { json } = await post('/v1/images/generations', { model: 'acme/image-tokens', prompt: 'a cat' });
+    expect(json.usage).toEqual({
+      images: 1,
+      input_tokens: 50,
+      output_tokens: 50,
+      cost: 0.00225,
+    });
+  });
+
+  test.each([
+    ['a size for a model of aspect ratios', { model: 'acme/image-ratio', size: '512x512' }, 'size'],
+    [
+      'size and aspect ratio at once',
+      { model: 'acme/image-1', size: '512x512', aspect_ratio: '1:1' },
+      'size',
+    ],
+    ['a size that the model does not have', { model: 'acme/image-sizes', size: '512x512' }, 'size'],
+    [
+      'a ratio that the model does not have',
+      { model: 'acme/image-ratio', aspect_ratio: '2:3' },
+      'aspect_ratio',
+    ],
+    ['more than the model makes', { model: 'acme/image-sizes', n: 3 }, 'n'],
+    ['more than anyone may ask for', { model: 'acme/image-1', n: 11 }, 'n'],
+    ['a size of another form', { model: 'acme/image-1', size: 'large' }, 'size'],
+    ['addresses instead of base64', { model: 'acme/image-1', response_format: 'url' }, 'response_format'],
+    ['no prompt', { model: 'acme/image-1', prompt: '' }, 'prompt'],
+  ])('are refused for %s, naming the field', async (_what, body, param) => {
+    const { status, json } = await post('/v1/images/generations', { prompt: 'a cat', ...body });
+    expect(status).toBe(400);
+    expect(json.error).toMatchObject({ code: 'invalid_request', param });
+  });
+
+  test('at the limits go through: 10 images, and a fallback that can where the first could not is not asked', async () => {
+    expect(
+      (await post('/v1/images/generations', { model: 'acme/image-1', prompt: 'x', n: 10 })).json.usage,
+    ).toMatchObject({ images: 10, cost: 0.4 });
+    const skipped = await post('/v1/images/generations', {
+      models: ['acme/image-1', 'acme/image-ratio'],
+      prompt: 'x',
+      size: '512x512',
+    });
+    expect(skipped.status).toBe(200);
+  });
+});
+
+describe('rerank', () => {
+  const documents = ['Carson City', 'Mariana Islands', 'Capitalization', 'Washington, D.C.'];
+
+  test.each(['/v1/rerank', '/v2/rerank'])(
+    'at %s: best first, charged by the maker’s searches',
+    async (path) => {
+      const { status, json } = await post(path, {
+        model: 'acme/rerank-1',
+        query: 'capital?',
+        documents,
+        top_n: 2,
+      });
+      expect(status).toBe(200);
+      expect(json).toMatchObject({
+        model: 'acme/rerank-1',
+        results: [
+          { index: 3, relevance_score: 0.999071 },
+          { index: 0, relevance_score: 0.32713068 },
+        ],
+        usage: { searches: 2, input_tokens: 0, cost: 0.004 },
+      });
+    },
+  );
+
+  test('takes 1 to 1,000 documents', async () => {
+    const of = (n: number) =>
+      post('/v1/rerank', {
+        model: 'acme/rerank-1',
+        query: 'x',
+        documents: Array.from({ length: n }, String),
+      });
+    expect((await of(0)).json.error).toMatchObject({ code: 'invalid_request', param: 'documents' });
+    expect((await of(1)).status).toBe(200);
+    expect((await of(1_000)).status).toBe(200);
+    expect((await of(1_001)).json.error).toMatchObject({ code: 'invalid_request', param: 'documents' });
+  });
+});
+
+describe('decisions', () => {
+  const questions = (n: number) =>
+    Object.fromEntries(
+      Array.from({ length: n }, (_, index) => [
+        `q${index}`,
+        { type: 'boolean', instructions: 'Is it so?', extra: index },
+      ]),
+    );
+
+  test('answer every question, priced by tokens', async () => {
+    const { json } = await post('/v1/decisions', {
+      model: 'acme/decide-1',
+      state: { amount: 120 },
+      questions: questions(2),
+    });
+    expect(json).toMatchObject({
+      model: 'acme/decide-1',
+      answers: { q0: { type: 'boolean', probability: 0.75 }, q1: { type: 'boolean', probability: 0.75 } },
+      usage: { inputTokens: 40, outputTokens: 3, cost: 0.0000052 },
+    });
+    const sent = await upstream.request('decide-1');
+    expect(sent.json).toMatchObject({ state: { amount: 120 }, questions: { q1: { extra: 1 } } });
+  });
+
+  test('take up to 300 questions of the three types', async () => {
+    const ask = (body: object) => post('/v1/decisions', { model: 'acme/decide-1', state: 'x', ...body });
+    expect((await ask({ questions: questions(300) })).status).toBe(200);
+    expect((await ask({ questions: questions(301) })).json.error).toMatchObject({
+      code: 'invalid_request',
+      param: 'questions',
+    });
+    expect((await ask({ questions: {} })).json.error).toMatchObject({
+      code: 'invalid_request',
+      param: 'questions',
+    });
+    expect((await ask({ questions: { q: { type: 'essay', instructions: 'x' } } })).json.error).toMatchObject({
+      param: 'questions.q.type',
+    });
+    expect((await ask({ questions: questions(1), state: 7 })).json.error).toMatchObject({ param: 'state' });
+  });
+});
+
+describe('a model of the wrong type', () => {
+  const idOf: Record<ModelType, string> = {
+    language: 'acme/chat-1',
+    embedding: 'acme/embed-1',
+    image: 'acme/image-1',
+    video: 'acme/video-1',
+    speech: 'acme/speech-1',
+    transcription: 'acme/transcribe-1',
+    decision: 'acme/decide-1',
+    rerank: 'acme/rerank-1',
+  };
+  const bodies = {
+    language: { messages: [{ role: 'user', content: 'x' }] },
+    embedding: { input: 'x' },
+    image: { prompt: 'x' },
+    decision: { state: 'x', questions: { q: { type: 'boolean', instructions: 'x' } } },
+    rerank: { query: 'x', documents: ['x'] },
+  } as const;
+  const types = Object.keys(MODEL_TYPES) as ModelType[];
+  const pairs = (Object.keys(bodies) as (keyof typeof bodies)[]).flatMap((endpoint) =>
+    types.filter((type) => type !== endpoint).map((type) => [type, endpoint] as const),
+  );
+
+  test.each(pairs)(
+    '%s at the endpoint for %s is refused with the right endpoint named',
+    async (type, endpoint) => {
+      const path = MODEL_TYPES[endpoint].endpoint.slice('POST '.length);
+      const { status, json } = await post(path, { ...bodies[endpoint], model: idOf[type] });
+      expect(status).toBe(400);
+      expect(json.error).toMatchObject({ code: 'wrong_endpoint', param: 'model' });
+      expect((json.error as { message: string }).message).toContain(MODEL_TYPES[type].endpoint);
+    },
+  );
+});

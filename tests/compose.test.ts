@@ -1,0 +1,144 @@
+/**
+ * docker-compose.yml as it is run: its images are built, the stack comes up, takes calls and bills them, survives the
+ * loss of a container, and leaves nothing behind. Where no registry is reached, the bases are made here first.
+ */
+import { randomBytes } from 'node:crypto';
+import { freePort, presentDockerCompose, ROOT, runCommand } from '@switchyard/local';
+import { ensureBases } from '@switchyard/service-images';
+import { docker } from '@switchyard/testing';
+import { DockerComposeEnvironment, type StartedDockerComposeEnvironment } from 'testcontainers';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+const SECOND_MS = 1_000;
+/** The first time on a machine: Debian, Node.js and a Java runtime are installed into images. */
+const SET_UP_TIMEOUT_MS = 8 * 60 * SECOND_MS;
+const COMPOSE_TIMEOUT_MS = 3 * 60 * SECOND_MS;
+const BILLED_WITHIN_MS = 20 * SECOND_MS;
+/** Enough that each of two routers is chosen. */
+const CALLS = 12;
+
+const [engine, compose] = await Promise.all([docker(), presentDockerCompose(process.env)]);
+
+describe.skipIf(engine === undefined || compose === undefined)('the stack of docker-compose.yml', () => {
+  const project = `switchyard-test-${randomBytes(4).toString('hex')}`;
+  const key = `sy_${randomBytes(16).toString('base64url')}`;
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  let environment: Record<string, string>;
+  let stack: StartedDockerComposeEnvironment | undefined;
+  let url: string;
+  let billed = { calls: 0, cost: 0 };
+
+  beforeAll(async () => {
+    const [port, natsPort] = [await freePort(), await freePort()];
+    url = `http://127.0.0.1:${port}`;
+    environment = {
+      ...(await ensureBases({ docker: engine! })),
+      // Not the name of a stack that may run on this machine.
+      SWITCHYARD_SERVICE_IMAGE: 'switchyard/services:test',
+      SWITCHYARD_KEY: key,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      SWITCHYARD_NATS_PORT: String(natsPort),
+      MONGODB_URL: '',
+      SWITCHYARD_CATALOG: '',
+    };
+    // One image for all services: built for one of them, found by the others.
+    await runCompose(['build', 'edge']);
+    stack = await new DockerComposeEnvironment(ROOT, 'docker-compose.yml')
+      .withProjectName(project)
+      .withEnvironment(environment)
+      .withClientOptions(
+        compose!.args.length > 0
+          ? {}
+          : { executable: { executablePath: compose!.command, standalone: true } },
+      )
+      .up();
+  }, SET_UP_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await stack?.down({ removeVolumes: true });
+    // Each state of the sources leaves the image of the one before without a name.
+    await engine?.pruneImages({ filters: { dangling: ['true'], label: ['switchyard.image'] } });
+  }, COMPOSE_TIMEOUT_MS);
+
+  it('says what is missing when it has no key', async () => {
+    const keyless = { ...environment, SWITCHYARD_KEY: '' };
+    await expect(runCompose(['config'], keyless)).rejects.toThrow('set it to the key of this installation');
+  });
+
+  it('answers a chat call, and bills it to the nano-dollar', async () => {
+    const { content, cost } = await chat();
+    expect(content).toContain('42');
+    expect(cost).toBeGreaterThan(0);
+    await expectBill();
+  });
+
+  it('runs its services as nobody, on a file system that they cannot change', async () => {
+    const edge = await runCompose(['exec', '-T', 'edge', 'bash', '-c', 'id -u; touch /app/x 2>&1 || true']);
+    expect(edge.stdout).toMatch(/^10001\n.*Read-only file system/s);
+  });
+
+  it('scales a service, and goes on when one of its containers is killed', {
+    timeout: COMPOSE_TIMEOUT_MS,
+  }, async () => {
+    await runCompose(['up', '--detach', '--no-recreate', '--scale', 'model-router=2']);
+    const [first, second] = await containersOf('model-router');
+    expect(second).toBeDefined();
+    await Promise.all(Array.from({ length: CALLS }, chat));
+    await engine!.getContainer(first!).kill();
+    await Promise.all(Array.from({ length: CALLS }, chat));
+    expect(await containersOf('model-router')).toEqual([second]);
+    await expectBill();
+  });
+
+  it('keeps the bill when NATS and MongoDB get new containers', { timeout: COMPOSE_TIMEOUT_MS }, async () => {
+    const before = await containersOf('nats');
+    await runCompose(['up', '--detach', '--no-deps', '--force-recreate', 'nats', 'mongo']);
+    expect(await containersOf('nats')).not.toEqual(before);
+    await vi.waitFor(chat, { timeout: BILLED_WITHIN_MS, interval: SECOND_MS });
+    await expectBill();
+  });
+
+  /** Compose's own command, on this project. */
+  function runCompose(args: string[], env = environment) {
+    return runCommand(compose!.command, [...compose!.args, '--project-name', project, ...args], {
+      cwd: ROOT,
+      env: { ...process.env, ...env },
+      timeoutMs: COMPOSE_TIMEOUT_MS,
+    });
+  }
+
+  async function containersOf(service: string): Promise<string[]> {
+    const labels = [`com.docker.compose.project=${project}`, `com.docker.compose.service=${service}`];
+    return (await engine!.listContainers({ filters: { label: labels } })).map(({ Id }) => Id).sort();
+  }
+
+  async function chat(): Promise<{ content: string; cost: number }> {
+    const body = { model: 'local/chat', messages: [{ role: 'user', content: 'What is 6*7?' }] };
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    const answer = (await response.json()) as {
+      choices: [{ message: { content: string } }];
+      usage: { cost: number };
+    };
+    expect(response.status, JSON.stringify(answer)).toBe(200);
+    const { cost } = answer.usage;
+    billed = { calls: billed.calls + 1, cost: Number((billed.cost + cost).toFixed(9)) };
+    return { content: answer.choices[0].message.content, cost };
+  }
+
+  /** The usage endpoint shows every call that was answered, and their costs. */
+  async function expectBill(): Promise<void> {
+    await vi.waitFor(
+      async () => {
+        const response = await fetch(`${url}/v1/usage`, { headers });
+        expect(response.status).toBe(200);
+        expect(((await response.json()) as { total: unknown }).total).toMatchObject(billed);
+      },
+      { timeout: BILLED_WITHIN_MS },
+    );
+  }
+});

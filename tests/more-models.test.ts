@@ -1,4 +1,5 @@
-// Images, decisions and reranking through the whole of it, with answers as their makers document them.
+// Images, speech, decisions and reranking through the whole of it, with answers as their makers document them.
+import { EventEmitter, once } from 'node:events';
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
 import {
   startStack,
@@ -13,6 +14,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 let upstream: Upstream;
 let stack: TestStack;
 
+const FIRST_SOUND = Buffer.alloc(10_000, 1);
+const REST_OF_SOUND = Buffer.alloc(10_000, 2);
+const upstreamMayGoOn = new EventEmitter();
+
 /** One pixel, as PNG. */
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -24,9 +29,17 @@ beforeAll(async () => {
     id,
     ...more,
   });
+  const speech = (id: string, model: string, limits: object) => ({
+    ...testModels(upstream.url).find((one) => one.id === 'acme/speech-1'),
+    id,
+    limits,
+    upstreams: [{ adapter: 'openai-compatible', base_url: upstream.url, model }],
+  });
   const models = [
     image('acme/image-ratio', { limits: { aspect_ratios: ['1:1', '16:9'] } }),
     image('acme/image-sizes', { limits: { sizes: ['1024x1024'], images_max: 2 } }),
+    speech('acme/speech-limits', 'tts-1', { voices: ['alloy'], formats: ['mp3'], characters_max: 5 }),
+    speech('acme/speech-silent', 'tts-silent', {}),
     image('acme/image-tokens', { pricing: { input_token: '0.000005', output_token: '0.00004' } }),
   ] as ReturnType<typeof testModels>;
   const catalog = await writeTestCatalog({ url: upstream.url, models });
@@ -63,6 +76,20 @@ beforeAll(async () => {
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ answers, usage: { inputTokens: 40, outputTokens: 3 } }));
   });
+  // https://platform.openai.com/docs/api-reference/audio/createSpeech
+  upstream.on('tts-1', async ({ json, gone }, response) => {
+    const opus = json?.response_format === 'opus';
+    response.writeHead(200, { 'content-type': opus ? 'audio/ogg' : 'audio/mpeg' });
+    response.write(FIRST_SOUND);
+    if (json?.voice === 'slow' || json?.voice === 'hoarse')
+      await once(upstreamMayGoOn, 'go', { signal: gone });
+    if (json?.voice === 'hoarse') return void response.destroy();
+    response.end(REST_OF_SOUND);
+  });
+  upstream.on(
+    'tts-silent',
+    (_request, response) => void response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(),
+  );
   stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
 });
 afterAll(async () => {
@@ -166,6 +193,78 @@ describe('images', () => {
   });
 });
 
+async function readAll(reader: ReadableStreamDefaultReader | undefined): Promise<void> {
+  while (!(await reader?.read())?.done);
+}
+
+describe('speech', () => {
+  const speak = (body: object) =>
+    fetch(`${stack.url}/v1/audio/speech`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/speech-1', input: 'Hello', ...body }),
+    });
+  const logOf = async (response: Response) =>
+    (
+      await fetch(`${stack.url}/v1/logs/${response.headers.get('x-request-id')}`, {
+        headers: { authorization: `Bearer ${stack.key}` },
+      })
+    ).json();
+
+  test('is the sound itself, its format in Content-Type and its cost in X-Service-Cost, by the character', async () => {
+    const response = await speak({ input: 'Hi 🌍', response_format: 'opus' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('audio/ogg');
+    expect(response.headers.get('x-service-cost')).toBe('0.00006'); // 4 characters
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(Buffer.concat([FIRST_SOUND, REST_OF_SOUND]));
+    expect(await logOf(response)).toMatchObject({
+      status: 'ok',
+      cost: 0.00006,
+      quantities: { characters: 4 },
+      type: 'speech',
+    });
+  });
+
+  test('streams: its beginning is there, with the cost, before the maker has spoken the end', async () => {
+    const response = await speak({ voice: 'slow' });
+    expect(response.headers.get('x-service-cost')).toBe('0.000075');
+    const reader = response.body?.getReader();
+    expect((await reader?.read())?.value?.length).toBeGreaterThan(0);
+    upstreamMayGoOn.emit('go');
+    await readAll(reader);
+  });
+
+  test('that breaks off is cut, visibly, and free', async () => {
+    const response = await speak({ voice: 'hoarse' });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    upstreamMayGoOn.emit('go');
+    await expect(readAll(reader)).rejects.toThrow();
+    await expect
+      .poll(() => logOf(response))
+      .toMatchObject({ status: 'error', cost: 0, error_code: 'upstream_error' });
+  });
+
+  test('without a sound in it is a failed attempt', async () => {
+    const response = await speak({ model: 'acme/speech-silent' });
+    expect(response.status).toBe(502);
+    expect((await speak({ model: 'acme/speech-silent', models: ['acme/speech-1'] })).status).toBe(200);
+  });
+
+  test.each([
+    ['a voice it does not have', { model: 'acme/speech-limits', voice: 'nova' }, 'voice'],
+    ['a format it does not have', { model: 'acme/speech-limits', response_format: 'wav' }, 'response_format'],
+    ['more characters than it speaks', { model: 'acme/speech-limits', input: 'Hello!' }, 'input'],
+    ['a format that nobody has', { response_format: 'midi' }, 'response_format'],
+    ['a speed out of range', { speed: 5 }, 'speed'],
+    ['nothing to say', { input: '' }, 'input'],
+  ])('is refused for %s, naming the field', async (_what, body, param) => {
+    const response = await speak(body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_request', param } });
+  });
+});
+
 describe('rerank', () => {
   const documents = ['Carson City', 'Mariana Islands', 'Capitalization', 'Washington, D.C.'];
 
@@ -263,6 +362,7 @@ describe('a model of the wrong type', () => {
     image: { prompt: 'x' },
     decision: { state: 'x', questions: { q: { type: 'boolean', instructions: 'x' } } },
     rerank: { query: 'x', documents: ['x'] },
+    speech: { input: 'x' },
   } as const;
   const types = Object.keys(MODEL_TYPES) as ModelType[];
   const pairs = (Object.keys(bodies) as (keyof typeof bodies)[]).flatMap((endpoint) =>

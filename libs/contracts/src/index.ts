@@ -19,4 +19,5 @@ export * from './model-types.ts';
 export * from './operations.ts';
 export * from './permissions.ts';
 export * from './rerank.ts';
+export * from './speech.ts';
 export * from './usage.ts';

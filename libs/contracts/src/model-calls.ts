@@ -28,6 +28,8 @@ export type ModelCallHead = z.infer<typeof modelCallHead>;
 export const modelReplyHead = z.object({
   status: z.int(),
   content_type: z.string(),
+  /** Plain decimal dollars, where the price is known before the answer: for `X-Service-Cost` of a stream. */
+  cost: z.string().optional(),
 });
 export type ModelReplyHead = z.infer<typeof modelReplyHead>;
 

@@ -14,6 +14,7 @@ import {
   modelCallSubject,
   rerankRequest,
   rerankResult,
+  speechRequest,
 } from '@switchyard/contracts';
 import type { z } from 'zod';
 import { parseBody } from '../http/read-body.ts';
@@ -40,7 +41,8 @@ interface ModelEndpoint {
   path: string;
   summary: string;
   body: z.ZodType<ModelBody>;
-  result: z.ZodType;
+  /** The answer: JSON of this shape, or sound. */
+  result: z.ZodType | 'audio';
   streams: boolean;
 }
 
@@ -77,6 +79,14 @@ const ENDPOINTS: ModelEndpoint[] = [
     streams: false,
   },
   {
+    type: 'speech',
+    path: '/v1/audio/speech',
+    summary: 'Speak a text; the sound streams as it comes, its cost is in X-Service-Cost',
+    body: speechRequest,
+    result: 'audio',
+    streams: false,
+  },
+  {
     type: 'decision',
     path: '/v1/decisions',
     summary: 'Answer questions about a situation, each with a probability',
@@ -105,12 +115,7 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         summary,
         bodyBytesMax: MODEL_BODY_BYTES_MAX,
         request: { body },
-        response: {
-          status: 200,
-          description: 'The answer, with its cost in `usage.cost`',
-          body: result,
-          alsoStreams: streams,
-        },
+        response: { status: 200, alsoStreams: streams, ...describeResult(result) },
         errors: MODEL_ERRORS,
       },
       (request, reply, key) => {
@@ -137,6 +142,12 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
       },
     ),
   );
+}
+
+function describeResult(result: ModelEndpoint['result']) {
+  return result === 'audio'
+    ? { description: 'The sound, its cost in the header X-Service-Cost', contentType: 'audio/*' }
+    : { description: 'The answer, with its cost in `usage.cost`', body: result };
 }
 
 /** `model`, then `models` in order, each once. */

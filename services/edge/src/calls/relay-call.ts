@@ -68,6 +68,8 @@ class Relay implements ReplySink {
   #call: OutgoingCall | null = null;
   #status = 200;
   #contentType = 'application/json';
+  /** Known before the answer where the price does not hang on it. */
+  #cost: string | null = null;
   #started = false;
   #over = false;
   #unread = 0;
@@ -87,9 +89,10 @@ class Relay implements ReplySink {
   }
 
   onHead(head: unknown): void {
-    const { status, content_type } = modelReplyHead.parse(head);
+    const { status, content_type, cost } = modelReplyHead.parse(head);
     this.#status = status;
     this.#contentType = content_type;
+    this.#cost = cost ?? null;
   }
 
   onData(bytes: Buffer): void {
@@ -99,6 +102,7 @@ class Relay implements ReplySink {
       this.#reply.hijack();
       raw.writeHead(this.#status, {
         ...this.#headers(),
+        ...(this.#cost === null ? {} : { 'x-service-cost': this.#cost }),
         'cache-control': 'no-cache',
         'x-accel-buffering': 'no',
       });

@@ -2,22 +2,23 @@
 // the event with the usage, and what ends the stream, wait until the cost is in and the usage event is stored.
 //
 // The text is held as latin1, one character a byte: nothing is decoded, and no byte is changed that is not meant to be.
-import type { CatalogModel } from '@switchyard/contracts';
+import {
+  type CatalogModel,
+  type ModelReplyHead,
+  type ServiceError,
+  toErrorBody,
+} from '@switchyard/contracts';
 import { estimateTokens, type Price, priceTokens, readUsage, type TokenUsage } from '../calls/pricing.ts';
+import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 import { UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost } from './usage-with-cost.ts';
 
 /** Bytes of one event: a longer one is no event. */
 const EVENT_BYTES_MAX = 32 * 1024 * 1024;
 
-export interface StreamEnd {
-  /** What is left to send: the usage event with its cost, and `[DONE]`. */
-  last: Buffer;
-  price: Price;
-  basis: 'upstream' | 'estimated';
-}
+const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
-export class SseAnswer {
+export class SseAnswer implements StreamedAnswer {
   readonly #model: CatalogModel;
   readonly #requestBytes: number;
   /** The beginning of an event whose end has not come. */
@@ -41,6 +42,19 @@ export class SseAnswer {
   /** Whether anything has gone on to the caller: from then on there is no falling back. */
   get forwarded(): boolean {
     return this.#forwarded;
+  }
+
+  takes(contentType: string): boolean {
+    return contentType.startsWith('text/event-stream');
+  }
+
+  head(): ModelReplyHead {
+    return HEAD;
+  }
+
+  /** An error event, and no `[DONE]`. */
+  lastWords(error: ServiceError, requestId: string): Buffer {
+    return Buffer.from(`data: ${JSON.stringify(toErrorBody(error, requestId))}\n\n`);
   }
 
   /**

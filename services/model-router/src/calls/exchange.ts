@@ -10,8 +10,10 @@ export interface ExchangeOptions {
   request: UpstreamRequest;
   /** Milliseconds that the call as a whole has left. */
   remainingMs: number;
-  /** Takes the bytes of an event stream; false: the caller reads slowly, wait for `drained`. */
-  onStream(bytes: Buffer): boolean;
+  /** Whether an answer of this content type goes on as it comes, where the request asked for a stream. */
+  streams(contentType: string): boolean;
+  /** Takes the bytes of such an answer; false: the caller reads slowly, wait for `drained`. */
+  onStream(bytes: Buffer, contentType: string): boolean;
   drained(): Promise<void>;
   /** Told how to end the exchange from outside. */
   onStarted(exchange: Exchange): void;
@@ -64,8 +66,7 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
     exchange = maker.start(request, {
       onHead(received) {
         head = received;
-        streaming =
-          received.status < 300 && request.stream && received.contentType.startsWith('text/event-stream');
+        streaming = received.status < 300 && request.stream && options.streams(received.contentType);
       },
       onData(chunk) {
         byteClock.refresh();
@@ -73,7 +74,7 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
         bytes += chunk.length;
         try {
           if (streaming) {
-            if (!options.onStream(chunk)) slowDown();
+            if (!options.onStream(chunk, head?.contentType ?? '')) slowDown();
           } else if (bytes > WHOLE_ANSWER_BYTES_MAX) throw tooLarge();
           else chunks.push(chunk);
         } catch (error) {

@@ -17,7 +17,7 @@ import {
 } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { upstreamBody } from '../answers/request-body.ts';
-import { SseAnswer } from '../answers/sse-answer.ts';
+import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
 import type { Exchange } from '../makers/maker.ts';
@@ -64,7 +64,7 @@ class ModelCall {
   readonly #failures: Failure[] = [];
   #firstByteMs: number | null = null;
   #exchange: Exchange | null = null;
-  #current: { model: CatalogModel; sse: SseAnswer | null } | null = null;
+  #current: { model: CatalogModel; streamed: StreamedAnswer | null } | null = null;
   #requestBytes = 0;
 
   constructor(on: ModelCallSurroundings, type: ModelType, call: IncomingCall) {
@@ -114,8 +114,8 @@ class ModelCall {
   /** True when the call has ended with this attempt, well or badly; false when another may be made. */
   async #attempt(model: CatalogModel, upstream: Upstream, body: Buffer): Promise<boolean> {
     const startedAt = this.#on.clock.monotonic();
-    const sse = this.#head.stream && this.#type === 'language' ? new SseAnswer(model, body.length) : null;
-    this.#current = { model, sse };
+    const streamed = streamedAnswer(this.#type, model, body, this.#head.stream);
+    this.#current = { model, streamed };
     const record = (status: number | null, error: string | null) =>
       this.#attempts.push({
         model: model.id,
@@ -130,12 +130,13 @@ class ModelCall {
         request: {
           type: this.#type,
           upstream,
-          body: upstreamBody(body, { model: upstream.model, stream: sse !== null }),
-          stream: sse !== null,
+          body: upstreamBody(body, { model: upstream.model, stream: this.#head.stream }),
+          stream: streamed !== null,
           requestId: this.#head.request_id,
         },
         remainingMs: this.#remainingMs(),
-        onStream: (bytes) => this.#forward(sse as SseAnswer, bytes),
+        streams: (contentType) => streamed?.takes(contentType) ?? false,
+        onStream: (bytes, contentType) => this.#forward(streamed as StreamedAnswer, bytes, contentType),
         drained: () => this.#call.drained(),
         onStarted: (exchange) => {
           this.#exchange = exchange;
@@ -146,7 +147,8 @@ class ModelCall {
         },
       });
       if (this.#call.isCancelled) return true;
-      if (received.body === null) this.#endStream(model, sse as SseAnswer, record);
+      if (received.body === null)
+        this.#endStream(model, streamed as StreamedAnswer, received.contentType, record);
       else this.#endWhole(model, body, received.body, record);
       return true;
     } catch (error) {
@@ -158,23 +160,28 @@ class ModelCall {
         { err: error, model: model.id, request: this.#head.request_id },
         'an attempt failed',
       );
-      if (!sse?.forwarded) return false;
-      this.#breakOff(model, failure);
+      if (!streamed?.forwarded) return false;
+      this.#breakOff(model, streamed, failure);
       return true;
     }
   }
 
-  #forward(sse: SseAnswer, bytes: Buffer): boolean {
-    const out = sse.push(bytes);
+  #forward(streamed: StreamedAnswer, bytes: Buffer, contentType: string): boolean {
+    const out = streamed.push(bytes);
     if (out === null) return true;
-    this.#call.setHead(STREAM_HEAD);
+    this.#call.setHead(streamed.head(contentType));
     return this.#call.write(out);
   }
 
-  #endStream(model: CatalogModel, sse: SseAnswer, record: (status: number, error: null) => void): void {
-    const { last, price, basis } = sse.finish();
+  #endStream(
+    model: CatalogModel,
+    streamed: StreamedAnswer,
+    contentType: string,
+    record: (status: number, error: null) => void,
+  ): void {
+    const { last, price, basis } = streamed.finish();
     record(200, null);
-    this.#call.setHead(STREAM_HEAD);
+    this.#call.setHead(streamed.head(contentType));
     this.#finish({ status: 'ok', http_status: 200, error_code: null, basis, model, price }, last);
   }
 
@@ -190,22 +197,21 @@ class ModelCall {
     this.#finish({ status: 'ok', http_status: 200, error_code: null, basis, model, price }, body);
   }
 
-  /** After the first byte there is no falling back: the stream ends with an error event, and costs nothing. */
-  #breakOff(model: CatalogModel, failure: Failure): void {
+  /** After the first byte there is no falling back: the stream ends, visibly unfinished, and costs nothing. */
+  #breakOff(model: CatalogModel, streamed: StreamedAnswer, failure: Failure): void {
     const error = toServiceError([failure], {});
-    const event = {
-      error: {
-        type: 'upstream_error',
-        code: error.code,
-        message: error.message,
-        request_id: this.#head.request_id,
-      },
+    const outcome: Outcome = {
+      status: 'error',
+      http_status: 200,
+      error_code: error.code,
+      basis: null,
+      model,
+      price: FREE,
     };
-    const last = Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
-    this.#finish(
-      { status: 'error', http_status: 200, error_code: error.code, basis: null, model, price: FREE },
-      last,
-    );
+    const lastWords = streamed.lastWords(error, this.#head.request_id);
+    if (lastWords !== null) return this.#finish(outcome, lastWords);
+    void this.#on.events.publish(this.#event(outcome));
+    this.#call.fail(error.asLogged());
   }
 
   #finish(outcome: Outcome, last: Buffer): void {
@@ -239,8 +245,8 @@ class ModelCall {
   /** The upstream call ends at once; what the maker produced until then is charged. */
   #callerGone(): void {
     this.#exchange?.abort();
-    const { model, sse } = this.#current ?? {};
-    const used = model && this.#firstByteMs !== null ? this.#produced(model, sse ?? null) : null;
+    const { model, streamed } = this.#current ?? {};
+    const used = model && this.#firstByteMs !== null ? this.#produced(model, streamed ?? null) : null;
     const outcome: Outcome = {
       status: 'cancelled',
       http_status: 499,
@@ -252,8 +258,11 @@ class ModelCall {
     void this.#on.events.publish(this.#event(outcome));
   }
 
-  #produced(model: CatalogModel, sse: SseAnswer | null): { price: Price; basis: 'upstream' | 'estimated' } {
-    if (sse) return sse.produced();
+  #produced(
+    model: CatalogModel,
+    streamed: StreamedAnswer | null,
+  ): { price: Price; basis: 'upstream' | 'estimated' } {
+    if (streamed) return streamed.produced();
     const inputTokens = estimateTokens(this.#requestBytes);
     return {
       price: priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens: 0 }),
@@ -298,7 +307,6 @@ class ModelCall {
 }
 
 const JSON_HEAD: ModelReplyHead = { status: 200, content_type: 'application/json' };
-const STREAM_HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
 function roundMs(ms: number): number {
   return Math.round(ms * 100) / 100;

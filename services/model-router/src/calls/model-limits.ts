@@ -1,6 +1,12 @@
 // What a model's own limits (its `limits` in the catalog) refuse, beyond what its endpoint takes: said by us, at once
 // and in the right words, instead of by the maker in its own.
-import { type CatalogModel, imagesRequest, ServiceError } from '@switchyard/contracts';
+import {
+  type CatalogModel,
+  imagesRequest,
+  ServiceError,
+  speechRequest,
+  spokenCharacters,
+} from '@switchyard/contracts';
 import { z } from 'zod';
 
 /** Limits of image models that the router knows; a catalog may hold others for clients to read. */
@@ -13,14 +19,37 @@ const imageLimits = z.looseObject({
 
 /** Why the model cannot serve the request; null when it can. The first model's refusal is the answer, others are skipped. */
 export function refusalOf(model: CatalogModel, body: Buffer): ServiceError | null {
-  return model.type === 'image' ? refusalOfImages(model, body) : null;
+  if (model.type === 'image') return refusalOfImages(model, body);
+  if (model.type === 'speech') return refusalOfSpeech(model, body);
+  return null;
+}
+
+/** Limits of speech models that the router knows. */
+const speechLimits = z.looseObject({
+  voices: z.array(z.string()).optional(),
+  formats: z.array(z.string()).optional(),
+  characters_max: z.int().positive().optional(),
+});
+
+function refusalOfSpeech(model: CatalogModel, body: Buffer): ServiceError | null {
+  const { input, voice, response_format: format } = speechRequest.parse(JSON.parse(body.toString('utf8')));
+  const { voices, formats, characters_max: max } = speechLimits.parse(model.limits);
+  if (typeof voice === 'string' && voices && !voices.includes(voice))
+    return refuse('voice', `${model.id} has ${voices.join(', ')}`);
+  if (format && formats && !formats.includes(format))
+    return refuse('response_format', `${model.id} has ${formats.join(', ')}`);
+  if (max && spokenCharacters(input) > max)
+    return refuse('input', `${model.id} speaks at most ${max} characters`);
+  return null;
+}
+
+function refuse(param: string, message: string): ServiceError {
+  return new ServiceError('invalid_request', `${param}: ${message}`, { param });
 }
 
 function refusalOfImages(model: CatalogModel, body: Buffer): ServiceError | null {
   const { size, aspect_ratio: ratio, n } = imagesRequest.parse(JSON.parse(body.toString('utf8')));
   const { sizes, aspect_ratios: ratios, images_max: max } = imageLimits.parse(model.limits);
-  const refuse = (param: string, message: string) =>
-    new ServiceError('invalid_request', `${param}: ${message}`, { param });
   if (size && !sizes && ratios)
     return refuse('size', `${model.id} takes only an aspect_ratio: ${ratios.join(', ')}`);
   if (size && size !== 'auto' && sizes && !sizes.includes(size))

@@ -90,6 +90,13 @@ export function priceImages(
   return priced(lines, { images: used.images, ...tokens });
 }
 
+/** Speech is priced by the character spoken: known before a byte of it is there. */
+export function priceCharacters(model: CatalogModel, characters: number): Price {
+  const { character } = model.pricing;
+  const lines = character === undefined ? [] : [{ unit: 'character', quantity: characters, rate: character }];
+  return priced(lines, { characters });
+}
+
 function priced(lines: ChargeLine[], quantities: Quantities): Price {
   const costNano = charge(lines);
   return { costNano, cost: formatDollars(costNano), lines, quantities };

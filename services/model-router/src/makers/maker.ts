@@ -6,6 +6,7 @@ export interface UpstreamRequest {
   upstream: Upstream;
   /** The caller's body, already under the upstream's own name for the model. */
   body: Buffer;
+  /** Whether bytes of a good answer go on as they come; an error's body is always collected. */
   stream: boolean;
   requestId: string;
 }

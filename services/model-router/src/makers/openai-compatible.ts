@@ -9,6 +9,7 @@ const PATHS: Partial<Record<ModelType, string>> = {
   image: '/images/generations',
   decision: '/decisions',
   rerank: '/rerank',
+  speech: '/audio/speech',
 };
 
 const CONNECTIONS_PER_UPSTREAM_MAX = 256;
@@ -57,7 +58,7 @@ function start(
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        accept: request.stream ? 'text/event-stream' : 'application/json',
+        accept: acceptOf(request),
         'x-request-id': request.requestId,
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       },
@@ -66,6 +67,11 @@ function start(
     exchange,
   );
   return exchange;
+}
+
+function acceptOf({ type, stream }: UpstreamRequest): string {
+  if (type === 'speech') return 'audio/*';
+  return stream ? 'text/event-stream' : 'application/json';
 }
 
 class DispatchedExchange implements Exchange, Dispatcher.DispatchHandler {

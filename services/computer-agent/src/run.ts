@@ -21,6 +21,9 @@ import { openLastHeard } from './store/last-heard.ts';
 /** At the end of the agent, commands may run on for this long before their callers are left to ask its successor. */
 const COMMANDS_FINISH_MS = 5_000;
 
+/** Preparing a host on which the image is there takes about a second. */
+const PREPARE_MS = 4_000;
+
 export interface AgentOptions {
   readonly config: AgentConfig;
   readonly bus: Bus;
@@ -40,7 +43,7 @@ export interface Agent extends Running {
 }
 
 /** The agent of a host as it is run: with the engine of the environment and the standard image. */
-export function startAgent({ config, bus, logger, clock }: Surroundings<AgentConfig>): Promise<Agent> {
+export async function startAgent({ config, bus, logger, clock }: Surroundings<AgentConfig>): Promise<Agent> {
   // dockerode reads DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, as every client of Docker does.
   const docker = new Docker();
   const standardImage: StandardImage = {
@@ -54,7 +57,11 @@ export function startAgent({ config, bus, logger, clock }: Surroundings<AgentCon
       }
     },
   };
-  return openAgent({ config, bus, logger, clock, docker, standardImage });
+  const agent = await openAgent({ config, bus, logger, clock, docker, standardImage });
+  // Where the image is there, so are computers when the agent says that it is; a build is not waited for.
+  await Promise.race([agent.ready, passed(clock, PREPARE_MS)]);
+  await agent.heartbeat.beat();
+  return agent;
 }
 
 export async function openAgent(options: AgentOptions): Promise<Agent> {

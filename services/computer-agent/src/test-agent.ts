@@ -23,7 +23,14 @@ import {
 } from '@switchyard/contracts';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import { makeLogger, readConfig } from '@switchyard/service';
-import { type EventLog, FakeClock, openEventLog, startNats, temporaryFolder } from '@switchyard/testing';
+import {
+  type EventLog,
+  FakeClock,
+  openEventLog,
+  startNats,
+  type TestServer,
+  temporaryFolder,
+} from '@switchyard/testing';
 import Docker from 'dockerode';
 import { ensureInitBinary } from './computer/init-binary.ts';
 import type { StandardImage } from './computer/standard-image.ts';
@@ -41,6 +48,7 @@ const ORG = 'org_test';
 
 export interface TestInstallation {
   readonly natsUrl: string;
+  readonly nats: TestServer;
   readonly bus: Bus;
   readonly computers: Bucket<ComputerRecord>;
   readonly events: EventLog;
@@ -59,6 +67,7 @@ export async function openTestInstallation(): Promise<TestInstallation> {
   const events = await openEventLog(bus);
   return {
     natsUrl: nats.url,
+    nats,
     bus,
     computers: await openBucket(bus, 'computers'),
     events,

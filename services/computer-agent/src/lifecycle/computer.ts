@@ -39,6 +39,7 @@ export class Computer {
   #live: LiveRun | null = null;
   #recovered: RecoveredExecs | null = null;
   #cancelLook: (() => void) | null = null;
+  #cancelRetry: (() => void) | null = null;
   #cancelActivityWrite: (() => void) | null = null;
   #connectFailures = 0;
   #isGone = false;
@@ -311,8 +312,8 @@ export class Computer {
         { err: error, computer: this.id },
         'a computer’s transition failed and is tried again',
       );
-      this.#cancelLook?.();
-      this.#cancelLook = this.#on.clock.after(AGAIN_MS, () => {
+      this.#cancelRetry?.();
+      this.#cancelRetry = this.#on.clock.after(AGAIN_MS, () => {
         if (this.#live === live) this.#tryUntilDone(live, work);
       });
     });
@@ -418,6 +419,7 @@ export class Computer {
 
   #forgetRun({ release }: { release: boolean }): void {
     this.#cancelLook?.();
+    this.#cancelRetry?.();
     this.#cancelActivityWrite?.();
     this.#cancelActivityWrite = null;
     this.#recovered?.close();

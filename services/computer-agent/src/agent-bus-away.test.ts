@@ -1,0 +1,66 @@
+// An agent whose bus goes away while its computers run: they run on, and no minute is lost, doubled or billed for a
+// silence in which nobody could reach them.
+import { openEventLog } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+let installation: TestInstallation;
+let on: TestAgent;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+  on = await openTestAgent(installation);
+}, SETUP_TIMEOUT_MS);
+
+afterAll(async () => {
+  await on?.close();
+  await installation?.stop();
+});
+
+/** The minutes in the stream as they are when `last` is there. */
+async function minutesOf(id: string, last: string): Promise<string[]> {
+  const events = await openEventLog(installation.bus);
+  await events.until(last, (event) => event.id === `${id}:${last}`);
+  const minutes = events.of('computer.metered').filter(({ data }) => data.computer_id === id);
+  await events.stop();
+  return minutes.map(({ data }) => `${data.run}:${data.minute}`);
+}
+
+test('for an hour: a minute of it is billed', async () => {
+  const { id } = await on.create();
+  const running = on.exec(id, 'sleep 1000'); // so that it is not idle
+  running.catch(() => {});
+  await on.exec(id, 'true'); // the first is on when the second has answered
+  await on.pass(10_000);
+  on.clock.advance(3_600_000); // no heartbeat is heard
+  await on.agent.heartbeat.beat();
+  await on.ask('stop', id);
+  expect(await minutesOf(id, '1:stopped')).toEqual(['1:0', '1:1']);
+  expect((await on.record(id))?.minutes).toBe(2);
+});
+
+test('killed when a minute ends: it is charged once, the computer runs on, its commands are taken again', async () => {
+  const { id } = await on.create();
+  await on.pass(30_000);
+  const [computer] = on.agent.computers.all().filter((one) => one.id === id);
+  await installation.nats.kill9();
+  on.clock.advance(30_000);
+  await computer!.settled(); // the event waits in the outbox, the record could not be written
+  await installation.nats.restart();
+  await expect
+    .poll(() => on.exec(id, 'echo here').catch(() => null), { timeout: 10_000 })
+    .toMatchObject({
+      stdout: 'here\n',
+    });
+  await on.pass(1_000);
+  await on.recordWhen(id, ({ minutes }) => minutes === 1);
+  await on.ask('stop', id);
+  expect(await minutesOf(id, '1:stopped')).toEqual(['1:0', '1:1']);
+  expect((await on.record(id))?.minutes).toBe(2);
+}, 40_000);

@@ -52,7 +52,7 @@ export interface EventPublisher {
   publish(event: Event): Promise<void>;
   /** Events that wait in the outbox. */
   readonly waiting: number;
-  /** Tries to empty the outbox a last time, and stops. */
+  /** Waits for what is on its way, tries to empty the outbox a last time, and stops. */
   close(): Promise<void>;
 }
 
@@ -69,6 +69,8 @@ class OutboxPublisher implements EventPublisher {
   readonly #own: OwnFile;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
+  /** Publishes whose outcome is not known yet. */
+  readonly #onTheirWay = new Set<Promise<void>>();
   #timers: NodeJS.Timeout[] = [];
   #draining: Promise<void> | null = null;
 
@@ -93,7 +95,13 @@ class OutboxPublisher implements EventPublisher {
     void this.#drain();
   }
 
-  async publish(event: Event): Promise<void> {
+  publish(event: Event): Promise<void> {
+    const publishing = this.#publishOrKeep(event).finally(() => this.#onTheirWay.delete(publishing));
+    this.#onTheirWay.add(publishing);
+    return publishing;
+  }
+
+  async #publishOrKeep(event: Event): Promise<void> {
     if (await this.#tryPublish(event)) return;
     this.#keep(event);
     this.#logger.warn({ event: event.id, waiting: this.#waiting.size }, 'an event waits in the outbox');
@@ -101,6 +109,7 @@ class OutboxPublisher implements EventPublisher {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    await Promise.allSettled(this.#onTheirWay); // some may have to be kept
     await this.#drain();
     closeSync(this.#file);
     if (this.#waiting.size === 0) this.#own.remove();

@@ -154,4 +154,18 @@ describe('the event publisher', () => {
     expect((await storedIds()).sort()).toEqual(['evt_1', 'evt_2', 'evt_3']);
     await second.close();
   });
+
+  test('that closes keeps what nobody has acknowledged yet', async () => {
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    const publisher = await createEventPublisher({ bus, outboxDir, logger });
+    await bus.jsm.streams.delete(EVENTS_STREAM); // the server lives, and acknowledges nothing
+    const published = publisher.publish(event('evt_4'));
+    await publisher.close();
+    await published;
+    await ensureEventsStream(bus);
+    const next = await createEventPublisher({ bus, outboxDir, logger });
+    await expect.poll(() => next.waiting, { timeout: 10_000 }).toBe(0);
+    expect(await storedIds()).toEqual(['evt_4']);
+    await next.close();
+  });
 });

@@ -136,6 +136,7 @@ export class Bus {
       } else if (status.type === 'reconnect') {
         this.#connected = true;
         this.logger.info({ server: status.server }, 'the bus is back');
+        this.#peers.reconnected();
         this.#caller.reconnected();
         for (const hook of this.#reconnectHooks) hook();
       } else if (status.type === 'error')

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type Event, makeEvent, ServiceError } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
@@ -21,8 +22,8 @@ const logger = pino({ level: 'silent' });
 let nats: TestServer;
 const open: Bus[] = [];
 
-async function bus(service: string): Promise<Bus> {
-  const connected = await connectBus({ url: nats.url, service, logger });
+async function bus(service: string, url = nats.url): Promise<Bus> {
+  const connected = await connectBus({ url, service, logger });
   open.push(connected);
   return connected;
 }
@@ -224,6 +225,76 @@ describe('a call', () => {
     expect(incoming.isCancelled).toBe(true);
   });
 });
+
+describe('a connection that is cut and made anew, the other end’s being whole,', () => {
+  test('ends the calls that its instance served: their answers are lost', async () => {
+    const wire = await cuttable();
+    const service = await serve(await bus('echo', wire.url), {
+      name: 'echo',
+      version: '0.0.1',
+      description: 'of a test',
+    });
+    service.stream('echo.v1.call', (call) => {
+      call.write(Buffer.from('a beginning'));
+    });
+    const caller = await bus('caller');
+    const { promise: ended, resolve } = Promise.withResolvers<ServiceError>();
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    caller.call(
+      { subject: 'echo.v1.call', head: null },
+      { onHead: () => {}, onData: () => begin(), onEnd: () => {}, onError: resolve },
+    );
+    await begun;
+    wire.cut();
+    expect(await ended).toMatchObject({ code: 'service_unavailable' });
+    expect(caller.openCalls.outgoing).toBe(0);
+  });
+
+  test('ends the calls that its instance made, on the other side too', async () => {
+    const wire = await cuttable();
+    const service = await host();
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    service.stream('echo.v1.call', (call) => {
+      call.onCancelled(resolve);
+      call.write(Buffer.from('a beginning'));
+    });
+    const caller = await bus('caller', wire.url);
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    caller.call(
+      { subject: 'echo.v1.call', head: null },
+      { onHead: () => {}, onData: () => begin(), onEnd: () => {}, onError: () => {} },
+    );
+    await begun;
+    wire.cut();
+    await gone;
+    await service.drain();
+  });
+});
+
+/** A way to the NATS server that can be cut for those who took it. */
+async function cuttable(): Promise<{ url: string; cut: () => void }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connectSocket(Number(new URL(nats.url).port), '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on('error', () => {}); // it is to be cut
+      one.on('close', () => other.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1').unref();
+  await once(server, 'listening');
+  return {
+    url: `nats://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
 
 describe('the end of a call with a usage event', () => {
   const event = (id: string): Event =>

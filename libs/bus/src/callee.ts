@@ -5,7 +5,7 @@ import { type Service, Svcm } from '@nats-io/services';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
 import { ByteSender } from './byte-sender.ts';
-import { decodeFrame, encodeFrame, FRAME, type Frame } from './frame.ts';
+import { decodeFrame, encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import { ACCEPT_AFTER_MS, COLLECTED_BODY_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { Peers } from './peers.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
@@ -77,20 +77,21 @@ export class Callee {
   }
 
   #take(reply: string, frame: Frame, handler: CallHandler, subject: string): void {
-    const meta = JSON.parse(frame.meta) as { from: string; credit: number; more: boolean; head: unknown };
+    const meta = JSON.parse(frame.meta) as OpenMeta;
     const key = reply.slice('_C.'.length);
     const call = new IncomingCall(meta.head, frame.data, meta.more, meta.credit, {
       publisher: this.#publisher,
       reply,
       from: meta.from,
-      instance: this.#instance,
+      fromLink: meta.link ?? 0,
+      at: `"at":"${this.#instance}","link":${this.#peers.link}`,
       closed: () => {
         this.#calls.delete(key);
         if (this.#calls.size === 0) this.#idle?.();
       },
     });
     this.#calls.set(key, call);
-    this.#peers.heard(meta.from);
+    this.#peers.heard(meta.from, meta.link);
     try {
       handler(call)?.catch((error: unknown) => this.#failed(call, error, subject));
     } catch (error) {
@@ -111,7 +112,7 @@ export class Callee {
   sweep(now: number, inUse: Set<string>): void {
     for (const call of [...this.#calls.values()]) {
       inUse.add(call.from);
-      if (this.#peers.isSilent(call.from)) call.cancelled();
+      if (this.#peers.isLost(call.from, call.fromLink)) call.cancelled();
       else call.sweep(now);
     }
   }
@@ -129,7 +130,10 @@ interface IncomingSurroundings {
   publisher: TurnPublisher;
   reply: string;
   from: string;
-  instance: string;
+  /** The connection of the caller's over which the call came. */
+  fromLink: number;
+  /** JSON members: where the caller finds this instance, and over which of its connections. */
+  at: string;
   closed(): void;
 }
 
@@ -160,6 +164,10 @@ export class IncomingCall {
 
   get from(): string {
     return this.#on.from;
+  }
+
+  get fromLink(): number {
+    return this.#on.fromLink;
   }
 
   /** Aborted when the caller goes away before the end. */
@@ -233,7 +241,7 @@ export class IncomingCall {
       else this.#out.drained().then(() => this.#finish());
       return;
     }
-    const meta = `{"at":"${this.#on.instance}","head":${JSON.stringify(this.#replyHead ?? null)},${tail}`;
+    const meta = `{${this.#on.at},"head":${JSON.stringify(this.#replyHead ?? null)},${tail}`;
     this.#on.publisher.publish(this.#on.reply, encodeFrame(FRAME.whole, this.#out.nextSeq(), meta, last));
     this.#finish();
   }
@@ -272,18 +280,18 @@ export class IncomingCall {
   sweep(now: number): void {
     if (this.#spoke || this.#headSent || now - this.#takenAt < ACCEPT_AFTER_MS) return;
     this.#spoke = true;
-    this.#publish(encodeFrame(FRAME.accept, 0, `{"at":"${this.#on.instance}"}`));
+    this.#publish(encodeFrame(FRAME.accept, 0, `{${this.#on.at}}`));
   }
 
   #grant(bytes: number): void {
     this.#spoke = true;
-    this.#publish(encodeFrame(FRAME.grant, 0, `{"at":"${this.#on.instance}","bytes":${bytes}}`));
+    this.#publish(encodeFrame(FRAME.grant, 0, `{${this.#on.at},"bytes":${bytes}}`));
   }
 
   #sendHead(): void {
     if (this.#headSent) return;
     this.#headSent = true;
-    const meta = `{"at":"${this.#on.instance}","head":${JSON.stringify(this.#replyHead ?? null)}}`;
+    const meta = `{${this.#on.at},"head":${JSON.stringify(this.#replyHead ?? null)}}`;
     this.#publish(encodeFrame(FRAME.head, this.#out.nextSeq(), meta));
   }
 

@@ -4,7 +4,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Event, eventSubject, fromWireError, ServiceError, wireError } from '@switchyard/contracts';
 import { ByteSender } from './byte-sender.ts';
-import { decodeFrame, encodeFrame, FRAME, type Frame } from './frame.ts';
+import { decodeFrame, encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import {
   ACK_AGAIN_MS,
   ACK_WAIT_MS_MAX,
@@ -35,16 +35,11 @@ export interface CallRequest {
   timeoutMs?: number;
 }
 
-interface OpenMeta {
-  from: string;
-  credit: number;
-  more: boolean;
-  head: unknown;
-}
-
 interface ReplyMeta {
   /** The instance that serves the call. */
   at?: string;
+  /** Over which of that instance's connections. */
+  link?: number;
   head?: unknown;
   end?: unknown;
   event?: Event;
@@ -149,6 +144,7 @@ export class OutgoingCall {
   #offerAgainAt = 0;
   #sent = false;
   #peer: string | null = null;
+  #peerLink = 0;
   #expectedSeq = 0;
   #owed = 0;
   #upload: ByteSender | null = null;
@@ -175,7 +171,13 @@ export class OutgoingCall {
     this.#offerAgainAt = 0;
     const body = this.#request.body;
     const more = body !== undefined && body.length > INLINE_BODY_BYTES_MAX;
-    const meta: OpenMeta = { from: this.#on.from, credit: WINDOW_BYTES, more, head: this.#request.head };
+    const meta: OpenMeta = {
+      from: this.#on.from,
+      link: this.#on.peers.link,
+      credit: WINDOW_BYTES,
+      more,
+      head: this.#request.head,
+    };
     this.#on.publisher.publish(
       this.#request.subject,
       encodeFrame(FRAME.open, 0, JSON.stringify(meta), more ? undefined : body),
@@ -208,7 +210,7 @@ export class OutgoingCall {
         true,
       );
     this.#expectedSeq += 1;
-    if (this.#peer !== null) this.#on.peers.heard(this.#peer);
+    if (this.#peer !== null) this.#on.peers.heard(this.#peer, this.#peerLink);
     switch (frame.kind) {
       case FRAME.head: {
         const meta = parseMeta(frame.meta);
@@ -267,7 +269,9 @@ export class OutgoingCall {
     }
     if (this.#held) return this.#sweepHeld(this.#held, now);
     const lost =
-      this.#peer === null ? now - this.#offeredAt > UNANSWERED_MS_MAX : this.#on.peers.isSilent(this.#peer);
+      this.#peer === null
+        ? now - this.#offeredAt > UNANSWERED_MS_MAX
+        : this.#on.peers.isLost(this.#peer, this.#peerLink);
     if (lost)
       this.#fail(new ServiceError('service_unavailable', 'the instance that had the call is gone'), true);
   }
@@ -290,7 +294,8 @@ export class OutgoingCall {
   #bind(meta: ReplyMeta, kind: number): void {
     if (meta.at !== undefined) {
       this.#peer = meta.at;
-      this.#on.peers.heard(meta.at);
+      this.#peerLink = meta.link ?? 0;
+      this.#on.peers.heard(meta.at, this.#peerLink);
     }
     if (kind !== FRAME.grant || meta.bytes === undefined) return;
     if (!this.#upload) {

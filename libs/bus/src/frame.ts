@@ -25,6 +25,19 @@ export const FRAME = {
 
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
 
+/** Meta of `open`. */
+export interface OpenMeta {
+  /** The calling instance. */
+  from: string;
+  /** Which of its connections this is. */
+  link: number;
+  /** Bytes of the answer that it takes before its first grant. */
+  credit: number;
+  /** The body follows in frames of its own. */
+  more: boolean;
+  head: unknown;
+}
+
 const HEADER_BYTES = 9;
 const NOTHING = new Uint8Array(0);
 

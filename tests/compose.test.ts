@@ -39,6 +39,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
       HOST: '127.0.0.1',
       PORT: String(port),
       SWITCHYARD_NATS_PORT: String(natsPort),
+      NATS_URL: '',
       MONGODB_URL: '',
       SWITCHYARD_CATALOG: '',
     };

@@ -189,9 +189,13 @@ const BROKEN_HTTP = JSON.stringify({
 });
 
 function refuseBrokenHttp(_error: Error, socket: import('node:stream').Duplex): void {
-  if (!socket.writable) return;
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
   const length = Buffer.byteLength(BROKEN_HTTP);
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${BROKEN_HTTP}`,
+    () => socket.destroy(), // the client may never close its half
   );
 }

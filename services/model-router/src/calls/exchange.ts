@@ -17,6 +17,7 @@ export interface ExchangeOptions {
   drained(): Promise<void>;
   /** Told how to end the exchange from outside. */
   onStarted(exchange: Exchange): void;
+  /** The answer has begun; not told of an error's body. */
   onFirstByte(): void;
 }
 
@@ -39,7 +40,9 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
     let exchange: Exchange | null = null;
     let chunks: Buffer[] = [];
     let bytes = 0;
+    let over = false;
     const settle = (outcome: () => void) => {
+      over = true;
       clearTimeout(byteClock);
       clearTimeout(wholeClock);
       outcome();
@@ -49,7 +52,8 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
         exchange?.abort();
         reject(error);
       });
-    const byteClock = setTimeout(() => fail(timedOut(`the upstream sent nothing for ${byteMs} ms`)), byteMs);
+    const silent = () => fail(timedOut(`the upstream sent nothing for ${byteMs} ms`));
+    let byteClock = setTimeout(silent, byteMs);
     const wholeMs = Math.min(attemptMs, remainingMs);
     const wholeClock = setTimeout(
       () => fail(timedOut(`the upstream was not done within ${wholeMs} ms`)),
@@ -59,7 +63,9 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
       exchange?.pause();
       clearTimeout(byteClock); // it is the caller who is slow
       void options.drained().then(() => {
-        byteClock.refresh();
+        if (over) return;
+        clearTimeout(byteClock);
+        byteClock = setTimeout(silent, byteMs); // one that was cleared cannot be refreshed
         exchange?.resume();
       });
     };
@@ -70,7 +76,7 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
       },
       onData(chunk) {
         byteClock.refresh();
-        if (bytes === 0) options.onFirstByte();
+        if (bytes === 0 && head !== null && head.status < 300) options.onFirstByte();
         bytes += chunk.length;
         try {
           if (streaming) {

@@ -24,10 +24,18 @@ const MESSAGE_LENGTH_MAX = 1_000;
 /** Statuses of an upstream that say "not me, not now" and not "not this": 401 and 403 refuse our key, not the caller's. */
 const FAULT_STATUSES = new Set([401, 402, 403, 404, 405, 408]);
 
+/** Statuses that are about our account with the maker, and what the caller is told of them. */
+const OUR_CREDENTIALS: Partial<Record<number, string>> = {
+  401: 'the upstream refused our credentials (401)',
+  402: 'the upstream wants our account to be paid (402)',
+  403: 'the upstream refused our credentials (403)',
+};
+
 /** What an upstream's error answer means. */
 export function failureOfAnswer(status: number, body: Buffer, retryAfterS: number | null): Failure {
   const { message, code } = readErrorBody(body);
-  const said = message ?? `the upstream answered ${status}`;
+  // What a maker says of our credentials is ours to read, in its own console: it may quote them.
+  const said = OUR_CREDENTIALS[status] ?? message ?? `the upstream answered ${status}`;
   if (status === 429) return { status, message: said, kind: 'rate_limited', retryAfterS };
   const fault =
     status >= 500 || FAULT_STATUSES.has(status) || code === 'context_length_exceeded' || status < 400;

@@ -113,6 +113,7 @@ class ModelCall {
 
   /** True when the call has ended with this attempt, well or badly; false when another may be made. */
   async #attempt(model: CatalogModel, upstream: Upstream, body: Buffer): Promise<boolean> {
+    this.#firstByteMs = null; // what an earlier attempt had is of no use, and charges nothing
     const startedAt = this.#on.clock.monotonic();
     const streamed = streamedAnswer(this.#type, model, body, this.#head.stream);
     this.#current = { model, streamed };

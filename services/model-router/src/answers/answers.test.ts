@@ -159,10 +159,19 @@ describe('a streamed answer', () => {
     expect(cost).toBe('0.00001485');
   });
 
-  test('with \\r\\n between its events is understood', () => {
-    const { text } = pass(`${[chunk('a'), finished, usage, 'data: [DONE]'].join('\r\n\r\n')}\r\n\r\n`, 50);
+  test.each([1, 3, 50])('with \\r\\n between its events is understood, %d bytes at a time', (size) => {
+    const { text } = pass(`${[chunk('a'), finished, usage, 'data: [DONE]'].join('\r\n\r\n')}\r\n\r\n`, size);
     expect(eventsOf(text.replaceAll('\r\n', '\n')).at(-1)).toBe('data: [DONE]');
     expect(text).toContain('"cost":0.00001485');
+  });
+
+  test('with 16 MB in one event is gone through once, and not anew for each piece that comes', () => {
+    const { text } = pass(
+      `${[chunk('a'.repeat(16 * 1024 * 1024)), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`,
+      4_096,
+    );
+    expect(text.length).toBeGreaterThan(16 * 1024 * 1024);
+    expect(eventsOf(text).at(-1)).toBe('data: [DONE]');
   });
 
   test('lets content through before its usage is known: nothing waits that need not', () => {

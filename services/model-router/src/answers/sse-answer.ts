@@ -23,6 +23,8 @@ export class SseAnswer implements StreamedAnswer {
   readonly #requestBytes: number;
   /** The beginning of an event whose end has not come. */
   #rest = '';
+  /** Its last characters, which may begin an event's end. */
+  #seam = '';
   #events = 0;
   #forwarded = false;
   #done = false;
@@ -62,11 +64,22 @@ export class SseAnswer implements StreamedAnswer {
    * @throws UnusableAnswer when the stream reports an error or is no event stream.
    */
   push(bytes: Buffer): Buffer | null {
-    const text = this.#rest + bytes.toString('latin1');
-    const end = lastEventEnd(text);
-    this.#rest = text.slice(end);
-    if (this.#rest.length > EVENT_BYTES_MAX) throw new UnusableAnswer('an event of the stream does not end');
-    return end === 0 ? null : this.#take(text.slice(0, end));
+    const text = bytes.toString('latin1');
+    // Looked for in what is new only: an image in one event of many MB would else be gone through for each piece of it.
+    const seam = this.#seam + text;
+    const end = lastEventEnd(seam);
+    this.#rest += text;
+    if (end === 0) {
+      this.#seam = seam.slice(-SEAM_LENGTH);
+      if (this.#rest.length > EVENT_BYTES_MAX)
+        throw new UnusableAnswer('an event of the stream does not end');
+      return null;
+    }
+    const whole = this.#rest;
+    const at = whole.length - seam.length + end;
+    this.#rest = whole.slice(at);
+    this.#seam = this.#rest.slice(-SEAM_LENGTH);
+    return this.#take(whole.slice(0, at));
   }
 
   /** @throws UnusableAnswer when the stream was cut: it neither said [DONE] nor why it finished. */
@@ -162,6 +175,8 @@ export class SseAnswer implements StreamedAnswer {
   }
 }
 
+/** An event's end has up to three characters: `\n\r\n`. */
+const SEAM_LENGTH = 2;
 const EVENT_END = /\r?\n\r?\n/;
 /** An object, not the `"usage":null` that OpenAI puts into every other chunk. */
 const HAS_USAGE = /"usage": ?\{/;

@@ -165,6 +165,26 @@ describe('the cap', () => {
     expect(await installation.computers.entries('org_test.>')).toEqual([]);
   });
 
+  test('a creation whose caller goes away is taken back, free of charge', async () => {
+    const gone = new AbortController();
+    const seen = new Set((await installation.computers.entries('org_test.>')).map(({ key }) => key));
+    const watch = await installation.computers.kv.watch({ key: 'org_test.>' });
+    const body = { cpu: 0.25, memory_mb: 512 };
+    const asked = request(installation.bus, 'computers.create', { ...caller, body }, { signal: gone.signal });
+    asked.catch(() => {});
+    let id = '';
+    for await (const { key, operation } of watch) {
+      if (id === '' && operation === 'PUT' && !seen.has(key)) {
+        id = key.slice('org_test.'.length);
+        gone.abort(new Error('gone'));
+      } else if (id !== '' && key.endsWith(id) && operation !== 'PUT') break; // its record went last
+    }
+    await expect(asked).rejects.toThrow('gone');
+    await expect.poll(() => slotsOf(caller.org)).toEqual([]);
+    expect(await list()).toEqual([]);
+    expect(minutesOf(id)).toEqual([]);
+  });
+
   test('places left behind by a crash are freed by the sweep, and at once when they stand in the way', async () => {
     const slots = await openBucket(installation.bus, 'computer-slots');
     const lost = Object.fromEntries(

@@ -21,8 +21,8 @@ export const HOST_SILENT_MS_MAX = 60_000;
 const HOURS_8_IN_MINUTES = 480;
 const DAY_IN_MINUTES = 1_440;
 const DAY_IN_SECONDS = 86_400;
-/** Fractions of a minute are for tests; below a second nothing could be done in a computer. */
-const IDLE_STOP_MINUTES_MIN = 1 / 60;
+/** Fractions of a minute are for tests. */
+const TIMED_STOP_MINUTES_MIN = 0.001;
 
 const rate = (dollars: string) =>
   z
@@ -43,11 +43,11 @@ export const computerLimitsEnv = z.object({
   SWITCHYARD_BURST_CPU: cpuCeiling.default(4),
   SWITCHYARD_BURST_MEMORY_MB: memoryCeiling.default(8_192),
   /** Minutes without a command after which a computer stops by itself. */
-  SWITCHYARD_IDLE_STOP_MINUTES: z.coerce.number().min(IDLE_STOP_MINUTES_MIN).max(DAY_IN_MINUTES).default(2),
+  SWITCHYARD_IDLE_STOP_MINUTES: z.coerce.number().min(TIMED_STOP_MINUTES_MIN).max(DAY_IN_MINUTES).default(2),
   /** Minutes from its start after which a computer stops by itself. */
   SWITCHYARD_MAX_LIFETIME_MINUTES: z.coerce
     .number()
-    .min(IDLE_STOP_MINUTES_MIN)
+    .min(TIMED_STOP_MINUTES_MIN)
     .max(HOURS_8_IN_MINUTES)
     .default(HOURS_8_IN_MINUTES),
   /** The longest `timeout` of a command, seconds. */

@@ -1,4 +1,4 @@
-import { requestHost } from '@switchyard/bus';
+import { type OperationContext, requestHost } from '@switchyard/bus';
 import {
   type ComputerObject,
   type ComputerRecord,
@@ -29,7 +29,10 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
 
 /** Makes a computer that runs: place under the cap -> host -> record -> its agent's word. */
 export function createComputer(on: ComputerOperations) {
-  return async ({ org, key_id, body }: OperationRequest<'computers.create'>): Promise<ComputerObject> => {
+  return async (
+    { org, key_id, body }: OperationRequest<'computers.create'>,
+    { signal }: Pick<OperationContext, 'signal'>,
+  ): Promise<ComputerObject> => {
     requireComputers(on);
     const wanted = wantedComputer(body, on.limits);
     const hosts = placementOrder(on.hosts.placeable(), wanted, on.random);
@@ -38,11 +41,17 @@ export function createComputer(on: ComputerOperations) {
     try {
       const name = body.name ?? computerName(on.random);
       const record = newRecord(on, { id, org, key_id, name, host: hosts[0]!.id, wanted });
-      return await place(
+      const computer = await place(
         on,
         record,
         hosts.map((host) => host.id),
       );
+      // The edge is gone or has given up: nobody will ever hear of this computer, so nobody may pay for it.
+      if (signal.aborted) {
+        await takeBack(on, record);
+        throw signal.reason;
+      }
+      return computer;
     } catch (error) {
       await on.slots.free(org, [id]);
       throw error;
@@ -65,7 +74,7 @@ async function place(
       return await requestHost(on.bus, host, 'create', { org, id }, { timeoutMs: CREATE_TIMEOUT_MS });
     } catch (error) {
       if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
-        await takeBack(on, record, host);
+        await takeBack(on, record);
         throw error;
       }
       await on.computers.delete(key);
@@ -78,18 +87,15 @@ async function place(
 }
 
 /**
- * Nobody knows how far the host came: the record tells it to clear away what there is, free of charge. The caller does
- * not wait for that.
+ * By the record, the host is told to clear away what there is of the computer, however far it came, free of charge. The
+ * caller does not wait for that.
  */
-async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord, host: string): Promise<void> {
+async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord): Promise<void> {
   const was = await markDeleting(on.computers, computerKey(org, id), async () => ({}));
   if (!was) return;
-  requestHost(on.bus, host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
+  requestHost(on.bus, was.host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
     (error: unknown) =>
-      on.logger.warn(
-        { err: error, computer: id, host },
-        'a failed creation is cleared away later by its host',
-      ),
+      on.logger.warn({ err: error, computer: id }, 'a failed creation is cleared away later by its host'),
   );
 }
 

@@ -1,0 +1,167 @@
+// Computers through the whole of it: HTTP, edge, control, agent, Docker, and the bill; with services killed in between.
+import { type ComputerObject, STANDARD_IMAGE } from '@switchyard/contracts';
+import { startStack, type TestStack } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+let stack: TestStack;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at by the test
+  readonly body: any;
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<Answer> {
+  const response = await fetch(`${stack.url}/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${stack.key}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+const exec = (id: string, body: unknown) => call('POST', `/computers/${id}/exec`, body);
+
+async function createComputer(body: object = { cpu: 0.25, memory_mb: 512 }): Promise<ComputerObject> {
+  const { status, body: computer } = await call('POST', '/computers', body);
+  if (status !== 201) throw new Error(`${status}: ${JSON.stringify(computer)}`);
+  return computer;
+}
+
+/** Dollars and minutes of one computer, as the bill has them. */
+async function billed(id: string): Promise<{ cost: number; minutes: number }> {
+  const { body } = await call('GET', '/usage?group_by=computer');
+  const row = body.data.find(({ group }: { group: string }) => group === id);
+  return { cost: row?.cost ?? 0, minutes: row?.quantities.minutes ?? 0 };
+}
+
+beforeAll(async () => {
+  stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1' } });
+  // On a fresh machine the image is being built: 503 with the progress until it is there.
+  await vi.waitFor(
+    async () => {
+      const { status, body } = await call('POST', '/computers', {});
+      if (status === 503 && body.error.code === 'no_capacity') throw new Error(body.error.message);
+      await call('DELETE', `/computers/${body.id}`);
+    },
+    { timeout: 280_000, interval: 1_000 },
+  );
+});
+afterAll(async () => {
+  await stack?.stop();
+});
+
+test('a life over HTTP, and its bill', async () => {
+  const created = await call('POST', '/computers', { name: 'mine', cpu: 0.5, memory_mb: 512 });
+  expect(created.status).toBe(201);
+  const { id } = created.body;
+  expect(created.body).toMatchObject({
+    name: 'mine',
+    status: 'running',
+    image: STANDARD_IMAGE,
+    minutes: 0,
+    cost: 0,
+  });
+  expect((await exec(id, { command: "python3 -c 'print(6*7)'; echo kept > f; exit 3" })).body).toMatchObject({
+    stdout: '42\n',
+    stderr: '',
+    exit_code: 3,
+  });
+  const stopped = await call('POST', `/computers/${id}/stop`);
+  expect(stopped).toMatchObject({
+    status: 200,
+    body: { status: 'stopped', stop_reason: 'user', minutes: 1 },
+  });
+  const refused = await exec(id, { command: 'true' });
+  expect(refused).toMatchObject({ status: 409, body: { error: { code: 'computer_not_running' } } });
+  expect(refused.headers.get('x-should-retry')).toBe('false');
+  expect((await call('POST', `/computers/${id}/start`)).body).toMatchObject({ status: 'running' });
+  expect((await exec(id, { command: 'cat f' })).body.stdout).toBe('kept\n');
+  expect((await call('GET', '/computers')).body.data).toEqual([(await call('GET', `/computers/${id}`)).body]);
+  expect((await call('DELETE', `/computers/${id}`)).body).toEqual({ id, object: 'computer', deleted: true });
+  for (const [method, path] of [
+    ['GET', `/computers/${id}`],
+    ['DELETE', `/computers/${id}`],
+    ['POST', `/computers/${id}/start`],
+    ['POST', `/computers/${id}/stop`],
+  ] as const)
+    expect(await call(method, path)).toMatchObject({
+      status: 404,
+      body: { error: { code: 'computer_not_found' } },
+    });
+  expect(await exec(id, { command: 'true' })).toMatchObject({ status: 404 });
+  // 0.0001 + 0.5 x 0.0008 + 0.5 x 0.0001 + 10 x 0.000002 dollars a minute, one for each run
+  expect(await billed(id)).toEqual({ cost: 0.00114, minutes: 2 });
+});
+
+describe('bad input', () => {
+  test.each([
+    [{ cpu: 4.25 }, 'invalid_request', 'cpu'],
+    [{ cpu: 0.3 }, 'invalid_request', 'cpu'],
+    [{ cpu: '1' }, 'invalid_request', 'cpu'],
+    [{ memory_mb: 256 }, 'invalid_request', 'memory_mb'],
+    [{ memory_mb: 1_000 }, 'invalid_request', 'memory_mb'],
+    [{ image: 'not an image' }, 'invalid_request', 'image'],
+    [{ image: 'localhost:1/none:latest' }, 'image_unavailable', undefined],
+    [{ name: '' }, 'invalid_request', 'name'],
+    [{ disk: 10 }, 'unknown_field', 'disk'],
+    ['{', 'invalid_json', undefined],
+    ['[]', 'invalid_request', undefined],
+  ])('a creation of %j is 400 %s', async (body, code, param) => {
+    const answer = await call('POST', '/computers', body);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code } } });
+    if (param !== undefined) expect(answer.body.error.param).toBe(param);
+  });
+
+  test('a command’s limits: each setting at fault is named, a timeout is 422 with the output so far', async () => {
+    const { id } = await createComputer();
+    for (const [body, param] of [
+      [{}, 'command'],
+      [{ command: '' }, 'command'],
+      [{ command: 7 }, 'command'],
+      [{ command: 'x'.repeat(65_537) }, 'command'],
+      [{ command: 'true', timeout: 3_601 }, 'timeout'],
+      [{ command: 'true', timeout: 0 }, 'timeout'],
+      [{ command: 'true', timeout: 1.5 }, 'timeout'],
+    ] as const)
+      expect(await exec(id, body)).toMatchObject({
+        status: 400,
+        body: { error: { code: 'invalid_request', param } },
+      });
+    expect((await exec(id, { command: `true ${'x'.repeat(65_531)}` })).status).toBe(200);
+    expect(await exec(id, { command: 'echo so far; sleep 60', timeout: 1 })).toMatchObject({
+      status: 422,
+      body: { error: { code: 'command_timed_out', details: { stdout: 'so far\n' } } },
+    });
+    await call('DELETE', `/computers/${id}`);
+  });
+});
+
+test('a computer outlives kill -9 of its agent, of control, of the edge and of NATS; its minutes are billed once', async () => {
+  const { id } = await createComputer();
+  expect((await exec(id, { command: 'echo 1 > runs' })).status).toBe(200);
+  for (const service of ['computer-agent', 'control', 'edge', 'nats']) {
+    const { back } = await stack.kill9(service);
+    await back;
+    await expect
+      .poll(
+        async () =>
+          (await exec(id, { command: `echo ${service} >> runs; cat runs` }).catch(() => null))?.body.stdout,
+        {
+          timeout: 20_000,
+          interval: 200,
+        },
+      )
+      .toContain(service);
+  }
+  const { body: stopped } = await call('POST', `/computers/${id}/stop`);
+  expect(stopped).toMatchObject({ status: 'stopped', stop_reason: 'user' });
+  expect(await billed(id)).toEqual({ cost: stopped.cost, minutes: stopped.minutes });
+  expect(stopped.minutes).toBeGreaterThanOrEqual(1);
+  await call('DELETE', `/computers/${id}`);
+  expect((await call('GET', '/computers')).body.data).toEqual([]);
+});

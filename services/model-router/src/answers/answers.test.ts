@@ -109,6 +109,14 @@ describe('a whole answer', () => {
     });
   });
 
+  test('of a maker whose count no call can have is estimated: the ledger could not book it', () => {
+    const { price, basis } = finish(
+      `{"model":"m",${choices},"usage":{"prompt_tokens":9007199254740991,"completion_tokens":1}}`,
+    );
+    expect(basis).toBe('estimated');
+    expect(price.quantities.input_tokens).toBe(100);
+  });
+
   test('replaces a cost that the upstream itself reports', () => {
     const { body } = finish(
       `{"model":"m",${choices},"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":99}}`,

@@ -5,12 +5,16 @@ import { z } from 'zod';
 
 type Quantities = EventData<'call.completed'>['quantities'];
 
+/** Tokens of one call: a count above this is no count, and its cost would be more than a ledger's integer holds. */
+const TOKENS_MAX = 1_000_000_000;
+const tokens = z.int().nonnegative().max(TOKENS_MAX);
+
 /** OpenAI's usage object, as far as it is charged. Makers leave things out, or set them to null. */
 const usageSchema = z.looseObject({
-  prompt_tokens: z.int().nonnegative(),
-  completion_tokens: z.int().nonnegative().nullish(),
-  total_tokens: z.int().nonnegative().nullish(),
-  prompt_tokens_details: z.looseObject({ cached_tokens: z.int().nonnegative().nullish() }).nullish(),
+  prompt_tokens: tokens,
+  completion_tokens: tokens.nullish(),
+  total_tokens: tokens.nullish(),
+  prompt_tokens_details: z.looseObject({ cached_tokens: tokens.nullish() }).nullish(),
 });
 
 export interface TokenUsage {

@@ -6,12 +6,13 @@ import { answerEmbeddings } from './embed/answer-embeddings.ts';
 import { type LocalAnswer, refusalAnswer } from './local-answer.ts';
 import { LocalRefusal } from './local-refusal.ts';
 import type { LocalRequest } from './local-request.ts';
+import { answerRerank } from './rerank/answer-rerank.ts';
 
 export type { LocalAnswer } from './local-answer.ts';
 
 export interface LocalCall {
   type: ModelType;
-  /** The upstream's own name in the catalog: `chat` or `embed`. */
+  /** The upstream's own name in the catalog: `chat`, `embed` … */
   model: string;
   /** The caller's JSON, byte for byte. */
   body: Uint8Array;
@@ -27,6 +28,7 @@ type LocalModel = (request: LocalRequest) => LocalAnswer | Promise<LocalAnswer>;
 const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel>>>> = {
   language: { chat: answerChat },
   embedding: { embed: answerEmbeddings },
+  rerank: { rerank: answerRerank },
 };
 
 /**

@@ -28,7 +28,8 @@ test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
     await back;
     expect(performance.now() - at).toBeLessThan(BACK_WITHIN_MS);
     expect(await stack.pidOf(name)).not.toBe(before);
-    expect((await getModels()).status).toBe(200);
+    const response = await getModels();
+    expect(response.status, await response.text()).toBe(200);
   },
 );
 

@@ -41,8 +41,9 @@ async function clone({ record, npm = '' }: { record?: object; npm?: string }) {
   );
   const node = `#!/bin/sh
 [ "$1" = --version ] && { echo v24.0.0; exit; }
+[ "$2" = wait ] && trap 'echo drained; exit 0' TERM
 echo "node runs $(basename "$1") $2"
-[ "$2" = wait ] && { trap 'echo drained; exit 0' TERM; while :; do sleep 0.02; done; }
+[ "$2" = wait ] && while :; do sleep 0.02; done
 exit 7
 `;
   if (record) {

@@ -1,4 +1,5 @@
 // A typed KV bucket: values parsed on the way out, revisions for compare-and-set on the way in.
+import { jetstream } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
@@ -24,6 +25,10 @@ export class RevisionConflict extends Error {
 /** JetStream's code for "the last sequence is another one". */
 const WRONG_LAST_SEQUENCE = 10_071;
 
+/** How long one read may take, and how often it is tried: together about as long as a restart of the server takes. */
+const READ_TIMEOUT_MS = 1_500;
+const READS_MAX = 3;
+
 /** Opens a bucket, creating it with its bounds when the installation is new. */
 export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promise<Bucket<BucketValue<N>>> {
   const { maxBytes, ttlMs, schema } = BUCKETS[name];
@@ -32,7 +37,10 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
     max_bytes: maxBytes,
     ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
   });
-  return new Bucket<BucketValue<N>>(name, kv, (json) => schema.parse(json) as BucketValue<N>);
+  const reader = await new Kvm(jetstream(bus.nc, { timeout: READ_TIMEOUT_MS })).open(name, {
+    bindOnly: true,
+  });
+  return new Bucket<BucketValue<N>>(name, kv, reader, (json) => schema.parse(json) as BucketValue<N>);
 }
 
 /** Every method throws ServiceError `service_unavailable` while JetStream is away; a write may have happened then. */
@@ -40,16 +48,28 @@ export class Bucket<V> {
   readonly name: string;
   readonly kv: KV;
   readonly parse: (json: unknown) => V;
+  readonly #reader: KV;
 
-  constructor(name: string, kv: KV, parse: (json: unknown) => V) {
+  constructor(name: string, kv: KV, reader: KV, parse: (json: unknown) => V) {
     this.name = name;
     this.kv = kv;
+    this.#reader = reader;
     this.parse = parse;
   }
 
   async get(key: string): Promise<Entry<V> | null> {
-    const entry = await this.#guard(key, () => this.kv.get(key));
+    const entry = await this.#guard(key, () => this.#readAgain(key, READS_MAX));
     return entry === null || entry.operation !== 'PUT' ? null : this.read(entry);
+  }
+
+  /** A question that was under way when the server went gets no answer: it is asked again, which harms nobody. */
+  async #readAgain(key: string, triesLeft: number): Promise<KvEntry | null> {
+    try {
+      return await this.#reader.get(key);
+    } catch (error) {
+      if (triesLeft <= 1) throw error;
+      return this.#readAgain(key, triesLeft - 1);
+    }
   }
 
   /** @throws RevisionConflict when the key is there already. */

@@ -30,6 +30,8 @@ export const modelReplyHead = z.object({
   content_type: z.string(),
   /** Plain decimal dollars, where the price is known before the answer: for `X-Service-Cost` of a stream. */
   cost: z.string().optional(),
+  /** Bytes of the body, where it is whole already: a long one still comes in pieces. */
+  content_length: z.int().optional(),
 });
 export type ModelReplyHead = z.infer<typeof modelReplyHead>;
 

@@ -16,7 +16,8 @@ export function keepTicking(bus: Bus, keys: Bucket<KeyRecord>, logger: Logger): 
       const turn = new AbortController();
       const lease = await holdLease({ bus, name: 'control-tick', onLost: () => turn.abort(), signal });
       while (!turn.signal.aborted && !signal.aborted) {
-        await keys.kv
+        // Not waited for: one that met a dying server answers only after seconds, and the next tick is due.
+        keys.kv
           .put(TICK_KEY, bus.instance)
           .catch((error: unknown) => logger.debug({ err: error }, 'a tick was not written'));
         await pause(TICK_MS, [turn.signal, signal]);

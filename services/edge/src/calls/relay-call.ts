@@ -70,6 +70,7 @@ class Relay implements ReplySink {
   #contentType = 'application/json';
   /** Known before the answer where the price does not hang on it. */
   #cost: string | null = null;
+  #contentLength: number | null = null;
   #started = false;
   #over = false;
   #unread = 0;
@@ -89,10 +90,11 @@ class Relay implements ReplySink {
   }
 
   onHead(head: unknown): void {
-    const { status, content_type, cost } = modelReplyHead.parse(head);
+    const { status, content_type, cost, content_length } = modelReplyHead.parse(head);
     this.#status = status;
     this.#contentType = content_type;
     this.#cost = cost ?? null;
+    this.#contentLength = content_length ?? null;
   }
 
   onData(bytes: Buffer): void {
@@ -103,8 +105,9 @@ class Relay implements ReplySink {
       raw.writeHead(this.#status, {
         ...this.#headers(),
         ...(this.#cost === null ? {} : { 'x-service-cost': this.#cost }),
-        'cache-control': 'no-cache',
-        'x-accel-buffering': 'no',
+        ...(this.#contentLength === null
+          ? { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+          : { 'content-length': this.#contentLength }),
       });
     }
     if (raw.write(bytes)) return this.#call?.consumed(bytes.length);

@@ -140,7 +140,7 @@ describe('a streamed answer', () => {
 
   /** Feeds a stream in pieces of `size` bytes; returns what the caller reads. */
   function pass(text: string, size: number): { text: string; answer: SseAnswer; cost: string } {
-    const answer = new SseAnswer(model, 400);
+    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
     const bytes = Buffer.from(text);
     let out = '';
     for (let at = 0; at < bytes.length; at += size)
@@ -183,7 +183,7 @@ describe('a streamed answer', () => {
   });
 
   test('lets content through before its usage is known: nothing waits that need not', () => {
-    const answer = new SseAnswer(model, 400);
+    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${chunk('b')}\n\n`))?.toString()).toContain(
       '"content":"b"',
     );
@@ -214,6 +214,38 @@ describe('a streamed answer', () => {
     });
   });
 
+  test('puts the usage into its last chunk when nobody asked for one of its own: every chunk has a choice', () => {
+    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: false });
+    const stream = [chunk('a'), finished, ': ping', usage, 'data: [DONE]'].join('\n\n');
+    const out =
+      (answer.push(Buffer.from(`${stream}\n\n`))?.toString() ?? '') + answer.finish().last.toString();
+    const events = eventsOf(out).filter((event) => event.startsWith('data: {'));
+    const chunks = events.map(
+      (event) => JSON.parse(event.slice('data: '.length)) as { choices: object[]; usage?: object },
+    );
+    expect(chunks).toHaveLength(2);
+    expect(chunks.every(({ choices }) => choices.length === 1)).toBe(true);
+    expect(chunks.at(-1)).toMatchObject({
+      choices: [{ finish_reason: 'stop' }],
+      usage: { prompt_tokens: 19, completion_tokens: 20, total_tokens: 39, cost: 0.00001485 },
+    });
+    expect(out.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  test('holds no content back: a finish that was not the last goes on when more comes', () => {
+    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: false });
+    expect(answer.push(Buffer.from(`${chunk('a')}\n\n${finished}\n\n`))?.toString()).not.toContain('"stop"');
+    expect(answer.push(Buffer.from(`${chunk('b')}\n\n`))?.toString()).toMatch(/"stop"[\s\S]*"content":"b"/);
+  });
+
+  test('that begins as Azure’s do, without a model, is under our name from the first that has one', () => {
+    const azure =
+      'data: {"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[]}';
+    const { text } = pass(`${[azure, chunk('a'), finished, 'data: [DONE]'].join('\n\n')}\n\n`, 40);
+    expect(text).not.toContain('gpt-4o-mini');
+    expect(text).toContain('"id":"c1"');
+  });
+
   test('that says why it finished but not [DONE] is whole, and ends in [DONE]', () => {
     expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
@@ -225,6 +257,10 @@ describe('a streamed answer', () => {
     ['ends before it begins', 'data: [DONE]\n\n'],
     ['is no event stream', '<html>busy</html>\n\n'],
     ['has no JSON in it', 'data: {"choices":[\n\ndata: [DONE]\n\n'],
+    [
+      'reports an error as a member of a chunk',
+      `${chunk('a')}\n\ndata: {"id":"c1","error":{"message":"overloaded"},"choices":[{"finish_reason":"error"}]}\n\ndata: [DONE]\n\n`,
+    ],
     ['reports an error', `${chunk('a')}\n\ndata: {"error":{"message":"overloaded"}}\n\n`],
   ])('that %s cannot be used, and never ends in [DONE]', (_what, stream) => {
     expect(() => pass(stream, 1000)).toThrow(UnusableAnswer);

@@ -18,9 +18,16 @@ const EVENT_BYTES_MAX = 32 * 1024 * 1024;
 
 const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
+export interface SseOptions {
+  requestBytes: number;
+  includeUsage: boolean;
+}
+
 export class SseAnswer implements StreamedAnswer {
   readonly #model: CatalogModel;
   readonly #requestBytes: number;
+  /** The caller asked for OpenAI's extra chunk with the usage; if not, the usage goes into the last chunk there is. */
+  readonly #includeUsage: boolean;
   /** The beginning of an event whose end has not come. */
   #rest = '';
   /** Its last characters, which may begin an event's end. */
@@ -33,12 +40,15 @@ export class SseAnswer implements StreamedAnswer {
   #modelAsWritten: string | null = null;
   #id = '';
   #created = 0;
-  #held: { event: string; usage: unknown } | null = null;
+  /** Events that may be the last ones, under our name already: the one that says why it finished, the one with the usage. */
+  #held: string[] = [];
+  #givenUsage: unknown = null;
   #usage: TokenUsage | null = null;
 
-  constructor(model: CatalogModel, requestBytes: number) {
+  constructor(model: CatalogModel, { requestBytes, includeUsage }: SseOptions) {
     this.#model = model;
     this.#requestBytes = requestBytes;
+    this.#includeUsage = includeUsage;
   }
 
   /** Whether anything has gone on to the caller: from then on there is no falling back. */
@@ -84,14 +94,30 @@ export class SseAnswer implements StreamedAnswer {
 
   /** @throws UnusableAnswer when the stream was cut: it neither said [DONE] nor why it finished. */
   finish(): StreamEnd {
+    const before = this.#forwarded;
     const last = this.#rest.trim() === '' ? '' : (this.#take(`${this.#rest}\n\n`)?.toString('latin1') ?? '');
+    this.#forwarded = before; // what is in `last` has not gone on yet
     if (!this.#done && !this.#finishReason)
       throw new UnusableAnswer(this.#events === 0 ? 'the stream has no events' : 'the stream was cut short');
     const { price, basis } = this.produced();
-    const usageEvent = this.#held
-      ? replaceUsage(this.#held.event, usageWithCost(this.#held.usage, price))
-      : this.#ownUsageEvent(price);
-    return { last: Buffer.from(`${last}${usageEvent}data: [DONE]\n\n`, 'latin1'), price, basis };
+    const text = `${last}${this.#lastEvents(usageWithCost(this.#givenUsage, price))}data: [DONE]\n\n`;
+    return { last: Buffer.from(text, 'latin1'), price, basis };
+  }
+
+  /** The held events with the usage in the last of them, or behind them in an event of its own. */
+  #lastEvents(usage: string): string {
+    const held = this.#held;
+    const separate = held.findLast(hasNoChoices);
+    if (this.#includeUsage) {
+      const bearer = separate ?? held.findLast((event) => usageOf(event) !== null);
+      return bearer === undefined
+        ? held.join('') + this.#ownUsageEvent(usage)
+        : held.map((event) => (event === bearer ? putUsage(event, usage) : event)).join('');
+    }
+    // Nobody asked for a chunk without choices, and readers that take `choices[0]` for granted would fall over it.
+    const wanted = held.filter((event) => event !== separate);
+    const last = wanted.pop();
+    return last === undefined ? this.#ownUsageEvent(usage) : wanted.join('') + putUsage(last, usage);
   }
 
   /** What was produced so far, by the maker's count if it gave one, else by estimate. */
@@ -111,14 +137,14 @@ export class SseAnswer implements StreamedAnswer {
     refuseError(events);
     this.#events += countEvents(events);
     this.#finishReason ||= FINISH_REASON.test(events);
-    const plain = this.#held === null && !HAS_USAGE.test(events) && !events.includes('[DONE]');
+    const plain = this.#held.length === 0 && !ENDING.test(events);
     const out = plain ? events : this.#sift(events);
     if (out === '') return null;
     this.#forwarded = true;
     return Buffer.from(this.#underOurName(out), 'latin1');
   }
 
-  /** Goes through the events one by one, holding back the one with the usage and dropping `[DONE]`. */
+  /** Goes through the events one by one, holding back those that may be the last and dropping `[DONE]`. */
   #sift(events: string): string {
     let out = '';
     for (const event of events.split(EVENT_END)) {
@@ -127,16 +153,22 @@ export class SseAnswer implements StreamedAnswer {
         this.#done = true;
         continue;
       }
-      if (this.#held) {
-        out += this.#held.event; // it was not the last after all
-        this.#held = null;
-      }
       const usage = usageOf(event);
-      if (usage === null) out += `${event}\n\n`;
-      else {
-        this.#held = { event: this.#underOurName(`${event}\n\n`), usage };
+      if (usage !== null) {
+        this.#givenUsage = usage;
         this.#usage = readUsage(usage) ?? this.#usage;
       }
+      const whole = this.#underOurName(`${event}\n\n`);
+      if (!IS_DATA.test(event)) {
+        out += whole; // a comment: it keeps the connection alive, wherever it stands
+        continue;
+      }
+      if (this.#held.length > 0 && !hasNoChoices(event)) {
+        out += this.#held.join(''); // they were not the last after all
+        this.#held = [];
+      }
+      if (usage !== null || FINISH_REASON.test(event) || this.#held.length > 0) this.#held.push(whole);
+      else out += whole;
     }
     return out;
   }
@@ -154,7 +186,8 @@ export class SseAnswer implements StreamedAnswer {
     }
     if (typeof chunk.id === 'string') this.#id = chunk.id;
     if (typeof chunk.created === 'number') this.#created = chunk.created;
-    this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
+    // Azure begins with an event about its filters, without an id or a model: the next one tells.
+    if (chunk.model !== '') this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
   }
 
   #underOurName(events: string): string {
@@ -163,7 +196,7 @@ export class SseAnswer implements StreamedAnswer {
       : events;
   }
 
-  #ownUsageEvent(price: Price): string {
+  #ownUsageEvent(usage: string): string {
     const head = {
       id: this.#id,
       object: 'chat.completion.chunk',
@@ -171,16 +204,22 @@ export class SseAnswer implements StreamedAnswer {
       model: this.#model.id,
     };
     const text = JSON.stringify({ ...head, choices: [] });
-    return `data: ${text.slice(0, -1)},"usage":${usageWithCost(null, price)}}\n\n`;
+    return `data: ${text.slice(0, -1)},"usage":${usage}}\n\n`;
   }
 }
 
 /** An event's end has up to three characters: `\n\r\n`. */
 const SEAM_LENGTH = 2;
+/** Characters of an error event that are shown. */
+const ERROR_LENGTH_MAX = 500;
 const EVENT_END = /\r?\n\r?\n/;
-/** An object, not the `"usage":null` that OpenAI puts into every other chunk. */
-const HAS_USAGE = /"usage": ?\{/;
+/**
+ * What may be among the last: a usage (an object, not the `"usage":null` of every other chunk), a reason for the finish,
+ * the mark of the end.
+ */
+const ENDING = /"usage": ?\{|"finish_reason": ?"|\[DONE\]/;
 const IS_DONE = /^data: ?\[DONE\]/m;
+const IS_DATA = /^data:/m;
 const CHUNK_EVENT = /^data: ?\{/gm;
 const FINISH_REASON = /"finish_reason": ?"/;
 
@@ -196,10 +235,20 @@ function countEvents(events: string): number {
   return events.match(CHUNK_EVENT)?.length ?? 0;
 }
 
-/** @throws UnusableAnswer for an error event: a fault inside a 200. */
+/**
+ * Inside a JSON string every quote is escaped, so `"error":{` with bare quotes is a member, wherever it stands.
+ * @throws UnusableAnswer for an error event: a fault inside a 200.
+ */
 function refuseError(events: string): void {
-  const match = /(?:^|\n)data: ?(\{"error":.*)/.exec(events);
-  if (match) throw new UnusableAnswer(`the stream reported an error: ${(match[1] as string).slice(0, 500)}`);
+  const at = events.search(/"error": ?[{"]/);
+  if (at < 0) return;
+  const said = events.slice(at, at + ERROR_LENGTH_MAX).split('\n')[0];
+  throw new UnusableAnswer(`the stream reported an error: ${said}`);
+}
+
+/** OpenAI's chunk with the usage and nothing else. */
+function hasNoChoices(event: string): boolean {
+  return !event.includes('"choices"') || /"choices": ?\[ ?\]/.test(event);
 }
 
 /** The usage object of an event; null where it has none (`"usage":null` is none). */
@@ -213,9 +262,14 @@ function usageOf(event: string): unknown {
   }
 }
 
-function replaceUsage(event: string, usage: string): string {
+/** The event with this usage: in place of the one it has (`null` counts), or as its last member. */
+function putUsage(event: string, usage: string): string {
   const span = usageSpan(event);
-  return span ? event.slice(0, span.start) + usage + event.slice(span.end) : event;
+  if (span) return event.slice(0, span.start) + usage + event.slice(span.end);
+  const none = /"usage": ?null/.exec(event);
+  if (none) return `${event.slice(0, none.index)}"usage":${usage}${event.slice(none.index + none[0].length)}`;
+  const end = event.lastIndexOf('}');
+  return `${event.slice(0, end)},"usage":${usage}${event.slice(end)}`;
 }
 
 /**

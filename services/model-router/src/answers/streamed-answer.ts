@@ -1,6 +1,7 @@
 // An answer that goes on to the caller while it comes: server-sent events of a chat, or the sound of speech.
 import {
   type CatalogModel,
+  type ModelCallHead,
   type ModelReplyHead,
   type ModelType,
   type ServiceError,
@@ -41,9 +42,9 @@ export function streamedAnswer(
   type: ModelType,
   model: CatalogModel,
   body: Buffer,
-  stream: boolean,
+  { stream, include_usage: includeUsage }: Pick<ModelCallHead, 'stream' | 'include_usage'>,
 ): StreamedAnswer | null {
-  if (type === 'language' && stream) return new SseAnswer(model, body.length);
+  if (type === 'language' && stream) return new SseAnswer(model, { requestBytes: body.length, includeUsage });
   if (type === 'speech')
     return new AudioAnswer(model, speechRequest.parse(JSON.parse(body.toString('utf8'))).input);
   return null;

@@ -55,17 +55,25 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
     const silent = () => fail(timedOut(`the upstream sent nothing for ${byteMs} ms`));
     let byteClock = setTimeout(silent, byteMs);
     const wholeMs = Math.min(attemptMs, remainingMs);
-    const wholeClock = setTimeout(
-      () => fail(timedOut(`the upstream was not done within ${wholeMs} ms`)),
-      wholeMs,
-    );
+    const tooLong = () => fail(timedOut(`the upstream was not done within ${wholeMs} ms`));
+    let leftMs = wholeMs;
+    let runningSince = performance.now();
+    let wholeClock = setTimeout(tooLong, leftMs);
+    let slow = false;
+    /** It is the caller who is slow: the upstream's clocks stand still, or a slow reader would be cut, and for free. */
     const slowDown = () => {
       exchange?.pause();
-      clearTimeout(byteClock); // it is the caller who is slow
+      if (slow) return;
+      slow = true;
+      clearTimeout(byteClock);
+      clearTimeout(wholeClock);
+      leftMs -= performance.now() - runningSince;
       void options.drained().then(() => {
+        slow = false;
         if (over) return;
-        clearTimeout(byteClock);
         byteClock = setTimeout(silent, byteMs); // one that was cleared cannot be refreshed
+        runningSince = performance.now();
+        wholeClock = setTimeout(tooLong, leftMs);
         exchange?.resume();
       });
     };
@@ -75,7 +83,7 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
         streaming = received.status < 300 && request.stream && options.streams(received.contentType);
       },
       onData(chunk) {
-        byteClock.refresh();
+        if (!slow) byteClock.refresh();
         if (bytes === 0 && head !== null && head.status < 300) options.onFirstByte();
         bytes += chunk.length;
         try {

@@ -31,14 +31,17 @@ const OUR_CREDENTIALS: Partial<Record<number, string>> = {
   403: 'the upstream refused our credentials (403)',
 };
 
+/** vLLM, llama.cpp and others say only in words that another model's longer context may take the request. */
+const CONTEXT_LENGTH = /(maximum )?context (length|window|size)/i;
+
 /** What an upstream's error answer means. */
 export function failureOfAnswer(status: number, body: Buffer, retryAfterS: number | null): Failure {
   const { message, code } = readErrorBody(body);
   // What a maker says of our credentials is ours to read, in its own console: it may quote them.
   const said = OUR_CREDENTIALS[status] ?? message ?? `the upstream answered ${status}`;
   if (status === 429) return { status, message: said, kind: 'rate_limited', retryAfterS };
-  const fault =
-    status >= 500 || FAULT_STATUSES.has(status) || code === 'context_length_exceeded' || status < 400;
+  const tooLong = code === 'context_length_exceeded' || (status === 400 && CONTEXT_LENGTH.test(said));
+  const fault = status >= 500 || FAULT_STATUSES.has(status) || tooLong || status < 400;
   return { status, message: said, kind: fault ? 'fault' : 'rejected', retryAfterS };
 }
 

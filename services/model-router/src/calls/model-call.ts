@@ -18,6 +18,7 @@ import {
 import type { Clock, Logger } from '@switchyard/service';
 import { upstreamBody } from '../answers/request-body.ts';
 import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
+import { UnusableAnswer } from '../answers/unusable-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
 import type { Exchange } from '../makers/maker.ts';
@@ -115,7 +116,7 @@ class ModelCall {
   async #attempt(model: CatalogModel, upstream: Upstream, body: Buffer): Promise<boolean> {
     this.#firstByteMs = null; // what an earlier attempt had is of no use, and charges nothing
     const startedAt = this.#on.clock.monotonic();
-    const streamed = streamedAnswer(this.#type, model, body, this.#head.stream);
+    const streamed = streamedAnswer(this.#type, model, body, this.#head);
     this.#current = { model, streamed };
     const record = (status: number | null, error: string | null) =>
       this.#attempts.push({
@@ -148,6 +149,8 @@ class ModelCall {
         },
       });
       if (this.#call.isCancelled) return true;
+      if (received.body !== null && streamed !== null)
+        throw new UnusableAnswer(`the upstream did not stream: it sent ${received.contentType}`);
       if (received.body === null)
         this.#endStream(model, streamed as StreamedAnswer, received.contentType, record);
       else this.#endWhole(model, body, received.body, record);
@@ -194,7 +197,7 @@ class ModelCall {
   ): void {
     const { body, price, basis } = finishWholeAnswer(model, request, answer);
     record(200, null);
-    this.#call.setHead(JSON_HEAD);
+    this.#call.setHead({ ...JSON_HEAD, cost: price.cost, content_length: body.length });
     this.#finish({ status: 'ok', http_status: 200, error_code: null, basis, model, price }, body);
   }
 

@@ -6,6 +6,7 @@ import { Callee } from './callee.ts';
 import { Caller, type CallRequest, type OutgoingCall, type ReplySink } from './caller.ts';
 import { SWEEP_MS } from './limits.ts';
 import { Peers } from './peers.ts';
+import { StoreGate } from './store-gate.ts';
 import { TurnPublisher } from './turn-publisher.ts';
 
 /** The part of a pino logger that the bus needs. */
@@ -64,6 +65,7 @@ export class Bus {
   readonly callee: Callee;
   readonly #caller: Caller;
   readonly #peers: Peers;
+  readonly #gate: StoreGate;
   readonly #sweeper: NodeJS.Timeout;
   readonly #reconnectHooks = new Set<() => void>();
   readonly #disconnectHooks = new Set<() => void>();
@@ -77,7 +79,8 @@ export class Bus {
     this.logger = logger;
     this.publisher = new TurnPublisher(nc);
     this.#peers = new Peers(nc, instance);
-    this.#caller = new Caller(nc, this.publisher, this.#peers, instance);
+    this.#gate = new StoreGate(jsm, logger);
+    this.#caller = new Caller(nc, this.publisher, this.#peers, this.#gate, instance);
     this.callee = new Callee(nc, this.publisher, this.#peers, instance, (error, subject) =>
       logger.error({ err: error, subject }, 'a call failed with an error that nobody expected'),
     );
@@ -87,6 +90,11 @@ export class Bus {
 
   get connected(): boolean {
     return this.#connected;
+  }
+
+  /** False from the moment that a call's usage could not be stored until JetStream answers again. */
+  get canStoreUsage(): boolean {
+    return this.#gate.isOpen;
   }
 
   /** Calls `hook` after each reconnection; returns how to take it back. */
@@ -113,6 +121,7 @@ export class Bus {
   /** Sends what is queued and closes the connection. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#gate.close();
     this.publisher.flush();
     if (!this.nc.isClosed()) await this.nc.drain().catch(() => this.nc.close());
   }

@@ -330,8 +330,10 @@ describe('the end of a call with a usage event', () => {
     const caller = await bus('caller');
     await caller.jsm.streams.delete('EVENTS');
     await expect(ask(caller, 'echo.v1.lost', null)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(caller.canStoreUsage).toBe(false);
     const late = ask(caller, 'echo.v1.lost', null);
     await ensureEventsStream(caller);
+    await expect.poll(() => caller.canStoreUsage, { timeout: 5_000 }).toBe(true);
     expect((await late).body.toString()).toBe('answer');
   });
 });

@@ -15,6 +15,7 @@ import {
   WINDOW_BYTES,
 } from './limits.ts';
 import type { Peers } from './peers.ts';
+import type { StoreGate } from './store-gate.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
 
 /** What a caller does with a reply. Exactly one of `onEnd` and `onError` is called, once, last. */
@@ -52,12 +53,14 @@ export class Caller {
   readonly #nc: NatsConnection;
   readonly #publisher: TurnPublisher;
   readonly #peers: Peers;
+  readonly #gate: StoreGate;
   readonly #inbox: string;
   readonly #instance: string;
   readonly #calls = new Map<string, OutgoingCall>();
   #count = 0;
 
-  constructor(nc: NatsConnection, publisher: TurnPublisher, peers: Peers, instance: string) {
+  constructor(nc: NatsConnection, publisher: TurnPublisher, peers: Peers, gate: StoreGate, instance: string) {
+    this.#gate = gate;
     this.#nc = nc;
     this.#publisher = publisher;
     this.#peers = peers;
@@ -93,6 +96,7 @@ export class Caller {
       key: `${this.#instance}.${key}`,
       from: this.#instance,
       connected: () => !this.#nc.isClosed() && this.#online,
+      unstored: () => this.#gate.shut(),
       closed: () => this.#calls.delete(key),
     });
     this.#calls.set(key, call);
@@ -132,6 +136,8 @@ interface CallSurroundings {
   key: string;
   from: string;
   connected(): boolean;
+  /** The call's usage could not be stored. */
+  unstored(): void;
   closed(): void;
 }
 
@@ -277,14 +283,11 @@ export class OutgoingCall {
   }
 
   #sweepHeld(held: HeldEnd, now: number): void {
-    if (now - held.since > ACK_WAIT_MS_MAX)
-      return this.#fail(
-        new ServiceError(
-          'service_unavailable',
-          'the usage of the call could not be stored; it is not charged',
-        ),
-        false,
-      );
+    if (now - held.since > ACK_WAIT_MS_MAX) {
+      this.#on.unstored();
+      const message = 'the usage of the call could not be stored; it is not charged';
+      return this.#fail(new ServiceError('service_unavailable', message), false);
+    }
     if (now - held.publishedAt < ACK_AGAIN_MS) return;
     held.publishedAt = now;
     const payload = Buffer.from(JSON.stringify(held.event));

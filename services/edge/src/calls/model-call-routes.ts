@@ -14,6 +14,7 @@ import {
   modelCallSubject,
   rerankRequest,
   rerankResult,
+  ServiceError,
   speechRequest,
 } from '@switchyard/contracts';
 import type { z } from 'zod';
@@ -122,6 +123,14 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         if (!key) throw new Error('a model route without a key');
         request.subject = { type, model: null, computer: null };
         const parsed: ModelBody = parseBody(body, request.body);
+        if (!relay.bus.canStoreUsage)
+          throw new ServiceError(
+            'service_unavailable',
+            'usage cannot be stored just now, so no call is taken',
+            {
+              retryAfterS: 1,
+            },
+          );
         const models = namesOf(parsed);
         request.subject.model = models[0] ?? null;
         const head: ModelCallHead = {

@@ -7,6 +7,8 @@ import { type LocalAnswer, refusalAnswer } from './local-answer.ts';
 import { LocalRefusal } from './local-refusal.ts';
 import type { LocalRequest } from './local-request.ts';
 import { answerRerank } from './rerank/answer-rerank.ts';
+import { answerSpeech } from './speech/answer-speech.ts';
+import { answerTranscription } from './transcribe/answer-transcription.ts';
 
 export type { LocalAnswer } from './local-answer.ts';
 
@@ -14,8 +16,10 @@ export interface LocalCall {
   type: ModelType;
   /** The upstream's own name in the catalog: `chat`, `embed` … */
   model: string;
-  /** The caller's JSON, byte for byte. */
+  /** The caller's JSON, byte for byte; of a transcription the audio's bytes. */
   body: Uint8Array;
+  /** Of a transcription: what the caller said beside the audio (language, prompt …). */
+  params?: Record<string, unknown>;
   stream: boolean;
   /** Aborted when the caller goes away: work stops at the next step with the signal's reason. */
   signal: AbortSignal;
@@ -29,6 +33,7 @@ const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel
   language: { chat: answerChat },
   embedding: { embed: answerEmbeddings },
   rerank: { rerank: answerRerank },
+  speech: { speech: answerSpeech },
 };
 
 /**
@@ -36,9 +41,11 @@ const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel
  * @throws the signal's reason when the caller is gone.
  */
 export async function answerLocally(call: LocalCall): Promise<LocalAnswer> {
-  const { type, model, body, stream, signal, now } = call;
+  const { type, model, body, params = {}, stream, signal, now } = call;
   signal.throwIfAborted();
   try {
+    if (type === 'transcription' && model === 'transcribe')
+      return await answerTranscription({ audio: body, params, signal });
     const answer = LOCAL_MODELS[type]?.[model];
     if (!answer)
       throw new LocalRefusal(404, 'model_not_found', `there is no local ${type} model "${model}"`, 'model');

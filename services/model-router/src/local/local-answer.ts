@@ -1,10 +1,10 @@
-// The answer of a local model as bytes: JSON in one piece, or server-sent events.
+// The answer of a local model as bytes: JSON in one piece, server-sent events, or a file as it is made.
 import type { LocalRefusal } from './local-refusal.ts';
 
 export interface LocalAnswer {
   status: number;
   contentType: string;
-  /** JSON in one piece, or SSE chunks; it ends early with the signal's reason when the caller goes away. */
+  /** JSON in one piece, SSE chunks, or audio; it ends early with the signal's reason when the caller goes away. */
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -26,7 +26,8 @@ export function eventStreamAnswer(events: Iterable<unknown>, signal: AbortSignal
 /** OpenAI's error body. */
 export function refusalAnswer(refusal: LocalRefusal): LocalAnswer {
   const { message, param, code, status } = refusal;
-  return jsonAnswer({ error: { message, type: 'invalid_request_error', param, code } }, status);
+  const type = status === 503 ? 'server_error' : 'invalid_request_error';
+  return jsonAnswer({ error: { message, type, param, code } }, status);
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

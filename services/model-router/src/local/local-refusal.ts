@@ -4,16 +4,22 @@ export type LocalRefusalCode =
   | 'invalid_json'
   | 'invalid_request'
   | 'model_not_found'
-  | 'context_length_exceeded';
+  | 'context_length_exceeded'
+  | 'audio_too_long'
+  | 'audio_unreadable'
+  | 'program_missing';
+
+/** 503: something that this machine lacks; all others: something about the request. */
+export type LocalRefusalStatus = 400 | 404 | 503;
 
 export class LocalRefusal extends Error {
-  readonly status: 400 | 404;
+  readonly status: LocalRefusalStatus;
   readonly code: LocalRefusalCode;
   /** The field at fault, in OpenAI's dotted form. */
   readonly param: string | null;
 
   constructor(
-    status: 400 | 404,
+    status: LocalRefusalStatus,
     code: LocalRefusalCode,
     message: string,
     param: string | null,

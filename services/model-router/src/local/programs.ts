@@ -1,0 +1,21 @@
+// The system programs that local models use, and the Debian packages that bring them. The set-up installs
+// `DEBIAN_PACKAGES`; a model whose program is missing refuses with 503, naming the package.
+
+export const PROGRAMS = {
+  'espeak-ng': { debianPackage: 'espeak-ng', usedBy: ['local/speech'] },
+  ffmpeg: { debianPackage: 'ffmpeg', usedBy: ['local/speech', 'local/transcribe'] },
+  pocketsphinx_batch: { debianPackage: 'pocketsphinx', usedBy: ['local/transcribe'] },
+} as const satisfies Record<string, { debianPackage: string; usedBy: readonly string[] }>;
+
+export type ProgramName = keyof typeof PROGRAMS;
+
+/** The American English acoustic model, language model and dictionary of pocketsphinx. */
+export const ENGLISH_SPEECH_MODEL = {
+  debianPackage: 'pocketsphinx-en-us',
+  path: '/usr/share/pocketsphinx/model/en-us',
+} as const;
+
+export const DEBIAN_PACKAGES: readonly string[] = [
+  ...new Set(Object.values(PROGRAMS).map(({ debianPackage }) => debianPackage)),
+  ENGLISH_SPEECH_MODEL.debianPackage,
+];

@@ -1,0 +1,98 @@
+// local/speech: OpenAI's speech request -> audio by espeak-ng, brought into its format by ffmpeg, sent as it comes.
+import { pipeline } from 'node:stream/promises';
+import { speechRequest } from '@switchyard/contracts';
+import type { LocalAnswer } from '../local-answer.ts';
+import { LocalRefusal } from '../local-refusal.ts';
+import { type LocalRequest, parseRequest } from '../local-request.ts';
+import { type RunningProgram, runProgram } from '../run-program.ts';
+import { mannerOf, tempoOf } from './manner.ts';
+import { espeakVoice, VOICE_DEFAULT, VOICES } from './voices.ts';
+
+export const SPEECH_SAMPLE_RATE_HZ = 24_000;
+
+/** ffmpeg's words for each format. A WAV has no length in its head, as that is sent before the end is known. */
+const FORMATS = {
+  mp3: { contentType: 'audio/mpeg', output: ['-c:a', 'libmp3lame', '-b:a', '64k', '-f', 'mp3'] },
+  wav: { contentType: 'audio/wav', output: ['-c:a', 'pcm_s16le', '-f', 'wav'] },
+  opus: {
+    contentType: 'audio/ogg; codecs=opus',
+    output: ['-c:a', 'libopus', '-b:a', '32k', '-page_duration', '200000', '-f', 'ogg'],
+  },
+  pcm: { contentType: 'audio/pcm', output: ['-c:a', 'pcm_s16le', '-f', 's16le'] },
+} as const;
+
+/** The same words give the same bytes: no encoder's name, no date. */
+const REPEATABLE = ['-map_metadata', '-1', '-fflags', '+bitexact', '-flags:a', '+bitexact'];
+
+export async function answerSpeech({ body, signal }: LocalRequest): Promise<LocalAnswer> {
+  const request = parseRequest(speechRequest, body);
+  const voice = readVoice(request.voice);
+  const manner = mannerOf(request.instructions ?? '', request.speed ?? 1);
+  const { wordsPerMinute, stretches } = tempoOf(manner.pace);
+  const { contentType, output } = FORMATS[request.response_format ?? 'mp3'];
+  const speaker = runProgram(
+    'espeak-ng',
+    [
+      ...['-v', voice, '-s', `${wordsPerMinute}`, '-p', `${manner.pitch}`, '-a', `${manner.amplitude}`],
+      ...['-b', '1', '--stdin', '--stdout'],
+    ],
+    signal,
+  );
+  const filters = stretches.map((factor) => `atempo=${factor.toFixed(4)}`).join(',');
+  const encoder = runProgram(
+    'ffmpeg',
+    [
+      ...['-nostdin', '-v', 'error', '-f', 'wav', '-ignore_length', '1', '-i', 'pipe:0'],
+      ...(filters ? ['-af', filters] : []),
+      ...[
+        '-ac',
+        '1',
+        '-ar',
+        `${SPEECH_SAMPLE_RATE_HZ}`,
+        ...REPEATABLE,
+        ...output,
+        '-flush_packets',
+        '1',
+        'pipe:1',
+      ],
+    ],
+    signal,
+  );
+  speaker.input.end(spoken(request.input));
+  const passed = pipeline(speaker.output, encoder.input);
+  passed.catch(() => {}); // whichever program failed says why
+  const audio = audioOf(speaker, encoder);
+  // The first bytes decide whether it is audio or an error that the caller is sent.
+  const first = await audio.next();
+  if (first.done) throw new LocalRefusal(400, 'invalid_request', 'there is nothing to speak', 'input');
+  return { status: 200, contentType, body: startingWith(first.value, audio) };
+}
+
+function readVoice(asked: string | { id: string } | null | undefined): string {
+  const name = typeof asked === 'string' ? asked : (asked?.id ?? VOICE_DEFAULT);
+  const voice = espeakVoice(name);
+  if (voice) return voice;
+  const message = `there is no voice ${JSON.stringify(name)}; there are ${Object.keys(VOICES).join(', ')}`;
+  throw new LocalRefusal(400, 'invalid_request', message, 'voice');
+}
+
+/** espeak-ng would take `[[ ]]` for phonemes; here they are brackets of the text. */
+function spoken(input: string): string {
+  return input.replaceAll('\0', ' ').replaceAll('[[', '[ [');
+}
+
+async function* audioOf(speaker: RunningProgram, encoder: RunningProgram): AsyncGenerator<Uint8Array> {
+  // Bytes before the speaker's end may still be followed by its failure: the stream then ends with that error.
+  const spokenWell = speaker.done;
+  for await (const bytes of encoder.output) yield bytes as Uint8Array;
+  await spokenWell;
+  await encoder.done;
+}
+
+async function* startingWith(
+  first: Uint8Array,
+  rest: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
+}

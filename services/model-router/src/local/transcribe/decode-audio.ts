@@ -1,0 +1,103 @@
+// Any audio file -> its exact length and its utterances, each in a file of its own; never whole in memory.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LocalRefusal } from '../local-refusal.ts';
+import { ProgramFailed, runProgram } from '../run-program.ts';
+import { SAMPLE_RATE_HZ, UtteranceCutter } from './utterances.ts';
+
+/** Speech that one call may hold: recognising it takes about half as long as saying it. */
+export const SPEECH_SECONDS_MAX = 900;
+/** Length of the file, silence included. */
+export const AUDIO_SECONDS_MAX = 4 * 3_600;
+
+export interface StoredUtterance {
+  /** Name of its file in the call's folder, without ending. */
+  name: string;
+  /** Seconds from the file's beginning to the first sample stored. */
+  start: number;
+  /** Seconds stored. */
+  length: number;
+}
+
+export interface DecodedAudio {
+  /** At SAMPLE_RATE_HZ. */
+  samples: number;
+  utterances: StoredUtterance[];
+}
+
+/** Containers of sound only: nothing that names other files or addresses (playlists) is opened. */
+const CONTAINERS = 'wav,w64,mp3,flac,ogg,aac,ac3,aiff,au,caf,amr,mov,mp4,m4a,matroska,webm,asf';
+
+/** @throws LocalRefusal for what is no audio, or too much of it. */
+export async function decodeAudio(file: string, folder: string, signal: AbortSignal): Promise<DecodedAudio> {
+  const decoder = runProgram(
+    'ffmpeg',
+    [
+      ...[
+        '-nostdin',
+        '-v',
+        'error',
+        '-protocol_whitelist',
+        'file',
+        '-format_whitelist',
+        CONTAINERS,
+        '-i',
+        file,
+      ],
+      ...['-map', '0:a:0', '-ac', '1', '-ar', `${SAMPLE_RATE_HZ}`, '-f', 's16le', 'pipe:1'],
+    ],
+    signal,
+  );
+  decoder.input.end();
+  const cutter = new UtteranceCutter();
+  const utterances: StoredUtterance[] = [];
+  let speechSeconds = 0;
+  const store = async (cut: Iterable<{ start: number; samples: Int16Array }>) => {
+    for (const { start, samples } of cut) {
+      const length = samples.length / SAMPLE_RATE_HZ;
+      speechSeconds += length;
+      if (speechSeconds > SPEECH_SECONDS_MAX) throw tooLong(`${SPEECH_SECONDS_MAX / 60} minutes of speech`);
+      const name = `u${utterances.length}`;
+      await writeFile(join(folder, `${name}.raw`), new Uint8Array(samples.buffer), { signal });
+      utterances.push({ name, start: start / SAMPLE_RATE_HZ, length });
+    }
+  };
+  let odd: Buffer = Buffer.alloc(0);
+  for await (const chunk of decoder.output) {
+    const bytes: Buffer = odd.length > 0 ? Buffer.concat([odd, chunk as Buffer]) : (chunk as Buffer);
+    const even = bytes.length - (bytes.length % 2);
+    odd = bytes.subarray(even);
+    await store(cutter.push(toSamples(bytes.subarray(0, even))));
+    if (cutter.samples > AUDIO_SECONDS_MAX * SAMPLE_RATE_HZ)
+      throw tooLong(`${AUDIO_SECONDS_MAX / 3_600} hours`);
+  }
+  await ended(decoder.done, cutter.samples);
+  await store(cutter.end());
+  return { samples: cutter.samples, utterances };
+}
+
+/** A file that is damaged at its end still has what came before. */
+async function ended(done: Promise<void>, samples: number): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    if (!(error instanceof ProgramFailed)) throw error;
+    if (samples === 0) throw unreadable(error);
+  }
+  if (samples === 0) throw unreadable(undefined);
+}
+
+function unreadable(cause: unknown): LocalRefusal {
+  const message = 'the file is no audio that can be decoded; mp3, wav, flac, ogg, m4a and webm can';
+  return new LocalRefusal(400, 'audio_unreadable', message, 'file', { cause });
+}
+
+function tooLong(most: string): LocalRefusal {
+  return new LocalRefusal(400, 'audio_too_long', `local/transcribe takes at most ${most} in a file`, 'file');
+}
+
+function toSamples(bytes: Buffer): Int16Array {
+  const samples = new Int16Array(bytes.length / 2);
+  new Uint8Array(samples.buffer).set(bytes);
+  return samples;
+}

@@ -24,6 +24,11 @@ export class FakeClock implements Clock {
     return this.#monotonic;
   }
 
+  /** How many timers have been set that are neither due yet nor taken back. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
   after(ms: number, run: () => void): () => void {
     const timer: Timer = { at: this.#monotonic + ms, run };
     this.#timers.add(timer);

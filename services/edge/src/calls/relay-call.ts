@@ -13,6 +13,7 @@ import {
 import type { Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EVENT_SOURCE } from '../http/app.ts';
+import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 
 export interface CallRelay {
@@ -74,6 +75,8 @@ class Relay implements ReplySink {
   #started = false;
   #over = false;
   #unread = 0;
+  /** Takes back the clock that runs while the client reads nothing. */
+  #stopClock: (() => void) | null = null;
 
   constructor(on: CallRelay, head: ModelCallHead, request: FastifyRequest, reply: FastifyReply) {
     this.#on = on;
@@ -85,7 +88,10 @@ class Relay implements ReplySink {
   start({ subject, head, body }: RelayedCall): void {
     this.#on.journal.taken(head.request_id, head.org);
     this.#on.open.add(head.key_id, this);
-    this.#reply.raw.once('close', () => this.#clientGone());
+    this.#reply.raw.once('close', () => {
+      this.#stopClock?.();
+      this.#clientGone();
+    });
     this.#call = this.#on.bus.call({ subject, head, body }, this);
   }
 
@@ -112,12 +118,15 @@ class Relay implements ReplySink {
     }
     if (raw.write(bytes)) return this.#call?.consumed(bytes.length);
     // The client reads slowly: what was written counts as consumed once its socket has room again.
-    if (this.#unread === 0)
+    if (this.#unread === 0) {
+      this.#startClock();
       raw.once('drain', () => {
+        this.#stopClock?.();
         const consumed = this.#unread;
         this.#unread = 0;
         this.#call?.consumed(consumed);
       });
+    }
     this.#unread += bytes.length;
   }
 
@@ -136,6 +145,7 @@ class Relay implements ReplySink {
     }
     // What the kernel has, the client gets even if this process dies: at once, and not in a later turn of the loop.
     if (raw.writableLength === 0) this.#settle();
+    else this.#startClock();
   }
 
   onError(error: ServiceError): void {
@@ -164,6 +174,13 @@ class Relay implements ReplySink {
     if (this.#contentType.startsWith('text/event-stream'))
       raw.end(`data: ${JSON.stringify(toErrorBody(error, this.#head.request_id))}\n\n`);
     else raw.destroy();
+    if (raw.writableLength > 0) this.#startClock();
+  }
+
+  /** A client that keeps its socket and reads nothing would hold its call, and our shutdown, for ever. */
+  #startClock(): void {
+    this.#stopClock?.();
+    this.#stopClock = this.#on.clock.after(STALLED_CLIENT_MS_MAX, () => this.#reply.raw.destroy());
   }
 
   #settle(): void {

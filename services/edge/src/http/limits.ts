@@ -5,5 +5,7 @@ export const SMALL_BODY_BYTES_MAX = 256 * 1024;
 /** Time for a client to send its headers, and its whole request. */
 export const HEADERS_TIMEOUT_MS = 60_000;
 export const REQUEST_TIMEOUT_MS = 300_000;
+/** A client that takes nothing of its answer for this long is gone for us: its socket is closed, its call cancelled. */
+export const STALLED_CLIENT_MS_MAX = 60_000;
 /** Longer than load balancers keep theirs (60 s), so that it is never us who close first. */
 export const KEEP_ALIVE_TIMEOUT_MS = 72_000;

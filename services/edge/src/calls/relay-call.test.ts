@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type IncomingCall, serve } from '@switchyard/bus';
+import { modelCallSubject } from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
+
+let edge: TestEdge;
+let key: string;
+let taken: (call: IncomingCall) => void;
+
+/** More than the kernel's buffers on both sides of the socket take. */
+const PIECE = Buffer.alloc(128 * 1024, 'x');
+const PIECES = 256;
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  key = await edge.addKey();
+  const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  router.stream(modelCallSubject('language'), (call) => taken(call));
+});
+afterAll(() => edge?.stop());
+
+async function openStream() {
+  const call = new Promise<IncomingCall>((resolve) => {
+    taken = resolve;
+  });
+  const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
+  const body = JSON.stringify({
+    model: 'acme/any',
+    stream: true,
+    messages: [{ role: 'user', content: 'Hello!' }],
+  });
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const incoming = await call;
+  incoming.setHead({ status: 200, content_type: 'text/event-stream' });
+  return { socket, incoming };
+}
+
+/** Sends a long answer to its end, at the pace that the edge asks for. */
+async function flood(incoming: IncomingCall): Promise<void> {
+  for (let sent = 0; sent < PIECES && !incoming.isCancelled; sent++)
+    if (!incoming.write(PIECE)) await incoming.drained();
+  incoming.end({ cost: '0' });
+}
+
+test('a client that reads nothing for the time it has loses its socket, and its call is cancelled', async () => {
+  const { socket, incoming } = await openStream();
+  const cancelled = new Promise<void>((resolve) => incoming.onCancelled(resolve));
+  const flooding = flood(incoming);
+  await expect.poll(() => edge.clock.waiting).toBe(1);
+  edge.clock.advance(STALLED_CLIENT_MS_MAX);
+  await cancelled;
+  await flooding;
+  socket.resume();
+  await once(socket, 'close');
+  expect(edge.clock.waiting).toBe(0);
+});
+
+test('a client that reads on before that gets the whole answer', async () => {
+  const { socket, incoming } = await openStream();
+  const flooding = flood(incoming);
+  await expect.poll(() => edge.clock.waiting).toBe(1);
+  edge.clock.advance(STALLED_CLIENT_MS_MAX - 1);
+  let bytes = 0;
+  const ended = new Promise<void>((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (chunk.toString('latin1').endsWith('0\r\n\r\n')) resolve();
+    });
+  });
+  await flooding;
+  await ended;
+  expect(bytes).toBeGreaterThan(PIECES * PIECE.length);
+  expect(edge.clock.waiting).toBe(0);
+  socket.destroy();
+});

@@ -1,5 +1,13 @@
 import { type Bus, request } from '@switchyard/bus';
-import { createdKey, createKeyRequest, deletedKey, keyObject, listOf } from '@switchyard/contracts';
+import {
+  allows,
+  createdKey,
+  createKeyRequest,
+  deletedKey,
+  keyObject,
+  listOf,
+  ServiceError,
+} from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 
@@ -18,7 +26,15 @@ export function keyRoutes(bus: Bus): Route[] {
         response: { status: 201, description: 'The key', body: createdKey },
         errors: ['invalid_json', 'invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      ({ key, body }) => request(bus, 'keys.create', { org: key.org, key_id: key.id, body }),
+      ({ key, body }) => {
+        const foreign = body.permissions.find((one) => !allows(key.permissions, one));
+        if (foreign !== undefined)
+          throw new ServiceError(
+            'permission_denied',
+            `a key gives only permissions that it has itself: this API key lacks ${foreign}`,
+          );
+        return request(bus, 'keys.create', { org: key.org, key_id: key.id, body });
+      },
     ),
     jsonRoute(
       {

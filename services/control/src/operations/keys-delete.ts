@@ -5,6 +5,7 @@ import {
   type OperationResponse,
   ServiceError,
 } from '@switchyard/contracts';
+import { isFirstKey } from '../keys/first-key.ts';
 import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
 
 /** Revokes a key: its record goes, every edge sees it go, and its secret opens nothing any more. */
@@ -16,6 +17,12 @@ export function deleteKey({ keys, known, events, clock }: KeyOperations) {
   }: OperationRequest<'keys.delete'>): Promise<OperationResponse<'keys.delete'>> => {
     const hash = findHash(known.entries(), org, id) ?? findHash(await readAll(keys), org, id);
     if (hash === undefined) throw new ServiceError('key_not_found', `there is no key ${id}`);
+    if (isFirstKey(id))
+      throw new ServiceError(
+        'invalid_request',
+        'this key comes from SWITCHYARD_KEY and would be back at the next start; it is taken away by changing that setting',
+        { param: 'id' },
+      );
     await keys.delete(hash);
     const data = { key_id: id, org, by_key_id: by };
     const time = new Date(clock.now());

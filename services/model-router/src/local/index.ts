@@ -3,6 +3,7 @@
 import type { ModelType } from '@switchyard/contracts';
 import { answerChat } from './chat/answer-chat.ts';
 import { answerEmbeddings } from './embed/answer-embeddings.ts';
+import { answerImages } from './image/answer-images.ts';
 import { type LocalAnswer, refusalAnswer } from './local-answer.ts';
 import { LocalRefusal } from './local-refusal.ts';
 import type { LocalRequest } from './local-request.ts';
@@ -32,6 +33,7 @@ type LocalModel = (request: LocalRequest) => LocalAnswer | Promise<LocalAnswer>;
 const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel>>>> = {
   language: { chat: answerChat },
   embedding: { embed: answerEmbeddings },
+  image: { image: answerImages },
   rerank: { rerank: answerRerank },
   speech: { speech: answerSpeech },
 };

@@ -26,6 +26,7 @@ const REPEATABLE = ['-map_metadata', '-1', '-fflags', '+bitexact', '-flags:a', '
 
 export async function answerSpeech({ body, signal }: LocalRequest): Promise<LocalAnswer> {
   const request = parseRequest(speechRequest, body);
+  if (!/\S/.test(request.input)) throw nothingToSpeak();
   const voice = readVoice(request.voice);
   const manner = mannerOf(request.instructions ?? '', request.speed ?? 1);
   const { wordsPerMinute, stretches } = tempoOf(manner.pace);
@@ -64,8 +65,12 @@ export async function answerSpeech({ body, signal }: LocalRequest): Promise<Loca
   const audio = audioOf(speaker, encoder);
   // The first bytes decide whether it is audio or an error that the caller is sent.
   const first = await audio.next();
-  if (first.done) throw new LocalRefusal(400, 'invalid_request', 'there is nothing to speak', 'input');
+  if (first.done) throw nothingToSpeak();
   return { status: 200, contentType, body: startingWith(first.value, audio) };
+}
+
+function nothingToSpeak(): LocalRefusal {
+  return new LocalRefusal(400, 'invalid_request', 'there is nothing to speak', 'input');
 }
 
 function readVoice(asked: string | { id: string } | null | undefined): string {

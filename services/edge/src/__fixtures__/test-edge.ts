@@ -17,6 +17,9 @@ export interface TestEdge {
   readonly events: EventLog;
   /** Puts a key into the installation and returns its secret. */
   addKey(permissions?: readonly Permission[]): Promise<string>;
+  /** Stops the edge, as its process would. */
+  drain(): Promise<void>;
+  /** Stops it, where that has not happened, and all that is around it. */
   stop(): Promise<void>;
 }
 
@@ -39,6 +42,11 @@ export async function startTestEdge(): Promise<TestEdge> {
   });
   const events = await openEventLog(bus);
   const keys = await openBucket(bus, 'keys');
+  let drained: Promise<void> | null = null;
+  const drain = () => {
+    drained ??= edge.stop();
+    return drained;
+  };
   return {
     url: edge.url,
     port: Number(new URL(edge.url).port),
@@ -58,8 +66,9 @@ export async function startTestEdge(): Promise<TestEdge> {
       });
       return id;
     },
+    drain,
     async stop() {
-      await edge.stop();
+      await drain();
       await events.stop();
       await edgeBus.close();
       await bus.close();

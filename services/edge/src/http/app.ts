@@ -4,6 +4,7 @@ import { eventIds, type KeyRecord, makeEvent, ServiceError } from '@switchyard/c
 import type { Clock, Logger } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type Authenticate, requirePermission } from '../auth/authenticate.ts';
+import { Connections } from './connections.ts';
 import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
@@ -36,6 +37,7 @@ export interface AppOptions {
 export const EVENT_SOURCE = '/switchyard/edge';
 
 export function buildApp({ routes, authenticate, events, clock, logger }: AppOptions): FastifyInstance {
+  const connections = new Connections();
   const app = fastify({
     logger: false,
     genReqId: requestIds(),
@@ -44,10 +46,17 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     forceCloseConnections: 'idle',
-    clientErrorHandler: refuseBrokenHttp,
+    // While draining, what still comes on a kept-alive connection is answered, with `connection: close`.
+    return503OnClosing: false,
+    clientErrorHandler: (_error, socket) => connections.refuse(socket),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) =>
       sendError(request as FastifyRequest, reply as FastifyReply, error),
+  });
+  connections.watch(app.server);
+  app.addHook('preClose', (done) => {
+    connections.drain();
+    done();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
@@ -97,7 +106,7 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
       method: route.method,
       url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
-      exposeHeadRoute: false,
+      exposeHeadRoute: true, // where it is a GET: health checks ask that way
       onRequest(request, _reply, done) {
         request.startedAt = clock.monotonic();
         if (route.permission === 'public') return done();
@@ -174,28 +183,10 @@ function methodsByPath(routes: Route[]): (path: string) => string[] {
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }));
   return (path) => [
-    ...new Set(patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)),
+    ...new Set(
+      patterns
+        .filter(({ pattern }) => pattern.test(path))
+        .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+    ),
   ];
-}
-
-const BROKEN_HTTP = JSON.stringify({
-  error: {
-    type: 'invalid_request_error',
-    code: 'invalid_request',
-    message: 'this is not HTTP that can be read',
-    param: null,
-    request_id: '',
-  },
-});
-
-function refuseBrokenHttp(_error: Error, socket: import('node:stream').Duplex): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const length = Buffer.byteLength(BROKEN_HTTP);
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${BROKEN_HTTP}`,
-    () => socket.destroy(), // the client may never close its half
-  );
 }

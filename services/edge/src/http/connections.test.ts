@@ -1,0 +1,123 @@
+// What happens on a connection beside a single good request: HEAD, draining, and requests that are broken.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { serve } from '@switchyard/bus';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+let edge: TestEdge;
+let authorization: string;
+/** How many requests wait in the router, and what lets them go. */
+let waiting: number;
+let letGo: () => void;
+
+beforeEach(async () => {
+  edge = await startTestEdge();
+  authorization = `Authorization: Bearer ${await edge.addKey()}`;
+  waiting = 0;
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  router.handle('models.list', async () => {
+    waiting += 1;
+    await released;
+    return { data: [] };
+  });
+});
+afterEach(async () => {
+  letGo();
+  await edge?.stop();
+});
+
+const MODELS = '/v1/models';
+const requestFor = (path: string) => `GET ${path} HTTP/1.1\r\nHost: edge\r\n${authorization}\r\n\r\n`;
+
+interface Connection {
+  socket: Socket;
+  /** All that came on it until now. */
+  received(): string;
+}
+
+function open(): Connection {
+  let text = '';
+  const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  return { socket, received: () => text };
+}
+
+const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+
+test('HEAD is answered where GET is, without a body', async () => {
+  letGo();
+  for (const path of ['/healthz', MODELS]) {
+    const headers = { authorization: authorization.replace('Authorization: ', '') };
+    const response = await fetch(edge.url + path, { method: 'HEAD', headers });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toContain('application/json');
+    expect(await response.text()).toBe('');
+  }
+  expect((await fetch(`${edge.url}/v1/models`, { method: 'HEAD' })).status).toBe(401);
+  const wrong = await fetch(`${edge.url}/v1/models`, { method: 'PUT' });
+  expect(wrong.status).toBe(405);
+  expect(wrong.headers.get('allow')).toBe('GET, HEAD');
+  expect((await fetch(`${edge.url}/v1/embeddings`, { method: 'HEAD' })).status).toBe(405);
+});
+
+test('a draining edge answers what comes on the connections that it has, closes them, and ends', async () => {
+  const [busy, single] = [open(), open()];
+  for (const { socket } of [busy, single]) socket.write(requestFor(MODELS));
+  await expect.poll(() => waiting).toBe(2);
+  const drained = edge.drain();
+  await expect.poll(() => refusesConnections()).toBe(true);
+  busy.socket.write(requestFor('/healthz'));
+  busy.socket.write(requestFor('/nowhere'));
+  letGo();
+  await Promise.all([busy, single].map(({ socket }) => once(socket, 'close')));
+  await drained;
+  expect(statusesOf(single.received())).toEqual(['200']);
+  expect(statusesOf(busy.received()).slice(0, 2)).toEqual(['200', '200']);
+  expect(busy.received()).toMatch(/connection: close/i);
+  expect(busy.received()).not.toContain('Service Unavailable');
+});
+
+test('a broken request behind one that is being answered writes nothing into that answer', async () => {
+  const { socket, received } = open();
+  socket.write(requestFor(MODELS));
+  await expect.poll(() => waiting).toBe(1);
+  socket.write('no HTTP at all\r\n\r\n');
+  await once(socket, 'close');
+  expect(received()).toBe('');
+});
+
+test('a broken request after an answer, and one that breaks in its own body, get a 400', async () => {
+  letGo();
+  const after = open();
+  after.socket.write(requestFor(MODELS));
+  await expect.poll(() => statusesOf(after.received())).toEqual(['200']);
+  after.socket.write('no HTTP at all\r\n\r\n');
+  await once(after.socket, 'close');
+  expect(statusesOf(after.received())).toEqual(['200', '400']);
+
+  const within = open();
+  const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked';
+  within.socket.write(
+    `POST /v1/keys HTTP/1.1\r\nHost: edge\r\n${authorization}\r\n${chunked}\r\n\r\nno chunk\r\n`,
+  );
+  await once(within.socket, 'close');
+  expect(statusesOf(within.received())).toEqual(['400']);
+});
+
+async function refusesConnections(): Promise<boolean> {
+  const socket = connect(edge.port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    socket.destroy();
+  }
+}

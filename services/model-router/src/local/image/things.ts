@@ -9,8 +9,11 @@ export interface Part {
   colour?: Rgb;
 }
 
-/** `land` lies across the picture, `sky` hangs above, `ground` stands below, `figure` is laid out in the middle. */
-export type Zone = 'land' | 'sky' | 'ground' | 'figure';
+/**
+ * `sky` hangs above, `backdrop` rises at the horizon, `land` lies across the picture, `water` swims, `ground` stands on
+ * the nearest land, `figure` is laid out in front.
+ */
+export type Zone = 'sky' | 'backdrop' | 'land' | 'water' | 'ground' | 'figure';
 
 export interface Thing {
   zone: Zone;
@@ -43,7 +46,7 @@ const THINGS: Readonly<Record<string, Thing>> = {
   moon: { zone: 'sky', colour: [226, 232, 240], parts: [{ outline: outlines.moon }] },
   cloud: { zone: 'sky', colour: [241, 245, 249], parts: [{ outline: outlines.cloud }] },
   mountain: {
-    zone: 'ground',
+    zone: 'backdrop',
     colour: [100, 116, 139],
     parts: [{ outline: outlines.mountain }, { outline: outlines.snowCap, colour: [248, 250, 252] }],
   },
@@ -72,7 +75,7 @@ const THINGS: Readonly<Record<string, Thing>> = {
     ],
   },
   boat: {
-    zone: 'ground',
+    zone: 'water',
     colour: [153, 60, 40],
     parts: [{ outline: outlines.hull }, { outline: outlines.sail, colour: [248, 250, 252] }],
   },

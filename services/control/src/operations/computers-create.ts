@@ -4,6 +4,7 @@ import {
   type ComputerRecord,
   computerKey,
   type ErrorCode,
+  HOST_CREATE_TIMEOUT_MS,
   newId,
   type OperationRequest,
   ServiceError,
@@ -14,8 +15,6 @@ import { placementOrder, type Wanted } from '../computers/placement.ts';
 import { markDeleting } from '../computers/records.ts';
 import { wantedComputer } from '../computers/wanted-computer.ts';
 
-/** A foreign image may have to be pulled first; its host gives that 300 s. */
-const CREATE_TIMEOUT_MS = 330_000;
 /** For the clearing away of what a creation of unknown end may have left; the host does it later if not now. */
 const TAKE_BACK_TIMEOUT_MS = 10_000;
 
@@ -71,7 +70,15 @@ async function place(
   for (const host of hosts) {
     const revision = await on.computers.create(key, { ...record, host });
     try {
-      return await requestHost(on.bus, host, 'create', { org, id }, { timeoutMs: CREATE_TIMEOUT_MS });
+      return await requestHost(
+        on.bus,
+        host,
+        'create',
+        { org, id },
+        {
+          timeoutMs: HOST_CREATE_TIMEOUT_MS,
+        },
+      );
     } catch (error) {
       if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
         await takeBack(on, record);

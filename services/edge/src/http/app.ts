@@ -1,6 +1,6 @@
 // The HTTP server: every route from the table, one guard, one place for errors.
 import type { EventPublisher } from '@switchyard/bus';
-import { eventIds, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
+import { eventIds, ID_PATTERN, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type Authenticate, requirePermission } from '../auth/authenticate.ts';
@@ -17,6 +17,10 @@ import type { JsonRoute, Route } from './route.ts';
 import { renderError, toServiceError } from './send-error.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** As in `RouteDescription`. */
+    repeatable?: boolean;
+  }
   interface FastifyRequest {
     /** Who calls, once known; null on public routes and before the guard. */
     apiKey: KeyRecord | null;
@@ -74,7 +78,7 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
         'a request failed with an error that nobody expected',
       );
     if (request.apiKey && !error.logged) logRefusal(request, request.apiKey, error);
-    const { status, headers, body } = renderError(error, request.id);
+    const { status, headers, body } = renderError(error, request.id, request.routeOptions.config.repeatable);
     // Closing at once, as fastify would, resets the connection of a client that is still sending: it would never read
     // why. The rest of its body is taken and dropped instead, for at most REQUEST_TIMEOUT_MS.
     if (error.code === 'body_too_large') reply.removeHeader('connection');
@@ -101,14 +105,16 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
     );
   };
 
-  for (const route of routes)
-    app.route({
+  const register = (scope: FastifyInstance, route: Route) =>
+    scope.route({
       method: route.method,
       url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // where it is a GET: health checks ask that way
+      config: { repeatable: route.repeatable ?? true },
       onRequest(request, _reply, done) {
         request.startedAt = clock.monotonic();
+        if (route.computerParam !== undefined) request.subject = computerOf(request, route.computerParam);
         if (route.permission === 'public') return done();
         const { permission } = route;
         const admit = (key: KeyRecord) => {
@@ -131,6 +137,14 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
           ? (request, reply) => answerJson(route, request, reply)
           : (request, reply) => route.handle(request, reply, request.apiKey),
     });
+
+  app.register(async (scope) => {
+    for (const route of routes) if (route.request?.body) register(scope, route);
+  });
+  app.register(async (scope) => {
+    ignoreBodies(scope);
+    for (const route of routes) if (!route.request?.body) register(scope, route);
+  });
 
   app.setErrorHandler((error, request, reply) => sendError(request, reply, error));
   const allowed = methodsByPath(routes);
@@ -174,6 +188,21 @@ async function answerJson(
     .header('content-type', response.contentType ?? 'application/json; charset=utf-8')
     .header('x-request-id', request.id)
     .send(typeof answer === 'string' ? answer : JSON.stringify(answer));
+}
+
+function computerOf(request: FastifyRequest, param: string): FastifyRequest['subject'] {
+  const id = (request.params as Record<string, string | undefined>)[param];
+  return { type: null, model: null, computer: id !== undefined && ID_PATTERN.test(id) ? id : null };
+}
+
+/** Where no body is asked for, one of any type is read, within bounds, and dropped: fetch calls an empty one text/plain. */
+function ignoreBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  scope.addHook('onRequest', (request, _reply, done) => {
+    delete request.raw.headers['content-type']; // one that is no media type at all would be refused before it is parsed
+    done();
+  });
 }
 
 /** For 405: which methods a path has. */

@@ -21,6 +21,10 @@ export interface RouteDescription {
     contentType?: string;
     alsoStreams?: boolean;
   };
+  /** False: work may have begun before a 5xx, so clients are told not to repeat; `no_capacity` says that none has. */
+  repeatable?: false;
+  /** The parameter of the path that names a computer: a refused call is logged under it. */
+  computerParam?: 'id';
   /** Errors of its own, beside those that every route has. */
   errors: readonly ErrorCode[];
 }

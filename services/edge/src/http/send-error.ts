@@ -8,10 +8,11 @@ export interface HttpError {
   body: string;
 }
 
-/** Status, headers and body of an error. */
-export function renderError(error: ServiceError, requestId: string): HttpError {
+/** Status, headers and body of an error; `repeatable` as the route says it. */
+export function renderError(error: ServiceError, requestId: string, repeatable = true): HttpError {
   const body = JSON.stringify(toErrorBody(error, requestId));
-  const { retry } = errorKind(error.code);
+  const mayHaveBegun = !repeatable && error.status >= 500 && error.code !== 'no_capacity';
+  const retry = mayHaveBegun ? false : errorKind(error.code).retry;
   return {
     status: error.status,
     headers: {

@@ -9,6 +9,7 @@ import {
   deletedComputer,
   execRequest,
   execResult,
+  HOST_CREATE_TIMEOUT_MS,
   ID_PATTERN,
   listOf,
   ServiceError,
@@ -20,6 +21,8 @@ const TAG = 'Computers';
 const params = z.object({ id: z.string() });
 /** What starts or waits for a container or a command may take long; the agents keep the time of commands. */
 const LIFECYCLE_TIMEOUT_MS = 300_000;
+/** Longer than control waits for a host, so that it is control that knows how a creation ended. */
+const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
 export interface ComputerRoutesOptions {
@@ -53,6 +56,7 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
         tag: TAG,
         summary,
         request: { params },
+        computerParam: 'id',
         response: { status: 200, description, body: computerObject },
         errors: [
           'computer_not_found',
@@ -96,6 +100,7 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
         summary: 'Create a computer; it starts at once, and is billed by the minute',
         bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
         request: { body: createComputerRequest },
+        repeatable: false,
         response: { status: 201, description: 'The computer, running', body: computerObject },
         errors: [
           'invalid_json',
@@ -114,7 +119,7 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
           bus,
           'computers.create',
           { org: key.org, key_id: key.id, body },
-          { timeoutMs: LIFECYCLE_TIMEOUT_MS, requestId },
+          { timeoutMs: CREATE_TIMEOUT_MS, requestId },
         );
       },
     ),
@@ -139,6 +144,7 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
         tag: TAG,
         summary: 'One computer',
         request: { params },
+        computerParam: 'id',
         response: { status: 200, description: 'The computer', body: computerObject },
         errors: ['computer_not_found', 'service_unavailable'],
       },
@@ -152,6 +158,7 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
         tag: TAG,
         summary: 'Delete a computer and its files for good',
         request: { params },
+        computerParam: 'id',
         response: { status: 200, description: 'The computer is gone', body: deletedComputer },
         errors: ['computer_not_found', 'computer_busy', 'computer_failed', 'service_unavailable'],
       },
@@ -174,6 +181,8 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
         summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
         bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
         request: { params, body: execRequest },
+        computerParam: 'id',
+        repeatable: false,
         response: { status: 200, description: 'What it wrote, and its exit code', body: execResult },
         errors: [
           'invalid_json',

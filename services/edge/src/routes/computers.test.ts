@@ -1,0 +1,126 @@
+import { openBucket, type ServiceHost, serve } from '@switchyard/bus';
+import {
+  type ComputerRecord,
+  computerKey,
+  DEFAULT_ORG,
+  type ErrorCode,
+  newId,
+  ServiceError,
+} from '@switchyard/contracts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+let edge: TestEdge;
+let authorization: string;
+/** What the host and control answer with. */
+let code: ErrorCode;
+
+const HOST = newId('host');
+const id = newId('computer');
+
+const refuse = async () => {
+  throw new ServiceError(code, `of the test: ${code}`);
+};
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  authorization = `Bearer ${await edge.addKey()}`;
+  const service: ServiceHost = await serve(edge.bus, {
+    name: 'host',
+    version: '0.0.1',
+    description: 'of a test',
+  });
+  for (const verb of ['exec', 'start', 'stop'] as const) service.handleHost(HOST, verb, refuse);
+  service.handle('computers.create', refuse);
+  await (await openBucket(edge.bus, 'computers')).create(computerKey(DEFAULT_ORG, id), record());
+});
+afterAll(() => edge?.stop());
+
+const post = (path: string, init: RequestInit & { type?: string } = {}) =>
+  fetch(edge.url + path, {
+    method: 'POST',
+    ...init,
+    headers: { authorization, ...(init.type === undefined ? {} : { 'content-type': init.type }) },
+  });
+const exec = () =>
+  post(`/v1/computers/${id}/exec`, { type: 'application/json', body: JSON.stringify({ command: 'true' }) });
+const create = () => post('/v1/computers', { type: 'application/json', body: '{}' });
+
+describe('start and stop', () => {
+  test.each([
+    ['an empty string, which fetch calls text/plain', { body: '' }],
+    ['JSON', { body: '{"odd": true}', type: 'application/json' }],
+    ['what is no JSON', { body: '{', type: 'application/json' }],
+    ['a form', { body: 'a=b', type: 'application/x-www-form-urlencoded' }],
+    ['a type that is none', { body: 'a', type: 'nonsense' }],
+    ['nothing at all', {}],
+  ])('ignore a body: %s', async (_what, init) => {
+    code = 'computer_busy';
+    for (const verb of ['start', 'stop'])
+      expect((await post(`/v1/computers/${id}/${verb}`, init)).status).toBe(409);
+  });
+
+  test('refuse one over the bounds; where a body is asked for, another type is 415', async () => {
+    const body = 'x'.repeat(300 * 1024);
+    expect((await post(`/v1/computers/${id}/start`, { body })).status).toBe(413);
+    expect((await post(`/v1/computers/${id}/exec`, { body: '{"command":"true"}' })).status).toBe(415);
+  });
+});
+
+test.each<[ErrorCode, string | null]>([
+  ['service_unavailable', 'false'],
+  ['computer_failed', 'false'],
+  ['internal_error', 'false'],
+  ['no_capacity', 'true'],
+  ['invalid_request', null],
+])('of create and exec, %s says x-should-retry: %s', async (thrown, shouldRetry) => {
+  code = thrown;
+  for (const send of [create, exec]) expect((await send()).headers.get('x-should-retry')).toBe(shouldRetry);
+});
+
+test('of start, which can be repeated, service_unavailable says so', async () => {
+  code = 'service_unavailable';
+  expect((await post(`/v1/computers/${id}/start`)).headers.get('x-should-retry')).toBe('true');
+});
+
+test.each<[ErrorCode, number]>([
+  ['computer_not_running', 409],
+  ['command_timed_out', 422],
+  ['computer_not_found', 404],
+])('a call refused with %s is logged under its computer', async (thrown, status) => {
+  code = thrown;
+  const response = await exec();
+  expect(response.status).toBe(status);
+  const requestId = response.headers.get('x-request-id');
+  const { data } = await edge.events.until(
+    'refused',
+    (event) =>
+      event.type === 'call.refused' && 'request_id' in event.data && event.data.request_id === requestId,
+  );
+  expect(data).toMatchObject({ computer_id: id, type: null, http_status: status, error_code: thrown });
+});
+
+function record(): ComputerRecord {
+  return {
+    id,
+    org: DEFAULT_ORG,
+    key_id: newId('key'),
+    host: HOST,
+    name: 'test',
+    image: 'test',
+    cpu: 1,
+    memory_mb: 512,
+    disk_gb: 1,
+    rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
+    created_at: new Date(edge.clock.now()).toISOString(),
+    state: 'stopped',
+    stop_reason: null,
+    container: null,
+    run: null,
+    runs: 0,
+    minutes: 0,
+    cost_nano: '0',
+    last_activity_at: null,
+    error: null,
+  };
+}

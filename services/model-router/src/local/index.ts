@@ -2,6 +2,7 @@
 // OpenAI-compatible upstream; the catalog entries are in ../../catalog/local.yaml.
 import type { ModelType } from '@switchyard/contracts';
 import { answerChat } from './chat/answer-chat.ts';
+import { answerDecisions } from './decide/answer-decisions.ts';
 import { answerEmbeddings } from './embed/answer-embeddings.ts';
 import { answerImages } from './image/answer-images.ts';
 import { type LocalAnswer, refusalAnswer } from './local-answer.ts';
@@ -33,6 +34,7 @@ type LocalModel = (request: LocalRequest) => LocalAnswer | Promise<LocalAnswer>;
 const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel>>>> = {
   language: { chat: answerChat },
   embedding: { embed: answerEmbeddings },
+  decision: { decide: answerDecisions },
   image: { image: answerImages },
   rerank: { rerank: answerRerank },
   speech: { speech: answerSpeech },

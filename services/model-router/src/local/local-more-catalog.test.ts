@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import {
+  catalogFile,
+  DECISION_QUESTIONS_MAX,
+  IMAGES_PER_REQUEST_MAX,
+  RERANK_DOCUMENTS_MAX,
+  SPEECH_FORMATS,
+  SPEECH_INPUT_CHARACTERS_MAX,
+} from '@switchyard/contracts';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { STATE_LENGTH_READ_MAX } from './decide/facts.ts';
+import { IMAGE_SIDE_MAX, IMAGE_SIDE_MIN } from './image/image-size.ts';
+import { answerLocally } from './index.ts';
+import { PROGRAMS } from './programs.ts';
+import { TEXT_LENGTH_READ_MAX } from './rerank/search-terms.ts';
+import { SPEECH_SAMPLE_RATE_HZ } from './speech/answer-speech.ts';
+import { VOICE_DEFAULT, VOICES } from './speech/voices.ts';
+import { AUDIO_SECONDS_MAX, SPEECH_SECONDS_MAX } from './transcribe/decode-audio.ts';
+
+const text = await readFile(new URL('../../catalog/local-more.yaml', import.meta.url), 'utf8');
+const { models } = catalogFile.parse(parse(text));
+const limitsOf = (id: string) => models.find((model) => model.id === id)?.limits;
+
+describe('the catalog of the further local models', () => {
+  it('prices every model above zero, and names models that there are', async () => {
+    expect(models.map(({ type }) => type).sort()).toEqual([
+      'decision',
+      'image',
+      'rerank',
+      'speech',
+      'transcription',
+    ]);
+    for (const { type, pricing, upstreams } of models) {
+      for (const price of Object.values(pricing)) expect(Number(price)).toBeGreaterThan(0);
+      const model = upstreams[0]?.model ?? '';
+      const signal = new AbortController().signal;
+      // An empty body is refused by each model in its own way, and by no model as unknown.
+      const answer = await answerLocally({
+        type,
+        model,
+        body: new Uint8Array(),
+        stream: false,
+        signal,
+        now: () => 0,
+      });
+      expect(answer.status, model).toBe(400);
+    }
+  });
+
+  it('states the limits that hold', () => {
+    expect(limitsOf('local/rerank')).toEqual({
+      documents: RERANK_DOCUMENTS_MAX,
+      characters_read_per_document: TEXT_LENGTH_READ_MAX,
+    });
+    expect(limitsOf('local/decide')).toMatchObject({
+      questions: DECISION_QUESTIONS_MAX,
+      characters_read_of_state: STATE_LENGTH_READ_MAX,
+    });
+    expect(limitsOf('local/image')).toMatchObject({
+      images: IMAGES_PER_REQUEST_MAX,
+      sizes: { side_min: IMAGE_SIDE_MIN, side_max: IMAGE_SIDE_MAX },
+    });
+    expect(limitsOf('local/speech')).toMatchObject({
+      characters: SPEECH_INPUT_CHARACTERS_MAX,
+      voices: Object.keys(VOICES),
+      default_voice: VOICE_DEFAULT,
+      formats: [...SPEECH_FORMATS],
+      sample_rate_hz: SPEECH_SAMPLE_RATE_HZ,
+    });
+    expect(limitsOf('local/transcribe')).toMatchObject({
+      seconds_of_speech: SPEECH_SECONDS_MAX,
+      seconds_of_audio: AUDIO_SECONDS_MAX,
+    });
+  });
+
+  it('has every model that needs a program', () => {
+    const ids = models.map(({ id }) => id);
+    for (const { usedBy } of Object.values(PROGRAMS)) for (const id of usedBy) expect(ids).toContain(id);
+  });
+});

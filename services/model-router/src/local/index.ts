@@ -10,9 +10,11 @@ import { LocalRefusal } from './local-refusal.ts';
 import type { LocalRequest } from './local-request.ts';
 import { answerRerank } from './rerank/answer-rerank.ts';
 import { answerSpeech } from './speech/answer-speech.ts';
-import { answerTranscription } from './transcribe/answer-transcription.ts';
+import { answerTranscription, type TranscriptionCall } from './transcribe/answer-transcription.ts';
+import type { Places } from './transcribe/places.ts';
 
 export type { LocalAnswer } from './local-answer.ts';
+export { Places } from './transcribe/places.ts';
 
 export interface LocalCall {
   type: ModelType;
@@ -22,6 +24,8 @@ export interface LocalCall {
   body: Uint8Array;
   /** Of a transcription: what the caller said beside the audio (language, prompt …). */
   params?: Record<string, unknown>;
+  /** Bounds the transcriptions that run at once; one for a process. Without it there is no bound. */
+  places?: Places;
   stream: boolean;
   /** Aborted when the caller goes away: work stops at the next step with the signal's reason. */
   signal: AbortSignal;
@@ -45,11 +49,11 @@ const LOCAL_MODELS: Partial<Record<ModelType, Readonly<Record<string, LocalModel
  * @throws the signal's reason when the caller is gone.
  */
 export async function answerLocally(call: LocalCall): Promise<LocalAnswer> {
-  const { type, model, body, params = {}, stream, signal, now } = call;
+  const { type, model, body, params = {}, places, stream, signal, now } = call;
   signal.throwIfAborted();
   try {
     if (type === 'transcription' && model === 'transcribe')
-      return await answerTranscription({ audio: body, params, signal });
+      return await transcribe(places, { audio: body, params, signal });
     const answer = LOCAL_MODELS[type]?.[model];
     if (!answer)
       throw new LocalRefusal(404, 'model_not_found', `there is no local ${type} model "${model}"`, 'model');
@@ -58,6 +62,11 @@ export async function answerLocally(call: LocalCall): Promise<LocalAnswer> {
     if (error instanceof LocalRefusal) return refusalAnswer(error);
     throw error;
   }
+}
+
+function transcribe(places: Places | undefined, call: TranscriptionCall): Promise<LocalAnswer> {
+  const work = () => answerTranscription(call);
+  return places ? places.run(call.signal, work) : work();
 }
 
 function parseJson(body: Uint8Array): unknown {

@@ -1,4 +1,5 @@
 // Images, speech, decisions and reranking through the whole of it, with answers as their makers document them.
+import { spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
 import {
@@ -342,6 +343,59 @@ describe('decisions', () => {
       param: 'questions.q.type',
     });
     expect((await ask({ questions: questions(1), state: 7 })).json.error).toMatchObject({ param: 'state' });
+  });
+});
+
+describe('the local models', () => {
+  test('rank, decide and draw without a key or a network, and are charged', async () => {
+    const documents = [
+      'Bread is baked from flour.',
+      'Computers are rented by the minute.',
+      'Rain falls on the sea.',
+    ];
+    const ranked = await post('/v1/rerank', {
+      model: 'local/rerank',
+      query: 'renting a computer',
+      documents,
+    });
+    expect(ranked.json).toMatchObject({
+      results: [{ index: 1 }, {}, {}],
+      usage: { searches: 1, cost: 0.00002 },
+    });
+    const questions = { large: { type: 'boolean', instructions: 'Is the amount over 100?' } };
+    const decided = await post('/v1/decisions', { model: 'local/decide', state: { amount: 120 }, questions });
+    const { large } = decided.json.answers as { large: { type: string; probability: number } };
+    expect(large.type).toBe('boolean');
+    expect(large.probability).toBeGreaterThan(0.5);
+    expect((decided.json.usage as { cost: number }).cost).toBeGreaterThan(0);
+    const drawn = await post('/v1/images/generations', {
+      model: 'local/image',
+      prompt: 'two red circles',
+      size: '128x64',
+    });
+    const [image] = drawn.json.data as { b64_json: string }[];
+    const png = Buffer.from(image?.b64_json ?? '', 'base64');
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([128, 64]);
+    expect(drawn.json.usage).toMatchObject({ images: 1, cost: 0.0005 });
+  });
+
+  test.skipIf(spawnSync('espeak-ng', ['--version']).error)('speak', async () => {
+    const response = await fetch(`${stack.url}/v1/audio/speech`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'local/speech',
+        input: 'one two three',
+        voice: 'alloy',
+        response_format: 'wav',
+      }),
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-service-cost')).toBe('0.000013');
+    const sound = Buffer.from(await response.arrayBuffer());
+    expect(sound.subarray(0, 4).toString()).toBe('RIFF');
+    expect(sound.length).toBeGreaterThan(20_000);
   });
 });
 

@@ -16,9 +16,14 @@ import { describeNatsServer, findNatsServer } from './nats-server.ts';
 import { createPidFiles } from './pid-files.ts';
 import { openProcessLog } from './process-log.ts';
 import type { Doing, Progress } from './progress.ts';
+import { findProgram } from './run-command.ts';
 import { SetupError } from './setup-error.ts';
 import { type Supervised, supervise } from './supervisor.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
+
+/** What the local speech models call, and the Debian packages that bring it (services/model-router/src/local/programs.ts). */
+export const LOCAL_MODEL_PROGRAMS = ['espeak-ng', 'ffmpeg', 'pocketsphinx_batch'];
+export const LOCAL_MODEL_PACKAGES = ['espeak-ng', 'ffmpeg', 'pocketsphinx', 'pocketsphinx-en-us'];
 
 export interface TestServersOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -42,7 +47,7 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
 
   return {
     async start() {
-      const [, mongoUrl] = await Promise.all([findNats(), startMongo(), findEngine()]);
+      const [, mongoUrl] = await Promise.all([findNats(), startMongo(), findEngine(), findPrograms()]);
       return { ...env, SWITCHYARD_TEST_MONGODB_URL: mongoUrl };
     },
     async stop() {
@@ -75,6 +80,21 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
     mongo = supervise(spec, { log, pidFiles, note });
     await mongo.ready;
     return `mongodb://${MONGO_HOST}:${port}`;
+  }
+
+  async function findPrograms(): Promise<void> {
+    const missing = LOCAL_MODEL_PROGRAMS.filter((program) => findProgram(program, env.PATH) === undefined);
+    if (missing.length === 0) return;
+    if (!packages.possible)
+      return progress.note('local models', `the tests of speech are skipped: ${missing.join(', ')} missing`);
+    await progress.step(
+      'local models',
+      (doing) => {
+        doing(`installing ${LOCAL_MODEL_PACKAGES.join(', ')}`);
+        return packages.install(LOCAL_MODEL_PACKAGES);
+      },
+      () => `${LOCAL_MODEL_PACKAGES.join(', ')} installed`,
+    );
   }
 
   async function findEngine(): Promise<void> {

@@ -8,13 +8,15 @@ import { localModels } from './makers/local.ts';
 import { openAiCompatible } from './makers/openai-compatible.ts';
 import { register } from './register.ts';
 
-const SHIPPED_CATALOG = join(import.meta.dirname, '../catalog/local.yaml');
+const SHIPPED_CATALOGS = ['local.yaml', 'local-more.yaml'].map((file) =>
+  join(import.meta.dirname, '../catalog', file),
+);
 
 export async function start({ config, bus, logger, clock }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
   const openAi = openAiCompatible({ secret });
   const makers = { 'openai-compatible': openAi, local: localModels(clock.now) };
-  const catalog = loadCatalog({ files: [SHIPPED_CATALOG, ...config.SWITCHYARD_CATALOG], makers, secret });
+  const catalog = loadCatalog({ files: [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG], makers, secret });
   logger.info({ models: catalog.size }, 'the catalog is loaded');
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'model-router');

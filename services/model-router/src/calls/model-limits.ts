@@ -9,12 +9,16 @@ import {
 } from '@switchyard/contracts';
 import { z } from 'zod';
 
+/** Limits are free-form: one that says something else under these names is for clients to read, and forbids nothing. */
+const names = z.array(z.string()).optional().catch(undefined);
+const count = z.int().positive().optional().catch(undefined);
+
 /** Limits of image models that the router knows; a catalog may hold others for clients to read. */
 const imageLimits = z.looseObject({
   /** Sizes that the model takes, as `<width>x<height>`; with `aspect_ratios` and without sizes it takes none. */
-  sizes: z.array(z.string()).optional(),
-  aspect_ratios: z.array(z.string()).optional(),
-  images_max: z.int().positive().optional(),
+  sizes: names,
+  aspect_ratios: names,
+  images_max: count,
 });
 
 /** Why the model cannot serve the request; null when it can. The first model's refusal is the answer, others are skipped. */
@@ -26,9 +30,9 @@ export function refusalOf(model: CatalogModel, body: Buffer): ServiceError | nul
 
 /** Limits of speech models that the router knows. */
 const speechLimits = z.looseObject({
-  voices: z.array(z.string()).optional(),
-  formats: z.array(z.string()).optional(),
-  characters_max: z.int().positive().optional(),
+  voices: names,
+  formats: names,
+  characters_max: count,
 });
 
 function refusalOfSpeech(model: CatalogModel, body: Buffer): ServiceError | null {

@@ -15,7 +15,7 @@ import { answerLocally } from './index.ts';
 import { PROGRAMS } from './programs.ts';
 import { TEXT_LENGTH_READ_MAX } from './rerank/search-terms.ts';
 import { SPEECH_SAMPLE_RATE_HZ } from './speech/answer-speech.ts';
-import { VOICE_DEFAULT, VOICES } from './speech/voices.ts';
+import { OPENAI_VOICES, VOICE_DEFAULT, VOICES } from './speech/voices.ts';
 import { AUDIO_SECONDS_MAX, SPEECH_SECONDS_MAX } from './transcribe/decode-audio.ts';
 
 const text = await readFile(new URL('../../catalog/local-more.yaml', import.meta.url), 'utf8');
@@ -63,7 +63,7 @@ describe('the catalog of the further local models', () => {
     });
     expect(limitsOf('local/speech')).toMatchObject({
       characters: SPEECH_INPUT_CHARACTERS_MAX,
-      voices: Object.keys(VOICES),
+      voices: [...Object.keys(VOICES), ...Object.keys(OPENAI_VOICES)],
       default_voice: VOICE_DEFAULT,
       formats: [...SPEECH_FORMATS],
       sample_rate_hz: SPEECH_SAMPLE_RATE_HZ,

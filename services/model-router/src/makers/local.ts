@@ -3,7 +3,8 @@ import type { ModelType } from '@switchyard/contracts';
 import { answerLocally } from '../local/index.ts';
 import type { Exchange, Maker, UpstreamRequest, UpstreamSink } from './maker.ts';
 
-const TYPES: readonly ModelType[] = ['language', 'embedding'];
+/** Transcription waits for its endpoint. */
+const TYPES: readonly ModelType[] = ['language', 'embedding', 'image', 'speech', 'decision', 'rerank'];
 
 export function localModels(now: () => number): Maker {
   return { types: TYPES, start: (request, sink) => start(now, request, sink) };

@@ -21,7 +21,7 @@ export type VoiceName = keyof typeof VOICES;
 export const VOICE_DEFAULT: VoiceName = 'klara';
 
 /** OpenAI's names, so that programs written for its voices are heard here too. */
-const OPENAI_VOICES: Readonly<Record<string, VoiceName>> = {
+export const OPENAI_VOICES: Readonly<Record<string, VoiceName>> = {
   alloy: 'klara',
   ash: 'max',
   ballad: 'george',

@@ -25,16 +25,18 @@ test('the file holds the number, as `kill $(cat …)` wants it', async () => {
 test('what an earlier start left running is ended, the named last, and its files are gone', async () => {
   const folder = await temporaryFolder();
   const pidFiles = createPidFiles(folder);
-  const order: string[] = [];
+  // Written by the processes as they are told: this one may hear of two ends in one turn, and in any order.
+  const order = join(await temporaryFolder(), 'order');
   const ends: Promise<unknown>[] = [];
   for (const name of ['nats', 'edge']) {
-    const child = await startProcess('');
-    ends.push(once(child, 'exit').then(([, signal]) => order.push(`${name} ${signal}`)));
+    const note = `require('node:fs').appendFileSync(${JSON.stringify(order)}, '${name} SIGTERM\\n')`;
+    const child = await startProcess(`process.on('SIGTERM', () => { ${note}; process.exit(0); })`);
+    ends.push(once(child, 'exit'));
     await pidFiles.write(name, child.pid!);
   }
   expect((await pidFiles.endLeftovers(['nats'])).sort()).toEqual(['edge', 'nats']);
   await Promise.all(ends);
-  expect(order).toEqual(['edge SIGTERM', 'nats SIGTERM']);
+  expect(await readFile(order, 'utf8')).toBe('edge SIGTERM\nnats SIGTERM\n');
   expect(await readdir(folder)).toEqual([]);
 });
 

@@ -298,6 +298,11 @@ void exec_on_reports(struct exec *exec, int64_t now_us) {
   }
 }
 
+void execs_learn_commands(int64_t now_us) {
+  for (int i = 0; i < EXECS_MAX; i++)
+    if (execs[i].used && !execs[i].finished && !execs[i].command) exec_on_reports(&execs[i], now_us);
+}
+
 void execs_on_reaped(pid_t pid, int status, int64_t now_us) {
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = &execs[i];

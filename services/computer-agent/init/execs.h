@@ -80,6 +80,9 @@ void exec_on_output(struct exec *exec);
 void exec_on_input(struct exec *exec);
 void leftover_on_output(struct source *leftover);
 
+// Reads which process is whose command, where that is not known yet.
+void execs_learn_commands(int64_t now_us);
+
 // PID 1 reaped this process: the command of a supervisor that was killed, perhaps.
 void execs_on_reaped(pid_t pid, int status, int64_t now_us);
 // Timeouts and kills that take their time. Returns milliseconds until it wants to be called again, or -1.

@@ -74,10 +74,15 @@ static int read_signals(int fd) {
 
 // Returns 0 when no process is left.
 static int reap(int64_t now) {
-  int status;
-  pid_t pid;
-  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) execs_on_reaped(pid, status, now);
-  return !(pid < 0 && errno == ECHILD);
+  for (;;) {
+    // Looked at before it is reaped: whose command it was may still wait to be read, and must be known by then.
+    siginfo_t ended = {0};
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0) return errno != ECHILD;
+    if (ended.si_pid == 0) return 1;
+    execs_learn_commands(now);
+    int status;
+    if (waitpid(ended.si_pid, &status, WNOHANG) == ended.si_pid) execs_on_reaped(ended.si_pid, status, now);
+  }
 }
 
 static void watch_fd(int epoll, struct source *source) {

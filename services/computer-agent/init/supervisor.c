@@ -36,6 +36,8 @@ static void close_from(int first) {
 
 static _Noreturn void become_command(const struct command *command, int reports, int output, int input) {
   setsid();
+  // Said by the command's own process: its first act may be to kill the supervisor, which would then have said nothing.
+  report(reports, REPORT_STARTED, getpid(), 0);
   int oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (oom >= 0) {
     if (write(oom, COMMAND_OOM_SCORE, strlen(COMMAND_OOM_SCORE)) < 0) { /* a preference, not a need */ }
@@ -122,7 +124,6 @@ static _Noreturn void become_supervisor(const struct command *command, int repor
     _exit(1);
   }
   if (child == 0) become_command(command, reports, output, input);
-  report(reports, REPORT_STARTED, child, 0);
 
   // Another exec's pipe that stayed open here would never show its end.
   dup2(reports, 0);

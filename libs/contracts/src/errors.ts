@@ -25,6 +25,17 @@ export const ERRORS = {
     type: 'invalid_request_error',
     meaning: 'A field is missing, of the wrong type or out of its limits; `param` names it.',
   },
+  invalid_multipart: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'The body is not multipart form data that can be read: cut short, or without a boundary.',
+  },
+  audio_unreadable: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning:
+      'The file is no audio whose length can be found, so it cannot be charged: send mp3, wav, flac, ogg, m4a, webm or aac.',
+  },
   unknown_field: {
     status: 400,
     type: 'invalid_request_error',
@@ -82,6 +93,12 @@ export const ERRORS = {
     status: 405,
     type: 'invalid_request_error',
     meaning: 'The path is right, the method is not; `Allow` lists those that are.',
+  },
+  body_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    retry: true,
+    meaning: 'The body came too slowly while others waited for its place in memory. Nothing was charged.',
   },
   computer_not_running: {
     status: 409,

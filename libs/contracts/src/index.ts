@@ -20,4 +20,5 @@ export * from './operations.ts';
 export * from './permissions.ts';
 export * from './rerank.ts';
 export * from './speech.ts';
+export * from './transcription.ts';
 export * from './usage.ts';

@@ -1,5 +1,5 @@
 // A model call on the bus: the head that the edge sends with the caller's own bytes, and what comes back around the
-// answer's bytes. The bodies of the endpoints are in chat.ts, embeddings.ts, rerank.ts, decisions.ts, images.ts.
+// answer's bytes. The bodies of the endpoints are in chat.ts, embeddings.ts, transcription.ts and the like.
 import { z } from 'zod';
 import type { ModelType } from './model-types.ts';
 
@@ -21,6 +21,10 @@ export const modelCallHead = z.object({
   include_usage: z.boolean(),
   /** Milliseconds since the epoch when the edge took the call. */
   received_at: z.int(),
+  /** Bytes of the body: room for it is made before it is asked for. */
+  body_bytes: z.int().nonnegative().optional(),
+  /** What the caller said beside the body, where the body is a file: of a transcription `TranscriptionParams`. */
+  params: z.record(z.string(), z.unknown()).optional(),
 });
 export type ModelCallHead = z.infer<typeof modelCallHead>;
 

@@ -1,11 +1,16 @@
 // What the router needs of a maker's adapter: one exchange with an upstream, by callbacks, that can be paused and ended.
-import type { ModelType, Upstream } from '@switchyard/contracts';
+import type { ModelType, TranscriptionParams, Upstream } from '@switchyard/contracts';
 
 export interface UpstreamRequest {
   type: ModelType;
   upstream: Upstream;
-  /** The caller's body, already under the upstream's own name for the model. */
+  /** The caller's body, already under the upstream's own name for the model; of a transcription the audio itself. */
   body: Buffer;
+  /**
+   * Of a transcription: what the caller said beside the audio; its media type and file name fit what the audio is. The
+   * answer is JSON in OpenAI's `verbose_json` shape (`TranscriptionAnswer`), whatever format the caller asked for.
+   */
+  transcription?: TranscriptionParams;
   /** Whether bytes of a good answer go on as they come; an error's body is always collected. */
   stream: boolean;
   requestId: string;

@@ -5,7 +5,9 @@ import { type Service, Svcm } from '@nats-io/services';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
 import { ByteSender } from './byte-sender.ts';
+import { readError } from './error-frame.ts';
 import { decodeFrame, encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
+import { collectBody, IncomingBody } from './incoming-body.ts';
 import { ACCEPT_AFTER_MS, COLLECTED_BODY_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { Peers } from './peers.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
@@ -150,9 +152,11 @@ export class IncomingCall {
   #spoke = false;
   #done = false;
   #abort: AbortController | null = null;
-  #cancelled = false;
+  /** Why the caller gave the call up; null where it did not. */
+  #cancelled: ServiceError | null = null;
   #onCancelled: (() => void) | null = null;
-  #collecting: BodyCollector | null = null;
+  #body: IncomingBody | null = null;
+  #whole: Promise<Buffer> | null = null;
 
   constructor(head: unknown, inline: Buffer, more: boolean, credit: number, on: IncomingSurroundings) {
     this.head = head;
@@ -174,7 +178,7 @@ export class IncomingCall {
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.#cancelled) this.#abort.abort(new ServiceError('service_unavailable', 'the caller went away'));
+      if (this.#cancelled) this.#abort.abort(this.#cancelled);
     }
     return this.#abort.signal;
   }
@@ -186,7 +190,7 @@ export class IncomingCall {
   }
 
   get isCancelled(): boolean {
-    return this.#cancelled;
+    return this.#cancelled !== null;
   }
 
   /**
@@ -195,12 +199,26 @@ export class IncomingCall {
    */
   readBody(bytesMax: number = COLLECTED_BODY_BYTES_MAX): Promise<Buffer> {
     if (!this.#more) return Promise.resolve(this.#inline);
-    if (this.#collecting) return this.#collecting.whole;
-    this.#collecting = new BodyCollector(bytesMax, (bytes) => this.#grant(bytes));
-    if (this.#cancelled)
-      this.#collecting.fail(new ServiceError('service_unavailable', 'the caller went away'));
+    if (this.#whole) return this.#whole;
+    this.#whole = collectBody(this.body(), bytesMax);
+    this.#whole.catch(() => {}); // whoever awaits it hears of it; nobody may have come that far
+    return this.#whole;
+  }
+
+  /**
+   * The body of the request as it comes, to be read once: reading on is what lets the caller send more. Who leaves the
+   * loop should end the call, as its caller sends nothing more until then.
+   * Its steps throw the ServiceError by which the caller's source failed, `service_unavailable` when the caller goes
+   * away, or when this call has ended.
+   */
+  body(): AsyncIterableIterator<Buffer, undefined, undefined> {
+    if (this.#body) return this.#body.chunks;
+    this.#body = new IncomingBody((bytes) => this.#grant(bytes));
+    const { chunks } = this.#body;
+    if (!this.#more) chunks.end(this.#inline);
+    else if (this.#done) chunks.fail(this.#cancelled ?? over());
     else this.#grant(WINDOW_BYTES);
-    return this.#collecting.whole;
+    return chunks;
   }
 
   /** What the caller learns before the first byte; it leaves together with it. */
@@ -260,20 +278,19 @@ export class IncomingCall {
       case FRAME.grant:
         return this.#out.grant(Number(frame.meta));
       case FRAME.cancel:
-        return this.cancelled();
+        return this.cancelled(frame.meta === '' ? undefined : readError(frame.meta));
       case FRAME.data:
       case FRAME.end:
-        return this.#collecting?.add(frame);
+        return this.#body?.received(frame);
     }
   }
 
-  cancelled(): void {
+  /** The caller went away, or says why it gives the call up. */
+  cancelled(reason: ServiceError = new ServiceError('service_unavailable', 'the caller went away')): void {
     if (this.#done) return;
-    this.#cancelled = true;
+    this.#cancelled = reason;
     this.#finish();
-    const gone = new ServiceError('service_unavailable', 'the caller went away');
-    this.#collecting?.fail(gone);
-    this.#abort?.abort(gone);
+    this.#abort?.abort(reason);
     this.#onCancelled?.();
   }
 
@@ -302,6 +319,7 @@ export class IncomingCall {
   #finish(): void {
     this.#done = true;
     this.#out.stop();
+    this.#body?.chunks.fail(this.#cancelled ?? over());
     this.#on.closed();
   }
 }
@@ -309,48 +327,4 @@ export class IncomingCall {
 /** Answers up to this size go in one message with their head and end. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 
-/** Puts a long request body together, granting as it comes. */
-class BodyCollector {
-  readonly whole: Promise<Buffer>;
-  readonly #bytesMax: number;
-  readonly #grant: (bytes: number) => void;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
-  #owed = 0;
-  #expectedSeq = 0;
-  #resolve!: (body: Buffer) => void;
-  #reject!: (error: ServiceError) => void;
-
-  constructor(bytesMax: number, grant: (bytes: number) => void) {
-    this.#bytesMax = bytesMax;
-    this.#grant = grant;
-    this.whole = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.whole.catch(() => {}); // whoever awaits it hears of it; nobody may have come that far
-  }
-
-  add(frame: Frame): void {
-    if (frame.seq !== this.#expectedSeq++)
-      return this.fail(new ServiceError('service_unavailable', 'part of the body was lost on the way'));
-    this.#bytes += frame.data.length;
-    if (this.#bytes > this.#bytesMax)
-      return this.fail(new ServiceError('body_too_large', `the body is over ${this.#bytesMax} bytes`));
-    this.#chunks.push(frame.data);
-    if (frame.kind === FRAME.end) {
-      this.#resolve(Buffer.concat(this.#chunks, this.#bytes));
-      this.#chunks = [];
-      return;
-    }
-    this.#owed += frame.data.length;
-    if (this.#owed < WINDOW_BYTES / 2) return;
-    this.#grant(this.#owed);
-    this.#owed = 0;
-  }
-
-  fail(error: ServiceError): void {
-    this.#chunks = [];
-    this.#reject(error);
-  }
-}
+const over = () => new ServiceError('service_unavailable', 'the call has ended');

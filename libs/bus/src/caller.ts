@@ -2,8 +2,10 @@
 // event is stored, and ends the calls of peers that died.
 
 import type { NatsConnection } from '@nats-io/transport-node';
-import { type Event, eventSubject, fromWireError, ServiceError, wireError } from '@switchyard/contracts';
+import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
+import { BodySource, type ByteSource } from './body-source.ts';
 import { ByteSender } from './byte-sender.ts';
+import { readError } from './error-frame.ts';
 import { decodeFrame, encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import {
   ACK_AGAIN_MS,
@@ -31,7 +33,8 @@ export interface CallRequest {
   subject: string;
   /** JSON for the service's eyes: what it must know beside the body. */
   head: unknown;
-  body?: Uint8Array;
+  /** Bytes, or what makes them as it goes: read only as fast as the service takes it, and stopped with the call. */
+  body?: Uint8Array | ByteSource;
   /** Milliseconds for the whole call; none: as long as its service lives. */
   timeoutMs?: number;
 }
@@ -154,6 +157,7 @@ export class OutgoingCall {
   #expectedSeq = 0;
   #owed = 0;
   #upload: ByteSender | null = null;
+  #source: BodySource | null = null;
   #acknowledged = false;
   /** The end frame, kept until the usage event's PubAck is there. */
   #held: HeldEnd | null = null;
@@ -163,6 +167,9 @@ export class OutgoingCall {
     this.#request = request;
     this.#sink = sink;
     this.#on = on;
+    const { body } = request;
+    if (body !== undefined && !(body instanceof Uint8Array))
+      this.#source = new BodySource(body, (error) => this.#sourceFailed(error));
   }
 
   /** Sends the head, and the body where it is short. Repeated while nobody is there to take it. */
@@ -176,17 +183,17 @@ export class OutgoingCall {
     this.#offeredAt = now;
     this.#offerAgainAt = 0;
     const body = this.#request.body;
-    const more = body !== undefined && body.length > INLINE_BODY_BYTES_MAX;
+    const inline = body instanceof Uint8Array && body.length <= INLINE_BODY_BYTES_MAX;
     const meta: OpenMeta = {
       from: this.#on.from,
       link: this.#on.peers.link,
       credit: WINDOW_BYTES,
-      more,
+      more: body !== undefined && !inline,
       head: this.#request.head,
     };
     this.#on.publisher.publish(
       this.#request.subject,
-      encodeFrame(FRAME.open, 0, JSON.stringify(meta), more ? undefined : body),
+      encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline ? body : undefined),
       this.#on.inbox,
     );
   }
@@ -301,11 +308,25 @@ export class OutgoingCall {
       this.#on.peers.heard(meta.at, this.#peerLink);
     }
     if (kind !== FRAME.grant || meta.bytes === undefined) return;
-    if (!this.#upload) {
-      this.#upload = new ByteSender(0, (bytes) => this.#toPeer(bytes));
-      this.#upload.end('', this.#request.body);
-    }
+    this.#upload ??= this.#beginUpload();
     this.#upload.grant(meta.bytes);
+  }
+
+  #beginUpload(): ByteSender {
+    const { body } = this.#request;
+    const upload = new ByteSender(0, (bytes) => this.#toPeer(bytes));
+    if (this.#source) this.#source.sendTo(upload);
+    else upload.end('', body as Uint8Array);
+    return upload;
+  }
+
+  /** Half a body is of no use to anybody: the service learns why there is no more, and so does the sink. */
+  #sourceFailed(cause: unknown): void {
+    const error =
+      cause instanceof ServiceError
+        ? cause
+        : new ServiceError('internal_error', 'the body of the request could not be read', { cause });
+    this.#fail(error, this.#sent);
   }
 
   #ended(meta: ReplyMeta, last: Buffer): void {
@@ -328,19 +349,24 @@ export class OutgoingCall {
   #fail(error: ServiceError, tell: boolean): void {
     if (this.#done) return;
     this.#finish();
-    if (tell) this.#tellCancelled();
+    if (tell) this.#tellCancelled(error);
     this.#sink.onError(error);
   }
 
   #finish(): void {
     this.#done = true;
     this.#upload?.stop();
+    this.#source?.stop();
     this.#on.closed();
   }
 
-  #tellCancelled(): void {
+  #tellCancelled(error?: ServiceError): void {
+    const meta = error === undefined ? '' : JSON.stringify(toWireError(error));
     // Before its first frame the instance is unknown: all of them are told, and one knows the call.
-    this.#on.publisher.publish(`_S.${this.#peer ?? 'all'}.${this.#on.key}`, encodeFrame(FRAME.cancel, 0));
+    this.#on.publisher.publish(
+      `_S.${this.#peer ?? 'all'}.${this.#on.key}`,
+      encodeFrame(FRAME.cancel, 0, meta),
+    );
   }
 
   #toPeer(frame: Buffer): void {
@@ -350,13 +376,6 @@ export class OutgoingCall {
 
 function parseMeta(meta: string): ReplyMeta {
   return meta === '' ? {} : (JSON.parse(meta) as ReplyMeta);
-}
-
-function readError(meta: string): ServiceError {
-  const parsed = wireError.safeParse(JSON.parse(meta));
-  return parsed.success
-    ? fromWireError(parsed.data)
-    : new ServiceError('internal_error', 'an unreadable error came over the bus');
 }
 
 function isPubAck(payload: Uint8Array): boolean {

@@ -1,4 +1,5 @@
 // The bus, typed: calls as duplex byte streams, JSON operations on top of them, events, KV buckets, leases.
+export type { ByteSource } from './body-source.ts';
 export { Bucket, type Entry, openBucket, RevisionConflict, TICK_KEY } from './bucket.ts';
 export { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 export { Bus, type BusOptions, connectBus, type Logger } from './bus.ts';
@@ -17,3 +18,4 @@ export {
   serve,
 } from './operations.ts';
 export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+export { openReply, type Reply } from './reply.ts';

@@ -7,5 +7,9 @@ const service = await serve(bus, { name: 'silent', version: '0.0.1', description
 service.stream('silent.v1.call', () => {
   process.send?.('taken');
 });
+service.stream('silent.v1.body', async (call) => {
+  await call.body().next();
+  process.send?.('taken');
+});
 await bus.nc.flush();
 process.send?.('ready');

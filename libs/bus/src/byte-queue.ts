@@ -1,0 +1,114 @@
+// The receiving half of a byte stream under credit, read as an async iterable: what has come and was not read yet.
+// Asking for the next chunk says that the one before has gone on; so a slow reader slows the sender, and what waits
+// here is never more than the window that was granted.
+
+export interface ByteQueueOptions {
+  /** So many more bytes were read: grant them. */
+  consumed(bytes: number): void;
+  /** The reader left before the end. */
+  abandoned?(): void;
+}
+
+type Step = IteratorResult<Buffer, undefined>;
+
+const DONE: Step = { done: true, value: undefined };
+
+export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undefined> {
+  readonly #options: ByteQueueOptions;
+  #chunks: Buffer[] = [];
+  /** Bytes of the chunk that the reader has in hand. */
+  #inHand = 0;
+  #error: Error | null = null;
+  /** Nothing more will come. */
+  #complete = false;
+  /** Nothing more will be read. */
+  #over = false;
+  #waiting: PromiseWithResolvers<Step> | null = null;
+
+  constructor(options: ByteQueueOptions) {
+    this.#options = options;
+  }
+
+  push(bytes: Buffer): void {
+    if (this.#complete || bytes.length === 0) return;
+    if (this.#waiting) this.#settle(this.#hand(bytes));
+    else this.#chunks.push(bytes);
+  }
+
+  end(last?: Buffer): void {
+    if (this.#complete) return;
+    if (last) this.push(last);
+    this.#complete = true;
+    if (this.#waiting) this.#settle(this.#finish());
+  }
+
+  /** What waits is dropped: half a body is no body. The reader gets the error with its next step. */
+  fail(error: Error): void {
+    if (this.#complete) return;
+    this.#complete = true;
+    this.#chunks = [];
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if (!waiting) {
+      this.#error = error;
+      return;
+    }
+    this.#over = true;
+    waiting.reject(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** @throws what `fail` was given; TypeError when a step is still being waited for. */
+  next(): Promise<Step> {
+    if (this.#over) return Promise.resolve(DONE);
+    if (this.#waiting) return Promise.reject(new TypeError('one reader, one step at a time'));
+    if (this.#error) {
+      this.#over = true;
+      return Promise.reject(this.#error);
+    }
+    this.#laidDown();
+    const chunk = this.#chunks.shift();
+    if (chunk) return Promise.resolve(this.#hand(chunk));
+    if (this.#complete) return Promise.resolve(this.#finish());
+    this.#waiting = Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  /** The reader leaves: nothing more is granted. */
+  return(): Promise<Step> {
+    if (this.#over) return Promise.resolve(DONE);
+    const early = !this.#complete;
+    this.#over = true;
+    this.#complete = true;
+    this.#chunks = [];
+    if (this.#waiting) this.#settle(DONE);
+    if (early) this.#options.abandoned?.();
+    return Promise.resolve(DONE);
+  }
+
+  #hand(chunk: Buffer): Step {
+    this.#inHand = chunk.length;
+    return { done: false, value: chunk };
+  }
+
+  #laidDown(): void {
+    if (this.#inHand === 0) return;
+    const bytes = this.#inHand;
+    this.#inHand = 0;
+    this.#options.consumed(bytes);
+  }
+
+  #finish(): Step {
+    this.#over = true;
+    return DONE;
+  }
+
+  #settle(step: Step): void {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    waiting?.resolve(step);
+  }
+}

@@ -1,0 +1,60 @@
+// A reply to be read at the reader's own pace: for those who want bytes in a loop and not in callbacks.
+import type { ServiceError } from '@switchyard/contracts';
+import type { Bus } from './bus.ts';
+import { ByteQueue } from './byte-queue.ts';
+import type { CallRequest } from './caller.ts';
+
+export interface Reply {
+  readonly head: unknown;
+  /**
+   * The body, to be read once; reading on is what lets the service send more, leaving the loop cancels the call.
+   * As a stream: `Readable.from(reply.body, { objectMode: false })`.
+   */
+  readonly body: AsyncIterableIterator<Buffer, undefined, undefined>;
+  /** What the service said at the end; comes with the last byte. */
+  readonly end: Promise<unknown>;
+  /** Nobody wants the rest. */
+  cancel(): void;
+}
+
+/**
+ * Makes a call and answers with its reply once the head is there.
+ * @param signal aborting it cancels the call, and its reason is what the reader gets
+ * @throws ServiceError as the service failed, or `service_unavailable`; after the head, `body` and `end` throw it.
+ */
+export function openReply(bus: Bus, request: CallRequest, signal?: AbortSignal): Promise<Reply> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  const opened = Promise.withResolvers<Reply>();
+  const ended = Promise.withResolvers<unknown>();
+  ended.promise.catch(() => {}); // whoever reads the body hears of it too
+  const body = new ByteQueue({
+    consumed: (bytes) => call.consumed(bytes),
+    abandoned: () => cancel(new Error('the reply was not read to its end')),
+  });
+  const settled = (error?: Error) => {
+    signal?.removeEventListener('abort', onAbort);
+    if (error === undefined) return;
+    opened.reject(error);
+    ended.reject(error);
+    body.fail(error);
+  };
+  const cancel = (reason: Error) => {
+    call.cancel();
+    settled(reason);
+  };
+  const onAbort = () => cancel(signal?.reason);
+  const call = bus.call(request, {
+    onHead: (head) => opened.resolve({ head, body, end: ended.promise, cancel: () => cancel(cancelled()) }),
+    onData: (bytes) => body.push(bytes),
+    onEnd: (end, last) => {
+      settled();
+      body.end(last);
+      ended.resolve(end);
+    },
+    onError: (error: ServiceError) => settled(error),
+  });
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return opened.promise;
+}
+
+const cancelled = () => new Error('the call was cancelled');

@@ -9,14 +9,14 @@ export const modelId = z.string().regex(MODEL_ID_PATTERN, 'of the form <maker>/<
 
 /** Dollars per unit. Which units a type takes is checked in `catalogModel`. */
 export const pricing = z.strictObject({
-  input_token: decimal.optional(),
-  cached_input_token: decimal.optional(),
-  output_token: decimal.optional(),
-  image: decimal.optional(),
-  second: z.record(z.string(), decimal).optional(),
-  character: decimal.optional(),
-  minute: decimal.optional(),
-  search: decimal.optional(),
+  input_token: decimal.optional().describe('Dollars for a token in'),
+  cached_input_token: decimal.optional().describe('Dollars for a token in that the maker had in its cache'),
+  output_token: decimal.optional().describe('Dollars for a token out'),
+  image: decimal.optional().describe('Dollars for an image'),
+  second: z.record(z.string(), decimal).optional().describe('Dollars for a second of video, by resolution'),
+  character: decimal.optional().describe('Dollars for a character spoken'),
+  minute: decimal.optional().describe('Dollars for a minute of audio'),
+  search: decimal.optional().describe('Dollars for a search'),
 });
 export type Pricing = z.infer<typeof pricing>;
 
@@ -38,10 +38,11 @@ export const FIRST_BYTE_TIMEOUT_MS_DEFAULT = 60_000;
 export const upstream = z.strictObject({
   /** `openai-compatible`, `local`, or the name of a maker's adapter. */
   adapter: z.string().min(1),
+  /** Makers with a name of their own have a default; an OpenAI-compatible upstream could be anywhere. */
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   /** The upstream's own name for the model. */
   model: z.string().min(1),
-  /** Name of the environment variable that holds the credentials; none: the upstream needs none. */
+  /** Name of the environment variable that holds the credentials; none: the maker's own, or the upstream needs none. */
   api_key_env: z
     .string()
     .regex(/^[A-Z][A-Z0-9_]*$/)
@@ -80,7 +81,7 @@ export const catalogModel = z
         message: `${model.id}: a ${model.type} model is priced by ${PRICED_BY[model.type].map((units) => units.join(' and ')).join(', or by ')}`,
       });
     for (const [index, one] of model.upstreams.entries())
-      if (one.adapter !== 'local' && one.base_url === undefined)
+      if (one.adapter === 'openai-compatible' && one.base_url === undefined)
         context.issues.push({
           code: 'custom',
           input: one,
@@ -94,21 +95,28 @@ export const catalogFile = z.strictObject({ models: z.array(catalogModel) });
 
 /** One entry of GET /v1/models. */
 export const modelObject = z.object({
-  id: modelId,
-  object: z.literal('model'),
-  created: z.int(),
-  owned_by: z.string(),
-  name: z.string(),
-  description: z.string(),
-  type: modelType,
-  endpoint: z.string(),
-  modalities: z.object({ input: z.array(z.string()), output: z.array(z.string()) }),
-  context_length: z.int().nullable(),
-  pricing,
-  limits: z.record(z.string(), z.unknown()),
-  supported_parameters: z.array(z.string()),
-  available: z.boolean(),
-  /** Why it is not available, with the variable to set; null when it is. */
-  unavailable_reason: z.string().nullable(),
+  id: modelId.describe('What to give as `model`: <maker>/<model_name>'),
+  object: z.literal('model').describe('Always model'),
+  created: z.int().describe('When it came into the catalog, in seconds since 1970'),
+  owned_by: z.string().describe('Its maker'),
+  name: z.string().describe('Its name, for people'),
+  description: z.string().describe('What it is good for'),
+  type: modelType.describe('Its type, which decides the endpoint and the unit charged'),
+  endpoint: z.string().describe('The endpoint that serves it'),
+  modalities: z
+    .object({
+      input: z.array(z.string()).describe('What it takes: text, image, audio …'),
+      output: z.array(z.string()).describe('What it produces'),
+    })
+    .describe('What it takes and what it produces'),
+  context_length: z.int().nullable().describe('Tokens in and out together at most; null where none is told'),
+  pricing: pricing.describe('Dollars for each unit, as decimal strings'),
+  limits: z.record(z.string(), z.unknown()).describe('Limits of its own: sizes, voices, lengths …'),
+  supported_parameters: z.array(z.string()).describe('Optional fields of the request that it understands'),
+  available: z.boolean().describe('Whether it can be called here'),
+  unavailable_reason: z
+    .string()
+    .nullable()
+    .describe('Why it cannot, with the variable to set; null when it can'),
 });
 export type ModelObject = z.infer<typeof modelObject>;

@@ -2,48 +2,96 @@
 // untouched, so the objects are loose.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel } from './model-choice.ts';
+import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
 
 const chatMessage = z.looseObject({
-  role: z.string().min(1),
-  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional(),
+  role: z.string().min(1).describe('system, developer, user, assistant or tool'),
+  content: z
+    .union([
+      z.string(),
+      z.array(z.looseObject({ type: z.string().describe('text, image_url, input_audio, file …') })),
+      z.null(),
+    ])
+    .optional()
+    .describe('Text, or a list of parts'),
 });
 
 export const chatCompletionRequest = z
   .looseObject({
     ...modelChoice,
-    messages: z.array(chatMessage).min(1),
-    stream: z.boolean().nullish(),
-    stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-    temperature: z.number().min(0).max(2).nullish(),
-    top_p: z.number().min(0).max(1).nullish(),
-    n: z.int().min(1).max(128).nullish(),
-    max_tokens: z.int().positive().nullish(),
-    max_completion_tokens: z.int().positive().nullish(),
-    stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
-    tools: z.array(z.looseObject({ type: z.string() })).nullish(),
-    response_format: z.looseObject({ type: z.string() }).nullish(),
+    messages: z.array(chatMessage).min(1).describe('The conversation so far, oldest first'),
+    stream: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Answer in server-sent events, as the model writes; default false. The last chunk has the cost',
+      ),
+    stream_options: z
+      .looseObject({
+        include_usage: z
+          .boolean()
+          .nullish()
+          .describe('Usage in a chunk of its own; the cost is told either way'),
+      })
+      .nullish()
+      .describe('Options of a stream'),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .nullish()
+      .describe('How freely words are chosen; default: the model’s own'),
+    top_p: z.number().min(0).max(1).nullish().describe('Choose among the likeliest words of this share'),
+    n: z.int().min(1).max(128).nullish().describe('Answers to make, each charged; default 1'),
+    max_tokens: z.int().positive().nullish().describe('The answer’s length at most, in tokens'),
+    max_completion_tokens: z
+      .int()
+      .positive()
+      .nullish()
+      .describe('As max_tokens, reasoning included: OpenAI’s newer name for it'),
+    stop: z
+      .union([z.string(), z.array(z.string()).max(16)])
+      .nullish()
+      .describe('Texts at which the answer ends, without them'),
+    tools: z
+      .array(z.looseObject({ type: z.string().describe('function, or a kind that the maker has') }))
+      .nullish()
+      .describe('Functions that the model may ask to have called'),
+    response_format: z
+      .looseObject({ type: z.string().describe('text, json_object or json_schema') })
+      .nullish()
+      .describe('The form of the answer: text, JSON, or JSON of a schema'),
   })
-  .refine(namesAModel, NAMES_A_MODEL);
+  .refine(namesAModel, NAMES_A_MODEL)
+  .meta({
+    description:
+      'OpenAI’s chat completions. Fields that are not listed here (seed, tool_choice, reasoning_effort …) go to the maker as they are',
+    examples: [{ model: 'local/chat', messages: [{ role: 'user', content: 'What is 6 * 7?' }] }],
+    ...ONE_OF_THEM_REQUIRED,
+  });
 
 export const chatUsage = z.looseObject({
-  prompt_tokens: z.int(),
-  completion_tokens: z.int(),
-  total_tokens: z.int(),
+  prompt_tokens: z.int().describe('Tokens in'),
+  completion_tokens: z.int().describe('Tokens out, reasoning included'),
+  total_tokens: z.int().describe('Both together'),
   cost: dollars,
 });
 
 export const chatCompletion = z.looseObject({
-  id: z.string(),
-  object: z.literal('chat.completion'),
-  created: z.int(),
-  model: z.string(),
-  choices: z.array(
-    z.looseObject({
-      index: z.int(),
-      message: z.looseObject({ role: z.string() }),
-      finish_reason: z.string().nullable(),
-    }),
-  ),
-  usage: chatUsage,
+  id: z.string().describe('The maker’s id of the answer'),
+  object: z.literal('chat.completion').describe('Always chat.completion'),
+  created: z.int().describe('When, in seconds since 1970'),
+  model: z.string().describe('The model that answered'),
+  choices: z
+    .array(
+      z.looseObject({
+        index: z.int().describe('Which of the n answers'),
+        message: z
+          .looseObject({ role: z.string().describe('assistant') })
+          .describe('What the model says: content, tool_calls, refusal …'),
+        finish_reason: z.string().nullable().describe('stop, length, tool_calls or content_filter'),
+      }),
+    )
+    .describe('The answers'),
+  usage: chatUsage.describe('What was used, and its cost'),
 });

@@ -28,82 +28,139 @@ export const stopReason = z.enum(STOP_REASONS);
 export type ComputerStatus = z.infer<typeof computerStatus>;
 export type StopReason = z.infer<typeof stopReason>;
 
-export const createComputerRequest = z.strictObject({
-  name: z.string().trim().min(1).max(COMPUTER_NAME_LENGTH_MAX).optional(),
-  image: z.string().min(1).max(512).optional(),
-  cpu: z.number().optional(),
-  memory_mb: z.number().optional(),
-});
+export const createComputerRequest = z
+  .strictObject({
+    name: z
+      .string()
+      .trim()
+      .min(1)
+      .max(COMPUTER_NAME_LENGTH_MAX)
+      .optional()
+      .describe('A label of yours; default: a generated name'),
+    image: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .describe('An image of a public registry, which must contain sleep; default: the standard image'),
+    cpu: z
+      .number()
+      .optional()
+      .describe('Cores, within the range and in the steps of GET /v1/computers/options; default there too'),
+    memory_mb: z
+      .number()
+      .optional()
+      .describe('MiB of memory, within the range and in the steps of the options; default there too'),
+  })
+  .meta({ examples: [{ name: 'build', cpu: 1, memory_mb: 1024 }, {}] });
 export type CreateComputerRequest = z.infer<typeof createComputerRequest>;
 
-export const execRequest = z.strictObject({
-  command: z.string().min(1),
-  /** Seconds; the platform's limit is in the options. */
-  timeout: z.int().min(1).optional(),
-  cwd: z.string().min(1).max(4_096).optional(),
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).optional(),
-  stdin: z.string().optional(),
-});
+export const execRequest = z
+  .strictObject({
+    command: z
+      .string()
+      .min(1)
+      .meta({
+        description: `A shell command, at most ${COMMAND_BYTES_MAX} bytes`,
+        maxLength: COMMAND_BYTES_MAX,
+      }),
+    timeout: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        `Seconds after which the command is stopped; default ${COMMAND_TIMEOUT_S_DEFAULT}, at most as the options say`,
+      ),
+    cwd: z.string().min(1).max(4_096).optional().describe('The folder it runs in; default /workspace'),
+    env: z
+      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
+      .optional()
+      .describe(`Further variables of its environment, at most ${ENV_ENTRIES_MAX}`),
+    stdin: z
+      .string()
+      .optional()
+      .describe(`What it reads, at most ${STDIN_BYTES_MAX} bytes; default: nothing`),
+  })
+  .meta({ examples: [{ command: 'python3 -c "print(6 * 7)"', timeout: 60 }] });
 export type ExecRequest = z.infer<typeof execRequest>;
 
 export const execResult = z.object({
-  stdout: z.string(),
-  stderr: z.literal(''),
-  exit_code: z.int(),
-  duration_ms: z.int(),
-  /** Present and true when the output was over the limit and cut. */
-  truncated: z.literal(true).optional(),
+  stdout: z.string().describe('What it wrote, standard error merged in'),
+  stderr: z.literal('').describe('Always empty'),
+  exit_code: z.int().describe('0: it succeeded'),
+  duration_ms: z.int().describe('Milliseconds that it ran'),
+  truncated: z
+    .literal(true)
+    .optional()
+    .describe('Present and true when the output was over the limit and cut'),
 });
 export type ExecResult = z.infer<typeof execResult>;
 
 export const computerObject = z.object({
-  id: idOf('computer'),
-  object: z.literal('computer'),
-  name: z.string(),
-  status: computerStatus,
-  image: z.string(),
-  cpu: z.number(),
-  memory_mb: z.int(),
-  created_at: z.iso.datetime(),
-  /** Minutes charged so far. */
-  minutes: z.number(),
-  /** Dollars charged so far. */
-  cost: dollars,
-  stop_reason: stopReason.nullable(),
-  /** Since when no command has been running; null while one runs or the computer is stopped. */
-  idle_since: z.iso.datetime().nullable(),
-  /** When it will stop by itself if nothing happens; null when stopped. */
-  stops_at: z.iso.datetime().nullable(),
-  /** Why, when status is `error`. */
-  error: z.string().nullable(),
+  id: idOf('computer').describe('Id of the computer'),
+  object: z.literal('computer').describe('Always computer'),
+  name: z.string().describe('Its label'),
+  status: computerStatus.describe('unreachable: its host is silent; error: see `error`'),
+  image: z.string().describe('The image that it started from'),
+  cpu: z.number().describe('Cores'),
+  memory_mb: z.int().describe('MiB of memory'),
+  created_at: z.iso.datetime().describe('When it was created'),
+  minutes: z.number().describe('Minutes charged so far'),
+  cost: dollars.describe('US dollars charged so far'),
+  stop_reason: stopReason.nullable().describe('Why it stopped; null while it runs'),
+  idle_since: z.iso
+    .datetime()
+    .nullable()
+    .describe('Since when no command has been running; null while one runs or the computer is stopped'),
+  stops_at: z.iso
+    .datetime()
+    .nullable()
+    .describe('When it will stop by itself if nothing happens; null when stopped'),
+  error: z.string().nullable().describe('Why, when status is `error`'),
 });
 export type ComputerObject = z.infer<typeof computerObject>;
 
 export const deletedComputer = z.object({
-  id: z.string(),
-  object: z.literal('computer'),
-  deleted: z.literal(true),
+  id: z.string().describe('Id of the computer that is gone'),
+  object: z.literal('computer').describe('Always computer'),
+  deleted: z.literal(true).describe('Always true'),
 });
 
-const range = z.object({ min: z.number(), max: z.number(), step: z.number(), default: z.number() });
+const range = z.object({
+  min: z.number().describe('The smallest'),
+  max: z.number().describe('The largest'),
+  step: z.number().describe('It must be a multiple of this'),
+  default: z.number().describe('What it is where none is asked for'),
+});
 
 export const computerOptions = z.object({
-  cpu: range,
-  memory_mb: range,
-  burst: z.object({ cpu: z.number(), memory_mb: z.int() }),
-  images: z.array(z.object({ id: z.string(), name: z.string() })),
-  idle_stop_minutes: z.int(),
-  max_lifetime_minutes: z.int(),
-  command_timeout_seconds: z.int(),
-  max_computers: z.int(),
-  pricing: z.object({
-    per_minute: z.number(),
-    per_vcpu_minute: z.number(),
-    per_gb_memory_minute: z.number(),
-    per_gb_disk_minute: z.number(),
-    disk_gb: z.number(),
-    currency: z.string(),
-  }),
+  cpu: range.describe('Cores'),
+  memory_mb: range.describe('MiB of memory'),
+  burst: z
+    .object({ cpu: z.number().describe('Cores'), memory_mb: z.int().describe('MiB') })
+    .describe('What a busy computer may use at no extra charge'),
+  images: z
+    .array(
+      z.object({
+        id: z.string().describe('What to give as `image`'),
+        name: z.string().describe('What is in it'),
+      }),
+    )
+    .describe('Images that are at hand'),
+  idle_stop_minutes: z.int().describe('Minutes without a command after which a computer stops by itself'),
+  max_lifetime_minutes: z.int().describe('Minutes from its start after which it stops by itself'),
+  command_timeout_seconds: z.int().describe('The longest `timeout` of a command'),
+  max_computers: z.int().describe('Computers of one org, stopped ones included'),
+  pricing: z
+    .object({
+      per_minute: z.number().describe('Dollars for a minute of any computer'),
+      per_vcpu_minute: z.number().describe('Dollars for each core of it'),
+      per_gb_memory_minute: z.number().describe('Dollars for each GiB of memory of it'),
+      per_gb_disk_minute: z.number().describe('Dollars for each GB of disk of it'),
+      disk_gb: z.number().describe('GB of disk that are counted'),
+      currency: z.string().describe('Always USD'),
+    })
+    .describe('What a running minute costs; a stopped one costs nothing'),
 });
 export type ComputerOptions = z.infer<typeof computerOptions>;
 

@@ -1,54 +1,94 @@
 // POST /v1/decisions: questions about a situation, each answered with a probability.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel } from './model-choice.ts';
+import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
 
 export const DECISION_QUESTIONS_MAX = 300;
 
 /** Further options of the model (the choices of a choice question) stand in the same object. */
 const question = z.looseObject({
-  type: z.enum(['boolean', 'choice', 'score']),
-  instructions: z.string().min(1),
+  type: z
+    .enum(['boolean', 'choice', 'score'])
+    .describe('boolean: is it so; choice: which of them; score: how far up a ladder of levels'),
+  instructions: z.string().min(1).describe('What is asked'),
 });
 
 export const decisionsRequest = z
   .looseObject({
     ...modelChoice,
-    state: z.union([z.string(), z.record(z.string(), z.unknown())]),
-    questions: z.record(z.string().min(1), question).refine(
-      (questions) => {
-        const count = Object.keys(questions).length;
-        return count >= 1 && count <= DECISION_QUESTIONS_MAX;
-      },
-      { message: `1 to ${DECISION_QUESTIONS_MAX} questions` },
-    ),
+    state: z
+      .union([z.string(), z.record(z.string(), z.unknown())])
+      .describe('The situation, as text or as a JSON object'),
+    questions: z
+      .record(z.string().min(1), question)
+      .refine(
+        (questions) => {
+          const count = Object.keys(questions).length;
+          return count >= 1 && count <= DECISION_QUESTIONS_MAX;
+        },
+        { message: `1 to ${DECISION_QUESTIONS_MAX} questions` },
+      )
+      .meta({
+        description:
+          'Question name -> question. The options of a choice and the levels of a score (low to high) stand in its ' +
+          '`criteria`, a list or a map of name -> description',
+        minProperties: 1,
+        maxProperties: DECISION_QUESTIONS_MAX,
+      }),
   })
-  .refine(namesAModel, NAMES_A_MODEL);
+  .refine(namesAModel, NAMES_A_MODEL)
+  .meta({
+    description: 'Questions about one situation. Further fields go to the maker as they are',
+    examples: [
+      {
+        model: 'local/decide',
+        state: { subject: 'Refund', amount: 120, text: 'The parcel never arrived.' },
+        questions: {
+          large: { type: 'boolean', instructions: 'Is the amount over 100?' },
+          team: { type: 'choice', instructions: 'Who handles it?', criteria: ['billing', 'delivery'] },
+        },
+      },
+    ],
+    ...ONE_OF_THEM_REQUIRED,
+  });
 
 const probability = z.number().min(0).max(1);
-const probabilities = z.record(z.string(), probability);
+const probabilities = z
+  .record(z.string(), probability)
+  .describe('Of every option or level; they add up to 1');
+const likeliest = probability.describe('Of the answer given, the likeliest');
 
 export const decisionAnswer = z.discriminatedUnion('type', [
-  /** `probability` is P(true). */
-  z.looseObject({ type: z.literal('boolean'), probability }),
   z.looseObject({
-    type: z.literal('choice'),
-    choice: z.string(),
-    probability,
+    type: z.literal('boolean').describe('The answer to a boolean question'),
+    probability: probability.describe('P(true)'),
+  }),
+  z.looseObject({
+    type: z.literal('choice').describe('The answer to a choice question'),
+    choice: z.string().describe('The option chosen'),
+    probability: likeliest,
     probabilities: probabilities.optional(),
   }),
-  /** `score` is the expected level, `probability` that of the likeliest. */
   z.looseObject({
-    type: z.literal('score'),
-    score: z.number(),
-    probability,
+    type: z.literal('score').describe('The answer to a score question'),
+    score: z.number().describe('The expected level, from 0 for the lowest; it may lie between two'),
+    probability: likeliest,
     probabilities: probabilities.optional(),
   }),
-  z.looseObject({ type: z.literal('refusal'), probability: z.literal(0) }),
+  z.looseObject({
+    type: z.literal('refusal').describe('The model will not answer this one'),
+    probability: z.literal(0).describe('Always 0'),
+  }),
 ]);
 
 export const decisionsResult = z.looseObject({
-  model: z.string(),
-  answers: z.record(z.string(), decisionAnswer),
-  usage: z.looseObject({ inputTokens: z.int(), outputTokens: z.int(), cost: dollars }),
+  model: z.string().describe('The model that answered'),
+  answers: z.record(z.string(), decisionAnswer).describe('Question name -> answer: every question has one'),
+  usage: z
+    .looseObject({
+      inputTokens: z.int().describe('Tokens in'),
+      outputTokens: z.int().describe('Tokens out'),
+      cost: dollars,
+    })
+    .describe('What was used, and its cost'),
 });

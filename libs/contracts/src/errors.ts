@@ -56,6 +56,17 @@ export const ERRORS = {
     type: 'invalid_request_error',
     meaning: 'The image of a computer cannot be pulled.',
   },
+  url_not_allowed: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning:
+      'A URL in the request (`param` names it) leads where we do not go: only https and http on public addresses.',
+  },
+  url_fetch_failed: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: 'A URL in the request (`param` names it) could not be fetched; `details.reason` says why.',
+  },
   missing_api_key: {
     status: 401,
     type: 'authentication_error',
@@ -195,14 +206,16 @@ export const errorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[
 
 /** Where a key says nothing better, HTTP answers look like this; an OpenAI client shows it as its own error. */
 export const errorBody = z.object({
-  error: z.object({
-    type: z.string(),
-    code: errorCode,
-    message: z.string(),
-    param: z.string().nullable(),
-    request_id: z.string(),
-    details: z.record(z.string(), z.unknown()).optional(),
-  }),
+  error: z
+    .object({
+      type: z.string().describe('The coarse family, as OpenAI’s clients know it'),
+      code: errorCode.describe('What programs go by: the contract'),
+      message: z.string().describe('For people; it may change'),
+      param: z.string().nullable().describe('The field that is at fault, where one is'),
+      request_id: z.string().describe('Names the request in Logs'),
+      details: z.record(z.string(), z.unknown()).optional().describe('More, by the code'),
+    })
+    .describe('What went wrong'),
 });
 export type ErrorBody = z.infer<typeof errorBody>;
 

@@ -10,32 +10,48 @@ export const KEYS_PER_ORG_MAX = 1_000;
 
 /** KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. */
 export const keyRecord = z.object({
-  id: idOf('key'),
-  org: idOf('org'),
-  name: z.string(),
-  permissions: z.array(permission),
-  /** First characters of the key, to tell one from another in a list. */
-  prefix: z.string(),
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime().nullable(),
+  id: idOf('key').describe('Id of the key; it is no secret'),
+  org: idOf('org').describe('The org that it belongs to'),
+  name: z.string().describe('What it is for'),
+  permissions: z.array(permission).describe('What it may do'),
+  prefix: z.string().describe('First characters of the key, to tell one from another in a list'),
+  created_at: z.iso.datetime().describe('When it was made'),
+  expires_at: z.iso.datetime().nullable().describe('From when it is refused; null: never'),
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
 
-export const createKeyRequest = z.strictObject({
-  name: z.string().min(1).max(KEY_NAME_LENGTH_MAX),
-  permissions: z.array(permission).min(1).max(ALL_PERMISSIONS.length),
-  expires_at: z.iso.datetime({ offset: true }).nullish(),
-});
+export const createKeyRequest = z
+  .strictObject({
+    name: z.string().min(1).max(KEY_NAME_LENGTH_MAX).describe('What the key is for'),
+    permissions: z
+      .array(permission)
+      .min(1)
+      .max(ALL_PERMISSIONS.length)
+      .describe('What it may do: only what the key that makes it may; write includes read'),
+    expires_at: z.iso
+      .datetime({ offset: true })
+      .nullish()
+      .describe('From when it is refused; default: never'),
+  })
+  .meta({ examples: [{ name: 'a reader', permissions: ['usage:read'] }] });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
 
-export const keyObject = keyRecord.omit({ org: true }).extend({ object: z.literal('key') });
+export const keyObject = keyRecord
+  .omit({ org: true })
+  .extend({ object: z.literal('key').describe('Always key') });
 export type KeyObject = z.infer<typeof keyObject>;
 
 /** The only answer that ever holds the key itself. */
-export const createdKey = keyObject.extend({ key: z.string() });
+export const createdKey = keyObject.extend({
+  key: z.string().describe('The key itself, shown this once'),
+});
 export type CreatedKey = z.infer<typeof createdKey>;
 
-export const deletedKey = z.object({ id: z.string(), object: z.literal('key'), deleted: z.literal(true) });
+export const deletedKey = z.object({
+  id: z.string().describe('Id of the key that is gone'),
+  object: z.literal('key').describe('Always key'),
+  deleted: z.literal(true).describe('Always true'),
+});
 
 export function toKeyObject({ org: _org, ...record }: KeyRecord): KeyObject {
   return { object: 'key', ...record };

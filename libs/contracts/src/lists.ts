@@ -3,10 +3,10 @@ import { z } from 'zod';
 
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
-    object: z.literal('list'),
-    data: z.array(item),
-    has_more: z.boolean(),
-    next_cursor: z.string().nullable(),
+    object: z.literal('list').describe('Always list'),
+    data: z.array(item).describe('The things themselves'),
+    has_more: z.boolean().describe('Whether there are more of them'),
+    next_cursor: z.string().nullable().describe('What to give as `cursor` to get those'),
   });
 }
 

@@ -1,6 +1,12 @@
 // POST /v1/audio/speech: OpenAI's shape; the answer is the audio itself.
 import { z } from 'zod';
-import { modelChoice, NAMES_A_MODEL, namesAModel } from './model-choice.ts';
+import {
+  modelChoice,
+  NAMES_A_MODEL,
+  namesAModel,
+  ONE_OF_THEM_REQUIRED,
+  providerOptions,
+} from './model-choice.ts';
 
 export const SPEECH_INPUT_CHARACTERS_MAX = 32_000;
 export const SPEECH_FORMATS = ['mp3', 'wav', 'opus', 'pcm'] as const;
@@ -18,13 +24,32 @@ export const speechRequest = z
       .min(1)
       .refine((input) => spokenCharacters(input) <= SPEECH_INPUT_CHARACTERS_MAX, {
         message: `at most ${SPEECH_INPUT_CHARACTERS_MAX} characters`,
+      })
+      .meta({
+        description: 'The text to speak, charged by the character (an emoji is one)',
+        maxLength: SPEECH_INPUT_CHARACTERS_MAX,
       }),
-    /** A name; OpenAI's form `{id}` of a custom voice passes too. */
-    voice: z.union([z.string().min(1), z.looseObject({ id: z.string() })]).nullish(),
-    response_format: z.enum(SPEECH_FORMATS).nullish(),
-    speed: z.number().min(0.25).max(4).nullish(),
-    instructions: z.string().nullish(),
-    stream_format: z.literal('audio', 'speech streams as audio').nullish(),
-    provider_options: z.record(z.string(), z.unknown()).nullish(),
+    voice: z
+      .union([z.string().min(1), z.looseObject({ id: z.string().describe('Id of a voice of your own') })])
+      .nullish()
+      .describe('A voice of the model, by name; OpenAI’s form `{id}` of a voice of your own passes too'),
+    response_format: z
+      .enum(SPEECH_FORMATS)
+      .nullish()
+      .describe(
+        'Format of the sound, where the model has it; default: the model’s own, told in Content-Type',
+      ),
+    speed: z.number().min(0.25).max(4).nullish().describe('1 is normal, where the model supports it'),
+    instructions: z.string().nullish().describe('Tone and pace in words, where the model supports it'),
+    stream_format: z
+      .literal('audio', 'speech streams as audio')
+      .nullish()
+      .describe('The sound streams as it is made; there is no other form'),
+    provider_options: providerOptions,
   })
-  .refine(namesAModel, NAMES_A_MODEL);
+  .refine(namesAModel, NAMES_A_MODEL)
+  .meta({
+    description: 'OpenAI’s speech. Further fields go to the maker as they are',
+    examples: [{ model: 'local/speech', input: 'Good morning.', voice: 'alloy', response_format: 'wav' }],
+    ...ONE_OF_THEM_REQUIRED,
+  });

@@ -12,88 +12,96 @@ export const usageGroup = z.enum(USAGE_GROUPS);
 export const logStatus = z.enum(LOG_STATUSES);
 export type LogStatus = z.infer<typeof logStatus>;
 
-/** Counted things by name: input_tokens, output_tokens, minutes, images, seconds … */
-export const quantities = z.record(z.string(), z.number());
+export const quantities = z
+  .record(z.string(), z.number())
+  .describe('Counted things by name: input_tokens, output_tokens, minutes, images, seconds …');
+
+const from = z.iso.datetime({ offset: true }).optional();
+const to = z.iso.datetime({ offset: true }).optional().describe('Up to this moment, exclusive; default: now');
 
 export const usageQuery = z.strictObject({
-  from: z.iso.datetime({ offset: true }).optional(),
-  to: z.iso.datetime({ offset: true }).optional(),
-  interval: usageInterval.optional(),
-  group_by: usageGroup.optional(),
+  from: from.describe('From this moment on; default: 30 days before `to`, or less for short intervals'),
+  to,
+  interval: usageInterval.optional().describe('Rows by this interval; default: one row for the whole time'),
+  group_by: usageGroup.optional().describe('Rows by this; default: all together'),
 });
 export type UsageQuery = z.infer<typeof usageQuery>;
 
 export const usageRow = z.object({
-  /** Start of the interval; absent when no interval was asked for. */
-  from: z.iso.datetime().optional(),
-  /** The value of `group_by`; null for what has none (a computer's minutes have no model). */
-  group: z.string().nullable().optional(),
-  calls: z.int(),
+  from: z.iso.datetime().optional().describe('Start of the interval; absent when no interval was asked for'),
+  group: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('The value of `group_by`; null for what has none (a computer’s minutes have no model)'),
+  calls: z.int().describe('Calls that reached a model'),
   cost: dollars,
   quantities,
 });
 export type UsageRow = z.infer<typeof usageRow>;
 
 export const usageReport = z.object({
-  object: z.literal('usage'),
-  from: z.iso.datetime(),
-  to: z.iso.datetime(),
-  interval: usageInterval.nullable(),
-  group_by: usageGroup.nullable(),
-  /** Every event up to this moment is in the figures. */
-  as_of: z.iso.datetime(),
-  total: z.object({ calls: z.int(), cost: dollars, quantities }),
-  data: z.array(usageRow),
+  object: z.literal('usage').describe('Always usage'),
+  from: z.iso.datetime().describe('Start of the time reported'),
+  to: z.iso.datetime().describe('Its end, exclusive'),
+  interval: usageInterval.nullable().describe('The interval asked for'),
+  group_by: usageGroup.nullable().describe('The grouping asked for'),
+  as_of: z.iso.datetime().describe('Every event up to this moment is in the figures'),
+  total: z
+    .object({ calls: z.int().describe('Calls that reached a model'), cost: dollars, quantities })
+    .describe('Everything together'),
+  data: z.array(usageRow).describe('The rows'),
 });
 export type UsageReport = z.infer<typeof usageReport>;
 
 export const logAttempt = z.object({
-  model: z.string(),
-  upstream: z.string(),
-  status: z.int().nullable(),
-  error: z.string().nullable(),
-  latency_ms: z.number(),
+  model: z.string().describe('The model tried'),
+  upstream: z.string().describe('Where it was tried'),
+  status: z.int().nullable().describe('HTTP status of the upstream; null where it gave none'),
+  error: z.string().nullable().describe('What went wrong; null for the attempt that served'),
+  latency_ms: z.number().describe('Milliseconds that it took'),
 });
 export type LogAttempt = z.infer<typeof logAttempt>;
 
 export const logEntry = z.object({
-  object: z.literal('log'),
-  /** The request id of a call; `<computer>:<run>:<minute>` of a computer's minute. */
-  id: z.string(),
-  at: z.iso.datetime(),
-  kind: z.enum(['call', 'computer_minute']),
-  status: logStatus,
-  http_status: z.int().nullable(),
-  error_code: z.string().nullable(),
-  key_id: z.string().nullable(),
-  method: z.string().nullable(),
-  path: z.string().nullable(),
-  type: z.string().nullable(),
-  /** The model asked for, and the one that served. */
-  requested_model: z.string().nullable(),
-  model: z.string().nullable(),
-  maker: z.string().nullable(),
-  computer_id: z.string().nullable(),
-  stream: z.boolean(),
+  object: z.literal('log').describe('Always log'),
+  id: z.string().describe('The request id of a call; `<computer>:<run>:<minute>` of a computer’s minute'),
+  at: z.iso.datetime().describe('When it ended'),
+  kind: z.enum(['call', 'computer_minute']).describe('What it is'),
+  status: logStatus.describe('How it ended'),
+  http_status: z.int().nullable().describe('The status answered'),
+  error_code: z.string().nullable().describe('The code answered, of an error'),
+  key_id: z.string().nullable().describe('The key that called, or made the computer'),
+  method: z.string().nullable().describe('HTTP method of a refused call'),
+  path: z.string().nullable().describe('Path of a refused call'),
+  type: z.string().nullable().describe('Type of the model'),
+  requested_model: z.string().nullable().describe('The model asked for'),
+  model: z.string().nullable().describe('The model that served'),
+  maker: z.string().nullable().describe('Its maker'),
+  computer_id: z.string().nullable().describe('The computer, of its minutes and of calls to it'),
+  stream: z.boolean().describe('Whether the answer was streamed'),
   cost: dollars,
-  basis: z.enum(['upstream', 'estimated', 'metered']).nullable(),
+  basis: z
+    .enum(['upstream', 'estimated', 'metered'])
+    .nullable()
+    .describe('Who counted: the maker, we by estimate, or the clock'),
   quantities,
-  latency_ms: z.number().nullable(),
-  first_byte_ms: z.number().nullable(),
-  attempts: z.array(logAttempt),
+  latency_ms: z.number().nullable().describe('Milliseconds from the request to the end of the answer'),
+  first_byte_ms: z.number().nullable().describe('Milliseconds to the first byte of the answer'),
+  attempts: z.array(logAttempt).describe('Every attempt that was made, in order'),
 });
 export type LogEntry = z.infer<typeof logEntry>;
 export const logList = listOf(logEntry);
 
 export const logsQuery = z.strictObject({
-  from: z.iso.datetime({ offset: true }).optional(),
-  to: z.iso.datetime({ offset: true }).optional(),
-  key: z.string().optional(),
-  type: z.string().optional(),
-  model: z.string().optional(),
-  computer: z.string().optional(),
-  status: logStatus.optional(),
-  limit: z.coerce.number().int().min(1).max(1_000).optional(),
-  cursor: z.string().max(200).optional(),
+  from: from.describe('From this moment on; default: the beginning'),
+  to,
+  key: z.string().optional().describe('Only of this key, by its id'),
+  type: z.string().optional().describe('Only of this type of model'),
+  model: z.string().optional().describe('Only of this model'),
+  computer: z.string().optional().describe('Only of this computer'),
+  status: logStatus.optional().describe('Only those that ended so'),
+  limit: z.coerce.number().int().min(1).max(1_000).optional().describe('Rows at most; default 50'),
+  cursor: z.string().max(200).optional().describe('`next_cursor` of the page before'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;

@@ -4,8 +4,7 @@ import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus
 import type { Running, Surroundings } from '@switchyard/service';
 import { loadCatalog } from './catalog/catalog.ts';
 import { type Config, secretOf } from './config.ts';
-import { localModels } from './makers/local.ts';
-import { openAiCompatible } from './makers/openai-compatible.ts';
+import { createMakers } from './makers/registry.ts';
 import { register } from './register.ts';
 
 const SHIPPED_CATALOGS = ['local.yaml', 'local-more.yaml'].map((file) =>
@@ -14,9 +13,9 @@ const SHIPPED_CATALOGS = ['local.yaml', 'local-more.yaml'].map((file) =>
 
 export async function start({ config, bus, logger, clock }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
-  const openAi = openAiCompatible({ secret });
-  const makers = { 'openai-compatible': openAi, local: localModels(clock.now) };
-  const catalog = loadCatalog({ files: [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG], makers, secret });
+  const makers = createMakers({ secret, now: clock.now });
+  const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
+  const catalog = loadCatalog({ files, makers: makers.byName, secret });
   logger.info({ models: catalog.size }, 'the catalog is loaded');
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'model-router');
@@ -31,7 +30,7 @@ export async function start({ config, bus, logger, clock }: Surroundings<Config>
     async stop() {
       await service.drain();
       await events.close();
-      await openAi.close();
+      await makers.close();
     },
   };
 }

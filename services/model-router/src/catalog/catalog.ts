@@ -132,7 +132,7 @@ export class Catalog {
   #upstreamUnavailable(model: CatalogModel, upstream: CatalogModel['upstreams'][number]): string | null {
     if (!this.maker(upstream.adapter).types.includes(model.type))
       return `the adapter ${upstream.adapter} does not serve ${model.type} models yet`;
-    const { api_key_env: variable } = upstream;
+    const variable = upstream.api_key_env ?? this.maker(upstream.adapter).defaults?.apiKeyEnv;
     return variable === undefined || this.#secret(variable) ? null : `set ${variable} to use this model`;
   }
 }

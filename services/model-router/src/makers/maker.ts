@@ -41,5 +41,7 @@ export interface Exchange {
 export interface Maker {
   /** The types of model that this adapter can call. */
   readonly types: readonly ModelType[];
+  /** What a catalog need not say of this maker's upstreams. */
+  readonly defaults?: { readonly baseUrl: string; readonly apiKeyEnv: string };
   start(request: UpstreamRequest, sink: UpstreamSink): Exchange;
 }

@@ -1,0 +1,109 @@
+// A maker that is called through its AI SDK provider package: the caller's OpenAI-shaped body in, OpenAI-shaped bytes
+// out, so that reading, pricing and streaming are the same as for every other upstream.
+import type { ModelType } from '@switchyard/contracts';
+import type { Dispatcher } from 'undici';
+import { type Member, topLevelMembers } from '../../answers/json-members.ts';
+import { UnusableAnswer } from '../../answers/unusable-answer.ts';
+import { answeredExchange, type MadeAnswer } from '../answered-exchange.ts';
+import type { Maker, UpstreamRequest } from '../maker.ts';
+import type { MakerDeclaration } from './declaration.ts';
+import { errorAnswer, saidBy } from './errors.ts';
+import { providerFetch, rawMembers } from './provider-fetch.ts';
+import type { Translated, Translation } from './translation.ts';
+
+/** How each type is translated; a video is a job, and services/video-worker's. */
+const TRANSLATIONS: { readonly [T in ModelType]?: Translation<T> } = {};
+
+export interface AiSdkSurroundings {
+  /** Reads an upstream's credentials by the name of their variable. */
+  secret(name: string): string | undefined;
+  /** Connections of all makers together. */
+  dispatcher: Dispatcher;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+export function aiSdkMaker(declaration: MakerDeclaration, on: AiSdkSurroundings): Maker {
+  const { types, baseUrl, apiKeyEnv } = declaration;
+  return {
+    types,
+    defaults: { baseUrl, apiKeyEnv },
+    start: (request, sink) => answeredExchange((signal) => answer(declaration, on, request, signal), sink),
+  };
+}
+
+async function answer(
+  declaration: MakerDeclaration,
+  on: AiSdkSurroundings,
+  request: UpstreamRequest,
+  signal: AbortSignal,
+): Promise<MadeAnswer> {
+  try {
+    const { contentType, body } = await translate(request.type, declaration, on, request, signal);
+    return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, on.now) };
+  } catch (error) {
+    return errorAnswer(saidBy(error, on.now));
+  }
+}
+
+async function translate<T extends ModelType>(
+  type: T,
+  declaration: MakerDeclaration,
+  on: AiSdkSurroundings,
+  sent: UpstreamRequest,
+  signal: AbortSignal,
+): Promise<Translated> {
+  const { name: maker, baseUrl, apiKeyEnv, containers = [] } = declaration;
+  const { upstream, body: bytes, requestId } = sent;
+  const isJson = type !== 'transcription';
+  const spans = isJson ? topLevelMembers(bytes) : new Map<string, Member>();
+  const rawOf = (name: string) => {
+    const span = spans.get(name);
+    return span && bytes.toString('utf8', span.valueStart, span.valueEnd);
+  };
+  const members = providerOptions(rawOf('provider_options'));
+  const models = await declaration.create({
+    baseURL: (upstream.base_url ?? baseUrl).replace(/\/$/, ''),
+    apiKey: on.secret(upstream.api_key_env ?? apiKeyEnv) ?? '',
+    headers: {},
+    fetch: providerFetch({ dispatcher: on.dispatcher, requestId, members, containers }),
+  });
+  const model = models[type]?.(upstream.model);
+  const translation: Translation<T> | undefined = TRANSLATIONS[type];
+  if (!translation || !model) throw new Error(`the adapter ${maker} does not serve ${type} models`);
+  return translation(model, {
+    maker,
+    sent,
+    body: isJson ? bodyOf(bytes) : {},
+    signal,
+    now: on.now,
+    passOn(name) {
+      const text = rawOf(name);
+      if (text !== undefined && !members.has(name)) members.set(name, text); // provider_options say it more exactly
+    },
+  });
+}
+
+/** The caller's `provider_options`, member by member, as they stand. */
+function providerOptions(text: string | undefined): Map<string, string> {
+  return text?.startsWith('{') ? rawMembers(Buffer.from(text)) : new Map();
+}
+
+/** Members that are ours to read and no translation's. */
+const OURS = ['model', 'models', 'provider_options'] as const;
+
+function bodyOf(bytes: Buffer): Record<string, unknown> {
+  const body = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
+  for (const name of OURS) delete body[name];
+  return body;
+}
+
+/** An error after the answer began has no status any more: what it says is all there is. */
+async function* withErrorsOf(body: AsyncIterable<Uint8Array>, now: () => number): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    const { message } = saidBy(error, now);
+    throw new UnusableAnswer(`the stream reported an error: ${message}`, { cause: error });
+  }
+}

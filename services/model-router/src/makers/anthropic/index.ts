@@ -1,0 +1,14 @@
+// Anthropic's Messages API.
+import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+
+export const anthropic: MakerDeclaration = {
+  name: 'anthropic',
+  types: ['language'],
+  baseUrl: 'https://api.anthropic.com/v1',
+  apiKeyEnv: 'ANTHROPIC_API_KEY',
+  async create(settings) {
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
+    const maker = createAnthropic(settings);
+    return { language: (id) => maker.languageModel(id) };
+  },
+};

@@ -1,10 +1,12 @@
 // Settings of control; the sole reader of the environment.
 import { computerLimitsEnv, KEY_LENGTH_MIN } from '@switchyard/contracts';
+import { egressConfig } from '@switchyard/egress';
 import { commonConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 export const config = computerLimitsEnv.extend({
   ...commonConfig,
+  ...egressConfig,
   /** A key that is accepted with every permission; the launcher makes one. */
   SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN, `a key has ${KEY_LENGTH_MIN} characters or more`).optional(),
   /** `off`: this installation has no computers, and says so. */

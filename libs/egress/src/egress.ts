@@ -1,0 +1,215 @@
+// Requests to URLs that callers name. Each hop is read, resolved, checked and dialled anew; the deadline and the limit of
+// bytes hold over all of them.
+import type { IncomingMessage } from 'node:http';
+import { type Clock, systemClock } from '@switchyard/service';
+import { type AllowList, NOTHING_MORE } from './allow-list.ts';
+import { type Dialing, dial, type Lookup, lookupBySystem, resolve } from './dial.ts';
+import { type Exchange, exchange } from './exchange.ts';
+import { fetchFailed, urlNotAllowed } from './failures.ts';
+import { ACCEPT_ENCODING, limitedBody } from './limited-body.ts';
+import { readTarget, type Target } from './target.ts';
+
+export interface EgressOptions {
+  /** What may be reached beside public addresses; default nothing. */
+  allow?: AllowList;
+  lookup?: Lookup;
+  /** Certificates (PEM) trusted in place of the system's. */
+  ca?: readonly string[];
+  clock?: Clock;
+}
+
+export interface EgressRequest {
+  /** The caller's parameter that held the URL: errors name it. Default `url`. */
+  param?: string;
+  /** Default `GET`. */
+  method?: 'GET' | 'POST';
+  headers?: Readonly<Record<string, string>>;
+  body?: Buffer | string;
+  /** Bytes of the decoded answer at most; default `BYTES_MAX_DEFAULT`. */
+  bytesMax?: number;
+  /** From the first lookup to the last byte; default `TIMEOUT_MS_DEFAULT`. */
+  timeoutMs?: number;
+  /** Redirects followed; 0: a redirect is an answer like others. Default `REDIRECTS_MAX_DEFAULT`. */
+  redirectsMax?: number;
+  signal?: AbortSignal;
+}
+
+export interface EgressResponse {
+  /** Where the answer came from, after redirects. */
+  readonly url: string;
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Decoded; to be read once. Its iteration throws as `fetch` does. */
+  readonly body: AsyncIterable<Buffer>;
+  /** The whole body. */
+  bytes(): Promise<Buffer>;
+  /** Drops the connection and what was not read. */
+  close(): void;
+}
+
+export interface Egress {
+  /**
+   * @returns any answer, whatever its status.
+   * @throws ServiceError `url_not_allowed`, `url_fetch_failed` (`details.reason`), naming `param`; the signal's reason.
+   */
+  fetch(url: string, request?: EgressRequest): Promise<EgressResponse>;
+  /**
+   * Whether a URL could be fetched, as far as can be known without connecting: for those that are stored for later.
+   * @throws as `fetch`.
+   */
+  check(url: string, request?: Pick<EgressRequest, 'param' | 'timeoutMs' | 'signal'>): Promise<void>;
+}
+
+export const TIMEOUT_MS_DEFAULT = 30_000;
+export const BYTES_MAX_DEFAULT = 16 * 1024 * 1024;
+export const REDIRECTS_MAX_DEFAULT = 5;
+
+/** Headers that say something about the caller to one host, and must not be said to another. */
+const FOR_ONE_HOST = new Set(['authorization', 'cookie', 'proxy-authorization']);
+
+export function createEgress(options: EgressOptions = {}): Egress {
+  const { allow = NOTHING_MORE, lookup = lookupBySystem, ca, clock = systemClock } = options;
+  const dialing: Dialing = { allow, lookup, ca };
+  return {
+    async fetch(url, request = {}) {
+      const trip = startTrip(request, clock);
+      try {
+        return await follow(dialing, readTarget(url, trip.param), request, trip);
+      } catch (error) {
+        trip.end();
+        throw error;
+      }
+    },
+    async check(url, request = {}) {
+      const trip = startTrip(request, clock);
+      try {
+        await reached(trip, resolve(dialing, readTarget(url, trip.param), trip.param));
+      } finally {
+        trip.end();
+      }
+    },
+  };
+}
+
+/** One request, over all its redirects. */
+interface Trip {
+  readonly param: string;
+  readonly signal: AbortSignal;
+  /** Stops the clock. */
+  end(): void;
+}
+
+function startTrip(
+  { param = 'url', timeoutMs = TIMEOUT_MS_DEFAULT, signal }: EgressRequest,
+  clock: Clock,
+): Trip {
+  signal?.throwIfAborted();
+  const deadline = new AbortController();
+  const end = clock.after(timeoutMs, () =>
+    deadline.abort(fetchFailed(param, 'timeout', `the content did not come within ${timeoutMs / 1_000} s`)),
+  );
+  return {
+    param,
+    signal: signal ? AbortSignal.any([deadline.signal, signal]) : deadline.signal,
+    end,
+  };
+}
+
+async function follow(
+  dialing: Dialing,
+  first: Target,
+  request: EgressRequest,
+  trip: Trip,
+): Promise<EgressResponse> {
+  const redirectsMax = request.redirectsMax ?? REDIRECTS_MAX_DEFAULT;
+  let target = first;
+  let sent = firstExchange(request);
+  for (let redirects = 0; ; redirects += 1) {
+    const addresses = await reached(trip, resolve(dialing, target, trip.param));
+    const socket = await dial(dialing, target, addresses, trip);
+    const answer = await exchange(socket, target, sent, trip);
+    const location = redirectOf(answer);
+    if (location === null || redirectsMax === 0) return respond(answer, target, request, trip);
+    answer.destroy();
+    if (redirects >= redirectsMax)
+      throw fetchFailed(trip.param, 'redirects', `more than ${redirectsMax} redirects`);
+    const next = nextTarget(location, target, trip.param);
+    sent = nextExchange(sent, answer.statusCode ?? 0, next.url.origin === target.url.origin);
+    target = next;
+  }
+}
+
+function firstExchange({ method = 'GET', headers = {}, body }: EgressRequest): Exchange {
+  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return {
+    method,
+    headers: { 'accept-encoding': ACCEPT_ENCODING, 'user-agent': 'switchyard', ...Object.fromEntries(lower) },
+    body: body === undefined ? null : Buffer.from(body),
+  };
+}
+
+function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | null {
+  return [301, 302, 303, 307, 308].includes(statusCode) ? (headers.location ?? null) : null;
+}
+
+function nextTarget(location: string, from: Target, param: string): Target {
+  if (!URL.canParse(location, from.url.href))
+    throw fetchFailed(param, 'redirects', 'a redirect leads to no URL');
+  const next = readTarget(new URL(location, from.url).href, param);
+  if (from.url.protocol === 'https:' && next.url.protocol === 'http:')
+    throw urlNotAllowed(param, 'a redirect leads from https to http');
+  return next;
+}
+
+/** What is sent after a redirect, as browsers do it: 307 and 308 repeat the request, the others ask with GET. */
+function nextExchange({ method, headers, body }: Exchange, status: number, sameOrigin: boolean): Exchange {
+  const kept = Object.entries(headers).filter(([name]) => sameOrigin || !FOR_ONE_HOST.has(name));
+  if (status === 307 || status === 308 || method === 'GET')
+    return { method, headers: Object.fromEntries(kept), body };
+  const ofNoBody = kept.filter(([name]) => !name.startsWith('content-'));
+  return { method: 'GET', headers: Object.fromEntries(ofNoBody), body: null };
+}
+
+function respond(
+  answer: IncomingMessage,
+  target: Target,
+  { bytesMax = BYTES_MAX_DEFAULT }: EgressRequest,
+  trip: Trip,
+): EgressResponse {
+  answer.once('close', trip.end);
+  const { param, signal } = trip;
+  try {
+    const body = limitedBody(answer, { param, bytesMax, signal });
+    return {
+      url: target.url.href,
+      status: answer.statusCode ?? 0,
+      headers: singleHeaders(answer),
+      body,
+      bytes: async () => Buffer.concat(await Array.fromAsync(body)),
+      close: () => void answer.destroy(),
+    };
+  } catch (error) {
+    answer.destroy();
+    throw error;
+  }
+}
+
+function singleHeaders({ headers }: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  );
+}
+
+/** What cannot be cancelled is left behind when the trip ends. */
+function reached<T>({ signal }: Trip, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,79 @@
+// The body of an answer, decoded, that ends with an error once it is longer than it may be. What counts is what comes out
+// of the decoder, and it is counted as it comes: a bomb is never unpacked further than the limit.
+import type { IncomingMessage } from 'node:http';
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { ServiceError } from '@switchyard/contracts';
+import { fetchFailed } from './failures.ts';
+
+/** Asked for, as nothing is to be gained from decoding; servers that encode all the same are understood. */
+export const ACCEPT_ENCODING = 'identity';
+
+/** One encoding, or none: layers of them are hardly ever meant well. */
+const DECODERS: Record<string, (() => Transform) | undefined> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+};
+
+export interface BodyLimits {
+  readonly param: string;
+  readonly bytesMax: number;
+  /** Whatever destroys the answer aborts this with the reason first. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The body, to be read once. Its iteration throws ServiceError `url_fetch_failed`, or the signal's reason.
+ * @throws ServiceError `url_fetch_failed` for an unknown encoding, or a length announced over the limit.
+ */
+export function limitedBody(answer: IncomingMessage, limits: BodyLimits): AsyncIterable<Buffer> {
+  const { param, bytesMax } = limits;
+  const encoding = (answer.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (encoding === 'identity') {
+    if (Number(answer.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(param, bytesMax);
+    return counted(answer, answer, limits);
+  }
+  const decoder = DECODERS[encoding]?.();
+  if (!decoder)
+    throw fetchFailed(param, 'encoding', `the content encoding ${encoding.slice(0, 40)} is not understood`);
+  // Whatever fails on the way comes out of the decoder; there is nothing to do about it twice.
+  return counted(
+    pipeline(answer, decoder, () => {}),
+    answer,
+    limits,
+  );
+}
+
+async function* counted(
+  decoded: Readable,
+  answer: IncomingMessage,
+  { param, bytesMax, signal }: BodyLimits,
+): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  try {
+    for await (const chunk of decoded as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw tooLarge(param, bytesMax);
+      yield chunk;
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof ServiceError) throw cause;
+    throw isZlibError(cause)
+      ? fetchFailed(param, 'encoding', 'the content is not encoded as its header says', cause)
+      : fetchFailed(param, 'protocol', 'the answer broke off', cause);
+  } finally {
+    answer.destroy();
+  }
+}
+
+function tooLarge(param: string, bytesMax: number): ServiceError {
+  return fetchFailed(param, 'too_large', `the content is over the limit of ${bytesMax} bytes`);
+}
+
+function isZlibError(error: unknown): boolean {
+  return error instanceof Error && 'errno' in error && 'code' in error && String(error.code).startsWith('Z');
+}

@@ -1,0 +1,20 @@
+// Which IP addresses belong to the public internet. The ranges are ipaddr.js's, after IANA's registries of special
+// purposes: private, loopback, link-local (cloud metadata), shared (CGNAT), multicast, broadcast, reserved and, for IPv6,
+// everything that carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo).
+import ipaddr from 'ipaddr.js';
+
+/** Public by their range, and yet a machine of the caller's own cloud: Azure's metadata and DHCP (WireServer). */
+const NOT_PUBLIC = new Set(['168.63.129.16']);
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** An IPv4 address in an IPv6 one's clothes (`::ffff:10.0.0.1`) becomes what it is. */
+export function parseAddress(text: string): Address {
+  return ipaddr.process(text);
+}
+
+/** @throws Error when the text is no IP address. */
+export function isPublicAddress(text: string): boolean {
+  const address = parseAddress(text);
+  return address.range() === 'unicast' && !NOT_PUBLIC.has(address.toString());
+}

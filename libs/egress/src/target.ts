@@ -1,0 +1,59 @@
+// Where a URL leads: what can be judged of it before its name is resolved, and of each address that it resolves to.
+import { isIP } from 'node:net';
+import type { ServiceError } from '@switchyard/contracts';
+import { type AllowList, allowsAddress, allowsEndpoint } from './allow-list.ts';
+import { urlNotAllowed } from './failures.ts';
+import { isPublicAddress } from './public-address.ts';
+
+/** Ports of web servers. Others belong to protocols that a forged HTTP request could speak to. */
+const PUBLIC_PORTS = new Set([80, 443, 8080, 8443]);
+export const URL_LENGTH_MAX = 8_192;
+
+export interface Target {
+  readonly url: URL;
+  /** As a URL spells it: lower case, in punycode, IPv6 in brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The address that the URL names itself, in its usual spelling; null for a name. */
+  readonly literal: string | null;
+}
+
+/**
+ * Reads a URL. Addresses in odd spellings (`0x7f.1`, `2130706433`, `0177.0.0.1`) come out in their usual one here.
+ * @throws ServiceError `url_not_allowed`, naming the parameter.
+ */
+export function readTarget(text: string, param: string): Target {
+  if (text.length > URL_LENGTH_MAX)
+    throw urlNotAllowed(param, `a URL of more than ${URL_LENGTH_MAX} characters`);
+  if (!URL.canParse(text)) throw urlNotAllowed(param, 'this is no absolute URL');
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw urlNotAllowed(param, 'only https and http URLs are fetched');
+  if (url.username !== '' || url.password !== '')
+    throw urlNotAllowed(param, 'a URL must not carry a user name or password');
+  const host = url.hostname;
+  const bare = host.startsWith('[') ? host.slice(1, -1) : host;
+  return {
+    url,
+    host,
+    port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
+    literal: isIP(bare) === 0 ? null : bare,
+  };
+}
+
+/** Whether one address of this target may be connected to. */
+export function mayConnect(allow: AllowList, { host, port }: Target, address: string): boolean {
+  if (allowsEndpoint(allow, host, port) || allowsAddress(allow, address)) return true;
+  return PUBLIC_PORTS.has(port) && isPublicAddress(address);
+}
+
+/** Why none of a target's addresses may be connected to; the same for every address, known or unknown. */
+export function refusal({ port }: Target, param: string): ServiceError {
+  const ports = [...PUBLIC_PORTS].join(', ');
+  return urlNotAllowed(
+    param,
+    PUBLIC_PORTS.has(port)
+      ? 'the host is not a public address'
+      : `only the ports ${ports} of public addresses are reached`,
+  );
+}

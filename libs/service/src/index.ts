@@ -1,4 +1,11 @@
 // The shape that every service shares: config, logger, clock, start, drain, stop, health, metrics.
+export {
+  BUDGET_WAIT_MS_MAX,
+  ByteBudget,
+  byteBudgetConfig,
+  type HeldBytes,
+  LARGE_BODY_BYTES_MIN,
+} from './byte-budget.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
 export { Lock } from './lock.ts';

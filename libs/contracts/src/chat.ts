@@ -42,7 +42,7 @@ export const chatCompletionRequest = z
       .nullish()
       .describe('How freely words are chosen; default: the model’s own'),
     top_p: z.number().min(0).max(1).nullish().describe('Choose among the likeliest words of this share'),
-    n: z.int().min(1).max(128).nullish().describe('Answers to make, each charged; default 1'),
+    n: z.int().min(1).max(128).nullish().meta({ description: 'Answers to make, each charged', default: 1 }),
     max_tokens: z.int().positive().nullish().describe('The answer’s length at most, in tokens'),
     max_completion_tokens: z
       .int()

@@ -64,13 +64,10 @@ export const execRequest = z
         description: `A shell command, at most ${COMMAND_BYTES_MAX} bytes`,
         maxLength: COMMAND_BYTES_MAX,
       }),
-    timeout: z
-      .int()
-      .min(1)
-      .optional()
-      .describe(
-        `Seconds after which the command is stopped; default ${COMMAND_TIMEOUT_S_DEFAULT}, at most as the options say`,
-      ),
+    timeout: z.int().min(1).optional().meta({
+      description: 'Seconds after which the command is stopped, at most as GET /v1/computers/options says',
+      default: COMMAND_TIMEOUT_S_DEFAULT,
+    }),
     cwd: z.string().min(1).max(4_096).optional().describe('The folder it runs in; default /workspace'),
     env: z
       .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())

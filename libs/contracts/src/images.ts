@@ -21,7 +21,7 @@ export const imagesRequest = z
       .min(1)
       .max(IMAGES_PER_REQUEST_MAX)
       .nullish()
-      .describe('Number of images, each charged; default 1'),
+      .meta({ description: 'Number of images, each charged', default: 1 }),
     size: z
       .string()
       .regex(/^(auto|\d{2,5}x\d{2,5})$/, 'of the form <width>x<height>')

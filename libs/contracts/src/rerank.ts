@@ -15,7 +15,10 @@ export const rerankRequest = z
       .max(RERANK_DOCUMENTS_MAX)
       .describe('The texts to order'),
     top_n: z.int().min(1).nullish().describe('Return only the best this many; default: all'),
-    return_documents: z.boolean().nullish().describe('Put each document into its result; default false'),
+    return_documents: z
+      .boolean()
+      .nullish()
+      .meta({ description: 'Put each document into its result', default: false }),
   })
   .refine(namesAModel, NAMES_A_MODEL)
   .meta({

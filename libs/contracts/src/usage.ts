@@ -1,7 +1,7 @@
 // Usage and Logs: queries and answers of GET /v1/usage, /v1/logs and /v1/logs/{request_id}.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
-import { listOf } from './lists.ts';
+import { LIST_LIMIT_DEFAULT, listOf } from './lists.ts';
 
 export const USAGE_INTERVALS = ['minute', 'hour', 'day', 'month'] as const;
 export const USAGE_GROUPS = ['key', 'type', 'model', 'maker', 'computer'] as const;
@@ -101,7 +101,13 @@ export const logsQuery = z.strictObject({
   model: z.string().optional().describe('Only of this model'),
   computer: z.string().optional().describe('Only of this computer'),
   status: logStatus.optional().describe('Only those that ended so'),
-  limit: z.coerce.number().int().min(1).max(1_000).optional().describe('Rows at most; default 50'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .optional()
+    .meta({ description: 'Rows at most', default: LIST_LIMIT_DEFAULT }),
   cursor: z.string().max(200).optional().describe('`next_cursor` of the page before'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;

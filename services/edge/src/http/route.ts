@@ -11,15 +11,21 @@ export interface RouteDescription {
   permission: Permission | 'any' | 'public';
   tag: string;
   summary: string;
+  /** More about it, for the reference page. */
+  description?: string;
   /** Bytes of the body at most; default `SMALL_BODY_BYTES_MAX`. */
   bodyBytesMax?: number;
-  request?: { body?: z.ZodType; query?: z.ZodType; params?: z.ZodType };
+  /** `form` describes a multipart body, which the route reads itself. */
+  request?: { body?: z.ZodType; form?: z.ZodType; query?: z.ZodType; params?: z.ZodType };
   response: {
     status: number;
     description: string;
     body?: z.ZodType;
+    /** Of an answer that is not JSON; `*` as in `audio/*`. */
     contentType?: string;
     alsoStreams?: boolean;
+    /** Its cost is in X-Service-Cost too; of a stream only where the price is known before. */
+    priced?: true;
   };
   /** False: work may have begun before a 5xx, so clients are told not to repeat; `no_capacity` says that none has. */
   repeatable?: false;

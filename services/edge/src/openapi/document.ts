@@ -1,10 +1,18 @@
 // The OpenAPI 3.1 document, made from the same table and the same zod schemas that serve the requests.
 import { ERRORS, type ErrorCode, errorBody } from '@switchyard/contracts';
 import { z } from 'zod';
+import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
 import type { RouteDescription } from '../http/route.ts';
+import { costHeader, errorHeaders, REQUEST_ID_HEADER } from './response-headers.ts';
 
-const EVERYWHERE: readonly ErrorCode[] = ['internal_error'];
+const EVERYWHERE: readonly ErrorCode[] = ['internal_error', 'service_unavailable'];
 const WITH_A_KEY: readonly ErrorCode[] = ['missing_api_key', 'invalid_api_key', 'expired_api_key'];
+const WITH_A_BODY: readonly ErrorCode[] = [
+  'invalid_json',
+  'invalid_request',
+  'body_too_large',
+  'unsupported_media_type',
+];
 
 /** Describes the routes, all but those of operations and of the documents themselves. */
 export function openApiDocument(routes: readonly RouteDescription[]): Record<string, unknown> {
@@ -34,29 +42,38 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
 
 function operation(route: RouteDescription): Record<string, unknown> {
   const { request, response } = route;
-  const needed =
-    route.permission === 'any' || route.permission === 'public' ? [] : (['permission_denied'] as const);
-  const codes = [
-    ...(route.permission === 'public' ? [] : WITH_A_KEY),
-    ...needed,
-    ...route.errors,
-    ...EVERYWHERE,
-  ];
   return {
     tags: [route.tag],
     operationId: operationId(route),
     summary: route.summary,
-    ...(route.permission === 'public' ? { security: [] } : { description: permissionNote(route.permission) }),
+    description: [route.description, permissionNote(route.permission)].filter(Boolean).join('\n\n'),
+    ...(route.permission === 'public' ? { security: [] } : {}),
     parameters: [...parametersOf(request?.params, 'path'), ...parametersOf(request?.query, 'query')],
-    ...(request?.body
-      ? {
-          requestBody: {
-            required: true,
-            content: { 'application/json': { schema: schemaOf(request.body, 'input') } },
-          },
-        }
-      : {}),
-    responses: { [response.status]: success(response), ...errorsByStatus(codes) },
+    ...(request?.body || request?.form ? { requestBody: requestBody(route) } : {}),
+    responses: { [response.status]: success(response), ...errorsByStatus(codesOf(route)) },
+  };
+}
+
+/** Every error that the route can answer: its own, and those of the guard and of reading a body. */
+function codesOf({ permission, request, errors }: RouteDescription): readonly ErrorCode[] {
+  return [
+    ...(permission === 'public' ? [] : WITH_A_KEY),
+    ...(permission === 'public' || permission === 'any' ? [] : (['permission_denied'] as const)),
+    ...(request?.body || request?.form ? WITH_A_BODY : []),
+    ...errors,
+    ...EVERYWHERE,
+  ];
+}
+
+function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription) {
+  const { body, form } = request ?? {};
+  return {
+    required: true,
+    description: `At most ${bodyBytesMax} bytes`,
+    content: {
+      ...(body ? { 'application/json': { schema: schemaOf(body, 'input') } } : {}),
+      ...(form ? { 'multipart/form-data': { schema: schemaOf(form, 'input') } } : {}),
+    },
   };
 }
 
@@ -64,13 +81,14 @@ function success({
   description,
   body,
   contentType = 'application/json',
-  alsoStreams,
+  alsoStreams = false,
+  priced,
 }: RouteDescription['response']) {
   return {
     description,
-    headers: { 'X-Request-Id': { schema: { type: 'string' }, description: 'Names the request in Logs' } },
+    headers: { ...REQUEST_ID_HEADER, ...(priced ? costHeader(!alsoStreams) : {}) },
     content: {
-      [contentType]: { schema: body ? schemaOf(body, 'output') : {} },
+      [contentType]: body ? { schema: schemaOf(body, 'output') } : {},
       ...(alsoStreams
         ? {
             'text/event-stream': {
@@ -90,21 +108,31 @@ function errorsByStatus(codes: readonly ErrorCode[]): Record<string, unknown> {
   for (const [status, group] of Map.groupBy(new Set(codes), (code) => ERRORS[code].status))
     responses[status] = {
       description: group.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      headers: errorHeaders(status),
+      content: { 'application/json': { schema: errorOf(group) } },
     };
   return responses;
+}
+
+/** The error body with one of these codes. */
+function errorOf(codes: readonly ErrorCode[]): Record<string, unknown> {
+  const oneOfThem = { type: 'object', properties: { code: { enum: codes } } };
+  return {
+    allOf: [{ $ref: '#/components/schemas/Error' }, { type: 'object', properties: { error: oneOfThem } }],
+  };
 }
 
 function parametersOf(schema: z.ZodType | undefined, where: 'path' | 'query'): unknown[] {
   if (!schema) return [];
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
-    properties?: Record<string, unknown>;
+    properties?: Record<string, { description?: string }>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, described]) => ({
+  return Object.entries(properties).map(([name, { description, ...described }]) => ({
     name,
     in: where,
     required: where === 'path' || required.includes(name),
+    ...(description === undefined ? {} : { description }),
     schema: described,
   }));
 }
@@ -126,5 +154,6 @@ function operationId({ method, path }: RouteDescription): string {
 }
 
 function permissionNote(permission: string): string {
+  if (permission === 'public') return 'Needs no key.';
   return permission === 'any' ? 'Any valid key may.' : `Needs the permission \`${permission}\`.`;
 }

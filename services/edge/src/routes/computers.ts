@@ -18,7 +18,7 @@ import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Computers';
-const params = z.object({ id: z.string() });
+const params = z.object({ id: z.string().describe('Id of the computer') });
 /** What starts or waits for a container or a command may take long; the agents keep the time of commands. */
 const LIFECYCLE_TIMEOUT_MS = 300_000;
 /** Longer than control waits for a host, so that it is control that knows how a creation ended. */

@@ -56,7 +56,7 @@ export function keyRoutes(bus: Bus): Route[] {
         permission: 'keys:write',
         tag: TAG,
         summary: 'Revoke a key; every edge refuses it within a second',
-        request: { params: z.object({ id: z.string() }) },
+        request: { params: z.object({ id: z.string().describe('Id of the key') }) },
         response: { status: 200, description: 'The key is gone', body: deletedKey },
         errors: ['key_not_found', 'service_unavailable'],
       },

@@ -3,9 +3,15 @@ import { modelObject, ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 
-const modelList = z.object({ object: z.literal('list'), data: z.array(modelObject) });
-const params = z.object({ maker: z.string(), name: z.string() });
-const encodedParams = z.object({ model: z.string() });
+const modelList = z.object({
+  object: z.literal('list').describe('Always list'),
+  data: z.array(modelObject).describe('The models'),
+});
+const params = z.object({
+  maker: z.string().describe('The part of its id before the slash'),
+  name: z.string().describe('The part after it'),
+});
+const encodedParams = z.object({ model: z.string().describe('Its whole id, the slash as %2F') });
 
 export function modelRoutes(bus: Bus): Route[] {
   const list = async () => (await request(bus, 'models.list', {})).data;

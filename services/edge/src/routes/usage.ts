@@ -40,7 +40,7 @@ export function usageRoutes(bus: Bus): Route[] {
         permission: 'usage:read',
         tag: TAG,
         summary: 'One call, with every attempt that was made',
-        request: { params: z.object({ request_id: z.string() }) },
+        request: { params: z.object({ request_id: z.string().describe('X-Request-Id of the call') }) },
         response: { status: 200, description: 'The log', body: logEntry },
         errors: ['log_not_found', 'service_unavailable'],
       },

@@ -1,0 +1,214 @@
+// The document as a running edge serves it: nothing in it without its words, and every limit of the interface.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+interface Schema {
+  description?: string;
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+  propertyNames?: Schema;
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  examples?: unknown[];
+  $ref?: string;
+  [keyword: string]: unknown;
+}
+interface Media {
+  schema?: Schema;
+}
+interface Answer {
+  description: string;
+  headers?: Record<string, { description?: string; schema?: object }>;
+  content?: Record<string, Media>;
+}
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  parameters: { name: string; description?: string; schema: Schema }[];
+  requestBody?: { content: Record<string, Media> };
+  responses: Record<string, Answer>;
+}
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+let edge: TestEdge;
+let document: Document;
+/** `POST /v1/keys` -> its description. */
+let operations: [string, Operation][];
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  document = (await (await fetch(`${edge.url}/v1/openapi.json`)).json()) as Document;
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  );
+});
+afterAll(() => edge?.stop());
+
+/** Every property below a schema, by its path. */
+function* propertiesOf(schema: Schema, at: string): Generator<[string, Schema]> {
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    yield [`${at}.${name}`, property];
+    yield* propertiesOf(property, `${at}.${name}`);
+  }
+  for (const part of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])])
+    yield* propertiesOf(part, at);
+  if (schema.items) yield* propertiesOf(schema.items, `${at}[]`);
+  if (typeof schema.additionalProperties === 'object')
+    yield* propertiesOf(schema.additionalProperties, `${at}{}`);
+}
+
+function operation(name: string): Operation {
+  const found = operations.find(([one]) => one === name)?.[1];
+  if (!found) throw new Error(`${name} is not in the document`);
+  return found;
+}
+
+const body = (name: string, type = 'application/json') =>
+  operation(name).requestBody?.content[type]?.schema ?? {};
+
+describe('the OpenAPI document', () => {
+  test('names every operation once, with a summary and a description', () => {
+    const ids = operations.map(([, { operationId }]) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [name, { summary, description }] of operations) {
+      expect(summary, name).toBeTruthy();
+      expect(description, name).toBeTruthy();
+    }
+  });
+
+  test('describes every field of every request and every parameter', () => {
+    const undescribed = operations.flatMap(([name, { requestBody, parameters }]) => [
+      ...parameters.filter(({ description }) => !description).map((parameter) => `${name}?${parameter.name}`),
+      ...Object.values(requestBody?.content ?? {}).flatMap(({ schema = {} }) =>
+        [...propertiesOf(schema, name)].filter(([, { description }]) => !description).map(([at]) => at),
+      ),
+    ]);
+    expect(undescribed).toEqual([]);
+  });
+
+  test('describes every field and every header of every answer', () => {
+    const undescribed = operations.flatMap(([name, { responses }]) =>
+      Object.entries(responses).flatMap(([status, { headers = {}, content = {} }]) => [
+        ...Object.entries(headers)
+          .filter(([, header]) => !header.description || !header.schema)
+          .map(([header]) => `${name} ${status} ${header}`),
+        ...Object.values(content).flatMap(({ schema = {} }) =>
+          [...propertiesOf(schema, `${name} ${status}`)]
+            .filter(([, property]) => !property.description && !property.properties && !property.enum)
+            .map(([at]) => at),
+        ),
+      ]),
+    );
+    expect(undescribed).toEqual([]);
+  });
+
+  test('says of every status of every operation what it means, with X-Request-Id', () => {
+    for (const [name, { responses }] of operations) {
+      expect(Object.keys(responses).length, name).toBeGreaterThan(1);
+      for (const [status, answer] of Object.entries(responses)) {
+        expect(answer.description, `${name} ${status}`).toBeTruthy();
+        expect(Object.keys(answer.headers ?? {}), `${name} ${status}`).toContain('X-Request-Id');
+      }
+    }
+  });
+
+  test('gives an example of every JSON request', () => {
+    const without = operations
+      .filter(([, { requestBody }]) => requestBody?.content['application/json'])
+      .filter(([name]) => (body(name).examples ?? []).length === 0)
+      .map(([name]) => name);
+    expect(without).toEqual([]);
+  });
+
+  test('refers to nothing that is not in it', () => {
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
+    expect(new Set(refs)).toEqual(new Set(['#/components/schemas/Error']));
+    expect(document.components.schemas.Error).toBeDefined();
+  });
+});
+
+describe('the limits of the interface', () => {
+  const CHAT = 'POST /v1/chat/completions';
+  const IMAGES = 'POST /v1/images/generations';
+  const SPEECH = 'POST /v1/audio/speech';
+  const DECISIONS = 'POST /v1/decisions';
+  const EXEC = 'POST /v1/computers/{id}/exec';
+
+  test.each([
+    [CHAT, 'messages', { minItems: 1 }],
+    [CHAT, 'models', { minItems: 1, maxItems: 16 }],
+    [CHAT, 'temperature', { minimum: 0, maximum: 2 }],
+    [CHAT, 'n', { minimum: 1, maximum: 128, default: 1 }],
+    ['POST /v1/embeddings', 'input', { minItems: 1, maxItems: 2_048 }],
+    [IMAGES, 'n', { minimum: 1, maximum: 10, default: 1 }],
+    [IMAGES, 'prompt', { minLength: 1, maxLength: 32_000 }],
+    [IMAGES, 'size', { pattern: '^(auto|\\d{2,5}x\\d{2,5})$' }],
+    [IMAGES, 'aspect_ratio', { pattern: '^\\d{1,3}:\\d{1,3}$' }],
+    [SPEECH, 'input', { minLength: 1, maxLength: 32_000 }],
+    [SPEECH, 'speed', { minimum: 0.25, maximum: 4 }],
+    [SPEECH, 'response_format', { enum: ['mp3', 'wav', 'opus', 'pcm'] }],
+    ['POST /v1/rerank', 'documents', { minItems: 1, maxItems: 1_000 }],
+    ['POST /v2/rerank', 'documents', { minItems: 1, maxItems: 1_000 }],
+    [DECISIONS, 'questions', { minProperties: 1, maxProperties: 300 }],
+    [EXEC, 'command', { minLength: 1, maxLength: 65_536 }],
+    [EXEC, 'timeout', { minimum: 1, default: 300 }],
+    ['POST /v1/computers', 'name', { minLength: 1, maxLength: 100 }],
+    ['POST /v1/keys', 'name', { minLength: 1, maxLength: 100 }],
+    ['POST /v1/keys', 'permissions', { minItems: 1, maxItems: 8 }],
+  ])('%s: %s', (name, field, limits) => {
+    const property = body(name).properties?.[field];
+    const forms = [property, ...(property?.anyOf ?? [])].flatMap((form) => [form, form?.items]);
+    for (const [keyword, limit] of Object.entries(limits))
+      expect(
+        forms.map((form) => form?.[keyword]),
+        `${name} ${field} ${keyword}`,
+      ).toContainEqual(limit);
+  });
+
+  test.each([
+    ['GET /v1/logs', 'limit', { minimum: 1, maximum: 1_000, default: 50 }],
+    ['GET /v1/usage', 'interval', { enum: ['minute', 'hour', 'day', 'month'] }],
+  ])('%s?%s', (name, parameter, limits) => {
+    const { schema } = operation(name).parameters.find((one) => one.name === parameter) ?? {};
+    expect(schema).toMatchObject(limits);
+  });
+
+  test('required fields are told, and that a model must be named by one of its two fields', () => {
+    expect(body(IMAGES).required).toEqual(['prompt']);
+    for (const name of [CHAT, IMAGES, SPEECH, DECISIONS, 'POST /v1/embeddings', 'POST /v1/rerank'])
+      expect(body(name).anyOf, name).toEqual([{ required: ['model'] }, { required: ['models'] }]);
+  });
+});
+
+describe('the errors of an operation', () => {
+  const codesOf = (name: string, status: number): unknown =>
+    (operation(name).responses[status]?.content?.['application/json']?.schema?.allOf ?? []).flatMap(
+      (part) => part.properties?.error?.properties?.code?.enum ?? [],
+    );
+
+  test.each([
+    ['POST /v1/embeddings', 400, ['wrong_endpoint', 'invalid_request', 'invalid_json', 'upstream_rejected']],
+    ['POST /v1/embeddings', 404, ['model_not_found']],
+    ['POST /v1/computers/{id}/exec', 409, ['computer_not_running']],
+    ['POST /v1/computers/{id}/exec', 422, ['command_timed_out']],
+    ['POST /v1/computers', 429, ['computer_limit_reached']],
+    ['GET /v1/computers', 403, ['permission_denied']],
+    ['GET /v1/models', 401, ['missing_api_key', 'invalid_api_key', 'expired_api_key']],
+  ])('%s %d has its codes', (name, status, codes) => {
+    expect(codesOf(name, status)).toEqual(expect.arrayContaining(codes));
+  });
+
+  test('are of that operation only', () => {
+    expect(codesOf('GET /v1/models', 403)).toEqual([]);
+    expect(codesOf('POST /v1/embeddings', 409)).toEqual([]);
+  });
+});

@@ -1,0 +1,65 @@
+// The headers of answers, as the OpenAPI document describes them. Names as they are written in docs; HTTP ignores case.
+
+export interface HeaderDescription {
+  readonly description: string;
+  readonly required?: true;
+  readonly schema: Record<string, unknown>;
+  readonly example?: unknown;
+}
+
+/** On every answer, errors included. */
+export const REQUEST_ID_HEADER: Record<string, HeaderDescription> = {
+  'X-Request-Id': {
+    description: 'Names the request in Logs; quote it when something is wrong',
+    required: true,
+    schema: { type: 'string', pattern: '^req_' },
+  },
+};
+
+/** On the answer of a model; of a stream only where the price is known before it begins. */
+export function costHeader(alwaysThere: boolean): Record<string, HeaderDescription> {
+  return {
+    'X-Service-Cost': {
+      description: alwaysThere
+        ? 'What the call costs, in US dollars as a plain decimal'
+        : 'What the call costs, in US dollars as a plain decimal; a stream tells it in its last chunk instead',
+      ...(alwaysThere ? { required: true } : {}),
+      schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,9})?$' },
+      example: '0.00000885',
+    },
+  };
+}
+
+const RETRY_HEADERS: Record<string, HeaderDescription> = {
+  'X-Should-Retry': {
+    description: 'Whether a repeat can do good; official clients obey it',
+    schema: { type: 'string', enum: ['true', 'false'] },
+  },
+};
+
+const RETRY_AFTER_HEADER: Record<string, HeaderDescription> = {
+  'Retry-After': {
+    description: 'Seconds after which a repeat makes sense, where that is known',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '1',
+  },
+};
+
+const AUTHENTICATE_HEADER: Record<string, HeaderDescription> = {
+  'WWW-Authenticate': {
+    description: 'How to authenticate',
+    required: true,
+    schema: { type: 'string' },
+    example: 'Bearer realm="switchyard"',
+  },
+};
+
+/** Those of an error of this status. */
+export function errorHeaders(status: number): Record<string, HeaderDescription> {
+  return {
+    ...REQUEST_ID_HEADER,
+    ...(status === 401 ? AUTHENTICATE_HEADER : {}),
+    ...(status === 429 || status === 503 ? RETRY_AFTER_HEADER : {}),
+    ...(status === 409 || status >= 429 ? RETRY_HEADERS : {}),
+  };
+}

@@ -83,6 +83,16 @@ export const ERRORS = {
     type: 'permission_error',
     meaning: 'The key lacks the permission that the message names.',
   },
+  url_expired: {
+    status: 403,
+    type: 'permission_error',
+    meaning: 'The signed address has expired; ask for the video again to get another one.',
+  },
+  url_not_valid: {
+    status: 403,
+    type: 'permission_error',
+    meaning: 'The address was not signed here, or was changed since.',
+  },
   route_not_found: { status: 404, type: 'not_found_error', meaning: 'No such path.' },
   model_not_found: {
     status: 404,
@@ -94,11 +104,21 @@ export const ERRORS = {
     type: 'not_found_error',
     meaning: 'No computer of this id: it never was, was deleted, or is another org’s.',
   },
+  file_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No stored file of this id: it never was, was deleted, or is another org’s.',
+  },
   key_not_found: { status: 404, type: 'not_found_error', meaning: 'No key of this id.' },
   log_not_found: {
     status: 404,
     type: 'not_found_error',
     meaning: 'No log of this request id (logs appear within a second of the answer).',
+  },
+  video_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No video of this id: it never was, was deleted, or is another org’s.',
   },
   method_not_allowed: {
     status: 405,
@@ -123,15 +143,25 @@ export const ERRORS = {
     retry: true,
     meaning: 'The computer is in the middle of another change of state.',
   },
+  video_expired: {
+    status: 410,
+    type: 'not_found_error',
+    meaning: 'The result is not kept any more; it has to be copied within 24 hours.',
+  },
   body_too_large: {
     status: 413,
     type: 'invalid_request_error',
     meaning: 'The body is over the limit that the message names.',
   },
+  storage_quota_exceeded: {
+    status: 413,
+    type: 'invalid_request_error',
+    meaning: 'The org’s stored files would be over its quota; delete some first.',
+  },
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',
-    meaning: 'The body must be `application/json`.',
+    meaning: 'The endpoint takes bodies of another type; the message names it.',
   },
   command_timed_out: {
     status: 422,
@@ -192,6 +222,12 @@ export const ERRORS = {
     type: 'upstream_error',
     retry: false,
     meaning: 'The upstream did not answer in time.',
+  },
+  storage_full: {
+    status: 507,
+    type: 'server_error',
+    retry: false,
+    meaning: 'The installation has no room left for stored content; its operator is to give it more.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

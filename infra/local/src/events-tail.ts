@@ -90,6 +90,12 @@ function describe({ type, data }: Event): string[] {
     case 'computer.stopped':
     case 'computer.deleted':
       return words('computer_id', 'status', 'stop_reason', 'host');
+    case 'video.charged':
+    case 'video.refunded':
+      return [...words('video_id', 'model', 'duration', 'reason'), `$${dollars(told.cost_nano)}`];
+    case 'video.completed':
+    case 'video.failed':
+      return [...words('video_id', 'model', 'error_code'), `${told.elapsed_ms} ms`];
     case 'key.created':
     case 'key.revoked':
       return words('key_id', 'by_key_id');

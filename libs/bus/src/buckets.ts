@@ -1,8 +1,9 @@
 // The KV buckets of an installation: what each holds, who writes it, and its bounds.
-import { computerRecord, computerSlots, hostHeartbeat, keyRecord } from '@switchyard/contracts';
+import { computerRecord, computerSlots, hostHeartbeat, keyRecord, videoRecord } from '@switchyard/contracts';
 import { z } from 'zod';
 
 const MIB = 1024 * 1024;
+const DAY_MS = 24 * 3_600_000;
 
 /** A lease's holder. */
 export const leaseRecord = z.object({ owner: z.string() });
@@ -18,6 +19,9 @@ export const BUCKETS = {
   leases: { schema: leaseRecord, maxBytes: 16 * MIB, ttlMs: 5_000 },
   /** `<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */
   computers: { schema: computerRecord, maxBytes: 256 * MIB, ttlMs: 0 },
+  /** `<org>.<video id>` -> record, hidden ones of deleted videos included: longer than the stream keeps the event that
+   * makes them. Written by the video-workers by compare-and-set. */
+  videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },
   /** Org -> the places taken under its cap. Written by control by compare-and-set. */
   'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
 } as const;

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { computerStatus, stopReason } from './computers.ts';
 import { logAttempt, logStatus, quantities } from './usage.ts';
+import { videoCandidate } from './videos.ts';
 
 export const EVENTS_STREAM = 'EVENTS';
 export const EVENTS_SUBJECTS = 'event.v1.>';
@@ -98,6 +99,58 @@ const computerDeleted = z.object({
   host: z.string(),
 });
 
+/** A video job was taken and charged, in one: the job is made from this event, and its price is frozen in it. */
+const videoCharged = z.object({
+  video_id: z.string(),
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  path: z.string(),
+  requested_model: z.string(),
+  /** The model whose price is charged, and its maker. */
+  model: z.string(),
+  maker: z.string(),
+  /** The models that can serve it, in order, with what each asks for it. */
+  candidates: z.array(videoCandidate).min(1),
+  /** Seconds. */
+  duration: z.int().positive(),
+  resolution: z.string().nullable(),
+  deadline_at: z.iso.datetime(),
+  cost_nano: nanos,
+  lines: z.array(chargeLine),
+  latency_ms: z.number(),
+});
+
+const videoRefunded = z.object({
+  video_id: z.string(),
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  /** The model whose price was charged, and its maker. */
+  model: z.string(),
+  maker: z.string(),
+  /** `cheaper_model`: a part, the difference to the one that serves; else all that was left of the charge. */
+  reason: z.enum(['failed', 'deleted', 'cheaper_model']),
+  /** Seconds taken back with it. */
+  seconds: z.number().nonnegative(),
+  /** What is given back: above zero. */
+  cost_nano: nanos,
+});
+
+const videoEnded = z.object({
+  video_id: z.string(),
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  model: z.string(),
+  duration: z.int(),
+  /** Milliseconds from the request to the end. */
+  elapsed_ms: z.number(),
+  /** Upstreams that were asked and did not take it. */
+  attempts: z.array(logAttempt),
+  error_code: z.string().nullable(),
+});
+
 const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
 
 /** Every event by its `<noun>.<past-verb>`: the list that docs/events.md is held to. */
@@ -119,6 +172,16 @@ export const EVENTS = {
     data: computerMetered,
     meaning: 'One started minute of a running computer; it carries the charge.',
   },
+  'video.charged': {
+    data: videoCharged,
+    meaning: 'A video job was taken; it carries the full price and is the job itself.',
+  },
+  'video.refunded': {
+    data: videoRefunded,
+    meaning: 'A charge for a video was given back: all of it, or the difference to a cheaper model.',
+  },
+  'video.completed': { data: videoEnded, meaning: 'A video is there to be fetched.' },
+  'video.failed': { data: videoEnded, meaning: 'A video job failed; `error_code` says why.' },
   'key.created': { data: keyChanged, meaning: 'An API key was made.' },
   'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
 } as const;
@@ -189,5 +252,10 @@ export const eventIds = {
   voided: (requestId: string) => `${requestId}:void`,
   minute: (computerId: string, run: number, minute: number) => `${computerId}:${run}:${minute}`,
   computer: (computerId: string, run: number, change: string) => `${computerId}:${run}:${change}`,
+  videoCharge: (videoId: string) => `${videoId}:charge`,
+  videoRefund: (videoId: string) => `${videoId}:refund`,
+  /** Given back when a cheaper model takes the job; a failure later gives back the rest. */
+  videoDifference: (videoId: string) => `${videoId}:difference`,
+  videoEnd: (videoId: string, end: 'completed' | 'failed') => `${videoId}:${end}`,
   key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
 } as const;

@@ -9,6 +9,7 @@ export const ID_PREFIXES = {
   computer: 'cmp_',
   host: 'host_',
   event: 'evt_',
+  video: 'vid_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

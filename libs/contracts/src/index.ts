@@ -1,4 +1,5 @@
 // Every shape that crosses a process boundary, once, in zod.
+export * from './audio-formats.ts';
 export * from './catalog.ts';
 export * from './chat.ts';
 export * from './computer-limits.ts';
@@ -22,3 +23,4 @@ export * from './rerank.ts';
 export * from './speech.ts';
 export * from './transcription.ts';
 export * from './usage.ts';
+export * from './videos.ts';

@@ -13,6 +13,7 @@ import {
 import { createdKey, createKeyRequest, deletedKey, keyObject } from './keys.ts';
 import { listOf } from './lists.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
+import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
 
 /** Who asks: every operation on an org's things carries it; the edge has authenticated it. */
 export const caller = z.object({ org: z.string(), key_id: z.string() });
@@ -43,6 +44,14 @@ export const OPERATIONS = {
   'computers.list': operation('control.v1.computers.list', caller, listOf(computerObject)),
   'computers.get': operation('control.v1.computers.get', caller.extend(byId.shape), computerObject),
   'computers.delete': operation('control.v1.computers.delete', caller.extend(byId.shape), deletedComputer),
+
+  'videos.list': operation(
+    'video-worker.v1.videos.list',
+    caller.extend({ query: videosQuery }),
+    videoListing,
+  ),
+  'videos.get': operation('video-worker.v1.videos.get', caller.extend(byId.shape), videoView),
+  'videos.delete': operation('video-worker.v1.videos.delete', caller.extend(byId.shape), deletedVideo),
 
   'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
   'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),

@@ -65,9 +65,13 @@ export type LogAttempt = z.infer<typeof logAttempt>;
 
 export const logEntry = z.object({
   object: z.literal('log').describe('Always log'),
-  id: z.string().describe('The request id of a call; `<computer>:<run>:<minute>` of a computer’s minute'),
+  id: z
+    .string()
+    .describe(
+      'The request id of a call; `<computer>:<run>:<minute>` of a computer’s minute, `<video>:refund` of a refund',
+    ),
   at: z.iso.datetime().describe('When it ended'),
-  kind: z.enum(['call', 'computer_minute']).describe('What it is'),
+  kind: z.enum(['call', 'computer_minute', 'refund']).describe('What it is'),
   status: logStatus.describe('How it ended'),
   http_status: z.int().nullable().describe('The status answered'),
   error_code: z.string().nullable().describe('The code answered, of an error'),

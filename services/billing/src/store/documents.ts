@@ -28,11 +28,13 @@ export interface Amounts {
 export interface UnnumberedRow extends Dimensions, Amounts {
   /** The id of the event that it books. */
   _id: string;
-  kind: 'call' | 'computer_minute' | 'void';
+  kind: 'call' | 'computer_minute' | 'video' | 'refund' | 'void';
   /** When the thing that is charged ended. A void carries the time of its charge, so that any interval nets. */
   at: Date;
   /** Of a void: the row that it takes back, which may not be there yet. */
   voids?: string;
+  /** Of a refund: the charge that it gives back, in whole or in part. */
+  refunds?: string;
   /** Of a call that was voided before its charge came: what it would have cost. It was booked at 0. */
   voided_cost?: bigint;
 }
@@ -45,9 +47,9 @@ export interface LedgerRow extends UnnumberedRow {
 
 /** One line of Logs. */
 export interface LogRow extends Dimensions {
-  /** The request id, or the id of a computer's minute. */
+  /** The request id, or the id of a computer's minute or of a video's refund. */
   _id: string;
-  source: 'call.completed' | 'call.refused' | 'computer.metered';
+  source: 'call.completed' | 'call.refused' | 'computer.metered' | 'video.charged' | 'video.refunded';
   at: Date;
   kind: LogEntry['kind'];
   status: LogEntry['status'];

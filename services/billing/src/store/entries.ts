@@ -1,7 +1,9 @@
 // What an event means to billing: a log row, a charge, both, or the taking back of a charge. Pure.
 import { type Event, type EventData, type EventName, eventIds } from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
+import { assertId, nonNegativeNanos } from './event-checks.ts';
 import { storeQuantities } from './quantities.ts';
+import { videoCharge, videoRefund } from './video-entries.ts';
 
 /** A thing that happened and that has a log row, and a ledger row where it has the meaning of a charge. */
 export interface Occurrence {
@@ -30,22 +32,13 @@ export function entryOf(event: Event): Entry | null {
   if (isA(event, 'call.refused')) return refused(event);
   if (isA(event, 'call.voided')) return voided(event);
   if (isA(event, 'computer.metered')) return metered(event);
+  if (isA(event, 'video.charged')) return videoCharge(event);
+  if (isA(event, 'video.refunded')) return videoRefund(event);
   return null;
 }
 
 function isA<N extends EventName>(event: Event, name: N): event is Event<N> {
   return event.type === name;
-}
-
-/** The ids of events are derived from what they say; the ledger's exactness rests on it. */
-function assertId(event: Event, expected: string): void {
-  if (event.id !== expected) throw new RangeError(`the event ${event.id} should have the id ${expected}`);
-}
-
-function nonNegativeNanos(text: string): bigint {
-  const nanos = BigInt(text);
-  if (nanos < 0n) throw new RangeError(`a charge below zero: ${text}`);
-  return nanos;
 }
 
 /** Whether a model was reached: if none was, the call is in Logs only. A cost is booked whatever else is said. */

@@ -1,0 +1,274 @@
+// Videos: POST/GET/DELETE /v1/videos…, the record of a job in the KV bucket `videos`, and what crosses the bus.
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { upstream } from './catalog.ts';
+import { dollars } from './dollars.ts';
+import { ID_PREFIXES, idOf } from './ids.ts';
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
+import {
+  modelChoice,
+  NAMES_A_MODEL,
+  namesAModel,
+  ONE_OF_THEM_REQUIRED,
+  providerOptions,
+} from './model-choice.ts';
+import { logAttempt } from './usage.ts';
+
+export const VIDEO_SECONDS_MIN = 1;
+export const VIDEO_SECONDS_MAX = 60;
+export const VIDEO_PROMPT_LENGTH_MAX = 32_000;
+/** Bytes of a first frame, decoded: as a data URL it fits the body of a model call. */
+export const VIDEO_IMAGE_BYTES_MAX = 20 * 1024 * 1024;
+export const CALLBACK_URL_LENGTH_MAX = 2_048;
+/** How long a result is kept, and how long its signed address lives. */
+export const VIDEO_RESULT_HOURS = 24;
+export const VIDEO_URL_SECONDS = 3_600;
+/** Further ones are unknown to us; sizes are another matter. */
+export const VIDEO_RESOLUTIONS = ['480p', '720p', '1080p'] as const;
+
+const RESOLUTION = /^(480p|720p|1080p|[1-9]\d{1,4}x[1-9]\d{1,4})$/;
+const RATIO = /^[1-9]\d{0,2}:[1-9]\d{0,2}$/;
+/** Sizes are whole pixels, so that 854x480 is 16:9 to the eye. */
+const RATIO_TOLERANCE = 0.02;
+
+export const videosRequest = z
+  .looseObject({
+    ...modelChoice,
+    prompt: z.string().min(1).max(VIDEO_PROMPT_LENGTH_MAX).describe('What is to be seen'),
+    duration: z
+      .int()
+      .min(VIDEO_SECONDS_MIN)
+      .max(VIDEO_SECONDS_MAX)
+      .describe('Seconds; each model accepts its own lengths, and is charged by the second'),
+    resolution: z
+      .string()
+      .regex(RESOLUTION, 'is 480p, 720p, 1080p or <width>x<height>')
+      .nullish()
+      .describe(
+        '480p, 720p, 1080p or <width>x<height>; when omitted the model chooses and its highest rate is charged',
+      ),
+    aspect_ratio: z.string().regex(RATIO, 'is of the form <w>:<h>').nullish().describe('<w>:<h>'),
+    generate_audio: z.boolean().nullish().describe('Sound with the video, where the model can make it'),
+    image: z
+      .string()
+      .regex(/^(data:|https?:\/\/)/i, 'is a URL, or a data URL: data:<media_type>;base64,<data>')
+      .nullish()
+      .describe(
+        'The first frame, for image-to-video models: an http(s) URL, or data:<media_type>;base64,<data>',
+      ),
+    seed: z.int().nullish().describe('The same seed gives the same video, where the model supports it'),
+    n: z.literal(1, 'one video for each request').nullish().describe('One video for each request'),
+    provider_options: providerOptions,
+    callback_url: z
+      .url({ protocol: /^https?$/, error: 'is an http(s) URL' })
+      .max(CALLBACK_URL_LENGTH_MAX)
+      .nullish()
+      .describe('Told of the end of the job by a POST, signed by Standard Webhooks'),
+  })
+  .refine(namesAModel, NAMES_A_MODEL)
+  .refine(({ resolution, aspect_ratio: ratio }) => !resolution || !ratio || agree(resolution, ratio), {
+    message: 'contradicts the size given as resolution',
+    path: ['aspect_ratio'],
+  })
+  .meta(ONE_OF_THEM_REQUIRED);
+export type VideosRequest = z.infer<typeof videosRequest>;
+
+/** Fields of a request that have a meaning of their own; all others go on to the maker as they are. */
+export const VIDEO_FIELDS: readonly string[] = [
+  'model',
+  'models',
+  'prompt',
+  'duration',
+  'resolution',
+  'aspect_ratio',
+  'generate_audio',
+  'image',
+  'seed',
+  'n',
+  'provider_options',
+  'callback_url',
+];
+
+function agree(resolution: string, ratio: string): boolean {
+  const [width, height] = resolution.split('x').map(Number);
+  const [across, down] = ratio.split(':').map(Number);
+  if (!width || !height || !across || !down) return true; // 720p goes with any ratio
+  const wanted = across / down;
+  return Math.abs(width / height - wanted) / wanted <= RATIO_TOLERANCE;
+}
+
+export const VIDEO_STATUSES = ['pending', 'completed', 'failed'] as const;
+export const videoStatus = z.enum(VIDEO_STATUSES);
+export type VideoStatusName = z.infer<typeof videoStatus>;
+
+export const videoObject = z.object({
+  id: idOf('video').describe('Names the job in GET /v1/videos/{id}'),
+  object: z.literal('video').describe('Always video'),
+  status: videoStatus.describe('Poll until it is no longer pending'),
+  model: z
+    .string()
+    .describe('The model that serves; the first one asked for until a maker has taken the job'),
+  duration: z.int().describe('Seconds asked for'),
+  resolution: z.string().describe('As asked for, else the model’s own; `auto` where it does not tell'),
+  created_at: z.iso.datetime().describe('When the job was taken'),
+  usage: z
+    .object({
+      seconds: z.number().describe('Seconds charged; 0 after a refund'),
+      cost: dollars.describe('US dollars: all of it while the job is pending, 0 after a refund'),
+    })
+    .describe('What is charged'),
+  videos: z
+    .array(
+      z.object({
+        media_type: z.string().describe('Such as video/mp4'),
+        url: z
+          .string()
+          .describe('Where the video is, without a key, for an hour; another GET gives a new one'),
+      }),
+    )
+    .optional()
+    .describe('When completed; empty once the result is no longer kept'),
+  expires_at: z.iso.datetime().optional().describe('When completed: until when the result is kept'),
+  error: z
+    .object({
+      code: z.string().describe('Why, for programs'),
+      message: z.string().describe('Why, for people'),
+    })
+    .optional()
+    .describe('When failed; the charge is given back'),
+});
+export type VideoObject = z.infer<typeof videoObject>;
+export const videoList = listOf(videoObject);
+
+/** A job as the workers tell it: the address of its result is the edge's to sign. */
+export const videoView = videoObject.omit({ videos: true }).extend({ media_type: z.string().nullable() });
+export type VideoView = z.infer<typeof videoView>;
+export const videoListing = listOf(videoView);
+
+export const deletedVideo = z.object({
+  id: z.string().describe('The video that was'),
+  object: z.literal('video').describe('Always video'),
+  deleted: z.literal(true).describe('Always true'),
+});
+
+export const videosQuery = z.strictObject({
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(LIST_LIMIT_MAX)
+    .default(LIST_LIMIT_DEFAULT)
+    .describe('How many at the most'),
+  cursor: idOf('video').optional().describe('`next_cursor` of the page before'),
+});
+
+/** A new id; ids sort by their time, so that a list can be read page by page. */
+export function newVideoId(nowMs: number): string {
+  return `${ID_PREFIXES.video}${nowMs.toString(16).padStart(12, '0')}${randomBytes(12).toString('hex')}`;
+}
+
+/** A model that can serve the job, and what it asks for it. */
+export const videoCandidate = z.object({ model: z.string(), cost_nano: z.string() });
+export type VideoCandidate = z.infer<typeof videoCandidate>;
+
+/**
+ * `waiting`: no maker has it. `starting`: one was, or is being, asked: whether it took the job is not known yet.
+ * `started`: one has it. `cancelled`: deleted by its caller after a maker had taken it; the charge stands.
+ */
+export const VIDEO_STATES = ['waiting', 'starting', 'started', 'completed', 'failed', 'cancelled'] as const;
+
+/** Facts of a job that must become events: written in the same step as the fact, and published from the record. */
+export const VIDEO_NEWS = ['difference', 'refund', 'completed', 'failed'] as const;
+export type VideoNews = (typeof VIDEO_NEWS)[number];
+
+/** What is in the object store `video-results` under the job's id. */
+export const videoResult = z.object({
+  media_type: z.string(),
+  bytes: z.int().positive(),
+  expires_at: z.iso.datetime(),
+});
+export type VideoResult = z.infer<typeof videoResult>;
+
+/**
+ * KV bucket `videos`, key `<org>.<id>`. Made from the event `video.charged`, then written by whichever worker holds its
+ * lease, and marked `deleted` by whoever is asked to; always by compare-and-set.
+ */
+export const videoRecord = z.object({
+  id: idOf('video'),
+  org: idOf('org'),
+  key_id: z.string(),
+  request_id: z.string(),
+  requested_model: z.string(),
+  duration: z.int(),
+  /** As asked for; null: the model chooses. */
+  resolution: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  /** A job that has not ended by then fails. */
+  deadline_at: z.iso.datetime(),
+  callback_url: z.string().nullable(),
+  candidates: z.array(videoCandidate).min(1),
+  state: z.enum(VIDEO_STATES),
+  /** Shown to nobody any more. */
+  deleted: z.boolean(),
+  /** The model that serves, and its default resolution where that is known. */
+  model: z.string(),
+  default_resolution: z.string().nullable(),
+  /** The upstream that is asked or has the job; `job` is its own name for it. */
+  attempt: z.object({ model: z.string(), upstream, job: z.string().nullable() }).nullable(),
+  /** Upstreams that were asked and did not take it. */
+  attempts: z.array(logAttempt),
+  /** Starts of the present attempt whose end was not known, and looks at the job since it began. */
+  starts: z.int().nonnegative(),
+  polls: z.int().nonnegative(),
+  lease: z.object({ owner: z.string(), until: z.iso.datetime() }).nullable(),
+  next_at: z.iso.datetime(),
+  /** Nano-dollars given back: for a cheaper model, and in all. */
+  difference_nano: z.string(),
+  refunded_nano: z.string(),
+  result: videoResult.nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  started_at: z.iso.datetime().nullable(),
+  ended_at: z.iso.datetime().nullable(),
+  /** Not published yet. */
+  news: z.array(z.enum(VIDEO_NEWS)),
+});
+export type VideoRecord = z.infer<typeof videoRecord>;
+
+export function videoKey(org: string, id: string): string {
+  return `${org}.${id}`;
+}
+
+/** Head of `video-worker.v1.videos.create`; its body is the caller's own bytes. The reply is the job as JSON. */
+export const createVideoHead = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  /** Milliseconds since the epoch when the edge took the call. */
+  received_at: z.int(),
+});
+export type CreateVideoHead = z.infer<typeof createVideoHead>;
+export const VIDEO_CREATE_SUBJECT = 'video-worker.v1.videos.create';
+
+/** Head of `video-worker.v1.videos.content`: a part of a result. The reply's body is its bytes. */
+export const videoContentHead = z.object({
+  org: z.string(),
+  id: z.string(),
+  /** As HTTP has it: from `first` to `last`, or the last `suffix` bytes; null: all. */
+  range: z
+    .union([
+      z.object({ first: z.int().nonnegative(), last: z.int().nonnegative().nullable() }),
+      z.object({ suffix: z.int().nonnegative() }),
+    ])
+    .nullable(),
+});
+export type VideoContentHead = z.infer<typeof videoContentHead>;
+export const VIDEO_CONTENT_SUBJECT = 'video-worker.v1.videos.content';
+
+/** Head of the reply: bytes `first` to `last` of `bytes`; both null where the range lies outside. */
+export const videoContentReply = z.object({
+  media_type: z.string(),
+  bytes: z.int(),
+  first: z.int().nullable(),
+  last: z.int().nullable(),
+});
+export type VideoContentReply = z.infer<typeof videoContentReply>;

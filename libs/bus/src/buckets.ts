@@ -1,5 +1,13 @@
 // The KV buckets of an installation: what each holds, who writes it, and its bounds.
-import { computerRecord, computerSlots, hostHeartbeat, keyRecord, videoRecord } from '@switchyard/contracts';
+import {
+  computerRecord,
+  computerSlots,
+  hostHeartbeat,
+  keyRecord,
+  signingSecretRecord,
+  videoRecord,
+  webhookRecord,
+} from '@switchyard/contracts';
 import { z } from 'zod';
 
 const MIB = 1024 * 1024;
@@ -24,6 +32,10 @@ export const BUCKETS = {
   videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },
   /** Org -> the places taken under its cap. Written by control by compare-and-set. */
   'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
+  /** `<org>.<webhook id>` -> record. Written by control by compare-and-set. */
+  webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0 },
+  /** Org -> the secrets that sign its `callback_url`s. Written by control. */
+  'webhook-secrets': { schema: signingSecretRecord, maxBytes: 16 * MIB, ttlMs: 0 },
 } as const;
 
 export type BucketName = keyof typeof BUCKETS;

@@ -110,6 +110,11 @@ export const ERRORS = {
     meaning: 'No stored file of this id: it never was, was deleted, or is another org’s.',
   },
   key_not_found: { status: 404, type: 'not_found_error', meaning: 'No key of this id.' },
+  webhook_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No webhook of this id: it never was, was deleted, or is another org’s.',
+  },
   log_not_found: {
     status: 404,
     type: 'not_found_error',
@@ -148,6 +153,13 @@ export const ERRORS = {
     type: 'not_found_error',
     meaning: 'The result is not kept any more; it has to be copied within 24 hours.',
   },
+  idempotency_in_use: {
+    status: 409,
+    type: 'conflict_error',
+    retry: true,
+    meaning:
+      'The first request under this `Idempotency-Key` is not over, or its end is unknown; the message says which.',
+  },
   body_too_large: {
     status: 413,
     type: 'invalid_request_error',
@@ -167,6 +179,12 @@ export const ERRORS = {
     status: 422,
     type: 'command_error',
     meaning: 'The command was stopped at its timeout; the output so far is in `details`.',
+  },
+  idempotency_conflict: {
+    status: 422,
+    type: 'invalid_request_error',
+    retry: false,
+    meaning: 'The `Idempotency-Key` was used before, for another request.',
   },
   rate_limited: {
     status: 429,

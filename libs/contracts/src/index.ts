@@ -24,3 +24,4 @@ export * from './speech.ts';
 export * from './transcription.ts';
 export * from './usage.ts';
 export * from './videos.ts';
+export * from './webhooks.ts';

@@ -14,6 +14,14 @@ import { createdKey, createKeyRequest, deletedKey, keyObject } from './keys.ts';
 import { listOf } from './lists.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
+import {
+  createWebhookRequest,
+  deletedWebhook,
+  signingSecret,
+  updateWebhookRequest,
+  webhookObject,
+  webhookWithSecret,
+} from './webhooks.ts';
 
 /** Who asks: every operation on an org's things carries it; the edge has authenticated it. */
 export const caller = z.object({ org: z.string(), key_id: z.string() });
@@ -34,6 +42,23 @@ export const OPERATIONS = {
   'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
   'keys.list': operation('control.v1.keys.list', caller, listOf(keyObject)),
   'keys.delete': operation('control.v1.keys.delete', caller.extend(byId.shape), deletedKey),
+
+  'webhooks.create': operation(
+    'control.v1.webhooks.create',
+    caller.extend({ body: createWebhookRequest }),
+    webhookWithSecret,
+  ),
+  'webhooks.list': operation('control.v1.webhooks.list', caller, listOf(webhookObject)),
+  'webhooks.get': operation('control.v1.webhooks.get', caller.extend(byId.shape), webhookObject),
+  'webhooks.update': operation(
+    'control.v1.webhooks.update',
+    caller.extend({ ...byId.shape, body: updateWebhookRequest }),
+    webhookObject,
+  ),
+  'webhooks.rotate': operation('control.v1.webhooks.rotate', caller.extend(byId.shape), webhookWithSecret),
+  'webhooks.delete': operation('control.v1.webhooks.delete', caller.extend(byId.shape), deletedWebhook),
+  'signing-secret.get': operation('control.v1.signing-secret.get', caller, signingSecret),
+  'signing-secret.rotate': operation('control.v1.signing-secret.rotate', caller, signingSecret),
 
   'computers.options': operation('control.v1.computers.options', empty, computerOptions),
   'computers.create': operation(

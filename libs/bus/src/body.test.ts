@@ -175,9 +175,11 @@ describe('a body that its caller makes as it goes', () => {
   });
 
   test('whose source fails before anybody took the call ends it at once', async () => {
-    const body = (async function* (): AsyncGenerator<Buffer> {
-      throw new ServiceError('invalid_request', 'gone');
-    })();
+    const body: ByteSource = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => Promise.reject(new ServiceError('invalid_request', 'gone')),
+      }),
+    };
     const outcome = openReply(await bus('caller'), { subject: 'nobody.v1.there', head: null, body });
     await expect(outcome).rejects.toMatchObject({ code: 'invalid_request' });
   });

@@ -9,6 +9,16 @@ export { createEventPublisher, type EventPublisher, ensureEventsStream } from '.
 export { holdLease, type Lease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export {
+  type ByteRange,
+  ObjectGone,
+  type ObjectInfo,
+  ObjectStore,
+  ORPHAN_GRACE_MS,
+  openObjectStore,
+  type StoredObject,
+} from './object-store.ts';
+export { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
+export {
   type OperationContext,
   REQUEST_TIMEOUT_MS_DEFAULT,
   type RequestOptions,

@@ -1,0 +1,203 @@
+// Object stores on a real nats-server: whole or not there, read at the reader's pace, bounded, and swept.
+import { createHash, randomBytes } from 'node:crypto';
+import { Objm } from '@nats-io/obj';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Bus, connectBus, ObjectGone, type ObjectStore, openObjectStore } from './index.ts';
+import { createObjectStore } from './object-store.ts';
+
+const CHUNK = 128 * 1024;
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+let nats: TestServer;
+let bus: Bus;
+let files: ObjectStore;
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger: pino({ level: 'silent' }) });
+  files = await openObjectStore(bus, 'files');
+});
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+async function* inPieces(bytes: Buffer, length: number) {
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
+}
+
+async function read(store: ObjectStore, id: string, range?: { start: number; end: number }): Promise<Buffer> {
+  const object = await store.get(id, range);
+  if (!object) throw new Error(`no ${id}`);
+  return Buffer.concat(await Array.fromAsync(object.body));
+}
+
+async function storedMessages(store: string): Promise<number> {
+  return (await bus.jsm.streams.info(`OBJ_${store}`)).state.messages;
+}
+
+describe('an object', () => {
+  test.each([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK + 17])(
+    'of %i bytes comes back as it was, with its length and digest',
+    async (length) => {
+      const content = randomBytes(length);
+      const info = await files.put(`file_${length}`, inPieces(content, 40_000));
+      expect(info).toMatchObject({ id: `file_${length}`, bytes: length, sha256: sha256(content) });
+      expect(await files.info(`file_${length}`)).toEqual(info);
+      expect((await read(files, `file_${length}`)).equals(content)).toBe(true);
+    },
+  );
+
+  test('is one that NATS’ own object store reads, and the reverse', async () => {
+    const content = randomBytes(3 * CHUNK + 5);
+    const theirs = await new Objm(bus.js).open('files');
+    await files.put('file_ours', content);
+    expect(await theirs.getBlob('file_ours')).toEqual(new Uint8Array(content));
+    await theirs.putBlob({ name: 'file_theirs' }, content);
+    expect((await read(files, 'file_theirs')).equals(content)).toBe(true);
+  });
+
+  test('gives any part of itself, also where another object’s chunks stand between its own', async () => {
+    const content = randomBytes(20 * CHUNK + 100);
+    async function* interleaved() {
+      for await (const piece of inPieces(content, CHUNK)) {
+        await files.put('file_other', randomBytes(3 * CHUNK));
+        yield piece;
+      }
+    }
+    await files.put('file_parts', interleaved());
+    for (const [start, end] of [
+      [0, 1],
+      [0, content.length],
+      [CHUNK - 1, CHUNK + 1],
+      [7 * CHUNK, 8 * CHUNK],
+      [13 * CHUNK + 5, 17 * CHUNK + 9],
+      [content.length - 1, content.length],
+      [5, 5],
+    ] as const)
+      expect((await read(files, 'file_parts', { start, end })).equals(content.subarray(start, end))).toBe(
+        true,
+      );
+  });
+
+  test('is fetched as it is read: who reads one chunk of many is sent two', async () => {
+    await files.put('file_slow', randomBytes(50 * CHUNK));
+    const before = bus.nc.stats().inBytes;
+    const object = await files.get('file_slow');
+    await object?.body.next();
+    await bus.nc.flush();
+    expect(bus.nc.stats().inBytes - before).toBeLessThan(3 * CHUNK);
+    await object?.body.return();
+  });
+
+  test('that is put again is the new one, and the old one’s chunks are gone', async () => {
+    const store = await createObjectStore(bus, 'replaced', 16 * 1024 * 1024, 0);
+    await store.put('vid_x', randomBytes(10 * CHUNK));
+    const content = randomBytes(100);
+    await store.put('vid_x', content);
+    expect((await read(store, 'vid_x')).equals(content)).toBe(true);
+    expect(await storedMessages('replaced')).toBe(2);
+  });
+
+  test('is gone when it is deleted, once and for all, for one who is reading it too', async () => {
+    const store = await createObjectStore(bus, 'deleted', 16 * 1024 * 1024, 0);
+    await store.put('file_x', randomBytes(10 * CHUNK));
+    const object = await store.get('file_x');
+    await object?.body.next();
+    await store.delete('file_x');
+    await store.delete('file_x');
+    await expect(Array.fromAsync(object?.body ?? [])).rejects.toBeInstanceOf(ObjectGone);
+    expect([await store.get('file_x'), await store.info('file_x')]).toEqual([null, null]);
+    expect(await storedMessages('deleted')).toBe(0);
+  });
+
+  test('is not given out to its end when its bytes are not those that were stored', async () => {
+    const store = await createObjectStore(bus, 'spoilt', 16 * 1024 * 1024, 0);
+    const { id } = await store.put('file_x', randomBytes(2 * CHUNK));
+    const theirs = await new Objm(bus.js).open('spoilt');
+    const info = await theirs.info(id);
+    const subject = `$O.spoilt.M.${Buffer.from(id).toString('base64url')}`;
+    const padding = '='.repeat((4 - ((subject.split('.').at(-1) as string).length % 4)) % 4);
+    const entry = { name: id, nuid: info?.nuid, size: info?.size, chunks: info?.chunks, mtime: info?.mtime };
+    await bus.js.publish(
+      subject + padding,
+      JSON.stringify({ ...entry, digest: `SHA-256=${'A'.repeat(43)}=` }),
+    );
+    const object = await store.get(id);
+    expect((await object?.body.next())?.value).toHaveLength(CHUNK);
+    await expect(object?.body.next()).rejects.toThrow('digest');
+  });
+});
+
+describe('a put', () => {
+  test('whose source fails leaves nothing, and throws what the source threw', async () => {
+    const store = await createObjectStore(bus, 'failing', 16 * 1024 * 1024, 0);
+    async function* failing() {
+      yield randomBytes(5 * CHUNK);
+      throw new RangeError('of the source');
+    }
+    await expect(store.put('file_x', failing())).rejects.toThrow(RangeError);
+    expect(await store.info('file_x')).toBeNull();
+    expect(await storedMessages('failing')).toBe(0);
+  });
+
+  test('of more than it may have is refused in the middle, and leaves nothing', async () => {
+    const store = await createObjectStore(bus, 'limited', 16 * 1024 * 1024, 0);
+    const source = inPieces(randomBytes(3 * CHUNK), 1_000);
+    const outcome = store.put('file_x', source, { bytesMax: 2 * CHUNK });
+    await expect(outcome).rejects.toMatchObject({ code: 'body_too_large' });
+    expect(await storedMessages('limited')).toBe(0);
+    await store.put('file_x', randomBytes(2 * CHUNK), { bytesMax: 2 * CHUNK });
+  });
+
+  test('for which the store has no room says so, leaves nothing, and later ones find room', async () => {
+    const store = await createObjectStore(bus, 'small', 10 * CHUNK, 0);
+    const outcome = store.put('file_x', inPieces(randomBytes(12 * CHUNK), CHUNK));
+    await expect(outcome).rejects.toMatchObject({ code: 'storage_full' });
+    expect(await storedMessages('small')).toBe(0);
+    await store.put('file_y', randomBytes(8 * CHUNK));
+    expect(await store.ids()).toEqual(['file_y']);
+  });
+
+  test('rides out a restart of the store where nothing was under way, and is refused with a code where it was', async () => {
+    await nats.kill9();
+    const early = files.put('file_early', randomBytes(10));
+    await nats.restart();
+    expect((await early).bytes).toBe(10);
+    async function* cutOff() {
+      yield randomBytes(CHUNK);
+      await nats.kill9();
+      yield randomBytes(CHUNK);
+    }
+    await expect(files.put('file_cut', cutOff())).rejects.toMatchObject({ code: 'service_unavailable' });
+    await nats.restart();
+    await expect.poll(() => bus.connected, { timeout: 10_000 }).toBe(true);
+    expect(await files.info('file_cut')).toBeNull();
+    expect((await files.info('file_early'))?.bytes).toBe(10);
+  });
+});
+
+describe('a sweep', () => {
+  test('removes what a dead process left in the middle of a put, and nothing else', async () => {
+    const store = await createObjectStore(bus, 'swept', 64 * 1024 * 1024, 0);
+    const kept = randomBytes(4 * CHUNK);
+    await store.put('file_kept', kept);
+    const dead = await connectBus({ url: nats.url, service: 'dead', logger: pino({ level: 'silent' }) });
+    const halfway = Promise.withResolvers<void>();
+    async function* neverEnding() {
+      yield randomBytes(6 * CHUNK);
+      halfway.resolve();
+      await new Promise(() => {});
+    }
+    void (await createObjectStore(dead, 'swept', 64 * 1024 * 1024, 0)).put('file_half', neverEnding());
+    await halfway.promise;
+    await dead.nc.close(); // its process is gone, its chunks are there
+    expect(await storedMessages('swept')).toBeGreaterThan(5);
+    expect(await store.sweep()).toBe(0); // they are young: somebody may still be at it
+    expect(await store.sweep(0)).toBe(1);
+    expect(await storedMessages('swept')).toBe(5);
+    expect((await read(store, 'file_kept')).equals(kept)).toBe(true);
+  });
+});

@@ -29,6 +29,7 @@ export default defineConfig({
         test: {
           name: 'whole',
           include: ['tests/**/*.test.ts'],
+          setupFiles: ['tests/answers-as-described.setup.ts'],
           exclude: ['**/node_modules/**'],
           // The launcher and all services, several times over: with a second one beside them nothing is in time.
           fileParallelism: false,

@@ -1,0 +1,113 @@
+// Whether an answer is one that the OpenAPI document describes: its path, status, headers, media type and JSON.
+import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, AnySchemaObject>> };
+}
+
+interface Operation {
+  readonly responses: Readonly<Record<string, DescribedAnswer>>;
+}
+
+interface DescribedAnswer {
+  readonly headers?: Readonly<Record<string, { required?: boolean; schema: AnySchemaObject }>>;
+  readonly content?: Readonly<Record<string, { schema?: AnySchemaObject }>>;
+}
+
+/** An answer as a client got it. */
+export interface Answer {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  /** The whole body where it is JSON; undefined where it is something else, or was never read. */
+  readonly json?: unknown;
+}
+
+export class AnswerChecker {
+  readonly #document: OpenApiDocument;
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
+  readonly #validators = new WeakMap<AnySchemaObject, ValidateFunction>();
+
+  constructor(document: OpenApiDocument) {
+    this.#document = document;
+    addFormats.default(this.#ajv);
+  }
+
+  /** What is not as the document says, in words; empty where everything is. */
+  faultsOf(answer: Answer): string[] {
+    const described = this.#describedAnswer(answer);
+    const faults =
+      typeof described === 'string'
+        ? [described]
+        : [...this.#headerFaults(answer, described), ...this.#bodyFaults(answer, described)];
+    return faults.map((fault) => `${answer.method} ${answer.path} ${answer.status}: ${fault}`);
+  }
+
+  #describedAnswer({ method, path, status }: Answer): DescribedAnswer | string {
+    const operations = this.#operationsAt(path);
+    const operation = operations?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
+    if (operation) return operation.responses[status] ?? 'is a status that the operation does not tell of';
+    // What is nowhere described can only be refused.
+    if (status !== (operations ? 405 : 404)) return 'is an answer where no operation is';
+    const error = { $ref: '#/components/schemas/Error' };
+    return { content: { 'application/json': { schema: error } } };
+  }
+
+  /** Those of the path that fits; of several the one with the fewest parameters. */
+  #operationsAt(path: string): Readonly<Record<string, Operation>> | undefined {
+    const parameters = (template: string) => template.split('{').length;
+    const [best] = Object.keys(this.#document.paths)
+      .filter((template) => fits(template, path))
+      .sort((a, b) => parameters(a) - parameters(b));
+    return best === undefined ? undefined : this.#document.paths[best];
+  }
+
+  #headerFaults({ headers }: Answer, described: DescribedAnswer): string[] {
+    return Object.entries(described.headers ?? {}).flatMap(([name, { required = false, schema }]) => {
+      const value = headers.get(name);
+      if (value === null) return required ? [`has no ${name}`] : [];
+      return this.#faults(schema, value).map((fault) => `${name}: ${value} ${fault}`);
+    });
+  }
+
+  #bodyFaults({ method, headers, json }: Answer, described: DescribedAnswer): string[] {
+    const type = headers.get('content-type')?.split(';')[0]?.trim() ?? '';
+    const media = Object.entries(described.content ?? {}).find(([one]) => isOf(one, type))?.[1];
+    if (!media) return [`is of the type ${JSON.stringify(type)}, which is not told`];
+    if (method === 'HEAD' || json === undefined || !media.schema) return [];
+    return this.#faults(media.schema, json);
+  }
+
+  #faults(schema: AnySchemaObject, value: unknown): string[] {
+    const validate = this.#validators.get(schema) ?? this.#compile(schema);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(({ instancePath, message, params }) =>
+      [instancePath, message, JSON.stringify(params)].filter(Boolean).join(' '),
+    );
+  }
+
+  #compile(schema: AnySchemaObject): ValidateFunction {
+    const validate = this.#ajv.compile({ ...schema, components: this.#document.components });
+    this.#validators.set(schema, validate);
+    return validate;
+  }
+}
+
+function fits(template: string, path: string): boolean {
+  const wanted = template.split('/');
+  const given = path.split('/');
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, index) => (part.startsWith('{') ? given[index] !== '' : part === given[index]))
+  );
+}
+
+/** `audio/*` has every kind of audio. */
+function isOf(described: string, type: string): boolean {
+  return described === type || (described.endsWith('/*') && type.startsWith(described.slice(0, -1)));
+}

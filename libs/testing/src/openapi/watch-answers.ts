@@ -1,0 +1,66 @@
+// Looks at every answer that comes through `fetch`, whichever client asked, and holds it against the document that
+// its own edge serves. What is asked and answered stays as it is.
+import { AnswerChecker, type OpenApiDocument } from './answer-checker.ts';
+
+/** Paths of the API; what lies beside them (health, metrics, the reference page) is not in the document. */
+const API_PATH = /^\/v[12]\//;
+const DOCUMENT_PATH = '/v1/openapi.json';
+
+export interface AnswerWatch {
+  /** `fetch`, watched. */
+  readonly fetch: typeof fetch;
+  /** The faults found since the last time this was asked, in the answers that were fully looked at or still are. */
+  faults(): Promise<string[]>;
+}
+
+export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
+  const found: string[] = [];
+  const looking = new Set<Promise<void>>();
+  const checkers = new Map<string, AnswerChecker | null>();
+
+  /** Of the edge at `origin`; null for what is no edge of ours, and undefined where it does not answer just now. */
+  const checkerOf = async (origin: string): Promise<AnswerChecker | null | undefined> => {
+    const known = checkers.get(origin);
+    if (known !== undefined) return known;
+    const document = await realFetch(origin + DOCUMENT_PATH).catch(() => undefined);
+    if (!document) return undefined;
+    const told = (await document.json().catch(() => null)) as OpenApiDocument | null;
+    const checker = told?.openapi === undefined ? null : new AnswerChecker(told);
+    checkers.set(origin, checker);
+    return checker;
+  };
+
+  const look = async (method: string, url: URL, answer: Response): Promise<void> => {
+    const { status, headers } = answer;
+    const isJson = headers.get('content-type')?.startsWith('application/json') === true;
+    // A client that went away in the middle leaves nothing to look at.
+    const json = isJson && method !== 'HEAD' ? await answer.json().catch(() => undefined) : undefined;
+    const checker = await checkerOf(url.origin);
+    const path = url.pathname;
+    if (checker) found.push(...checker.faultsOf({ method, path, status, headers, json }));
+  };
+
+  return {
+    fetch: async (input, init) => {
+      const answer = await realFetch(input, init);
+      const request = input instanceof Request ? input : undefined;
+      const url = new URL(request?.url ?? String(input));
+      if (!API_PATH.test(url.pathname) || url.pathname === DOCUMENT_PATH) return answer;
+      const method = (init?.method ?? request?.method ?? 'GET').toUpperCase();
+      const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
+      // Only JSON is read here: a second reader would change the pace of a stream.
+      const seen = isJson ? answer.clone() : new Response(null, bodiless(answer));
+      const ended: Promise<void> = look(method, url, seen).finally(() => looking.delete(ended));
+      looking.add(ended);
+      return answer;
+    },
+    async faults() {
+      await Promise.all(looking);
+      return found.splice(0);
+    },
+  };
+}
+
+function bodiless({ status, headers }: Response): ResponseInit {
+  return { status, headers };
+}

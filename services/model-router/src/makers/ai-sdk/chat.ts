@@ -1,0 +1,61 @@
+// Chat completions: OpenAI's request to the AI SDK's language model, its answer back as a completion or as chunks. The
+// parts are in chat/: request -> prompt and settings, answer -> completion or chunks, with its usage.
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
+import { ChunkMaker } from './chat/chunks.ts';
+import { type CompletionFrame, toCompletion } from './chat/completion.ts';
+import { toPrompt } from './chat/prompt.ts';
+import { readChatRequest } from './chat/request.ts';
+import { rehearse, toSettings } from './chat/settings.ts';
+import { jsonAnswer, type Translated, type TranslationRequest } from './translation.ts';
+
+export async function answerChat(model: LanguageModelV4, request: TranslationRequest): Promise<Translated> {
+  const { maker, declaration, sent, signal } = request;
+  const habits = declaration.chat ?? {};
+  const chat = readChatRequest(request.body);
+  const settings = toSettings(chat, request);
+  await rehearse(model, settings);
+  const prompt = await toPrompt(chat.messages, { maker, model, habits });
+  const options: LanguageModelV4CallOptions = { ...settings, prompt, abortSignal: signal };
+  const frame: CompletionFrame = {
+    id: `chatcmpl-${sent.requestId}`,
+    model: sent.upstream.model,
+    created: Math.floor(request.now() / 1000),
+  };
+  if (!sent.stream) return jsonAnswer(toCompletion(await model.doGenerate(options), frame, habits));
+  const { stream } = await model.doStream({ ...options, includeRawChunks: true });
+  return streamed(stream, new ChunkMaker(frame, habits));
+}
+
+/** The stream from its first word on: an error before it is still an error with a status, and may be fallen back on. */
+async function streamed(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+  maker: ChunkMaker,
+): Promise<Translated> {
+  const parts = stream[Symbol.asyncIterator]();
+  const first: object[] = [];
+  while (first.length === 0) {
+    const { done, value } = await parts.next();
+    if (done) break;
+    first.push(...maker.chunksOf(value));
+  }
+  return { contentType: 'text/event-stream; charset=utf-8', body: serverSentEvents(first, parts, maker) };
+}
+
+async function* serverSentEvents(
+  first: readonly object[],
+  parts: AsyncIterableIterator<LanguageModelV4StreamPart>,
+  maker: ChunkMaker,
+): AsyncGenerator<Uint8Array> {
+  for (const chunk of first) yield event(JSON.stringify(chunk));
+  for await (const part of parts)
+    for (const chunk of maker.chunksOf(part)) yield event(JSON.stringify(chunk));
+  yield event('[DONE]');
+}
+
+function event(data: string): Uint8Array {
+  return Buffer.from(`data: ${data}\n\n`);
+}

@@ -1,0 +1,69 @@
+// The AI SDK's whole answer as OpenAI's `chat.completion`.
+import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from '@ai-sdk/provider';
+import type { ChatHabits } from '../declaration.ts';
+import { toFinishReason } from './finish-reason.ts';
+import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
+import { refusalOfCompletion } from './openai-refusal.ts';
+import { toUsage } from './usage.ts';
+
+export interface CompletionFrame {
+  id: string;
+  model: string;
+  /** Seconds since the epoch. */
+  created: number;
+}
+
+/** @throws UnusableAnswer where the maker says that it failed. */
+export function toCompletion(
+  result: LanguageModelV4GenerateResult,
+  frame: CompletionFrame,
+  habits: ChatHabits,
+) {
+  const { content, finishReason, usage, response, providerMetadata } = result;
+  const refusal = refusalOfCompletion(response?.body);
+  const counted = toUsage(usage, habits);
+  const logprobs = providerMetadata?.openai?.logprobs;
+  return {
+    id: response?.id ?? frame.id,
+    object: 'chat.completion',
+    created: response?.timestamp ? Math.floor(response.timestamp.getTime() / 1000) : frame.created,
+    model: frame.model,
+    choices: [
+      {
+        index: 0,
+        message: toMessage(content, refusal),
+        logprobs: logprobs ? { content: logprobs, refusal: null } : null,
+        // OpenAI itself says `stop` of a refusal in words, and that is what its clients expect.
+        finish_reason: refusal === null ? toFinishReason(finishReason) : 'stop',
+      },
+    ],
+    ...(counted && { usage: counted }),
+  };
+}
+
+function toMessage(content: readonly LanguageModelV4Content[], refusal: string | null) {
+  const said = content.map((part) => ({ part, text: part.type === 'text' ? part.text : '' }));
+  const texts = said.map(({ text }) => text).filter((text) => text !== '');
+  if (refusal !== null && texts.at(-1) === refusal) texts.pop();
+  const reasoning = content.filter((part) => part.type === 'reasoning');
+  const thoughts = reasoning.map(({ text }) => text).join('');
+  return {
+    role: 'assistant',
+    content: texts.length > 0 ? texts.join('') : null,
+    refusal,
+    ...(thoughts !== '' && { reasoning_content: thoughts }),
+    ...listed(
+      'reasoning_details',
+      reasoning.map((one) => toReasoningDetail(one.text, one.providerMetadata)),
+    ),
+    ...listed('tool_calls', content.filter((part) => part.type === 'tool-call').map(toToolCall)),
+    ...listed('annotations', content.filter((part) => part.type === 'source').map(toAnnotation)),
+    ...listed('images', content.filter((part) => part.type === 'file').map(toImage)),
+  };
+}
+
+/** A member that is there only where there is something in it. */
+function listed(name: string, values: readonly unknown[]): Record<string, readonly unknown[]> {
+  const present = values.filter((value) => value !== null);
+  return present.length > 0 ? { [name]: present } : {};
+}

@@ -1,0 +1,54 @@
+// What a model may say beside its text, in the shapes that OpenAI's clients know, or that are common for what OpenAI has
+// no shape for.
+import type { LanguageModelV4Content } from '@ai-sdk/provider';
+
+type Content<Type> = Extract<LanguageModelV4Content, { type: Type }>;
+type Metadata = Content<'tool-call'>['providerMetadata'];
+
+export interface ToolCallSaid {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+  extra_content?: NonNullable<Metadata>;
+}
+
+/**
+ * A call of one of the caller's tools; null of one that the maker ran itself. What the maker wants back with it (Gemini's
+ * thought signature) goes along as `extra_content`, where Google's own OpenAI-compatible endpoint has it.
+ */
+export function toToolCall(call: Content<'tool-call'>): ToolCallSaid | null {
+  if (call.providerExecuted) return null;
+  return {
+    id: call.toolCallId,
+    type: 'function',
+    function: { name: call.toolName, arguments: call.input },
+    ...(hasContent(call.providerMetadata) && { extra_content: call.providerMetadata }),
+  };
+}
+
+/** A stretch of thinking that its maker signed, to be sent back unchanged; null of one that it did not sign. */
+export function toReasoningDetail(text: string, metadata: Metadata) {
+  if (!hasContent(metadata)) return null;
+  return { type: 'reasoning.text', text, extra_content: metadata };
+}
+
+/** A page that the model drew on, as OpenAI's annotation of the whole text. */
+export function toAnnotation(source: Content<'source'>) {
+  if (source.sourceType !== 'url') return null;
+  const { url, title } = source;
+  return { type: 'url_citation', url_citation: { url, title: title ?? url, start_index: 0, end_index: 0 } };
+}
+
+/** A picture among the words. */
+export function toImage({ data, mediaType }: Content<'file'>) {
+  if (!mediaType.startsWith('image/')) return null;
+  const url =
+    data.type === 'url'
+      ? data.url.toString()
+      : `data:${mediaType};base64,${typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')}`;
+  return { type: 'image_url', image_url: { url } };
+}
+
+function hasContent(metadata: Metadata): metadata is NonNullable<Metadata> {
+  return Object.values(metadata ?? {}).some((members) => Object.keys(members).length > 0);
+}

@@ -1,0 +1,263 @@
+// OpenAI's messages as the AI SDK's prompt. What a maker cannot be told is refused, naming where it stands.
+import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { isUrlSupported } from '@ai-sdk/provider-utils';
+import type { ChatHabits } from '../declaration.ts';
+import { UnsupportedField } from '../translation.ts';
+import type { ChatMessage, ContentPart, ToolCall } from './request.ts';
+
+type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
+type UserPart = Message<'user'>['content'][number];
+type AssistantPart = Message<'assistant'>['content'][number];
+type ToolPart = Message<'tool'>['content'][number];
+type Options = NonNullable<UserPart['providerOptions']>;
+type FileData = Extract<UserPart, { type: 'file' }>['data'];
+
+export interface PromptContext {
+  maker: string;
+  model: LanguageModelV4;
+  habits: ChatHabits;
+}
+
+/** @throws UnsupportedField naming the message or the part that the maker cannot be told. */
+export async function toPrompt(
+  messages: readonly ChatMessage[],
+  context: PromptContext,
+): Promise<LanguageModelV4Prompt> {
+  const toolNames = namesOfToolCalls(messages);
+  const supportedUrls = await context.model.supportedUrls;
+  const translator = new MessageTranslator(context, supportedUrls, toolNames);
+  const prompt: LanguageModelV4Prompt = [];
+  for (const [index, message] of messages.entries()) {
+    const next = translator.translate(message, `messages.${index}`);
+    const last = prompt.at(-1);
+    // The results of parallel calls belong into one turn.
+    if (next.role === 'tool' && last?.role === 'tool') last.content.push(...next.content);
+    else prompt.push(next);
+  }
+  return prompt;
+}
+
+/** A tool's result names the call only; makers want the tool's name too. */
+function namesOfToolCalls(messages: readonly ChatMessage[]): Map<string, string> {
+  const calls = messages.flatMap(({ tool_calls: calls }) => calls ?? []);
+  return new Map(calls.map(({ id, function: called }) => [id, called?.name ?? '']));
+}
+
+class MessageTranslator {
+  readonly #context: PromptContext;
+  readonly #supportedUrls: Record<string, RegExp[]>;
+  readonly #toolNames: ReadonlyMap<string, string>;
+
+  constructor(
+    context: PromptContext,
+    supportedUrls: Record<string, RegExp[]>,
+    toolNames: ReadonlyMap<string, string>,
+  ) {
+    this.#context = context;
+    this.#supportedUrls = supportedUrls;
+    this.#toolNames = toolNames;
+  }
+
+  translate(message: ChatMessage, at: string): LanguageModelV4Message {
+    const named = this.#nameOf(message, at);
+    switch (message.role) {
+      case 'system':
+      case 'developer':
+        return { ...named, ...this.#system(message, at) };
+      case 'user':
+        return { ...named, role: 'user', content: this.#parts(message, at) };
+      case 'assistant':
+        return { ...named, role: 'assistant', content: this.#assistant(message, at) };
+      case 'tool':
+        return { role: 'tool', content: [this.#toolResult(message, at)] };
+      default:
+        throw new UnsupportedField(
+          `${at}.role`,
+          `${at}.role: ${message.role} is no role that this maker knows`,
+        );
+    }
+  }
+
+  #nameOf({ name, role }: ChatMessage, at: string): { providerOptions?: Options } {
+    if (!name || role === 'tool') return {};
+    if (!this.#context.habits.messageNames)
+      throw new UnsupportedField(
+        `${at}.name`,
+        `${at}.name: ${this.#context.maker} takes no names of participants`,
+      );
+    return { providerOptions: { [this.#context.maker]: { name } } };
+  }
+
+  #system(message: ChatMessage, at: string): Message<'system'> {
+    const parts = partsOf(message);
+    const texts = parts.map((part, index) => textOf(part, `${at}.content.${index}`));
+    const cached = parts.findLast((part) => part.cache_control);
+    const options = cached && this.#optionsOf(cached);
+    return { role: 'system', content: texts.join('\n'), ...(options && { providerOptions: options }) };
+  }
+
+  #parts(message: ChatMessage, at: string): UserPart[] {
+    return partsOf(message).map((part, index) => this.#part(part, `${at}.content.${index}`));
+  }
+
+  #part(part: ContentPart, at: string): UserPart {
+    const options = this.#optionsOf(part);
+    const extra = options && { providerOptions: options };
+    switch (part.type) {
+      case 'text':
+        return { type: 'text', text: textOf(part, at), ...extra };
+      case 'image_url':
+        return { ...this.#image(part, `${at}.image_url`), ...extra };
+      case 'input_audio':
+        return { ...audioOf(part, `${at}.input_audio`), ...extra };
+      case 'file':
+        return { ...this.#file(part, `${at}.file`), ...extra };
+      default:
+        throw new UnsupportedField(
+          `${at}.type`,
+          `${at}.type: parts of type ${part.type} cannot be passed on`,
+        );
+    }
+  }
+
+  #image({ image_url: image }: ContentPart, at: string): UserPart {
+    const url = typeof image === 'string' ? image : image?.url;
+    if (typeof url !== 'string')
+      throw new UnsupportedField(`${at}.url`, `${at}.url: a URL or a data URL is needed`);
+    return { type: 'file', ...this.#fileOf(url, 'image/*', `${at}.url`) };
+  }
+
+  #file({ file }: ContentPart, at: string): UserPart {
+    const filename = file?.filename ? { filename: file.filename } : {};
+    if (file?.file_id) {
+      const reference = { [this.#context.maker]: file.file_id };
+      return {
+        type: 'file',
+        data: { type: 'reference', reference },
+        mediaType: 'application/pdf',
+        ...filename,
+      };
+    }
+    if (typeof file?.file_data !== 'string')
+      throw new UnsupportedField(
+        `${at}.file_data`,
+        `${at}.file_data: a data URL is needed, or a file_id of the maker`,
+      );
+    return {
+      type: 'file',
+      ...this.#fileOf(file.file_data, 'application/pdf', `${at}.file_data`),
+      ...filename,
+    };
+  }
+
+  /** A data URL as its bytes; another URL only where the maker fetches it itself. */
+  #fileOf(url: string, kind: string, at: string): { data: FileData; mediaType: string } {
+    const data = /^data:([^;,]*)(?:;[^,]*)?,/.exec(url);
+    if (data && /;base64,$/i.test(data[0]))
+      return { data: { type: 'data', data: url.slice(data[0].length) }, mediaType: data[1] || kind };
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+      throw new UnsupportedField(at, `${at}: neither an http(s) URL nor a data URL with base64`);
+    const takes =
+      (kind === 'image/*' && this.#context.habits.imageUrls) ||
+      isUrlSupported({ mediaType: kind, url, supportedUrls: this.#supportedUrls });
+    if (!takes)
+      throw new UnsupportedField(
+        at,
+        `${at}: ${this.#context.maker} does not fetch this URL; send a data URL`,
+      );
+    return { data: { type: 'url', url: new URL(url) }, mediaType: kind };
+  }
+
+  #assistant(message: ChatMessage, at: string): AssistantPart[] {
+    const parts: AssistantPart[] = this.#reasoning(message);
+    for (const [index, part] of partsOf(message).entries()) {
+      if (part.type === 'refusal') parts.push({ type: 'text', text: part.refusal ?? '' });
+      else {
+        const options = this.#optionsOf(part);
+        const text = textOf(part, `${at}.content.${index}`);
+        parts.push({ type: 'text', text, ...(options && { providerOptions: options }) });
+      }
+    }
+    if (message.refusal) parts.push({ type: 'text', text: message.refusal });
+    for (const [index, call] of (message.tool_calls ?? []).entries())
+      parts.push(this.#toolCall(call, `${at}.tool_calls.${index}`));
+    return parts;
+  }
+
+  /** What the maker signed of its thinking, as our answers give it in `reasoning_details`: it wants it back unchanged. */
+  #reasoning({ reasoning_details: details }: ChatMessage): AssistantPart[] {
+    return (details ?? []).flatMap(({ text, extra_content: extra }) => {
+      const options = this.#own(extra);
+      return options ? [{ type: 'reasoning', text: text ?? '', providerOptions: options }] : [];
+    });
+  }
+
+  #toolCall({ id, type, function: called, extra_content: extra }: ToolCall, at: string): AssistantPart {
+    if (!called || (type !== undefined && type !== 'function'))
+      throw new UnsupportedField(`${at}.type`, `${at}.type: only calls of functions can be passed on`);
+    const options = this.#own(extra);
+    return {
+      type: 'tool-call',
+      toolCallId: id,
+      toolName: called.name,
+      input: argumentsOf(called.arguments, `${at}.function.arguments`),
+      ...(options && { providerOptions: options }),
+    };
+  }
+
+  /** What this maker gave to be sent back; another maker's is not its affair. */
+  #own(extra: ToolCall['extra_content']): Options | undefined {
+    const { maker } = this.#context;
+    const own = extra?.[maker];
+    return own && ({ [maker]: own } as Options);
+  }
+
+  #toolResult(message: ChatMessage, at: string): ToolPart {
+    const id = message.tool_call_id ?? '';
+    const toolName = this.#toolNames.get(id);
+    if (toolName === undefined)
+      throw new UnsupportedField(
+        `${at}.tool_call_id`,
+        `${at}.tool_call_id: no call of an earlier message has the id ${JSON.stringify(id)}`,
+      );
+    const texts = partsOf(message).map((part, index) => textOf(part, `${at}.content.${index}`));
+    return { type: 'tool-result', toolCallId: id, toolName, output: { type: 'text', value: texts.join('') } };
+  }
+
+  #optionsOf({ cache_control: cache, image_url: image }: ContentPart): Options | undefined {
+    const { maker, habits } = this.#context;
+    const detail = typeof image === 'object' && image?.detail && habits.imageDetail;
+    if (!detail && !(cache && habits.cacheControl)) return undefined;
+    return {
+      [maker]: {
+        ...(detail && { [detail]: image.detail }),
+        ...(cache && habits.cacheControl && { cacheControl: cache }),
+      },
+    } as Options;
+  }
+}
+
+function partsOf({ content }: ChatMessage): readonly ContentPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content ?? [];
+}
+
+function textOf(part: ContentPart, at: string): string {
+  if (part.type === 'text' && typeof part.text === 'string') return part.text;
+  throw new UnsupportedField(`${at}.type`, `${at}.type: only text can be passed on here`);
+}
+
+function audioOf({ input_audio: audio }: ContentPart, at: string): UserPart {
+  if (typeof audio?.data !== 'string')
+    throw new UnsupportedField(`${at}.data`, `${at}.data: base64 is needed`);
+  const mediaType = audio.format === 'mp3' ? 'audio/mpeg' : `audio/${audio.format ?? 'wav'}`;
+  return { type: 'file', data: { type: 'data', data: audio.data }, mediaType };
+}
+
+function argumentsOf(text: string | undefined, at: string): unknown {
+  try {
+    return JSON.parse(text || '{}') as unknown;
+  } catch {
+    throw new UnsupportedField(at, `${at}: no JSON`);
+  }
+}

@@ -1,0 +1,31 @@
+// What a call used, in OpenAI's shape: cached input and input written to a cache are part of the input, thinking is part
+// of the output.
+import type { LanguageModelV4Usage } from '@ai-sdk/provider';
+import type { ChatHabits } from '../declaration.ts';
+
+export interface OpenAiUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: { cached_tokens: number; cache_write_tokens?: number };
+  completion_tokens_details: { reasoning_tokens: number };
+}
+
+/** Null where the maker counted nothing: the router then estimates. */
+export function toUsage(usage: LanguageModelV4Usage, { billedTokens }: ChatHabits): OpenAiUsage | null {
+  const billed = usage.raw && billedTokens?.(usage.raw);
+  const input = billed?.input ?? usage.inputTokens.total;
+  const output = billed?.output ?? usage.outputTokens.total ?? 0;
+  if (input === undefined) return null;
+  const { cacheRead = 0, cacheWrite = 0 } = usage.inputTokens;
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: {
+      cached_tokens: cacheRead,
+      ...(cacheWrite > 0 && { cache_write_tokens: cacheWrite }),
+    },
+    completion_tokens_details: { reasoning_tokens: usage.outputTokens.reasoning ?? 0 },
+  };
+}

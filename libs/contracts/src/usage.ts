@@ -59,6 +59,10 @@ export const logAttempt = z.object({
   upstream: z.string().describe('Where it was tried'),
   status: z.int().nullable().describe('HTTP status of the upstream; null where it gave none'),
   error: z.string().nullable().describe('What went wrong; null for the attempt that served'),
+  skipped: z
+    .literal(true)
+    .optional()
+    .describe('Not asked: its circuit was open, or it had asked to be left alone until later'),
   latency_ms: z.number().describe('Milliseconds that it took'),
 });
 export type LogAttempt = z.infer<typeof logAttempt>;

@@ -14,6 +14,8 @@ export const config = z.looseObject({
         .map((path) => path.trim())
         .filter((path) => path !== ''),
     ),
+  /** Seconds of a whole call, all attempts and waits together: under the ten minutes at which clients give up. */
+  SWITCHYARD_CALL_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(570).default(570),
 });
 export type Config = z.infer<typeof config>;
 

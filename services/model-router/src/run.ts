@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
 import type { Running, Surroundings } from '@switchyard/service';
+import { circuitGauge } from './calls/circuit-gauge.ts';
+import { Circuits } from './calls/circuits.ts';
 import { loadCatalog } from './catalog/catalog.ts';
 import { type Config, secretOf } from './config.ts';
 import { createMakers } from './makers/registry.ts';
@@ -11,7 +13,7 @@ const SHIPPED_CATALOGS = ['local.yaml', 'local-more.yaml'].map((file) =>
   join(import.meta.dirname, '../catalog', file),
 );
 
-export async function start({ config, bus, logger, clock }: Surroundings<Config>): Promise<Running> {
+export async function start({ config, bus, logger, clock, metrics }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
   const makers = createMakers({ secret, now: clock.now });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
@@ -25,7 +27,10 @@ export async function start({ config, bus, logger, clock }: Surroundings<Config>
     version: '0.1.0',
     description: 'Chooses model and maker, falls back, calls, prices, emits one usage event per call.',
   });
-  register(service, { catalog, events, clock, logger });
+  const circuits = new Circuits(clock);
+  metrics.registerMetric(circuitGauge(circuits));
+  const callTimeoutMs = config.SWITCHYARD_CALL_TIMEOUT_SECONDS * 1000;
+  register(service, { catalog, circuits, callTimeoutMs, events, clock, logger });
   return {
     async stop() {
       await service.drain();

@@ -2,6 +2,7 @@
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
 import {
   estimateTokens,
+  FREE,
   type Price,
   priceImages,
   priceSearches,
@@ -9,6 +10,7 @@ import {
   readUsage,
   type TokenUsage,
 } from '../calls/pricing.ts';
+import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
 import type { Member } from './json-members.ts';
 import { UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
@@ -30,12 +32,33 @@ export interface ReadAnswer {
 
 /** Types whose answers come in one piece of JSON. */
 export const READ_ANSWER: Partial<Record<ModelType, (answer: AnswerToRead) => ReadAnswer>> = {
-  language: (answer) => readTokens(answer, 'choices'),
+  language: readChat,
   embedding: (answer) => readTokens(answer, 'data'),
   rerank: readRerank,
   decision: readDecisions,
   image: readImages,
 };
+
+/** A message with something in it; one that is a refusal and nothing else is passed on, and free. */
+function readChat(answer: AnswerToRead): ReadAnswer {
+  const { valueStart, valueEnd } = requireContent(answer, 'choices');
+  const said = valueEnd - valueStart > EMPTY_CHOICES_BYTES_MAX ? null : emptiness(answer);
+  if (said === 'nothing') throw new UnusableAnswer('the answer has nothing in it');
+  const read = readTokens(answer, 'choices');
+  if (said !== 'refusal') return read;
+  const given = json(answer, 'usage');
+  return { usage: usageWithCost(given ?? null, FREE), price: FREE, basis: read.basis };
+}
+
+/** Bytes of choices that may be empty: longer ones are not parsed only to see that they are not. */
+const EMPTY_CHOICES_BYTES_MAX = 8 * 1024;
+
+/** Null for an answer with content; else what it is without any, by the last of its choices. */
+function emptiness(answer: AnswerToRead): 'refusal' | 'limit' | 'nothing' | null {
+  const choices = choicesOf({ choices: json(answer, 'choices') });
+  if (choices.some(hasContent)) return null;
+  return emptyAnswer(choices.at(-1)?.finish_reason);
+}
 
 /** OpenAI's shape: a list with something in it, and tokens. */
 function readTokens(answer: AnswerToRead, list: string): ReadAnswer {
@@ -109,7 +132,12 @@ function requireContent({ body, members }: AnswerToRead, name: string): Member {
 
 function json({ body, members }: AnswerToRead, name: string): unknown {
   const member = members.get(name);
-  return member ? JSON.parse(body.toString('utf8', member.valueStart, member.valueEnd)) : undefined;
+  if (!member) return undefined;
+  try {
+    return JSON.parse(body.toString('utf8', member.valueStart, member.valueEnd));
+  } catch (cause) {
+    throw new UnusableAnswer(`the answer's ${name} is not JSON`, { cause });
+  }
 }
 
 function record(value: unknown): Record<string, unknown> | null {

@@ -1,5 +1,7 @@
 // An answer as a stream of server-sent events: whole events go on as they come, under the catalog's name for the model;
-// the event with the usage, and what ends the stream, wait until the cost is in and the usage event is stored.
+// the event with the usage, and what ends the stream, wait until the cost is in and the usage event is stored. What
+// comes before the first token (comments, a role, notes of the maker's) waits for it, so that another upstream can be
+// asked as long as nothing was said.
 //
 // The text is held as latin1, one character a byte: nothing is decoded, and no byte is changed that is not meant to be.
 import {
@@ -8,13 +10,23 @@ import {
   type ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
-import { estimateTokens, type Price, priceTokens, readUsage, type TokenUsage } from '../calls/pricing.ts';
+import {
+  estimateTokens,
+  FREE,
+  type Price,
+  priceTokens,
+  readUsage,
+  type TokenUsage,
+} from '../calls/pricing.ts';
+import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
-import { UnusableAnswer } from './unusable-answer.ts';
+import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost } from './usage-with-cost.ts';
 
 /** Bytes of one event: a longer one is no event. */
 const EVENT_BYTES_MAX = 32 * 1024 * 1024;
+/** Bytes of what comes before the first token. */
+const PRELUDE_BYTES_MAX = 1024 * 1024;
 
 const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
@@ -34,8 +46,12 @@ export class SseAnswer implements StreamedAnswer {
   #seam = '';
   #events = 0;
   #forwarded = false;
+  /** The model has said something. */
+  #begun = false;
+  /** What came before that. */
+  #prelude = '';
   #done = false;
-  #finishReason = false;
+  #finishReason: string | null = null;
   /** `"model":"…"` as this upstream writes it, once its first event told. */
   #modelAsWritten: string | null = null;
   #id = '';
@@ -92,16 +108,20 @@ export class SseAnswer implements StreamedAnswer {
     return this.#take(whole.slice(0, at));
   }
 
-  /** @throws UnusableAnswer when the stream was cut: it neither said [DONE] nor why it finished. */
+  /** @throws UnusableAnswer when the stream was cut (it said neither [DONE] nor why it finished), or had nothing in it. */
   finish(): StreamEnd {
     const before = this.#forwarded;
     const last = this.#rest.trim() === '' ? '' : (this.#take(`${this.#rest}\n\n`)?.toString('latin1') ?? '');
     this.#forwarded = before; // what is in `last` has not gone on yet
-    if (!this.#done && !this.#finishReason)
+    if (!this.#done && this.#finishReason === null)
       throw new UnusableAnswer(this.#events === 0 ? 'the stream has no events' : 'the stream was cut short');
-    const { price, basis } = this.produced();
-    const text = `${last}${this.#lastEvents(usageWithCost(this.#givenUsage, price))}data: [DONE]\n\n`;
-    return { last: Buffer.from(text, 'latin1'), price, basis };
+    const empty = this.#begun ? null : emptyAnswer(this.#finishReason);
+    if (empty === 'nothing') throw new UnusableAnswer('the stream ended without an answer in it');
+    const { price: full, basis } = this.produced();
+    const price = empty === 'refusal' ? FREE : full;
+    const end = `${this.#lastEvents(usageWithCost(this.#givenUsage, price))}data: [DONE]\n\n`;
+    const prelude = this.#underOurName(this.#prelude);
+    return { last: Buffer.from(prelude + last + end, 'latin1'), price, basis };
   }
 
   /** The held events with the usage in the last of them, or behind them in an event of its own. */
@@ -133,15 +153,61 @@ export class SseAnswer implements StreamedAnswer {
   }
 
   #take(events: string): Buffer | null {
-    if (this.#modelAsWritten === null) this.#readFirst(events);
-    refuseError(events);
-    this.#events += countEvents(events);
-    this.#finishReason ||= FINISH_REASON.test(events);
-    const plain = this.#held.length === 0 && !ENDING.test(events);
+    const ending = this.#read(events);
+    const plain = this.#held.length === 0 && !ending;
     const out = plain ? events : this.#sift(events);
-    if (out === '') return null;
+    if (!this.#begun) {
+      this.#prelude += out;
+      if (this.#prelude.length > PRELUDE_BYTES_MAX)
+        throw new UnusableAnswer('the stream goes on and on without a token in it');
+      return null;
+    }
+    if (out === '' && this.#prelude === '') return null;
+    const now = this.#prelude + out;
+    this.#prelude = '';
     this.#forwarded = true;
-    return Buffer.from(this.#underOurName(out), 'latin1');
+    return Buffer.from(this.#underOurName(now), 'latin1');
+  }
+
+  /**
+   * Reads the events without changing them; true when one may be among the last.
+   * @throws UnusableAnswer for an event that is no JSON; ReportedError for one that tells of an error.
+   */
+  #read(events: string): boolean {
+    let ending = false;
+    for (const event of events.split(EVENT_END)) {
+      const data = dataOf(event);
+      if (data === null) continue;
+      if (data === '[DONE]') {
+        if (this.#events === 0) throw new UnusableAnswer('the stream ended before its first event');
+        ending = true;
+        continue;
+      }
+      const chunk = this.#parse(data);
+      if (this.#modelAsWritten === null) this.#introduce(chunk, data);
+      refuseError(event, chunk);
+      this.#events += 1;
+      for (const choice of choicesOf(chunk)) {
+        if (!this.#begun) this.#begun = hasContent(choice);
+        if (typeof choice.finish_reason !== 'string' || choice.finish_reason === '') continue;
+        this.#finishReason = choice.finish_reason;
+        ending = true;
+      }
+      ending ||= typeof chunk.usage === 'object' && chunk.usage !== null;
+    }
+    return ending;
+  }
+
+  #parse(data: string): Chunk {
+    let chunk: unknown;
+    try {
+      chunk = JSON.parse(data);
+    } catch (cause) {
+      const which = this.#events === 0 ? 'the first event' : 'an event';
+      throw new UnusableAnswer(`${which} of the stream is not JSON`, { cause });
+    }
+    if (typeof chunk === 'object' && chunk !== null) return chunk;
+    throw new UnusableAnswer('an event of the stream is no JSON object');
   }
 
   /** Goes through the events one by one, holding back those that may be the last and dropping `[DONE]`. */
@@ -173,21 +239,12 @@ export class SseAnswer implements StreamedAnswer {
     return out;
   }
 
-  /** The first event tells whether this is a stream of chunks at all, and how the upstream writes its model. */
-  #readFirst(events: string): void {
-    const data = /(?:^|\n)data: ?(.*)/.exec(events)?.[1]?.trimEnd();
-    if (data === undefined) return; // comments only, so far
-    if (data === '[DONE]') throw new UnusableAnswer('the stream ended before its first event');
-    let chunk: { model?: unknown; id?: unknown; created?: unknown };
-    try {
-      chunk = JSON.parse(Buffer.from(data, 'latin1').toString('utf8')) as typeof chunk;
-    } catch (cause) {
-      throw new UnusableAnswer('the first event of the stream is not JSON', { cause });
-    }
-    if (typeof chunk.id === 'string') this.#id = chunk.id;
-    if (typeof chunk.created === 'number') this.#created = chunk.created;
+  /** The first event with a model tells how the upstream writes it. */
+  #introduce({ id, created, model }: Chunk, data: string): void {
+    if (typeof id === 'string') this.#id = Buffer.from(id, 'latin1').toString('utf8');
+    if (typeof created === 'number') this.#created = created;
     // Azure begins with an event about its filters, without an id or a model: the next one tells.
-    if (chunk.model !== '') this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
+    if (model !== '') this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
   }
 
   #underOurName(events: string): string {
@@ -213,14 +270,9 @@ const SEAM_LENGTH = 2;
 /** Characters of an error event that are shown. */
 const ERROR_LENGTH_MAX = 500;
 const EVENT_END = /\r?\n\r?\n/;
-/**
- * What may be among the last: a usage (an object, not the `"usage":null` of every other chunk), a reason for the finish,
- * the mark of the end.
- */
-const ENDING = /"usage": ?\{|"finish_reason": ?"|\[DONE\]/;
 const IS_DONE = /^data: ?\[DONE\]/m;
 const IS_DATA = /^data:/m;
-const CHUNK_EVENT = /^data: ?\{/gm;
+const EVENT_NAMED_ERROR = /^event: ?error\b/m;
 const FINISH_REASON = /"finish_reason": ?"/;
 
 /** Index just behind the last whole event. */
@@ -230,20 +282,42 @@ function lastEventEnd(text: string): number {
   return Math.max(plain < 0 ? 0 : plain + 2, carriage < 0 ? 0 : carriage + 3);
 }
 
-/** Events with a chunk in them: neither comments nor `[DONE]`. */
-function countEvents(events: string): number {
-  return events.match(CHUNK_EVENT)?.length ?? 0;
+/** What is read of an event; anything may be missing. Its texts are latin1 still: one character a byte. */
+interface Chunk {
+  id?: unknown;
+  created?: unknown;
+  model?: unknown;
+  usage?: unknown;
+  error?: unknown;
+}
+
+/** The data of an event; null where it has none: a comment, a name, a time to come back. */
+function dataOf(event: string): string | null {
+  if (event.startsWith('data:') && !event.includes('\n')) return event.slice('data:'.length).trim();
+  const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+  if (lines.length === 0) return null;
+  return lines
+    .map((line) => line.slice('data:'.length))
+    .join('\n')
+    .trim();
 }
 
 /**
  * Inside a JSON string every quote is escaped, so `"error":{` with bare quotes is a member, wherever it stands.
- * @throws UnusableAnswer for an error event: a fault inside a 200.
+ * @throws ReportedError for an error event: a fault, or a refusal, inside a 200.
  */
-function refuseError(events: string): void {
-  const at = events.search(/"error": ?[{"]/);
+function refuseError(event: string, chunk: Chunk): void {
+  if (EVENT_NAMED_ERROR.test(event)) throw new ReportedError(toUtf8(chunk.error ?? chunk));
+  const at = event.search(/"error": ?[{"]/);
   if (at < 0) return;
-  const said = events.slice(at, at + ERROR_LENGTH_MAX).split('\n')[0];
-  throw new UnusableAnswer(`the stream reported an error: ${said}`);
+  const nested = choicesOf(chunk).find(({ error }) => error)?.error;
+  const said = chunk.error ?? nested ?? event.slice(at, at + ERROR_LENGTH_MAX).split('\n')[0];
+  throw new ReportedError(toUtf8(said));
+}
+
+/** The value with its texts decoded. */
+function toUtf8(value: unknown): unknown {
+  return JSON.parse(Buffer.from(JSON.stringify(value), 'latin1').toString('utf8'));
 }
 
 /** OpenAI's chunk with the usage and nothing else. */

@@ -4,7 +4,7 @@ import type { Price } from '../calls/pricing.ts';
 import { type Member, topLevelMembers } from './json-members.ts';
 import { READ_ANSWER } from './read-answer.ts';
 import { type Edit, splice } from './splice.ts';
-import { UnusableAnswer } from './unusable-answer.ts';
+import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 
 export interface PricedAnswer {
   body: Buffer;
@@ -18,6 +18,7 @@ export interface PricedAnswer {
  */
 export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
   const members = readMembers(body);
+  refuseError(body, members);
   const read = READ_ANSWER[model.type];
   if (!read) throw new UnusableAnswer(`answers of ${model.type} models come in no one piece`);
   const { usage, price, basis } = read({ model, request, body, members });
@@ -33,6 +34,21 @@ export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Bu
   const open = body.indexOf('{') + 1;
   if (missing.length > 0) edits.push({ start: open, end: open, text: missing.join('') });
   return { body: splice(body, edits), price, basis };
+}
+
+/** OpenRouter and others answer 200 with an error in place of an answer. */
+function refuseError(body: Buffer, members: Map<string, Member>): void {
+  const member = members.get('error');
+  if (!member) return;
+  const text = body.toString('utf8', member.valueStart, member.valueEnd);
+  if (text === 'null') return;
+  let error: unknown;
+  try {
+    error = JSON.parse(text);
+  } catch (cause) {
+    throw new UnusableAnswer('the answer is no JSON', { cause });
+  }
+  throw new ReportedError(error);
 }
 
 function readMembers(body: Buffer): Map<string, Member> {

@@ -37,6 +37,7 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
     },
     remainingMs: ATTEMPT_MS,
     streams: () => true,
+    hasBegun: () => true,
     onStream: () => true,
     drained: () => Promise.resolve(),
     onStarted: () => {},

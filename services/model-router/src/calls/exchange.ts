@@ -14,12 +14,17 @@ export interface ExchangeOptions {
   streams(contentType: string): boolean;
   /** Takes the bytes of such an answer; false: the caller reads slowly, wait for `drained`. */
   onStream(bytes: Buffer, contentType: string): boolean;
+  /** Whether such an answer has begun: comments, roles and other frames of it are no first token. */
+  hasBegun(): boolean;
   drained(): Promise<void>;
-  /** Told how to end the exchange from outside. */
-  onStarted(exchange: Exchange): void;
+  /** Told how to end the exchange from outside; it then throws `ExchangeAbandoned`. */
+  onStarted(abandon: () => void): void;
   /** The answer has begun; not told of an error's body. */
   onFirstByte(): void;
 }
+
+/** Thrown by an exchange that was ended from outside. */
+export class ExchangeAbandoned extends Error {}
 
 /** A whole body; or null when it was a stream, which `onStream` has had. */
 export interface Received {
@@ -40,6 +45,8 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
     let exchange: Exchange | null = null;
     let chunks: Buffer[] = [];
     let bytes = 0;
+    /** The first clock runs until then; keep-alives do not stop it. */
+    let begun = false;
     let over = false;
     const settle = (outcome: () => void) => {
       over = true;
@@ -52,7 +59,12 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
         exchange?.abort();
         reject(error);
       });
-    const silent = () => fail(timedOut(`the upstream sent nothing for ${byteMs} ms`));
+    const silent = () =>
+      fail(
+        timedOut(
+          `the upstream ${begun ? 'sent nothing for' : 'had not begun to answer within'} ${byteMs} ms`,
+        ),
+      );
     let byteClock = setTimeout(silent, byteMs);
     const wholeMs = Math.min(attemptMs, remainingMs);
     const tooLong = () => fail(timedOut(`the upstream was not done within ${wholeMs} ms`));
@@ -83,8 +95,7 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
         streaming = received.status < 300 && request.stream && options.streams(received.contentType);
       },
       onData(chunk) {
-        if (!slow) byteClock.refresh();
-        if (bytes === 0 && head !== null && head.status < 300) options.onFirstByte();
+        if (over) return;
         bytes += chunk.length;
         try {
           if (streaming) {
@@ -92,8 +103,13 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
           } else if (bytes > WHOLE_ANSWER_BYTES_MAX) throw tooLarge();
           else chunks.push(chunk);
         } catch (error) {
-          fail(error);
+          return fail(error);
         }
+        if (!begun) {
+          begun = streaming ? options.hasBegun() : !isBlank(chunk);
+          if (begun && head !== null && head.status < 300) options.onFirstByte();
+        }
+        if (begun && !slow) byteClock.refresh();
       },
       onEnd: () =>
         settle(() => {
@@ -106,8 +122,15 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
         }),
       onError: fail,
     });
-    options.onStarted(exchange);
+    options.onStarted(() => {
+      if (!over) fail(new ExchangeAbandoned('the exchange was ended from outside'));
+    });
   });
+}
+
+/** Makers keep a connection alive with blank lines before an answer in one piece (DeepSeek does). */
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 
 function tooLarge(): AttemptFailed {

@@ -1,12 +1,18 @@
 // Why an attempt failed, and whether another upstream may do better. A refusal of the request itself is an answer, not
 // a fault: it is never laundered through a fallback.
 import { ServiceError } from '@switchyard/contracts';
+import { ReportedError, UnusableAnswer } from '../answers/unusable-answer.ts';
 
 export interface Failure {
   /** The upstream's status; null when it gave none. */
   status: number | null;
   message: string;
-  kind: 'rejected' | 'rate_limited' | 'timeout' | 'fault';
+  /**
+   * `rejected`: of the request itself, so no other upstream is asked. `too_long`: for this model's context; another's may
+   * be longer. The others are about the upstream.
+   */
+  kind: 'rejected' | 'too_long' | 'rate_limited' | 'timeout' | 'fault';
+  /** Seconds after which the upstream wants to be asked again, as it said itself. */
   retryAfterS: number | null;
 }
 
@@ -34,21 +40,60 @@ const OUR_CREDENTIALS: Partial<Record<number, string>> = {
 /** vLLM, llama.cpp and others say only in words that another model's longer context may take the request. */
 const CONTEXT_LENGTH = /(maximum )?context (length|window|size)/i;
 
+/** Codes under which makers refuse the content of a request (OpenAI, Azure), whatever their status. */
+const REFUSAL_CODES = new Set([
+  'content_policy_violation',
+  'content_filter',
+  'moderation_blocked',
+  'ResponsibleAIPolicyViolation',
+]);
+/** OpenRouter and xAI refuse content with 403, the status of a wrong key, and say so only in words. */
+const REFUSAL_WORDS = /\b(flagged|moderation|usage (guidelines|polic)|content polic|safety)/i;
+
 /** What an upstream's error answer means. */
 export function failureOfAnswer(status: number, body: Buffer, retryAfterS: number | null): Failure {
-  const { message, code } = readErrorBody(body);
-  // What a maker says of our credentials is ours to read, in its own console: it may quote them.
-  const said = OUR_CREDENTIALS[status] ?? message ?? `the upstream answered ${status}`;
-  if (status === 429) return { status, message: said, kind: 'rate_limited', retryAfterS };
-  const tooLong = code === 'context_length_exceeded' || (status === 400 && CONTEXT_LENGTH.test(said));
-  const fault = status >= 500 || FAULT_STATUSES.has(status) || tooLong || status < 400;
-  return { status, message: said, kind: fault ? 'fault' : 'rejected', retryAfterS };
+  const reported = readErrorBody(body);
+  return { status, ...judge(status, reported), retryAfterS };
+}
+
+/** What an error means that came inside a 200: it has no status of its own, but its code or type may tell one. */
+export function failureOfReport(error: unknown): Failure {
+  const reported = readError(error);
+  const { message, kind } = judge(impliedStatus(reported), reported);
+  return { status: 200, message: `the answer reported an error: ${message}`, kind, retryAfterS: null };
 }
 
 export function faultOf(error: unknown): Failure {
   if (error instanceof AttemptFailed) return error.failure;
+  if (error instanceof ReportedError) return failureOfReport(error.error);
+  const status = error instanceof UnusableAnswer ? 200 : null;
   const message = error instanceof Error ? describe(error) : String(error);
-  return { status: null, message, kind: 'fault', retryAfterS: null };
+  return { status, message, kind: 'fault', retryAfterS: null };
+}
+
+function judge(status: number, { message, code }: ReportedFault): Pick<Failure, 'message' | 'kind'> {
+  if (isRefusal(status, message, code))
+    return { message: message ?? 'the upstream refused the content', kind: 'rejected' };
+  // What a maker says of our credentials is ours to read, in its own console: it may quote them.
+  const said = OUR_CREDENTIALS[status] ?? message ?? `the upstream answered ${status}`;
+  if (status === 429) return { message: said, kind: 'rate_limited' };
+  if (code === 'context_length_exceeded' || (status === 400 && CONTEXT_LENGTH.test(said)))
+    return { message: said, kind: 'too_long' };
+  const fault = status >= 500 || FAULT_STATUSES.has(status) || status < 400;
+  return { message: said, kind: fault ? 'fault' : 'rejected' };
+}
+
+function isRefusal(status: number, message: string | null, code: string | null): boolean {
+  if (code !== null && REFUSAL_CODES.has(code)) return true;
+  return status === 403 && message !== null && REFUSAL_WORDS.test(message);
+}
+
+/** OpenRouter puts a status where OpenAI has a code. */
+function impliedStatus({ code, type }: ReportedFault): number {
+  if (code !== null && /^[45]\d\d$/.test(code)) return Number(code);
+  if (code === 'rate_limit_exceeded' || type === 'rate_limit_error') return 429;
+  if (code === 'invalid_api_key' || type === 'authentication_error') return 401;
+  return type === 'invalid_request_error' ? 400 : 500;
 }
 
 export function timedOut(what: string): AttemptFailed {
@@ -59,31 +104,61 @@ export function timedOut(what: string): AttemptFailed {
 export function toServiceError(failures: Failure[], details: Record<string, unknown>): ServiceError {
   const last = failures.at(-1);
   if (last?.kind === 'rejected') return new ServiceError('upstream_rejected', last.message, { details });
-  if (failures.every(({ kind }) => kind === 'rate_limited'))
-    return new ServiceError('rate_limited', `every upstream of the model is busy: ${last?.message}`, {
+  const all = (kind: Failure['kind']) => failures.every((failure) => failure.kind === kind);
+  if (all('too_long'))
+    return new ServiceError('upstream_rejected', last?.message ?? 'the request is too long', { details });
+  if (all('rate_limited'))
+    return rateLimited(
+      `every upstream of the model is busy: ${last?.message}`,
+      Math.min(...failures.map(({ retryAfterS }) => retryAfterS ?? RETRY_AFTER_S_DEFAULT)),
       details,
-      retryAfterS: Math.ceil(last?.retryAfterS ?? 1),
-    });
-  if (failures.every(({ kind }) => kind === 'timeout'))
+    );
+  if (all('timeout'))
     return new ServiceError('upstream_timeout', last?.message ?? 'no upstream answered in time', { details });
   return new ServiceError('upstream_error', `no upstream could answer: ${last?.message}`, { details });
 }
 
-function readErrorBody(body: Buffer): { message: string | null; code: string | null } {
+/** 429 for the caller, with when to come back. */
+export function rateLimited(
+  message: string,
+  retryAfterS: number,
+  details: Record<string, unknown>,
+): ServiceError {
+  return new ServiceError('rate_limited', message, {
+    details,
+    retryAfterS: Math.max(RETRY_AFTER_S_DEFAULT, Math.ceil(retryAfterS)),
+  });
+}
+
+/** Seconds that a caller is told to stay away where the upstream names no time. */
+const RETRY_AFTER_S_DEFAULT = 1;
+
+/** OpenAI's error object, as far as it is read. */
+interface ReportedFault {
+  message: string | null;
+  code: string | null;
+  type: string | null;
+}
+
+const NOTHING_SAID: ReportedFault = { message: null, code: null, type: null };
+
+function readErrorBody(body: Buffer): ReportedFault {
   try {
-    const json = JSON.parse(body.toString('utf8')) as {
-      error?: { message?: unknown; code?: unknown } | string;
-    };
-    if (typeof json.error === 'string')
-      return { message: json.error.slice(0, MESSAGE_LENGTH_MAX), code: null };
-    const { message, code } = json.error ?? {};
-    return {
-      message: typeof message === 'string' ? message.slice(0, MESSAGE_LENGTH_MAX) : null,
-      code: typeof code === 'string' ? code : null,
-    };
+    return readError((JSON.parse(body.toString('utf8')) as { error?: unknown } | null)?.error);
   } catch {
-    return { message: null, code: null };
+    return NOTHING_SAID;
   }
+}
+
+function readError(error: unknown): ReportedFault {
+  if (typeof error === 'string') return { ...NOTHING_SAID, message: error.slice(0, MESSAGE_LENGTH_MAX) };
+  if (typeof error !== 'object' || error === null) return NOTHING_SAID;
+  const { message, code, type } = error as { message?: unknown; code?: unknown; type?: unknown };
+  return {
+    message: typeof message === 'string' ? message.slice(0, MESSAGE_LENGTH_MAX) : null,
+    code: typeof code === 'string' || typeof code === 'number' ? String(code) : null,
+    type: typeof type === 'string' ? type : null,
+  };
 }
 
 /** A network error's own code says more than its message, and never holds our credentials. */

@@ -21,20 +21,25 @@ import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.
 import { UnusableAnswer } from '../answers/unusable-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
-import type { Exchange } from '../makers/maker.ts';
+import { type Circuits, isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts';
 import { runExchange } from './exchange.ts';
-import { type Failure, faultOf, toServiceError } from './failure.ts';
+import { type Failure, faultOf, rateLimited, toServiceError } from './failure.ts';
 import { refusalOf } from './model-limits.ts';
 import { estimateTokens, FREE, type Price, priceTokens } from './pricing.ts';
 
 export const EVENT_SOURCE = '/switchyard/model-router';
-/** The whole call, all attempts together: under the ten minutes at which clients give up. */
-export const CALL_TIMEOUT_MS = 570_000;
 /** Below this nothing is worth starting. */
 const ATTEMPT_WORTH_MS = 100;
+/** Upstreams asked for one call, those of a second round included. */
+export const ATTEMPTS_MAX = 20;
+/** How often one call waits for upstreams that named a time to come back. */
+export const WAITS_MAX = 2;
 
 export interface ModelCallSurroundings {
   catalog: Catalog;
+  circuits: Circuits;
+  /** Milliseconds of the whole call, all attempts and waits together. */
+  callTimeoutMs: number;
   events: EventPublisher;
   clock: Clock;
   logger: Logger;
@@ -45,6 +50,11 @@ type Outcome = Pick<Completed, 'status' | 'http_status' | 'error_code' | 'basis'
   model: CatalogModel | null;
   price: Price;
 };
+
+interface Candidate {
+  model: CatalogModel;
+  upstream: Upstream;
+}
 
 /** Serves one call of `model-router.v1.<type>.call`. */
 export function serveModelCall(
@@ -64,7 +74,9 @@ class ModelCall {
   readonly #attempts: LogAttempt[] = [];
   readonly #failures: Failure[] = [];
   #firstByteMs: number | null = null;
-  #exchange: Exchange | null = null;
+  /** Ends what the call is waiting for: an exchange, or a time to come back. */
+  #abandon: (() => void) | null = null;
+  #asked = 0;
   #current: { model: CatalogModel; streamed: StreamedAnswer | null } | null = null;
   #requestBytes = 0;
 
@@ -104,17 +116,110 @@ class ModelCall {
         'model_unavailable',
         `${first.id} is not available: ${this.#on.catalog.unavailable(first)}`,
       );
-    for (const { model, upstream } of candidates) {
-      if (this.#call.isCancelled || this.#remainingMs() < ATTEMPT_WORTH_MS) break;
-      if (await this.#attempt(model, upstream, body)) return;
-      if (this.#failures.at(-1)?.kind === 'rejected') break;
+    if (await this.#answerFrom(candidates, body)) return;
+    if (!this.#call.isCancelled) throw this.#nobodyAnswered(candidates);
+  }
+
+  /** True when the call has ended. Asks each in turn; then, where some named a time to come back, those once more. */
+  async #answerFrom(candidates: Candidate[], body: Buffer): Promise<boolean> {
+    let round = candidates;
+    for (let waits = 0; ; waits += 1) {
+      if (await this.#askEach(round, body)) return true;
+      const busy = this.#soonest(candidates);
+      if (busy === null || waits >= WAITS_MAX || !this.#mayAsk()) return false;
+      await this.#wait(busy.backInMs);
+      round = [busy.candidate];
     }
-    if (!this.#call.isCancelled) throw toServiceError(this.#failures, { attempts: this.#attempts });
+  }
+
+  async #askEach(candidates: Candidate[], body: Buffer): Promise<boolean> {
+    const asked = this.#asked;
+    const skipped: { candidate: Candidate; skip: Skip }[] = [];
+    for (const candidate of candidates) {
+      if (!this.#mayAsk()) return false;
+      const entry = this.#on.circuits.enter(candidate.upstream);
+      if (isSkip(entry)) {
+        skipped.push({ candidate, skip: entry });
+        this.#recordSkip(candidate, entry);
+      } else if (await this.#attempt(candidate, body, entry)) return true;
+    }
+    if (this.#asked > asked) return false;
+    // Nobody was asked: rather the one that comes back soonest than nobody. A rest that was asked for is waited for.
+    const open = skipped.filter(({ skip }) => skip.state !== 'resting');
+    const [first] = open.toSorted((a, b) => a.skip.backInMs - b.skip.backInMs);
+    if (!first || !this.#mayAsk()) return false;
+    return this.#attempt(first.candidate, body, this.#on.circuits.force(first.candidate.upstream));
+  }
+
+  /** Of those that named a time to come back, the first, where its time is worth waiting for. */
+  #soonest(candidates: Candidate[]): { candidate: Candidate; backInMs: number } | null {
+    const patienceMs = Math.min(RETRY_AFTER_MS_MAX, this.#remainingMs() - ATTEMPT_WORTH_MS);
+    return (
+      candidates
+        .map((candidate) => ({
+          candidate,
+          backInMs: this.#on.circuits.saidToComeBackInMs(candidate.upstream) ?? Number.POSITIVE_INFINITY,
+        }))
+        .filter(({ backInMs }) => backInMs <= patienceMs)
+        .toSorted((a, b) => a.backInMs - b.backInMs)[0] ?? null
+    );
+  }
+
+  #mayAsk(): boolean {
+    return (
+      !this.#call.isCancelled &&
+      this.#failures.at(-1)?.kind !== 'rejected' &&
+      this.#asked < ATTEMPTS_MAX &&
+      this.#remainingMs() >= ATTEMPT_WORTH_MS
+    );
+  }
+
+  /** Resolves after the time, or when the caller goes away. */
+  async #wait(ms: number): Promise<void> {
+    const { clock } = this.#on;
+    const until = clock.monotonic() + ms;
+    // A timer may be early by the length of a turn of the loop.
+    while (!this.#call.isCancelled && clock.monotonic() < until)
+      await new Promise<void>((resolve) => {
+        const takeBack = clock.after(Math.ceil(until - clock.monotonic()), resolve);
+        this.#abandon = () => {
+          takeBack();
+          resolve();
+        };
+      });
+  }
+
+  #nobodyAnswered(candidates: Candidate[]): ServiceError {
+    const details = { attempts: this.#attempts };
+    const last = this.#failures.at(-1);
+    if (last?.kind !== 'rejected' && this.#remainingMs() < ATTEMPT_WORTH_MS)
+      return new ServiceError(
+        'upstream_timeout',
+        `no upstream answered within the ${this.#on.callTimeoutMs} ms of a call`,
+        { details },
+      );
+    if (last) return toServiceError(this.#failures, details);
+    const waits = candidates.map(({ upstream }) => this.#on.circuits.saidToComeBackInMs(upstream) ?? 0);
+    const message = 'every upstream of the model asked to be left alone';
+    return rateLimited(message, Math.min(...waits) / 1000, details);
+  }
+
+  #recordSkip({ model, upstream }: Candidate, { why, backInMs }: Skip): void {
+    const forMs =
+      backInMs > 0 ? `, for another ${Math.ceil(backInMs)} ms` : ', and another call is trying it';
+    this.#attempts.push({
+      model: model.id,
+      upstream: `${upstream.adapter}:${upstream.model}`,
+      status: null,
+      error: `skipped: ${why}${forMs}`,
+      skipped: true,
+      latency_ms: 0,
+    });
   }
 
   /** True when the call has ended with this attempt, well or badly; false when another may be made. */
-  async #attempt(model: CatalogModel, upstream: Upstream, body: Buffer): Promise<boolean> {
-    this.#firstByteMs = null; // what an earlier attempt had is of no use, and charges nothing
+  async #attempt({ model, upstream }: Candidate, body: Buffer, pass: Pass): Promise<boolean> {
+    this.#asked += 1;
     const startedAt = this.#on.clock.monotonic();
     const streamed = streamedAnswer(this.#type, model, body, this.#head);
     this.#current = { model, streamed };
@@ -140,31 +245,40 @@ class ModelCall {
         streams: (contentType) => streamed?.takes(contentType) ?? false,
         onStream: (bytes, contentType) => this.#forward(streamed as StreamedAnswer, bytes, contentType),
         drained: () => this.#call.drained(),
-        onStarted: (exchange) => {
-          this.#exchange = exchange;
-          if (this.#call.isCancelled) exchange.abort();
+        hasBegun: () => streamed?.forwarded ?? false,
+        onStarted: (abandon) => {
+          this.#abandon = abandon;
+          if (this.#call.isCancelled) abandon();
         },
         onFirstByte: () => {
           this.#firstByteMs = roundMs(this.#on.clock.monotonic() - this.#startedAt);
         },
       });
-      if (this.#call.isCancelled) return true;
       if (received.body !== null && streamed !== null)
         throw new UnusableAnswer(`the upstream did not stream: it sent ${received.contentType}`);
       if (received.body === null)
         this.#endStream(model, streamed as StreamedAnswer, received.contentType, record);
       else this.#endWhole(model, body, received.body, record);
+      pass.answered();
       return true;
     } catch (error) {
-      if (this.#call.isCancelled) return true;
+      if (this.#call.isCancelled) {
+        pass.abandoned();
+        return true;
+      }
       const failure = faultOf(error);
+      if (failure.kind === 'timeout' && this.#remainingMs() < ATTEMPT_WORTH_MS) pass.abandoned();
+      else pass.failed(failure);
       record(failure.status, failure.message);
       this.#failures.push(failure);
       this.#on.logger.debug(
         { err: error, model: model.id, request: this.#head.request_id },
         'an attempt failed',
       );
-      if (!streamed?.forwarded) return false;
+      if (!streamed?.forwarded) {
+        this.#firstByteMs = null; // what this attempt had is of no use, and charges nothing
+        return false;
+      }
       this.#breakOff(model, streamed, failure);
       return true;
     }
@@ -248,7 +362,7 @@ class ModelCall {
 
   /** The upstream call ends at once; what the maker produced until then is charged. */
   #callerGone(): void {
-    this.#exchange?.abort();
+    this.#abandon?.();
     const { model, streamed } = this.#current ?? {};
     const used = model && this.#firstByteMs !== null ? this.#produced(model, streamed ?? null) : null;
     const outcome: Outcome = {
@@ -306,7 +420,7 @@ class ModelCall {
   }
 
   #remainingMs(): number {
-    return CALL_TIMEOUT_MS - (this.#on.clock.monotonic() - this.#startedAt);
+    return this.#on.callTimeoutMs - (this.#on.clock.monotonic() - this.#startedAt);
   }
 }
 

@@ -2,6 +2,7 @@
 import type { ModelType } from '@switchyard/contracts';
 import { Agent, type Dispatcher } from 'undici';
 import type { Exchange, Maker, UpstreamHead, UpstreamRequest, UpstreamSink } from './maker.ts';
+import { readRetryAfter } from './retry-after.ts';
 
 const PATHS: Partial<Record<ModelType, string>> = {
   language: '/chat/completions',
@@ -19,13 +20,15 @@ const KEEP_ALIVE_MS = 60_000;
 export interface OpenAiCompatibleOptions {
   /** Reads an upstream's credentials by the name of their variable. */
   secret(name: string): string | undefined;
+  /** Milliseconds since the epoch. */
+  now(): number;
 }
 
 export interface OpenAiCompatible extends Maker {
   close(): Promise<void>;
 }
 
-export function openAiCompatible({ secret }: OpenAiCompatibleOptions): OpenAiCompatible {
+export function openAiCompatible({ secret, now }: OpenAiCompatibleOptions): OpenAiCompatible {
   const agent = new Agent({
     connections: CONNECTIONS_PER_UPSTREAM_MAX,
     pipelining: 1,
@@ -36,21 +39,21 @@ export function openAiCompatible({ secret }: OpenAiCompatibleOptions): OpenAiCom
   });
   return {
     types: Object.keys(PATHS) as ModelType[],
-    start: (request, sink) => start(agent, secret, request, sink),
+    start: (request, sink) => start(agent, { secret, now }, request, sink),
     close: () => agent.destroy(),
   };
 }
 
 function start(
   agent: Agent,
-  secret: OpenAiCompatibleOptions['secret'],
+  { secret, now }: OpenAiCompatibleOptions,
   request: UpstreamRequest,
   sink: UpstreamSink,
 ): Exchange {
   const { upstream, type, body } = request;
   const url = new URL(`${upstream.base_url?.replace(/\/$/, '')}${PATHS[type]}`);
   const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
-  const exchange = new DispatchedExchange(sink);
+  const exchange = new DispatchedExchange(sink, now);
   agent.dispatch(
     {
       origin: url.origin,
@@ -78,9 +81,11 @@ class DispatchedExchange implements Exchange, Dispatcher.DispatchHandler {
   readonly #sink: UpstreamSink;
   #controller: Dispatcher.DispatchController | null = null;
   #over = false;
+  readonly #now: () => number;
 
-  constructor(sink: UpstreamSink) {
+  constructor(sink: UpstreamSink, now: () => number) {
     this.#sink = sink;
+    this.#now = now;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -94,7 +99,7 @@ class DispatchedExchange implements Exchange, Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (this.#over || status < 200) return;
-    this.#sink.onHead(readHead(status, headers));
+    this.#sink.onHead(readHead(status, headers, this.#now));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -128,12 +133,15 @@ class DispatchedExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 }
 
-function readHead(status: number, headers: Record<string, string | string[] | undefined>): UpstreamHead {
-  const retryAfter = Number(headers['retry-after']);
+function readHead(
+  status: number,
+  headers: Record<string, string | string[] | undefined>,
+  now: () => number,
+): UpstreamHead {
   const contentType = headers['content-type'];
   return {
     status,
     contentType: typeof contentType === 'string' ? contentType : 'application/octet-stream',
-    retryAfterS: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+    retryAfterS: status < 400 ? null : readRetryAfter(headers, now),
   };
 }

@@ -4,17 +4,38 @@ import { Agent } from 'undici';
 import { aiSdkMaker } from './ai-sdk/ai-sdk-maker.ts';
 import type { MakerDeclaration } from './ai-sdk/declaration.ts';
 import { anthropic } from './anthropic/index.ts';
+import { blackForestLabs } from './black-forest-labs/index.ts';
 import { cohere } from './cohere/index.ts';
+import { deepgram } from './deepgram/index.ts';
+import { elevenlabs } from './elevenlabs/index.ts';
+import { fal } from './fal/index.ts';
 import { google } from './google/index.ts';
 import { localModels } from './local.ts';
+import { luma } from './luma/index.ts';
 import type { Maker } from './maker.ts';
 import { mistral } from './mistral/index.ts';
 import { openai } from './openai/index.ts';
 import { openAiCompatible } from './openai-compatible.ts';
+import { replicate } from './replicate/index.ts';
+import { voyage } from './voyage/index.ts';
 import { xai } from './xai/index.ts';
 
 /** Makers that are called through their AI SDK provider package. */
-export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [openai, anthropic, google, mistral, xai, cohere];
+export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
+  openai,
+  anthropic,
+  google,
+  mistral,
+  xai,
+  cohere,
+  voyage,
+  elevenlabs,
+  deepgram,
+  blackForestLabs,
+  fal,
+  replicate,
+  luma,
+];
 
 const CONNECTIONS_PER_MAKER_MAX = 256;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -33,7 +54,7 @@ export interface Makers {
 }
 
 export function createMakers({ secret, now }: MakersOptions): Makers {
-  const openAi = openAiCompatible({ secret });
+  const openAi = openAiCompatible({ secret, now });
   const dispatcher = makersAgent();
   const aiSdk = AI_SDK_MAKERS.map((one) => [one.name, aiSdkMaker(one, { secret, dispatcher, now })] as const);
   return {

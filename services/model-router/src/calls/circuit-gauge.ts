@@ -1,0 +1,20 @@
+// The state of upstreams that have failed of late, for Prometheus.
+import { Gauge } from 'prom-client';
+import { CIRCUIT_STATES, type Circuits } from './circuits.ts';
+
+export const CIRCUIT_GAUGE = 'switchyard_upstream_circuit';
+
+/** One series for each upstream that is not simply well; its value is the state's place in `CIRCUIT_STATES`. */
+export function circuitGauge(circuits: Circuits): Gauge {
+  return new Gauge({
+    name: CIRCUIT_GAUGE,
+    help: `State of an upstream: ${CIRCUIT_STATES.map((state, value) => `${value} ${state}`).join(', ')}`,
+    labelNames: ['upstream'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [upstream, state] of circuits.states())
+        this.set({ upstream }, CIRCUIT_STATES.indexOf(state));
+    },
+  });
+}

@@ -95,10 +95,16 @@ export class Bucket<V> {
 
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
-    const keys: string[] = [];
-    for await (const key of await this.kv.keys(pattern)) if (key !== TICK_KEY) keys.push(key);
+    const keys = await this.keys(pattern);
     const found = await Promise.all(keys.map((key) => this.get(key)));
     return found.filter((entry) => entry !== null);
+  }
+
+  /** The keys alone, in no order. */
+  async keys(pattern = '>'): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const key of await this.kv.keys(pattern)) if (key !== TICK_KEY) keys.push(key);
+    return keys;
   }
 
   read(entry: Pick<KvEntry, 'key' | 'value' | 'revision'>): Entry<V> {

@@ -2,6 +2,8 @@
 import {
   computerRecord,
   computerSlots,
+  fileRecord,
+  fileUsage,
   hostHeartbeat,
   keyRecord,
   signingSecretRecord,
@@ -32,6 +34,10 @@ export const BUCKETS = {
   videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },
   /** Org -> the places taken under its cap. Written by control by compare-and-set. */
   'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
+  /** `<org>.<file id>` -> record of a stored file. Written by control. */
+  files: { schema: fileRecord, maxBytes: 512 * MIB, ttlMs: 0 },
+  /** Org -> what counts against its quota of stored files. Written by control by compare-and-set. */
+  'file-usage': { schema: fileUsage, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<webhook id>` -> record. Written by control by compare-and-set. */
   webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0 },
   /** Org -> the secrets that sign its `callback_url`s. Written by control. */

@@ -9,6 +9,7 @@ export const ID_PREFIXES = {
   computer: 'cmp_',
   host: 'host_',
   event: 'evt_',
+  file: 'file_',
   webhook: 'wh_',
   video: 'vid_',
 } as const;

@@ -2,6 +2,7 @@
 // have their heads in model-calls.ts; `exec` of a computer is an operation whose answer may take as long as its command.
 import { z } from 'zod';
 import { modelObject } from './catalog.ts';
+import { uploadRequest, uploadResult } from './computer-uploads.ts';
 import {
   computerObject,
   computerOptions,
@@ -10,6 +11,7 @@ import {
   execRequest,
   execResult,
 } from './computers.ts';
+import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
 import { createdKey, createKeyRequest, deletedKey, keyObject } from './keys.ts';
 import { listOf } from './lists.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
@@ -68,6 +70,11 @@ export const OPERATIONS = {
   ),
   'computers.list': operation('control.v1.computers.list', caller, listOf(computerObject)),
   'computers.get': operation('control.v1.computers.get', caller.extend(byId.shape), computerObject),
+  'computers.upload': operation(
+    'control.v1.computers.upload',
+    caller.extend({ ...byId.shape, body: uploadRequest }),
+    uploadResult,
+  ),
   'computers.delete': operation('control.v1.computers.delete', caller.extend(byId.shape), deletedComputer),
 
   'videos.list': operation(
@@ -77,6 +84,10 @@ export const OPERATIONS = {
   ),
   'videos.get': operation('video-worker.v1.videos.get', caller.extend(byId.shape), videoView),
   'videos.delete': operation('video-worker.v1.videos.delete', caller.extend(byId.shape), deletedVideo),
+
+  'files.list': operation('control.v1.files.list', caller.extend({ query: filesQuery }), fileList),
+  'files.get': operation('control.v1.files.get', caller.extend(byId.shape), fileObject),
+  'files.delete': operation('control.v1.files.delete', caller.extend(byId.shape), deletedFile),
 
   'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
   'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),

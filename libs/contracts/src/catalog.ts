@@ -11,6 +11,10 @@ export const modelId = z.string().regex(MODEL_ID_PATTERN, 'of the form <maker>/<
 export const pricing = z.strictObject({
   input_token: decimal.optional().describe('Dollars for a token in'),
   cached_input_token: decimal.optional().describe('Dollars for a token in that the maker had in its cache'),
+  cache_write_input_token: decimal
+    .optional()
+    .describe('Dollars for a token in that the maker was told to keep in its cache'),
+  cache_write_1h_input_token: decimal.optional().describe('The same, kept for an hour'),
   output_token: decimal.optional().describe('Dollars for a token out'),
   image: decimal.optional().describe('Dollars for an image'),
   second: z.record(z.string(), decimal).optional().describe('Dollars for a second of video, by resolution'),

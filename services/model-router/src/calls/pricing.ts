@@ -14,12 +14,24 @@ const usageSchema = z.looseObject({
   prompt_tokens: tokens,
   completion_tokens: tokens.nullish(),
   total_tokens: tokens.nullish(),
-  prompt_tokens_details: z.looseObject({ cached_tokens: tokens.nullish() }).nullish(),
+  prompt_tokens_details: z
+    .looseObject({
+      cached_tokens: tokens.nullish(),
+      cache_write_tokens: tokens.nullish(),
+      /** Of those, as far as they are kept for an hour. */
+      cache_write_1h_tokens: tokens.nullish(),
+    })
+    .nullish(),
 });
 
 export interface TokenUsage {
   inputTokens: number;
+  /** Of the input: read from the maker's cache. */
   cachedInputTokens: number;
+  /** Of the input: written to the maker's cache. */
+  cacheWriteInputTokens?: number;
+  /** Of those written: to be kept for an hour, which may have its own price. */
+  cacheWrite1hInputTokens?: number;
   outputTokens: number;
 }
 
@@ -40,31 +52,40 @@ export function readUsage(usage: unknown): TokenUsage | null {
     completion_tokens: output,
     prompt_tokens_details: details,
   } = parsed.data;
+  // A maker that reports more cached tokens than tokens would make the rest negative.
+  const cachedInputTokens = Math.min(details?.cached_tokens ?? 0, inputTokens);
+  const written = Math.min(details?.cache_write_tokens ?? 0, inputTokens - cachedInputTokens);
   return {
     inputTokens,
-    // A maker that reports more cached tokens than tokens would make the rest negative.
-    cachedInputTokens: Math.min(details?.cached_tokens ?? 0, inputTokens),
+    cachedInputTokens,
+    cacheWriteInputTokens: written,
+    cacheWrite1hInputTokens: Math.min(details?.cache_write_1h_tokens ?? 0, written),
     outputTokens: output ?? 0,
   };
 }
 
-/** Prices tokens by the model's rates: cached input at its own rate where the model has one. */
-export function priceTokens(
-  model: CatalogModel,
-  { inputTokens, cachedInputTokens, outputTokens }: TokenUsage,
-): Price {
-  const { input_token: input, cached_input_token: cached, output_token: output } = model.pricing;
-  const atCachedRate = cached === undefined ? 0 : cachedInputTokens;
+/** Prices tokens by the model's rates: input read from a cache, or written to one, at its own rate where there is one. */
+export function priceTokens({ pricing }: CatalogModel, used: TokenUsage): Price {
+  const { inputTokens, cachedInputTokens, outputTokens } = used;
+  const { cacheWriteInputTokens: written = 0, cacheWrite1hInputTokens: written1h = 0 } = used;
+  const atOwnRate: ChargeLine[] = [];
+  const take = (unit: keyof CatalogModel['pricing'], quantity: number, fallback?: string) => {
+    const rate = pricing[unit] ?? fallback;
+    if (typeof rate === 'string' && quantity > 0) atOwnRate.push({ unit, quantity, rate });
+  };
+  take('cached_input_token', cachedInputTokens);
+  take('cache_write_input_token', written - written1h);
+  take('cache_write_1h_input_token', written1h, pricing.cache_write_input_token);
+  const elsewhere = atOwnRate.reduce((sum, { quantity }) => sum + quantity, 0);
+  const { input_token: input, output_token: output } = pricing;
   const lines: ChargeLine[] = [];
   if (input !== undefined)
-    lines.push({ unit: 'input_token', quantity: inputTokens - atCachedRate, rate: input });
-  if (cached !== undefined && atCachedRate > 0)
-    lines.push({ unit: 'cached_input_token', quantity: atCachedRate, rate: cached });
+    lines.push({ unit: 'input_token', quantity: inputTokens - elsewhere, rate: input }, ...atOwnRate);
   if (output !== undefined) lines.push({ unit: 'output_token', quantity: outputTokens, rate: output });
   return priced(lines, {
     input_tokens: inputTokens,
     output_tokens: outputTokens,
-    ...nonZero({ cached_input_tokens: cachedInputTokens }),
+    ...nonZero({ cached_input_tokens: cachedInputTokens, cache_write_input_tokens: written }),
   });
 }
 

@@ -69,18 +69,20 @@ export function priceTokens({ pricing }: CatalogModel, used: TokenUsage): Price 
   const { inputTokens, cachedInputTokens, outputTokens } = used;
   const { cacheWriteInputTokens: written = 0, cacheWrite1hInputTokens: written1h = 0 } = used;
   const atOwnRate: ChargeLine[] = [];
+  let rest = inputTokens;
   const take = (unit: keyof CatalogModel['pricing'], quantity: number, fallback?: string) => {
     const rate = pricing[unit] ?? fallback;
-    if (typeof rate === 'string' && quantity > 0) atOwnRate.push({ unit, quantity, rate });
+    if (typeof rate !== 'string' || quantity === 0) return;
+    atOwnRate.push({ unit, quantity, rate });
+    rest -= quantity;
   };
   take('cached_input_token', cachedInputTokens);
   take('cache_write_input_token', written - written1h);
   take('cache_write_1h_input_token', written1h, pricing.cache_write_input_token);
-  const elsewhere = atOwnRate.reduce((sum, { quantity }) => sum + quantity, 0);
   const { input_token: input, output_token: output } = pricing;
   const lines: ChargeLine[] = [];
   if (input !== undefined)
-    lines.push({ unit: 'input_token', quantity: inputTokens - elsewhere, rate: input }, ...atOwnRate);
+    lines.push({ unit: 'input_token', quantity: rest, rate: input }, ...atOwnRate);
   if (output !== undefined) lines.push({ unit: 'output_token', quantity: outputTokens, rate: output });
   return priced(lines, {
     input_tokens: inputTokens,

@@ -1,0 +1,649 @@
+// Upstreams that really misbehave, streamed and not, with another model to fall back on and alone: which attempts were
+// made, what the client saw, what was charged, what the log says. Through the whole of it: HTTP, edge, NATS, router,
+// sockets, and billing's ledger.
+import {
+  type CatalogEntry,
+  chatModel,
+  FIXTURES,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  answer,
+  events,
+  headOf,
+  type RawExchange,
+  type RawScript,
+  type RawUpstream,
+  refusingUrl,
+  SSE_END,
+  SSE_HEAD,
+  startRawUpstream,
+  startTlsWithoutCertificate,
+  UNKNOWN_HOST_URL,
+} from './__fixtures__/raw-upstream.ts';
+
+/** Of attempts that are to run out of time: long enough for a good answer on a busy machine. */
+const FIRST_BYTE_MS = 1_500;
+const CALL_TIMEOUT_S = 8;
+/** Between pieces of one answer. */
+const PIECE_MS = 200;
+
+// What OpenAI sends, whole and in chunks.
+const completion = FIXTURES.text;
+const said = completion.choices[0]?.message.content ?? '';
+const frame = { ...FIXTURES.chunk, id: completion.id, created: completion.created, model: completion.model };
+const chunk = (delta: object, finish: string | null = null) => ({
+  ...frame,
+  choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+  usage: null,
+});
+const ROLE = chunk({ role: 'assistant', content: '', refusal: null });
+const TOKEN = chunk({ content: 'Hello' });
+const USAGE = { ...frame, choices: [], usage: completion.usage };
+const DONE = 'data: [DONE]';
+const whole = (content: string | null, finish: string) =>
+  JSON.stringify({
+    ...completion,
+    choices: [{ index: 0, message: { role: 'assistant', content }, logprobs: null, finish_reason: finish }],
+  });
+const GOOD = whole(said, 'stop');
+const error = (name: keyof typeof FIXTURES.errors) => JSON.stringify(FIXTURES.errors[name]);
+const OVERLOADED = { error: { message: 'Overloaded', type: 'server_error', code: null } };
+/** Azure's words for a refusal, which it may also send in a stream. */
+const FILTERED = { error: { message: 'The response was filtered', code: 'content_filter', type: null } };
+
+/** The same answer, streamed and not. */
+const status =
+  (code: number, body: string, headers: Record<string, string> = {}): RawScript =>
+  ({ socket }) =>
+    socket.write(answer(code, body, headers));
+/** Different ones. */
+const either =
+  (stream: RawScript, notStream: RawScript): RawScript =>
+  (exchange) =>
+    (exchange.stream ? stream : notStream)(exchange);
+const sse =
+  (...data: (string | object)[]): RawScript =>
+  ({ socket }) =>
+    socket.write(SSE_HEAD + events(...data) + SSE_END);
+const begin =
+  (...data: (string | object)[]): RawScript =>
+  ({ socket }) =>
+    socket.write(SSE_HEAD + (data.length > 0 ? events(...data) : ''));
+/** A stream that has begun, and in a later piece, when its caller has read that, the rest. */
+const begunThen =
+  (...rest: (string | object)[]): RawScript =>
+  (exchange) => {
+    begin(ROLE, TOKEN)(exchange);
+    exchange.after(PIECE_MS, () => exchange.socket.write(events(...rest) + SSE_END));
+  };
+const half: RawScript = ({ socket }) =>
+  socket.write(headOf('application/json', GOOD.length) + GOOD.slice(0, GOOD.length / 2));
+const withCut =
+  (script: RawScript): RawScript =>
+  (exchange) => {
+    script(exchange);
+    exchange.after(PIECE_MS, () => exchange.socket.destroy());
+  };
+
+/**
+ * What must come of it. `fault`: another model is asked; alone it is this error. `begun`: the answer had begun, so it
+ * breaks off with this error. `refusal`: the error is the answer. `answer`: it is an answer, however little is in it.
+ */
+type Expected =
+  | { is: 'fault'; status: number; code: string; attempts?: number; retryAfter?: string; log?: 'refused' }
+  | { is: 'begun'; code: string }
+  | { is: 'refusal' }
+  | { is: 'answer'; cost: 'free' | 'charged' };
+
+const fault = (more: Partial<Extract<Expected, { is: 'fault' }>> = {}): Expected => ({
+  is: 'fault',
+  status: 502,
+  code: 'upstream_error',
+  ...more,
+});
+const LATE = fault({ status: 504, code: 'upstream_timeout' });
+const BUSY = fault({ status: 429, code: 'rate_limited' });
+const REFUSAL: Expected = { is: 'refusal' };
+
+interface Row {
+  name: string;
+  /** An address where there is nobody to run a script. */
+  at?: 'refusing' | 'unknown host' | 'no certificate' | 'no TLS';
+  script?: RawScript;
+  /** Its attempts are to run out of time. */
+  quick?: true;
+  stream: Expected;
+  whole: Expected;
+  /** What the log says of the attempt. */
+  log: { status: number | null; error: RegExp };
+}
+
+const both = (expected: Expected) => ({ stream: expected, whole: expected });
+
+const ROWS: Row[] = [
+  { name: 'refused', at: 'refusing', ...both(fault()), log: { status: null, error: /ECONNREFUSED/ } },
+  {
+    name: 'reset',
+    script: ({ socket }) => socket.resetAndDestroy(),
+    ...both(fault()),
+    log: { status: null, error: /ECONNRESET|UND_ERR_SOCKET/ },
+  },
+  {
+    name: 'unknown-host',
+    at: 'unknown host',
+    ...both(fault()),
+    log: { status: null, error: /ENOTFOUND|EAI_AGAIN/ },
+  },
+  {
+    name: 'tls-without-certificate',
+    at: 'no certificate',
+    ...both(fault()),
+    log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO|ECONNRESET)/ },
+  },
+  {
+    name: 'no-tls',
+    at: 'no TLS',
+    ...both(fault()),
+    log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO)/ },
+  },
+  {
+    name: '429',
+    script: status(429, error('429')),
+    ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '1' })),
+    log: { status: 429, error: /Rate limit reached/ },
+  },
+  {
+    name: '429-come-back-in-a-second',
+    script: status(429, error('429'), { 'retry-after': '1' }),
+    ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '1', attempts: 3 })),
+    log: { status: 429, error: /Rate limit reached/ },
+  },
+  {
+    name: '429-come-back-in-an-hour',
+    script: status(429, error('429'), { 'retry-after': '3600' }),
+    ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '3600' })),
+    log: { status: 429, error: /Rate limit reached/ },
+  },
+  {
+    name: '500',
+    script: status(500, error('500')),
+    ...both(fault()),
+    log: { status: 500, error: /had an error/ },
+  },
+  {
+    name: '503',
+    script: status(503, error('503')),
+    ...both(fault()),
+    log: { status: 503, error: /overloaded/ },
+  },
+  {
+    name: '500-html',
+    script: status(500, '<html>'),
+    ...both(fault()),
+    log: { status: 500, error: /answered 500/ },
+  },
+  {
+    name: '401',
+    script: status(401, error('401')),
+    ...both(fault()),
+    log: { status: 401, error: /^the upstream refused our credentials \(401\)$/ },
+  },
+  {
+    name: '404',
+    script: status(404, error('404')),
+    ...both(fault()),
+    log: { status: 404, error: /does not exist/ },
+  },
+  {
+    name: 'context-too-long',
+    script: status(400, error('context')),
+    ...both(fault({ status: 400, code: 'upstream_rejected', log: 'refused' })),
+    log: { status: 400, error: /maximum context length/ },
+  },
+  {
+    name: 'slow-headers',
+    quick: true,
+    script: () => {},
+    ...both(LATE),
+    log: { status: null, error: /had not begun to answer within 1500 ms/ },
+  },
+  {
+    name: 'answer-after-the-deadline',
+    quick: true,
+    script: (exchange) =>
+      exchange.after(FIRST_BYTE_MS + 500, () =>
+        either(sse(ROLE, TOKEN, chunk({}, 'stop'), USAGE, DONE), status(200, GOOD))(exchange),
+      ),
+    ...both(LATE),
+    log: { status: null, error: /had not begun to answer within 1500 ms/ },
+  },
+  {
+    name: 'no-first-token',
+    quick: true,
+    script: either(begin(), ({ socket }) => socket.write(headOf('application/json', 100))),
+    ...both(LATE),
+    log: { status: null, error: /had not begun to answer within 1500 ms/ },
+  },
+  {
+    name: 'kept-alive-without-a-token',
+    quick: true,
+    script: (exchange) => {
+      const { socket, stream } = exchange;
+      socket.write(stream ? SSE_HEAD + events(ROLE) : headOf('application/json', GOOD.length + 1_000));
+      exchange.every(100, () => socket.write(stream ? events(': keep-alive', ROLE) : '\n'));
+    },
+    ...both(LATE),
+    log: { status: null, error: /had not begun to answer within 1500 ms/ },
+  },
+  {
+    name: 'stall',
+    quick: true,
+    script: either(begin(ROLE, TOKEN, TOKEN), half),
+    stream: { is: 'begun', code: 'upstream_timeout' },
+    whole: LATE,
+    log: { status: null, error: /sent nothing for 1500 ms/ },
+  },
+  {
+    name: 'cut-before-a-token',
+    script: withCut(either(begin(ROLE), half)),
+    ...both(fault()),
+    log: { status: null, error: /UND_ERR_SOCKET|other side closed|terminated|UND_ERR/ },
+  },
+  {
+    name: 'cut',
+    script: withCut(either(begin(ROLE, TOKEN, TOKEN), half)),
+    stream: { is: 'begun', code: 'upstream_error' },
+    whole: fault(),
+    log: { status: null, error: /UND_ERR_SOCKET|other side closed|terminated|UND_ERR/ },
+  },
+  {
+    name: 'ended-early',
+    script: either(sse(ROLE, TOKEN), status(200, GOOD.slice(0, -20))),
+    stream: { is: 'begun', code: 'upstream_error' },
+    whole: fault(),
+    log: { status: 200, error: /cut short|no whole JSON/ },
+  },
+  {
+    name: 'malformed-from-the-start',
+    script: either(sse('data: {"choices":[{"delta"', DONE), status(200, '<html>busy</html>')),
+    ...both(fault()),
+    log: { status: 200, error: /not JSON|no whole JSON/ },
+  },
+  {
+    name: 'malformed',
+    script: either(begunThen('data: {not json}', TOKEN, DONE), status(200, '{"choices": [{]}')),
+    stream: { is: 'begun', code: 'upstream_error' },
+    whole: fault(),
+    log: { status: 200, error: /not JSON|no whole JSON/ },
+  },
+  {
+    name: 'nothing',
+    script: either(sse(), status(200, '')),
+    ...both(fault()),
+    log: { status: 200, error: /no events|is empty/ },
+  },
+  {
+    name: 'no-choices',
+    script: either(sse(DONE), status(200, JSON.stringify({ ...completion, choices: [] }))),
+    ...both(fault()),
+    log: { status: 200, error: /before its first event|no choices/ },
+  },
+  {
+    name: 'empty-text',
+    script: either(sse(ROLE, chunk({}, 'stop'), USAGE, DONE), status(200, whole('', 'stop'))),
+    ...both(fault()),
+    log: { status: 200, error: /without an answer in it|nothing in it/ },
+  },
+  {
+    name: 'error-in-a-200',
+    script: either(sse(ROLE, OVERLOADED), status(200, JSON.stringify(OVERLOADED))),
+    ...both(fault()),
+    log: { status: 200, error: /reported an error: Overloaded/ },
+  },
+  {
+    name: 'named-error-event',
+    script: either(
+      sse(ROLE, 'event: error\ndata: {"message":"Overloaded"}'),
+      status(200, JSON.stringify({ error: 'Overloaded' })),
+    ),
+    ...both(fault()),
+    log: { status: 200, error: /reported an error: Overloaded/ },
+  },
+  {
+    name: 'error-after-a-token',
+    script: either(begunThen(OVERLOADED, DONE), status(200, JSON.stringify(OVERLOADED))),
+    stream: { is: 'begun', code: 'upstream_error' },
+    whole: fault(),
+    log: { status: 200, error: /reported an error: Overloaded/ },
+  },
+  {
+    name: 'limited-in-a-200',
+    script: either(
+      sse({ error: { message: 'Slow down', code: 429 } }),
+      status(200, '{"error":{"message":"Slow down","code":429}}'),
+    ),
+    ...both(BUSY),
+    log: { status: 200, error: /reported an error: Slow down/ },
+  },
+  {
+    name: 'policy-400',
+    script: status(400, error('policy')),
+    ...both(REFUSAL),
+    log: { status: 400, error: /safety system/ },
+  },
+  {
+    name: 'policy-403',
+    script: status(403, '{"error":{"message":"Input was flagged by moderation","code":403}}'),
+    ...both(REFUSAL),
+    log: { status: 403, error: /flagged/ },
+  },
+  {
+    name: 'invalid-400',
+    script: status(400, error('400')),
+    ...both(REFUSAL),
+    log: { status: 400, error: /Unrecognized request argument/ },
+  },
+  {
+    name: 'policy-in-a-200',
+    script: either(sse(ROLE, FILTERED), status(200, JSON.stringify(FILTERED))),
+    ...both(REFUSAL),
+    log: { status: 200, error: /filtered/ },
+  },
+  {
+    name: 'filtered-to-nothing',
+    script: either(
+      sse(ROLE, chunk({}, 'content_filter'), USAGE, DONE),
+      status(200, whole('', 'content_filter')),
+    ),
+    ...both({ is: 'answer', cost: 'free' }),
+    log: { status: 200, error: /./ },
+  },
+  {
+    name: 'filtered-in-the-middle',
+    script: either(
+      sse(ROLE, TOKEN, chunk({}, 'content_filter'), USAGE, DONE),
+      status(200, whole('Hello', 'content_filter')),
+    ),
+    ...both({ is: 'answer', cost: 'charged' }),
+    log: { status: 200, error: /./ },
+  },
+  {
+    name: 'refused-in-words',
+    script: either(
+      sse(ROLE, chunk({ refusal: 'I cannot help with that.' }), chunk({}, 'stop'), USAGE, DONE),
+      status(
+        200,
+        JSON.stringify({
+          ...completion,
+          choices: [
+            {
+              index: 0,
+              message: { role: 'assistant', content: null, refusal: 'I cannot help with that.' },
+              finish_reason: 'stop',
+            },
+          ],
+        }),
+      ),
+    ),
+    ...both({ is: 'answer', cost: 'charged' }),
+    log: { status: 200, error: /./ },
+  },
+];
+
+interface Cell {
+  row: Row;
+  stream: boolean;
+  alone: boolean;
+  model: string;
+  /** The model to fall back on, its upstream's name the same. */
+  spare: string;
+}
+
+const CELLS: Cell[] = ROWS.flatMap((row) =>
+  [true, false].flatMap((stream) =>
+    [true, false].map((alone) => {
+      const name = `${row.name}.${stream ? 'stream' : 'whole'}.${alone ? 'alone' : 'fallback'}`;
+      return { row, stream, alone, model: name, spare: `spare.${name}` };
+    }),
+  ),
+);
+
+let raw: RawUpstream;
+let good: Upstream;
+let tls: { url: string; close(): void };
+let stack: TestStack;
+
+const scripts = new Map<string, RawScript>();
+
+beforeAll(async () => {
+  raw = await startRawUpstream((model) => scripts.get(model) ?? (() => {}));
+  good = await startUpstream();
+  tls = await startTlsWithoutCertificate();
+  const addresses = {
+    refusing: await refusingUrl(),
+    'unknown host': UNKNOWN_HOST_URL,
+    'no certificate': tls.url,
+    'no TLS': raw.tlsUrl,
+  };
+  const quick = { first_byte_timeout_ms: FIRST_BYTE_MS, attempt_timeout_ms: 20_000 };
+  const models = CELLS.flatMap(({ row, model, spare }): CatalogEntry[] => {
+    if (row.script) scripts.set(model, row.script);
+    const url = row.at ? addresses[row.at] : raw.url;
+    return [
+      chatModel(`acme/${model}`, url, model, row.quick ? quick : {}),
+      chatModel(`acme/${spare}`, good.url, spare),
+    ];
+  });
+  scripts.set('limited-once', ({ socket, earlier }: RawExchange) =>
+    socket.write(earlier === 0 ? answer(429, error('429'), { 'retry-after': '1' }) : answer(200, GOOD)),
+  );
+  scripts.set('breaks', ({ socket }) => socket.write(answer(500, error('500'))));
+  const catalog = await writeTestCatalog({
+    url: good.url,
+    models: [
+      ...models,
+      ...['late-1', 'late-2', 'late-3'].map((name) =>
+        chatModel(`acme/${name}`, raw.url, name, { first_byte_timeout_ms: 5_000 }),
+      ),
+      chatModel('acme/limited-once', raw.url, 'limited-once'),
+      chatModel('acme/breaks', raw.url, 'breaks'),
+    ],
+  });
+  stack = await startStack({
+    services: ['edge', 'control', 'model-router', 'billing'],
+    env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_CALL_TIMEOUT_SECONDS: String(CALL_TIMEOUT_S) },
+  });
+});
+afterAll(async () => {
+  await stack?.stop();
+  await good?.close();
+  await raw?.close();
+  tls?.close();
+});
+
+const headers = () => ({ authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' });
+
+function chat(models: string[], stream = false): Promise<Response> {
+  const messages = [{ role: 'user', content: 'Hello!' }];
+  const body = JSON.stringify({ models, stream, messages });
+  return fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers: headers(), body });
+}
+
+interface Attempt {
+  model: string;
+  upstream: string;
+  status: number | null;
+  error: string | null;
+  skipped?: true;
+  latency_ms: number;
+}
+interface Log {
+  status: string;
+  http_status: number;
+  error_code: string | null;
+  cost: number;
+  model: string | null;
+  attempts: Attempt[];
+}
+
+/** The call's row in billing's ledger. */
+async function logOf(response: Response, expectIt = expect): Promise<Log> {
+  const url = `${stack.url}/v1/logs/${response.headers.get('x-request-id')}`;
+  await expectIt
+    .poll(async () => (await fetch(url, { headers: headers() })).status, { timeout: 15_000 })
+    .toBe(200);
+  return (await (await fetch(url, { headers: headers() })).json()) as Log;
+}
+
+const dataOf = (text: string) =>
+  text
+    .split('\n\n')
+    .filter((event) => event.startsWith('data: '))
+    .map((event) => event.slice('data: '.length));
+
+interface Completion {
+  model: string;
+  usage?: { prompt_tokens: number; completion_tokens: number; cost: number } | null;
+  choices?: {
+    message?: { content: string | null };
+    delta?: { content?: string };
+    finish_reason: string | null;
+  }[];
+}
+
+/** An answer whole and good, in either form; returns its cost. */
+function readAnswer(text: string, stream: boolean, model: string): number {
+  const parts = stream ? dataOf(text) : [text];
+  if (stream) expect(parts.pop()).toBe('[DONE]');
+  const chunks = parts.map((part) => JSON.parse(part) as Completion);
+  expect(new Set(chunks.map((one) => one.model))).toEqual(new Set([model]));
+  const usage = chunks.at(-1)?.usage;
+  expect(usage).toBeTruthy();
+  return usage?.cost ?? Number.NaN;
+}
+
+/** What the catalog's prices make of the recorded usage. */
+const FULL_COST = (completion.usage.prompt_tokens * 150 + completion.usage.completion_tokens * 600) / 1e9;
+
+describe.concurrent('an upstream that misbehaves', () => {
+  test.for(CELLS)('$model', async ({ row, stream, alone, model, spare }, { expect }) => {
+    const expected = stream ? row.stream : row.whole;
+    const response = await chat(alone ? [`acme/${model}`] : [`acme/${model}`, `acme/${spare}`], stream);
+    const text = await response.text();
+    const log = await logOf(response, expect);
+    const [first] = log.attempts;
+    expect(first).toMatchObject({ model: `acme/${model}`, upstream: `openai-compatible:${model}` });
+    expect(first?.latency_ms).toBeGreaterThan(row.quick ? FIRST_BYTE_MS - 50 : 0);
+    if (expected.is !== 'answer') {
+      expect(first?.status).toBe(row.log.status);
+      expect(first?.error).toMatch(row.log.error);
+    }
+    const spares = good.requests.filter((request) => request.model === spare).length;
+    const fellBack = expected.is === 'fault' && !alone;
+    expect(spares).toBe(fellBack ? 1 : 0);
+    const asked = alone && expected.is === 'fault' ? (expected.attempts ?? 1) : fellBack ? 2 : 1;
+    expect(log.attempts).toHaveLength(asked);
+    if (!row.at) expect(raw.asked(model)).toBe(fellBack ? 1 : asked);
+
+    if (fellBack) {
+      expect(response.status).toBe(200);
+      const cost = readAnswer(text, stream, `acme/${spare}`);
+      expect(cost).toBeCloseTo(FULL_COST, 12);
+      expect(text).not.toContain(`"acme/${model}"`);
+      expect(log).toMatchObject({ status: 'ok', http_status: 200, cost, model: `acme/${spare}` });
+      expect(log.attempts[1]).toMatchObject({ model: `acme/${spare}`, status: 200, error: null });
+      return;
+    }
+    switch (expected.is) {
+      case 'fault': {
+        expect(response.status).toBe(expected.status);
+        expect(response.headers.get('retry-after')).toBe(
+          expected.retryAfter ?? (expected.status === 429 ? '1' : null),
+        );
+        const body = JSON.parse(text) as { error: { code: string; details: { attempts: Attempt[] } } };
+        expect(body.error.code).toBe(expected.code);
+        expect(body.error.details.attempts).toEqual(log.attempts);
+        const { status: httpStatus, code } = expected;
+        expect(log).toMatchObject({
+          status: expected.log ?? 'error',
+          http_status: httpStatus,
+          error_code: code,
+          cost: 0,
+        });
+        return;
+      }
+      case 'refusal':
+        expect(response.status).toBe(400);
+        expect(JSON.parse(text)).toMatchObject({ error: { code: 'upstream_rejected' } });
+        expect(log).toMatchObject({ status: 'refused', error_code: 'upstream_rejected', cost: 0 });
+        return;
+      case 'begun': {
+        expect(response.status).toBe(200);
+        const parts = dataOf(text);
+        expect(parts).not.toContain('[DONE]');
+        expect(JSON.parse(parts.pop() ?? '')).toMatchObject({ error: { code: expected.code } });
+        expect(parts.map((part) => (JSON.parse(part) as Completion).choices?.[0]?.delta?.content)).toContain(
+          'Hello',
+        );
+        expect(log).toMatchObject({ status: 'error', http_status: 200, error_code: expected.code, cost: 0 });
+        return;
+      }
+      case 'answer': {
+        expect(response.status).toBe(200);
+        const cost = readAnswer(text, stream, `acme/${model}`);
+        expect(cost).toBe(expected.cost === 'free' ? 0 : FULL_COST);
+        expect(log).toMatchObject({ status: 'ok', error_code: null, cost });
+        expect(first).toMatchObject({ status: 200, error: null });
+      }
+    }
+  });
+});
+
+test('the whole call ends at its deadline, whatever its attempts might still take', async () => {
+  const startedAt = performance.now();
+  const response = await chat(['acme/late-1', 'acme/late-2', 'acme/late-3']);
+  const tookMs = performance.now() - startedAt;
+  expect(response.status).toBe(504);
+  expect(((await response.json()) as { error: { code: string } }).error.code).toBe('upstream_timeout');
+  expect(tookMs).toBeGreaterThan(CALL_TIMEOUT_S * 1_000 - 500);
+  expect(tookMs).toBeLessThan(CALL_TIMEOUT_S * 1_000 + 2_000);
+  const log = await logOf(response);
+  expect(log.attempts.map(({ model }) => model)).toEqual(['acme/late-1', 'acme/late-2']);
+  expect(log).toMatchObject({ status: 'error', http_status: 504, cost: 0 });
+});
+
+test('an upstream that asked for a second is left alone for it: a call with no other waits and is answered', async () => {
+  const startedAt = performance.now();
+  const response = await chat(['acme/limited-once']);
+  expect(response.status).toBe(200);
+  expect(performance.now() - startedAt).toBeGreaterThan(990);
+  const log = await logOf(response);
+  expect(log.attempts.map(({ status: of }) => of)).toEqual([429, 200]);
+  expect(log).toMatchObject({ status: 'ok', cost: FULL_COST });
+});
+
+test('an upstream that failed five times in a row is skipped, and the log says so', async () => {
+  for (let call = 0; call < 5; call += 1) await (await chat(['acme/breaks'])).text();
+  const response = await chat(['acme/breaks', 'acme/chat-1']);
+  expect(response.status).toBe(200);
+  const log = await logOf(response);
+  expect(log.attempts).toMatchObject([
+    {
+      model: 'acme/breaks',
+      status: null,
+      skipped: true,
+      error: expect.stringMatching(/^skipped: its circuit is open/),
+    },
+    { model: 'acme/chat-1', status: 200, error: null },
+  ]);
+  expect(raw.asked('breaks')).toBe(5);
+  const alone = await chat(['acme/breaks']);
+  expect(alone.status).toBe(502);
+  expect((await logOf(alone)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
+});

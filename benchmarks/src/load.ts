@@ -1,5 +1,6 @@
 // A closed loop of callers against one address: how long each call took, how many went through.
 import { Pool } from 'undici';
+import { quantile } from './figures.ts';
 
 export interface Target {
   /** Base URL, `/v1` included. */
@@ -64,15 +65,4 @@ export async function measure(
     p99: quantile(took, 0.99),
     errors,
   };
-}
-
-function quantile(sorted: number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
-}
-
-export function median(values: number[]): number {
-  return quantile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  );
 }

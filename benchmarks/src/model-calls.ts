@@ -6,7 +6,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chatModel, startStack, writeTestCatalog } from '@switchyard/testing';
-import { type LoadOptions, type Measured, measure, median, type Target } from './load.ts';
+import { median } from './figures.ts';
+import { type LoadOptions, type Measured, measure, type Target } from './load.ts';
 import { cpuMs, residentMiB } from './processes.ts';
 
 const { values } = parseArgs({

@@ -1,0 +1,77 @@
+// The computers' endpoints as any HTTP client calls them; an answer that is not the expected one ends the benchmark.
+import { randomBytes } from 'node:crypto';
+import { Agent, request } from 'undici';
+
+export interface Computer {
+  id: string;
+}
+
+const CONNECTIONS_MAX = 64;
+
+export class ComputerClient {
+  readonly #url: string;
+  readonly #key: string;
+  readonly #agent = new Agent({ connections: CONNECTIONS_MAX, pipelining: 1 });
+
+  constructor({ url, key }: { url: string; key: string }) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  create(): Promise<Computer> {
+    return this.#call('POST', '/v1/computers', 201, {});
+  }
+
+  async exec({ id }: Computer, command: string): Promise<void> {
+    const result = await this.#call<{ exit_code: number }>('POST', `/v1/computers/${id}/exec`, 200, {
+      command,
+    });
+    if (result.exit_code !== 0) throw new Error(`${command} ended with ${result.exit_code}`);
+  }
+
+  start({ id }: Computer): Promise<Computer> {
+    return this.#call('POST', `/v1/computers/${id}/start`, 200);
+  }
+
+  stop({ id }: Computer): Promise<Computer> {
+    return this.#call('POST', `/v1/computers/${id}/stop`, 200);
+  }
+
+  remove({ id }: Computer): Promise<unknown> {
+    return this.#call('DELETE', `/v1/computers/${id}`, 200);
+  }
+
+  /** Puts a file of random bytes under Storage; its id. */
+  async storeFile(bytes: number): Promise<string> {
+    const form = new FormData();
+    form.set('file', new Blob([randomBytes(bytes)]), 'bench.bin');
+    const response = await fetch(`${this.#url}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#key}` },
+      body: form,
+    });
+    if (!response.ok) throw new Error(`POST /v1/files: ${response.status} ${await response.text()}`);
+    return ((await response.json()) as { id: string }).id;
+  }
+
+  upload({ id }: Computer, file: string): Promise<unknown> {
+    return this.#call('POST', `/v1/computers/${id}/upload`, 200, { file, path: 'bench.bin' });
+  }
+
+  async #call<T>(method: 'POST' | 'DELETE', path: string, expected: number, body?: unknown): Promise<T> {
+    const { statusCode, body: answer } = await request(this.#url + path, {
+      method,
+      dispatcher: this.#agent,
+      headers: {
+        authorization: `Bearer ${this.#key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    const text = await answer.text();
+    if (statusCode !== expected) throw new Error(`${method} ${path}: ${statusCode} ${text}`);
+    return JSON.parse(text) as T;
+  }
+}

@@ -250,6 +250,43 @@ describe('a streamed answer', () => {
     expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
+  test('lets nothing go on before its first token, and all of it with that', () => {
+    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
+    const role = chunk('').replace(
+      '"content":""',
+      '"role":"assistant","content":"","refusal":null,"tool_calls":[]',
+    );
+    expect(answer.push(Buffer.from(`: connected\n\n${role}\n\n`))).toBeNull();
+    expect(answer.push(Buffer.from(': keep-alive\n\n'))).toBeNull();
+    expect(answer.forwarded).toBe(false);
+    const out = answer.push(Buffer.from(`${chunk('a')}\n\n`))?.toString() ?? '';
+    expect(answer.forwarded).toBe(true);
+    expect(eventsOf(out)).toEqual([
+      ': connected',
+      role.replace('gpt-4o-mini-2024-07-18', 'acme/chat-1'),
+      ': keep-alive',
+      chunk('a').replace('gpt-4o-mini-2024-07-18', 'acme/chat-1'),
+    ]);
+  });
+
+  test.each([
+    ['a call of a tool', '"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]'],
+    ['reasoning', '"reasoning_content":"Hm"'],
+    ['a refusal in words', '"refusal":"No"'],
+    ['a sound', '"audio":{"data":"AAAA"}'],
+  ])('has begun with %s', (_what, delta) => {
+    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
+    const event = chunk('').replace('"content":""', delta);
+    expect(answer.push(Buffer.from(`${event}\n\n`))?.toString()).toContain(delta);
+  });
+
+  test('that the caller’s own limit ended before its first word is an answer, and is charged', () => {
+    const limited = finished.replace('"stop"', '"length"');
+    const { text, cost } = pass(`${[chunk(''), limited, usage, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);
+    expect(text).toContain('"finish_reason":"length"');
+    expect(cost).toBe('0.00001485');
+  });
+
   test.each([
     ['is cut', `${chunk('a')}\n\n${chunk('b').slice(0, 40)}`],
     ['is cut between events', `${chunk('a')}\n\n`],
@@ -261,6 +298,9 @@ describe('a streamed answer', () => {
       'reports an error as a member of a chunk',
       `${chunk('a')}\n\ndata: {"id":"c1","error":{"message":"overloaded"},"choices":[{"finish_reason":"error"}]}\n\ndata: [DONE]\n\n`,
     ],
+    ['has no token in it', `${chunk('')}\n\n${finished}\n\n${usage}\n\ndata: [DONE]\n\n`],
+    ['has an event that is no JSON', `${chunk('a')}\n\ndata: {nonsense}\n\n${finished}\n\ndata: [DONE]\n\n`],
+    ['names an event an error', `${chunk('a')}\n\nevent: error\ndata: {"message":"overloaded"}\n\n`],
     ['reports an error', `${chunk('a')}\n\ndata: {"error":{"message":"overloaded"}}\n\n`],
   ])('that %s cannot be used, and never ends in [DONE]', (_what, stream) => {
     expect(() => pass(stream, 1000)).toThrow(UnusableAnswer);

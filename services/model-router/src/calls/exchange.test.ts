@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Maker, UpstreamSink } from '../makers/maker.ts';
-import { type ExchangeOptions, runExchange } from './exchange.ts';
+import { ExchangeAbandoned, type ExchangeOptions, runExchange } from './exchange.ts';
 
 const FIRST_BYTE_MS = 1_000;
 const ATTEMPT_MS = 60_000;
@@ -76,4 +76,44 @@ test('the body of an error is no first byte of an answer, and what it says of ou
     failure: { status: 401, kind: 'fault', message: 'the upstream refused our credentials (401)' },
   });
   expect(onFirstByte).not.toHaveBeenCalled();
+});
+
+test.each([
+  ['of a stream', 'text/event-stream', ': keep-alive\n\n'],
+  ['of an answer in one piece', 'application/json', '\n'],
+])('keep-alives %s do not stop the clock until the first token', async (_what, contentType, keepAlive) => {
+  vi.useFakeTimers();
+  try {
+    const { maker: from, sink } = maker();
+    const streams = () => contentType === 'text/event-stream';
+    const onFirstByte = vi.fn();
+    const given = options(from, { streams, hasBegun: () => false, onFirstByte });
+    const failed = runExchange(given).catch((error: unknown) => error);
+    sink().onHead({ status: 200, contentType, retryAfterS: null });
+    for (let at = 0; at < FIRST_BYTE_MS; at += 100) {
+      sink().onData(Buffer.from(keepAlive));
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    expect(await failed).toMatchObject({ failure: { kind: 'timeout' } });
+    expect(onFirstByte).not.toHaveBeenCalled();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('an exchange that is ended from outside is over at once, its clocks too', async () => {
+  vi.useFakeTimers();
+  try {
+    const { maker: from, sink } = maker();
+    let abandon = () => {};
+    const ended = runExchange(options(from, { onStarted: (how) => (abandon = how) })).catch(
+      (error: unknown) => error,
+    );
+    sink().onHead({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
+    abandon();
+    expect(await ended).toBeInstanceOf(ExchangeAbandoned);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -81,8 +81,7 @@ export function priceTokens({ pricing }: CatalogModel, used: TokenUsage): Price 
   take('cache_write_1h_input_token', written1h, pricing.cache_write_input_token);
   const { input_token: input, output_token: output } = pricing;
   const lines: ChargeLine[] = [];
-  if (input !== undefined)
-    lines.push({ unit: 'input_token', quantity: rest, rate: input }, ...atOwnRate);
+  if (input !== undefined) lines.push({ unit: 'input_token', quantity: rest, rate: input }, ...atOwnRate);
   if (output !== undefined) lines.push({ unit: 'output_token', quantity: outputTokens, rate: output });
   return priced(lines, {
     input_tokens: inputTokens,

@@ -1,0 +1,139 @@
+import { upstream } from '@switchyard/contracts';
+import { FakeClock } from '@switchyard/testing';
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { CIRCUIT_GAUGE, circuitGauge } from './circuit-gauge.ts';
+import {
+  Circuits,
+  FAILURE_WINDOW_MS,
+  FAILURES_TO_OPEN,
+  isSkip,
+  nameOf,
+  OPEN_MS,
+  type Pass,
+  RETRY_AFTER_MS_MAX,
+} from './circuits.ts';
+import type { Failure } from './failure.ts';
+
+const SHAKY = upstream.parse({
+  adapter: 'openai-compatible',
+  base_url: 'http://127.0.0.1:1/v1',
+  model: 'shaky',
+});
+const FAULT: Failure = { status: 500, message: 'it broke', kind: 'fault', retryAfterS: null };
+const busyFor = (retryAfterS: number): Failure => ({
+  status: 429,
+  message: 'busy',
+  kind: 'rate_limited',
+  retryAfterS,
+});
+
+function setup(): { clock: FakeClock; circuits: Circuits; pass: () => Pass; fail: (times: number) => void } {
+  const clock = new FakeClock();
+  const circuits = new Circuits(clock);
+  const pass = () => {
+    const entry = circuits.enter(SHAKY);
+    if (isSkip(entry)) throw new Error(`skipped: ${entry.why}`);
+    return entry;
+  };
+  const fail = (times: number) => {
+    for (let count = 0; count < times; count += 1) pass().failed(FAULT);
+  };
+  return { clock, circuits, pass, fail };
+}
+
+test('an upstream that failed so often in a row is left alone, then tried by one call, and is well when that is answered', () => {
+  const { clock, circuits, pass, fail } = setup();
+  fail(FAILURES_TO_OPEN);
+  expect(circuits.enter(SHAKY)).toEqual({
+    state: 'open',
+    backInMs: OPEN_MS,
+    why: 'its circuit is open: it broke',
+  });
+  clock.advance(OPEN_MS - 1);
+  expect(circuits.enter(SHAKY)).toMatchObject({ state: 'open', backInMs: 1 });
+  clock.advance(1);
+  const probe = pass();
+  expect(circuits.enter(SHAKY)).toMatchObject({ state: 'half_open', backInMs: 0 });
+  probe.answered();
+  expect(circuits.states().size).toBe(0);
+  pass();
+});
+
+test('a call that tries it in vain keeps the others away for as long again', () => {
+  const { clock, circuits, pass, fail } = setup();
+  fail(FAILURES_TO_OPEN);
+  clock.advance(OPEN_MS);
+  pass().failed(FAULT);
+  expect(circuits.enter(SHAKY)).toMatchObject({ state: 'open', backInMs: OPEN_MS });
+});
+
+test('a call that was trying it and whose caller went away leaves the trying to the next', () => {
+  const { clock, circuits, pass, fail } = setup();
+  fail(FAILURES_TO_OPEN);
+  clock.advance(OPEN_MS);
+  pass().abandoned();
+  expect(isSkip(circuits.enter(SHAKY))).toBe(false);
+});
+
+test('failures with an answer between them, or further apart than the window, open nothing', () => {
+  const { clock, circuits, pass, fail } = setup();
+  fail(FAILURES_TO_OPEN - 1);
+  pass().answered();
+  fail(FAILURES_TO_OPEN - 1);
+  clock.advance(FAILURE_WINDOW_MS);
+  fail(FAILURES_TO_OPEN - 1);
+  expect(circuits.states()).toEqual(new Map([[nameOf(SHAKY), 'closed']]));
+});
+
+test.each(['rejected', 'too_long'] as const)(
+  'a request that is %s says nothing against its upstream',
+  (kind) => {
+    const { circuits, pass, fail } = setup();
+    fail(FAILURES_TO_OPEN - 1);
+    pass().failed({ ...FAULT, kind });
+    fail(FAILURES_TO_OPEN - 1);
+    expect(isSkip(circuits.enter(SHAKY))).toBe(false);
+  },
+);
+
+test('one that names a time rests until then, at most for half a minute, and remembers what it said', () => {
+  const { clock, circuits, pass } = setup();
+  pass().failed(busyFor(2));
+  expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting', backInMs: 2_000 });
+  clock.advance(2_000);
+  pass().failed(busyFor(3_600));
+  expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting', backInMs: RETRY_AFTER_MS_MAX });
+  expect(circuits.saidToComeBackInMs(SHAKY)).toBe(3_600_000);
+  clock.advance(RETRY_AFTER_MS_MAX);
+  pass();
+});
+
+test('an answer that was on its way does not end a rest', () => {
+  const { circuits, pass } = setup();
+  const early = pass();
+  pass().failed(busyFor(5));
+  early.answered();
+  expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting' });
+});
+
+test('another model at the same address, and the same model at another, have circuits of their own', () => {
+  const { circuits, fail } = setup();
+  fail(FAILURES_TO_OPEN);
+  expect(isSkip(circuits.enter({ ...SHAKY, model: 'steady' }))).toBe(false);
+  expect(isSkip(circuits.enter({ ...SHAKY, base_url: 'http://127.0.0.1:2/v1' }))).toBe(false);
+});
+
+test('the state of each that is not well is in the metrics, and leaves them when it is well again', async () => {
+  const { clock, circuits, pass, fail } = setup();
+  const registry = new Registry();
+  registry.registerMetric(circuitGauge(circuits));
+  const line = `${CIRCUIT_GAUGE}{upstream="${nameOf(SHAKY)}"}`;
+  expect(await registry.metrics()).not.toContain(line);
+  fail(FAILURES_TO_OPEN);
+  expect(await registry.metrics()).toContain(`${line} 3`);
+  clock.advance(OPEN_MS);
+  expect(await registry.metrics()).toContain(`${line} 2`);
+  pass().answered();
+  expect(await registry.metrics()).not.toContain(line);
+});

@@ -1,0 +1,134 @@
+// One call of Switchyard's HTTP API: its headers, its errors as the AI SDK's, its answer checked against our shapes.
+import type { SharedV4ProviderOptions } from '@ai-sdk/provider';
+import {
+  combineHeaders,
+  createBinaryResponseHandler,
+  createJsonErrorResponseHandler,
+  createJsonResponseHandler,
+  type FetchFunction,
+  getFromApi,
+  postFormDataToApi,
+  postJsonToApi,
+  type ResponseHandler,
+} from '@ai-sdk/provider-utils';
+import { errorBody } from '@switchyard/contracts';
+import { z } from 'zod';
+
+/** What the provider and all its models are named for, in `providerOptions` and `providerMetadata` too. */
+export const NAME = 'switchyard';
+
+export interface ApiAccess {
+  /** With `/v1`, without a slash at the end. */
+  readonly baseURL: string;
+  headers(): Record<string, string>;
+  readonly fetch: FetchFunction | undefined;
+}
+
+/** What a call of the SDK brings to every request. */
+export interface CallOptions {
+  readonly headers?: Record<string, string | undefined> | undefined;
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** A code of a later version is no reason to lose the message. */
+const anyErrorBody = errorBody.extend({
+  error: errorBody.shape.error.extend({ code: z.string(), request_id: z.string().optional() }),
+});
+
+/** Errors of the API for the SDK: our message, and a repeat where `x-should-retry`, or else the status, allows it. */
+export const ERROR_STRUCTURE = {
+  errorSchema: anyErrorBody,
+  errorToMessage: ({ error }: z.infer<typeof anyErrorBody>) => error.message,
+  isRetryable: ({ status, headers }: Response): boolean => {
+    const advice = headers.get('x-should-retry');
+    return advice === null ? [408, 409, 429].includes(status) || status >= 500 : advice === 'true';
+  },
+};
+const failedResponseHandler = createJsonErrorResponseHandler(ERROR_STRUCTURE);
+
+/** @throws APICallError */
+export function postJson<S extends z.ZodType>(
+  access: ApiAccess,
+  path: string,
+  body: object,
+  result: S,
+  options: CallOptions,
+) {
+  return postJsonToApi<z.output<S>>({
+    ...common(access, path, options),
+    body,
+    successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
+  });
+}
+
+/** Posts a multipart form. @throws APICallError */
+export function postForm<S extends z.ZodType>(
+  access: ApiAccess,
+  path: string,
+  formData: FormData,
+  result: S,
+  options: CallOptions,
+) {
+  return postFormDataToApi<z.output<S>>({
+    ...common(access, path, options),
+    formData,
+    successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
+  });
+}
+
+/** Posts JSON for an answer of bytes. @throws APICallError */
+export function postForBytes(access: ApiAccess, path: string, body: object, options: CallOptions) {
+  return postJsonToApi<Uint8Array>({
+    ...common(access, path, options),
+    body,
+    successfulResponseHandler: createBinaryResponseHandler(),
+  });
+}
+
+/** @throws APICallError */
+export function getJson<S extends z.ZodType>(
+  access: ApiAccess,
+  path: string,
+  result: S,
+  options: CallOptions,
+) {
+  return getFromApi<z.output<S>>({
+    ...common(access, path, options),
+    validateUrl: false,
+    successfulResponseHandler: createJsonResponseHandler(result) as ResponseHandler<z.output<S>>,
+  });
+}
+
+/** The bytes at an address that Switchyard signed: it needs no key, and gets none. @throws APICallError */
+export function download(access: ApiAccess, url: string, { abortSignal }: CallOptions) {
+  return getFromApi<Uint8Array>({
+    url,
+    // Our own edge may well be on this machine; anything else that an answer names is checked.
+    validateUrl: true,
+    trustedOrigin: access.baseURL,
+    ...(access.fetch ? { fetch: access.fetch } : {}),
+    ...(abortSignal ? { abortSignal } : {}),
+    failedResponseHandler,
+    successfulResponseHandler: createBinaryResponseHandler(),
+  });
+}
+
+/** `providerOptions.switchyard`: further fields of the body, as they are. */
+export function extraFields(options: SharedV4ProviderOptions | undefined): object {
+  return options?.[NAME] ?? {};
+}
+
+/** A cost for `providerMetadata`. */
+export function costMetadata(cost: number) {
+  return { [NAME]: { cost } };
+}
+
+function common(access: ApiAccess, path: string, { headers, abortSignal }: CallOptions) {
+  return {
+    url: access.baseURL + path,
+    headers: combineHeaders(access.headers(), headers),
+    failedResponseHandler,
+    ...(abortSignal ? { abortSignal } : {}),
+    ...(access.fetch ? { fetch: access.fetch } : {}),
+  };
+}

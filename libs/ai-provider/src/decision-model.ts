@@ -1,0 +1,125 @@
+// Decisions: the SDK's typed questions to POST /v1/decisions, and its answers back.
+import {
+  type Experimental_DecisionModelV4Answer as Answer,
+  type Experimental_DecisionModelV4CallOptions as CallOptions,
+  type Experimental_DecisionModelV4 as DecisionModelV4,
+  type JSONObject,
+  type JSONValue,
+  type Experimental_DecisionModelV4Question as Question,
+  type Experimental_DecisionModelV4Result as Result,
+  UnsupportedFunctionalityError,
+} from '@ai-sdk/provider';
+import { decisionsResult } from '@switchyard/contracts';
+import type { z } from 'zod';
+import { type ApiAccess, costMetadata, extraFields, NAME, postJson } from './call-api.ts';
+
+/** A figure like 0 or 1 says nothing of how it was rounded; more decimals than a double has say nothing at all. */
+const DECIMALS_MIN = 2;
+const DECIMALS_MAX = 15;
+
+type OurAnswer = z.infer<typeof decisionsResult>['answers'][string];
+
+export class SwitchyardDecisionModel implements DecisionModelV4 {
+  readonly specificationVersion = 'v4';
+  readonly provider = `${NAME}.decision`;
+  readonly supportedQuestionTypes = ['boolean', 'choice', 'score'] as const;
+  readonly modelId: string;
+  readonly #access: ApiAccess;
+
+  constructor(access: ApiAccess, modelId: string) {
+    this.#access = access;
+    this.modelId = modelId;
+  }
+
+  /** @throws UnsupportedFunctionalityError for files in the state */
+  async doDecide(options: CallOptions): Promise<Result> {
+    const { state, questions, providerOptions } = options;
+    const body = {
+      model: this.modelId,
+      state: stateOf(state),
+      questions: Object.fromEntries(
+        Object.entries(questions).map(([name, question]) => [name, questionOf(name, question)]),
+      ),
+      ...extraFields(providerOptions),
+    };
+    const { value, rawValue, responseHeaders } = await postJson(
+      this.#access,
+      '/decisions',
+      body,
+      decisionsResult,
+      options,
+    );
+    const { inputTokens, outputTokens, cost } = value.usage;
+    return {
+      rounding: roundingOf(Object.values(value.answers)),
+      answers: Object.fromEntries(
+        Object.entries(value.answers).map(([name, answer]) => [name, answerOf(answer)]),
+      ),
+      usage: { inputTokens, outputTokens },
+      warnings: [],
+      providerMetadata: costMetadata(cost),
+      response: {
+        modelId: value.model,
+        ...(responseHeaders ? { headers: responseHeaders } : {}),
+        body: rawValue,
+      },
+    };
+  }
+}
+
+/** One part as it is; several under their positions, texts as texts. */
+function stateOf(parts: CallOptions['state']): string | JSONObject {
+  const values = parts.map((part): JSONValue => {
+    if (part.type === 'text') return part.text;
+    if (part.type === 'json') return part.value;
+    throw new UnsupportedFunctionalityError({ functionality: 'files in the state of a decision' });
+  });
+  if (values.every((value) => typeof value === 'string')) return values.join('\n\n');
+  const [only] = values;
+  return values.length === 1 && isObject(only) ? only : { parts: values };
+}
+
+function isObject(value: JSONValue | undefined): value is JSONObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Instructions are words with us; a question that only its criteria define is asked by its name. */
+function questionOf(name: string, question: Question): object {
+  const { instructions } = question;
+  const asked = instructions ?? name;
+  return { ...question, instructions: typeof asked === 'string' ? asked : JSON.stringify(asked) };
+}
+
+function answerOf(answer: OurAnswer): Answer {
+  switch (answer.type) {
+    case 'boolean':
+      return { type: 'boolean', probability: answer.probability };
+    case 'choice':
+      return { type: 'choice', choice: answer.choice, ...distribution(answer) };
+    case 'score':
+      return { type: 'score', score: answer.score, ...distribution(answer) };
+    case 'refusal':
+      return { type: 'refusal' };
+  }
+}
+
+function distribution({ probabilities }: { probabilities?: Record<string, number> | undefined }) {
+  return probabilities ? { probabilities } : {};
+}
+
+/**
+ * Makers round, each in its own way, and the SDK adds their figures up: as many decimals as there are were meant.
+ */
+function roundingOf(answers: OurAnswer[]): { probabilityDecimals: number; scoreDecimals: number } {
+  const told = answers.filter((answer) => answer.type === 'choice' || answer.type === 'score');
+  const probabilities = told.flatMap((answer) => Object.values(answer.probabilities ?? {}));
+  const scores = told.flatMap((answer) => (answer.type === 'score' ? [answer.score] : []));
+  return { probabilityDecimals: decimalsOf(probabilities), scoreDecimals: decimalsOf(scores) };
+}
+
+function decimalsOf(values: number[]): number {
+  const decimals = values.map(
+    (value) => value.toFixed(DECIMALS_MAX).replace(/0+$/, '').split('.')[1]?.length ?? 0,
+  );
+  return Math.max(DECIMALS_MIN, ...decimals);
+}

@@ -1,0 +1,37 @@
+import type { SpeechModelV4, SpeechModelV4CallOptions, SpeechModelV4Result } from '@ai-sdk/provider';
+import { type ApiAccess, costMetadata, extraFields, NAME, postForBytes } from './call-api.ts';
+
+export class SwitchyardSpeechModel implements SpeechModelV4 {
+  readonly specificationVersion = 'v4';
+  readonly provider = `${NAME}.speech`;
+  readonly modelId: string;
+  readonly #access: ApiAccess;
+
+  constructor(access: ApiAccess, modelId: string) {
+    this.#access = access;
+    this.modelId = modelId;
+  }
+
+  async doGenerate(options: SpeechModelV4CallOptions): Promise<SpeechModelV4Result> {
+    const { text, voice, outputFormat, speed, instructions, language, providerOptions } = options;
+    const body = {
+      model: this.modelId,
+      input: text,
+      voice,
+      response_format: outputFormat,
+      speed,
+      instructions,
+      language: language === 'auto' ? undefined : language,
+      ...extraFields(providerOptions),
+    };
+    const { value, responseHeaders = {} } = await postForBytes(this.#access, '/audio/speech', body, options);
+    return {
+      audio: value,
+      warnings: [],
+      // Sound has no room for a usage: its cost is in a header.
+      providerMetadata: costMetadata(Number(responseHeaders['x-service-cost'])),
+      request: { body: JSON.stringify(body) },
+      response: { timestamp: new Date(), modelId: this.modelId, headers: responseHeaders },
+    };
+  }
+}

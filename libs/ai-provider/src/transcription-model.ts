@@ -1,0 +1,74 @@
+import type {
+  JSONValue,
+  TranscriptionModelV4,
+  TranscriptionModelV4CallOptions,
+  TranscriptionModelV4Result,
+} from '@ai-sdk/provider';
+import { convertBase64ToUint8Array, mediaTypeToExtension } from '@ai-sdk/provider-utils';
+import { transcriptionResult } from '@switchyard/contracts';
+import { type ApiAccess, costMetadata, extraFields, NAME, postForm } from './call-api.ts';
+
+export class SwitchyardTranscriptionModel implements TranscriptionModelV4 {
+  readonly specificationVersion = 'v4';
+  readonly provider = `${NAME}.transcription`;
+  readonly modelId: string;
+  readonly #access: ApiAccess;
+
+  constructor(access: ApiAccess, modelId: string) {
+    this.#access = access;
+    this.modelId = modelId;
+  }
+
+  async doGenerate(options: TranscriptionModelV4CallOptions): Promise<TranscriptionModelV4Result> {
+    const { value, rawValue, responseHeaders } = await postForm(
+      this.#access,
+      '/audio/transcriptions',
+      formOf(this.modelId, options),
+      transcriptionResult,
+      options,
+    );
+    const { text, segments = [], words, language, duration, usage } = value;
+    return {
+      text,
+      segments: segments.map((segment) => ({
+        text: segment.text,
+        startSecond: segment.start,
+        endSecond: segment.end,
+      })),
+      ...(words
+        ? {
+            words: words.map(({ word, start, end }) => ({ text: word, startSecond: start, endSecond: end })),
+          }
+        : {}),
+      language: language === '' ? undefined : language,
+      durationInSeconds: duration,
+      warnings: [],
+      usage: { seconds: usage.seconds, cost: usage.cost },
+      providerMetadata: costMetadata(usage.cost),
+      response: {
+        timestamp: new Date(),
+        modelId: value.model,
+        ...(responseHeaders ? { headers: responseHeaders } : {}),
+        body: rawValue,
+      },
+    };
+  }
+}
+
+function formOf(modelId: string, options: TranscriptionModelV4CallOptions): FormData {
+  const { audio, mediaType, timestampGranularities = [], providerOptions } = options;
+  const bytes = typeof audio === 'string' ? convertBase64ToUint8Array(audio) : audio;
+  const form = new FormData();
+  form.set('model', modelId);
+  form.set('response_format', 'verbose_json');
+  for (const granularity of timestampGranularities) form.append('timestamp_granularities[]', granularity);
+  for (const [name, value] of Object.entries(extraFields(providerOptions))) form.set(name, fieldOf(value));
+  const file = new Blob([Uint8Array.from(bytes)], { type: mediaType });
+  form.set('file', file, `audio.${mediaTypeToExtension(mediaType)}`);
+  return form;
+}
+
+/** Lists and objects are JSON in a form. */
+function fieldOf(value: JSONValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,120 @@
+// Videos: a job that is started, then asked after (or told of by a webhook), then downloaded.
+import type {
+  Experimental_VideoModelV4CallOptions as CallOptions,
+  JSONValue,
+  SharedV4Warning,
+  Experimental_VideoModelV4OperationStartResult as StartResult,
+  Experimental_VideoModelV4OperationStatusResult as StatusResult,
+  Experimental_VideoModelV4File as VideoFile,
+  Experimental_VideoModelV4 as VideoModelV4,
+} from '@ai-sdk/provider';
+import { convertToBase64 } from '@ai-sdk/provider-utils';
+import { type VideoObject, videoObject } from '@switchyard/contracts';
+import { z } from 'zod';
+import { type ApiAccess, download, extraFields, getJson, NAME, postJson } from './call-api.ts';
+
+const operation = z.object({ id: z.string() });
+
+type StatusOptions = Parameters<NonNullable<VideoModelV4['doStatus']>>[0];
+type WebhookOption = Parameters<NonNullable<VideoModelV4['handleWebhookOption']>>[0];
+
+export class SwitchyardVideoModel implements VideoModelV4 {
+  readonly specificationVersion = 'v4';
+  readonly provider = `${NAME}.video`;
+  readonly maxVideosPerCall = 1;
+  readonly modelId: string;
+  readonly #access: ApiAccess;
+
+  constructor(access: ApiAccess, modelId: string) {
+    this.#access = access;
+    this.modelId = modelId;
+  }
+
+  async doStart(options: CallOptions & { webhookUrl?: string }): Promise<StartResult> {
+    const { prompt, duration, resolution, generateAudio, seed, webhookUrl, providerOptions } = options;
+    const warnings: SharedV4Warning[] = unsupported(options);
+    const first = options.frameImages?.find(({ frameType }) => frameType === 'first_frame')?.image;
+    const image = first ?? options.image;
+    const body = {
+      model: this.modelId,
+      prompt,
+      duration,
+      resolution,
+      aspect_ratio: options.aspectRatio === 'adaptive' ? undefined : options.aspectRatio,
+      generate_audio: generateAudio,
+      image: image && urlOf(image),
+      seed,
+      callback_url: webhookUrl,
+      ...extraFields(providerOptions),
+    };
+    const { value, responseHeaders } = await postJson(
+      this.#access,
+      '/videos/generations',
+      body,
+      videoObject,
+      options,
+    );
+    return {
+      operation: { id: value.id },
+      warnings,
+      providerMetadata: metadataOf(value),
+      response: responseOf(value, responseHeaders),
+    };
+  }
+
+  async doStatus(options: StatusOptions): Promise<StatusResult> {
+    const { id } = operation.parse(options.operation satisfies JSONValue);
+    const path = `/videos/${encodeURIComponent(id)}`;
+    const { value, responseHeaders } = await getJson(this.#access, path, videoObject, options);
+    const told = { providerMetadata: metadataOf(value), response: responseOf(value, responseHeaders) };
+    switch (value.status) {
+      case 'pending':
+        return { status: 'pending', ...told };
+      case 'failed':
+        return { status: 'error', error: value.error?.message ?? 'the video could not be made', ...told };
+      case 'completed':
+        return { status: 'completed', videos: await this.#videos(value, options), warnings: [], ...told };
+    }
+  }
+
+  /** The webhook is told of the end of the job; what came of it is then asked for as ever. */
+  async handleWebhookOption({ webhook }: WebhookOption) {
+    const { url, received } = await webhook();
+    return { webhookUrl: url, received };
+  }
+
+  /** The address lives for an hour and may be on this machine, where the SDK itself would not go: it is fetched here. */
+  #videos({ videos = [] }: VideoObject, options: StatusOptions) {
+    return Promise.all(
+      videos.map(async ({ url, media_type: mediaType }) => {
+        const { value: data } = await download(this.#access, url, options);
+        return { type: 'binary' as const, data, mediaType };
+      }),
+    );
+  }
+}
+
+function metadataOf({ id, usage }: VideoObject) {
+  return { [NAME]: { id, cost: usage.cost, seconds: usage.seconds } };
+}
+
+function responseOf({ model, created_at }: VideoObject, headers: Record<string, string> | undefined) {
+  return { timestamp: new Date(created_at), modelId: model, headers };
+}
+
+function urlOf(file: VideoFile): string {
+  if (file.type === 'url') return file.url;
+  return `data:${file.mediaType};base64,${convertToBase64(file.data)}`;
+}
+
+function unsupported({ fps, aspectRatio, inputReferences, frameImages }: CallOptions): SharedV4Warning[] {
+  const features = {
+    fps: fps !== undefined,
+    inputReferences: (inputReferences?.length ?? 0) > 0,
+    'last_frame in frameImages': frameImages?.some(({ frameType }) => frameType === 'last_frame') === true,
+    'aspectRatio adaptive': aspectRatio === 'adaptive',
+  };
+  return Object.entries(features)
+    .filter(([, asked]) => asked)
+    .map(([feature]) => ({ type: 'unsupported', feature }));
+}

@@ -1,0 +1,292 @@
+// Our own provider of Vercel's AI SDK, through the functions that its users call, against local models and the bill.
+import { spawnSync } from 'node:child_process';
+import { createSwitchyard, type SwitchyardProvider } from '@switchyard/ai-provider';
+import {
+  APICallError,
+  experimental_decide as decide,
+  embed,
+  embedMany,
+  generateImage,
+  generateObject,
+  generateSpeech,
+  generateText,
+  isStepCount,
+  Output,
+  rerank,
+  streamText,
+  tool,
+} from 'ai';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { z } from 'zod';
+import { type ClientStack, chatCost, localChatCost, startClientStack } from './client-stack.ts';
+
+let on: ClientStack;
+let switchyard: SwitchyardProvider;
+
+beforeAll(async () => {
+  on = await startClientStack();
+  switchyard = createSwitchyard({ baseURL: on.baseURL, apiKey: on.key });
+});
+afterAll(() => on?.stop());
+
+const metadataWithCost = z.looseObject({ switchyard: z.looseObject({ cost: z.number().positive() }) });
+
+/** What `providerMetadata` tells of the cost. */
+function costOf(metadata: unknown): number {
+  return metadataWithCost.parse(metadata).switchyard.cost;
+}
+
+/** The cost of the latest call, as Logs has it. */
+async function latestLog(model: string): Promise<{ cost: number; status: string; requested_model: string }> {
+  const response = await fetch(`${on.baseURL}/logs?limit=1&model=${encodeURIComponent(model)}`, {
+    headers: { authorization: `Bearer ${on.key}` },
+  });
+  const { data } = (await response.json()) as {
+    data: { cost: number; status: string; requested_model: string }[];
+  };
+  const [log] = data;
+  if (!log) throw new Error(`no log of ${model}`);
+  return log;
+}
+
+describe('language', () => {
+  it('generateText answers, and tells what it cost', async () => {
+    const { text, usage, providerMetadata } = await generateText({
+      model: switchyard('local/chat'),
+      prompt: 'What is 6*7?',
+    });
+    expect(text).toBe('6*7 = 42');
+    const { inputTokens = 0, outputTokens = 0 } = usage;
+    expect(costOf(providerMetadata)).toBeCloseTo(localChatCost(inputTokens, outputTokens), 12);
+    expect((await latestLog('local/chat')).cost).toBe(costOf(providerMetadata));
+  });
+
+  it('streamText streams, and tells the cost at the end', async () => {
+    const result = streamText({ model: switchyard('local/chat'), prompt: 'Count to 5' });
+    const pieces: string[] = [];
+    for await (const piece of result.textStream) pieces.push(piece);
+    expect(pieces.join('')).toBe('1, 2, 3, 4, 5');
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(costOf(await result.providerMetadata)).toBeGreaterThan(0);
+  });
+
+  it('tools are called, and each step tells its cost', async () => {
+    const { text, steps } = await generateText({
+      model: switchyard('local/chat'),
+      prompt: 'What is the weather like in Boston, MA?',
+      tools: {
+        get_current_weather: tool({
+          description: 'Get the current weather in a given location',
+          inputSchema: z.object({ location: z.string().describe('The city and state') }),
+          execute: async ({ location }) => ({ location, temperature: 21 }),
+        }),
+      },
+      stopWhen: isStepCount(3),
+    });
+    expect(text).toContain('temperature: 21');
+    expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop']);
+    for (const { providerMetadata } of steps) expect(costOf(providerMetadata)).toBeGreaterThan(0);
+  });
+
+  const schema = z.object({ name: z.string(), date: z.string(), participants: z.array(z.string()) });
+  const event = { name: 'Science Fair', date: 'Friday', participants: ['Alice', 'Bob'] };
+  const prompt = 'name: Science Fair, date: Friday. Participants: Alice and Bob.';
+
+  it('generateObject and Output.object fill a schema', async () => {
+    const model = switchyard.languageModel('local/chat');
+    expect((await generateObject({ model, schema, prompt })).object).toEqual(event);
+    expect((await generateText({ model, output: Output.object({ schema }), prompt })).output).toEqual(event);
+  });
+
+  it('falls back on the models of providerOptions.switchyard, and the one that answered is charged', async () => {
+    const { response, usage, providerMetadata } = await generateText({
+      model: switchyard('acme/broken'),
+      providerOptions: { switchyard: { models: ['acme/chat-1'] } },
+      prompt: 'Hello!',
+    });
+    expect(response.modelId).toBe('acme/chat-1');
+    const { inputTokens = 0, outputTokens = 0 } = usage;
+    expect(costOf(providerMetadata)).toBeCloseTo(chatCost(inputTokens, outputTokens), 12);
+    expect(await latestLog('acme/chat-1')).toMatchObject({ status: 'ok', requested_model: 'acme/broken' });
+  });
+});
+
+describe('embeddings', () => {
+  it('embedMany puts near texts near each other', async () => {
+    const { embeddings, usage, providerMetadata } = await embedMany({
+      model: switchyard.embeddingModel('local/embed'),
+      values: ['heavy rain and strong wind', 'a strong wind with rain', 'bake the bread in an oven'],
+    });
+    const [rain, wind, bread] = embeddings;
+    expect(cosine(rain, wind)).toBeGreaterThan(cosine(rain, bread) + 0.2);
+    expect(usage.tokens).toBeGreaterThan(0);
+    expect((await latestLog('local/embed')).cost).toBe(costOf(providerMetadata));
+  });
+
+  it('embed takes dimensions by the options', async () => {
+    const { embedding } = await embed({
+      model: switchyard.embeddingModel('local/embed'),
+      value: 'rain',
+      providerOptions: { switchyard: { dimensions: 64 } },
+    });
+    expect(embedding).toHaveLength(64);
+  });
+});
+
+it('generateImage gives PNGs of the size asked for, whose shares of the cost add up to it', async () => {
+  const { images, providerMetadata } = await generateImage({
+    model: switchyard.imageModel('local/image'),
+    prompt: 'three red circles',
+    n: 3,
+    size: '128x64',
+  });
+  expect(images.map(({ mediaType }) => mediaType)).toEqual(Array(3).fill('image/png'));
+  for (const { uint8Array } of images) {
+    const png = Buffer.from(uint8Array);
+    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([128, 64]);
+  }
+  const shares = z
+    .array(z.object({ cost: z.number() }))
+    .parse(providerMetadata.switchyard?.images)
+    .map(({ cost }) => Math.round(cost * 1e9));
+  expect(shares).toHaveLength(3);
+  expect(shares.reduce((sum, share) => sum + share, 0)).toBe(
+    Math.round((await latestLog('local/image')).cost * 1e9),
+  );
+});
+
+const withSpeech = !spawnSync('espeak-ng', ['--version']).error;
+
+test.skipIf(!withSpeech)('generateSpeech gives the sound in the format asked for', async () => {
+  const { audio, providerMetadata } = await generateSpeech({
+    model: switchyard.speechModel('local/speech'),
+    text: 'one two three',
+    voice: 'alloy',
+    outputFormat: 'wav',
+  });
+  expect(audio.mediaType).toBe('audio/wav');
+  expect(Buffer.from(audio.uint8Array).subarray(0, 4).toString()).toBe('RIFF');
+  expect(costOf(providerMetadata)).toBe(0.000013);
+});
+
+describe('rerank', () => {
+  const documents = [
+    'Bread is baked from flour.',
+    'Computers are rented by the minute.',
+    'Rain falls on the sea.',
+  ];
+
+  it('puts the best document first', async () => {
+    const { rerankedDocuments, providerMetadata } = await rerank({
+      model: switchyard.rerankingModel('local/rerank'),
+      query: 'renting a computer',
+      documents,
+      topN: 2,
+    });
+    expect(rerankedDocuments).toHaveLength(2);
+    expect(rerankedDocuments[0]).toBe(documents[1]);
+    expect(costOf(providerMetadata)).toBe(0.00002);
+  });
+
+  it('ranks objects too', async () => {
+    const { ranking } = await rerank({
+      model: switchyard.rerankingModel('local/rerank'),
+      query: 'renting a computer',
+      documents: documents.map((text) => ({ text })),
+    });
+    expect(ranking[0]?.originalIndex).toBe(1);
+  });
+});
+
+describe('decide', () => {
+  const model = () => switchyard.decisionModel('local/decide');
+
+  it('answers questions of all three types, typed by the question', async () => {
+    const { answers, usage, providerMetadata } = await decide({
+      model: model(),
+      state: [
+        { type: 'text', text: 'The parcel never arrived, please give me my money back.' },
+        { type: 'json', value: { amount: 120 } },
+      ],
+      questions: {
+        large: { type: 'boolean', instructions: 'Is the amount over 100?' },
+        team: {
+          type: 'choice',
+          instructions: 'Which team is it for?',
+          criteria: { refunds: 'money back', sales: 'buying something new' },
+        },
+        anger: { type: 'score', instructions: 'How angry is it?', criteria: ['calm', 'angry', 'furious'] },
+      },
+    });
+    expect(answers.large.probability).toBeGreaterThan(0.5);
+    expect(answers.team.choice).toBe('refunds');
+    expect(answers.anger.score).toBeGreaterThanOrEqual(0);
+    expect(answers.anger.score).toBeLessThanOrEqual(2);
+    expect(usage.inputTokens).toBeGreaterThan(0);
+    expect((await latestLog('local/decide')).cost).toBe(costOf(providerMetadata));
+  });
+
+  it('asks a question that only its criteria define by its name', async () => {
+    const { answers } = await decide({
+      model: model(),
+      state: 'The kitchen is on fire, come at once!',
+      questions: {
+        fire: { type: 'boolean', criteria: { true: 'something is on fire', false: 'nothing is' } },
+      },
+    });
+    expect(answers.fire.probability).toBeGreaterThan(0.5);
+  });
+});
+
+describe('errors', () => {
+  const failure = (call: PromiseLike<unknown>): Promise<APICallError> =>
+    Promise.resolve(call).then(
+      () => {
+        throw new Error('it did not fail');
+      },
+      (error: unknown) => {
+        if (APICallError.isInstance(error)) return error;
+        throw new Error('it did not fail with an APICallError', { cause: error });
+      },
+    );
+
+  it.each([
+    ['language', () => generateText({ model: switchyard('acme/nonesuch'), prompt: 'x', maxRetries: 0 })],
+    [
+      'embedding',
+      () => embed({ model: switchyard.embeddingModel('acme/nonesuch'), value: 'x', maxRetries: 0 }),
+    ],
+    [
+      'image',
+      () => generateImage({ model: switchyard.imageModel('acme/nonesuch'), prompt: 'x', maxRetries: 0 }),
+    ],
+    [
+      'speech',
+      () => generateSpeech({ model: switchyard.speechModel('acme/nonesuch'), text: 'x', maxRetries: 0 }),
+    ],
+  ])('of a %s call carry our status and message', async (_type, call) => {
+    const error = await failure(call());
+    expect(error.statusCode).toBe(404);
+    expect(error.message).toContain('acme/nonesuch');
+    expect(error.isRetryable).toBe(false);
+  });
+
+  it('are repeated only where we say that a repeat can do good', async () => {
+    const ask = (model: string) =>
+      failure(generateText({ model: switchyard(model), prompt: 'x', maxRetries: 0 }));
+    expect((await ask('acme/broken')).isRetryable).toBe(false);
+    expect((await ask('acme/limited')).isRetryable).toBe(true);
+  });
+
+  it('of a key that is missing say which variable to set', async () => {
+    const keyless = createSwitchyard({ baseURL: on.baseURL });
+    const error = await Promise.resolve(
+      generateText({ model: keyless('local/chat'), prompt: 'x', maxRetries: 0 }),
+    ).catch((reason: unknown) => reason);
+    expect(String(error)).toContain('SWITCHYARD_KEY');
+  });
+});
+
+function cosine(a: readonly number[] = [], b: readonly number[] = []): number {
+  return a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+}

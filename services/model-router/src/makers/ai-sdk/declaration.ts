@@ -4,6 +4,7 @@ import type {
   Experimental_DecisionModelV4 as DecisionModelV4,
   EmbeddingModelV4,
   ImageModelV4,
+  JSONObject,
   LanguageModelV4,
   RerankingModelV4,
   SpeechModelV4,
@@ -11,6 +12,7 @@ import type {
   Experimental_VideoModelV4 as VideoModelV4,
 } from '@ai-sdk/provider';
 import type { ModelType } from '@switchyard/contracts';
+import type { FieldRules } from './field-rules.ts';
 
 /** The AI SDK's interface of each of our types. */
 export interface ModelOfType {
@@ -48,6 +50,42 @@ export interface MakerDeclaration {
    * `generationConfig`): the caller's members go into ours there, where elsewhere they take the place of ours.
    */
   readonly containers?: readonly string[];
+  /**
+   * Lists in the maker's request body whose elements are requests of their own (Google's `requests`): the caller's
+   * members go into each of them, and not beside the list.
+   */
+  readonly repeated?: readonly string[];
+  /** The maker takes its settings in the address, beside a body that is the text or the sound itself. */
+  readonly settingsInQuery?: boolean;
+  /** What it makes of our fields, by type. */
+  readonly fields?: { readonly [T in ModelType]?: FieldRules };
+  /** Of makers of language models. */
+  readonly chat?: ChatHabits;
   /** Imports the provider package, at the first call: a router starts without them. */
   create(settings: ProviderSettings): Promise<Models>;
+}
+
+/** Where a maker differs in what a chat may ask of it. */
+export interface ChatHabits {
+  /**
+   * Fields of OpenAI's that the maker's own body has under the same name and in the same shape: they go onto the wire as
+   * the caller wrote them, and it is the maker who judges them.
+   */
+  readonly onWire?: readonly string[];
+  /** Fields that the maker's provider package has an option of its own for. */
+  readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
+  /** Options of the provider package, unless the caller's fields say otherwise. */
+  readonly defaults?: JSONObject;
+  /** Messages may say who of several participants speaks (`name`). */
+  readonly messageNames?: boolean;
+  /** The maker fetches images from any URL, though its provider package does not say so. */
+  readonly imageUrls?: boolean;
+  /** The provider package's option for OpenAI's `image_url.detail`. */
+  readonly imageDetail?: string;
+  /** Parts may be marked for the maker's cache (`cache_control`). */
+  readonly cacheControl?: boolean;
+  /** Of the tokens written to the maker's cache, those that are kept for an hour. */
+  readonly cacheWrites1h?: (usage: JSONObject) => number;
+  /** The tokens that the maker charges for, where they are others than those that it counts. */
+  readonly billedTokens?: (usage: JSONObject) => { input?: number; output?: number } | undefined;
 }

@@ -2,8 +2,10 @@
 // `Retry-After` and message. Where a maker's status says something else than it means (a bad key as 400, a refusal of
 // the content as 403), it is put right here, once, since falling back depends on it.
 import { APICallError, EmptyResponseBodyError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
+import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
 import { UnusableAnswer } from '../../answers/unusable-answer.ts';
 import type { MadeAnswer } from '../answered-exchange.ts';
+import { ContentRefused } from './content-refused.ts';
 import { once, UnsupportedField } from './translation.ts';
 
 /** What a maker's error says, in the terms that calls/failure.ts judges it by. */
@@ -20,6 +22,15 @@ export interface Said {
 export function saidBy(error: unknown, now: () => number): Said {
   if (error instanceof UnsupportedField) return unsupported(error.message, error.param);
   if (UnsupportedFunctionalityError.isInstance(error)) return unsupported(error.message, null);
+  if (error instanceof ContentRefused)
+    return {
+      status: 400,
+      message: error.message,
+      code: 'content_policy_violation',
+      param: null,
+      retryAfterS: null,
+    };
+  if (isProviderStreamError(error)) return saidInStream(error);
   if (!APICallError.isInstance(error)) throw asUnusable(error);
   const { statusCode: status } = error;
   if (status === undefined) throw networkErrorOf(error);
@@ -44,6 +55,18 @@ export function errorAnswer({ status, message, code, param, retryAfterS }: Said)
 
 function unsupported(message: string, param: string | null): Said {
   return { status: 400, message, code: 'unsupported_parameter', param, retryAfterS: null };
+}
+
+/** An error in the middle of a stream has a status only where its provider package knows one for it. */
+function saidInStream(error: ProviderStreamError): Said {
+  const { message, statusCode = 500, code, type } = error;
+  return {
+    status: statusCode,
+    message,
+    code: typeof code === 'string' ? code : (type ?? null),
+    param: null,
+    retryAfterS: null,
+  };
 }
 
 interface Meaning {

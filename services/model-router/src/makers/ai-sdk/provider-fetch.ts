@@ -5,6 +5,9 @@ import { type Dispatcher, type RequestInit, FormData as UndiciFormData, fetch as
 import { topLevelMembers } from '../../answers/json-members.ts';
 import { type Edit, splice } from '../../answers/splice.ts';
 
+/** Header of a call that is to go nowhere: the provider package is only asked what it would leave out (chat/settings.ts). */
+export const REHEARSAL = 'x-switchyard-rehearsal';
+
 /** Members for the top level of the maker's body: JSON text by name, as the caller wrote it. */
 export type WireMembers = ReadonlyMap<string, string>;
 
@@ -13,8 +16,17 @@ export interface ProviderFetchOptions {
   requestId: string;
   /** Read when a request goes out: a translation adds to it until then. */
   members: WireMembers;
-  /** See `containers` in declaration.ts. */
-  containers: readonly string[];
+  /** Where in the maker's request the members go: see declaration.ts. */
+  places: MemberPlaces;
+  /** Sees every answer before the provider package does, and gives it the one to read. */
+  look?: (response: Response) => Response;
+}
+
+/** Where in the maker's request the members go: see declaration.ts. */
+export interface MemberPlaces {
+  readonly containers?: readonly string[] | undefined;
+  readonly repeated?: readonly string[] | undefined;
+  readonly settingsInQuery?: boolean | undefined;
 }
 
 /**
@@ -22,13 +34,14 @@ export interface ProviderFetchOptions {
  * body that is the file itself. GETs (a job's status, a result) go out as they are.
  */
 export function providerFetch(options: ProviderFetchOptions): typeof globalThis.fetch {
-  const { dispatcher, requestId, members, containers } = options;
+  const { dispatcher, requestId, members, places } = options;
   const fetch = async (input: string | URL, init: globalThis.RequestInit = {}) => {
     const headers = new Headers(init.headers);
+    if (headers.has(REHEARSAL)) return new Response('', { headers: { 'content-type': 'text/event-stream' } });
     headers.set('x-request-id', requestId);
     const posts = init.method?.toUpperCase() === 'POST';
-    const sent = posts ? withMembers(String(input), init.body, members, containers) : { body: init.body };
-    return undiciFetch(sent.url ?? input, {
+    const sent = posts ? withMembers(String(input), init.body, members, places) : { body: init.body };
+    const response = await undiciFetch(sent.url ?? input, {
       ...(init.method === undefined ? {} : { method: init.method }),
       signal: init.signal ?? null,
       headers: [...headers],
@@ -37,6 +50,7 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
       // A redirect would carry the maker's key to wherever it points.
       redirect: (init.redirect ?? (posts ? 'error' : 'follow')) as NonNullable<RequestInit['redirect']>,
     });
+    return options.look?.(response as unknown as Response) ?? response;
   };
   return fetch as unknown as typeof globalThis.fetch; // undici's own types of the same standard
 }
@@ -46,12 +60,29 @@ interface Sent {
   body: unknown;
 }
 
-function withMembers(url: string, body: unknown, members: WireMembers, containers: readonly string[]): Sent {
+function withMembers(url: string, body: unknown, members: WireMembers, places: MemberPlaces): Sent {
   if (body instanceof FormData) return { body: withFields(body, members) };
   if (members.size === 0) return { body };
-  if (typeof body === 'string') return { body: mergeMembers(Buffer.from(body), members, containers) };
-  return { url: withQuery(url, members), body };
+  if (typeof body !== 'string' || places.settingsInQuery) return { url: withQuery(url, members), body };
+  const bytes = Buffer.from(body);
+  const { containers, repeated = [] } = places;
+  const own = topLevelMembers(bytes);
+  const list = repeated
+    .flatMap((name) => own.get(name) ?? [])
+    .find(({ valueStart }) => bytes[valueStart] === OPEN_LIST);
+  if (!list) return { body: mergeMembers(bytes, members, containers) };
+  const text = mergeIntoEach(bytes.subarray(list.valueStart, list.valueEnd), members, containers);
+  return { body: splice(bytes, [{ start: list.valueStart, end: list.valueEnd, text }]) };
 }
+
+/** The caller's members in each object of a list; the list is the provider package's own, and nobody's bytes. */
+function mergeIntoEach(list: Buffer, members: WireMembers, containers?: readonly string[]): string {
+  const elements = JSON.parse(list.toString('utf8')) as unknown[];
+  const merged = elements.map((one) => mergeMembers(Buffer.from(JSON.stringify(one)), members, containers));
+  return `[${merged.join(',')}]`;
+}
+
+const OPEN_LIST = 0x5b;
 
 /** The JSON object with these members: in place of its own of that name, merged into it in a container, else added. */
 export function mergeMembers(body: Buffer, members: WireMembers, containers: readonly string[] = []): Buffer {
@@ -95,17 +126,25 @@ function withFields(form: FormData, members: WireMembers): UndiciFormData {
     if (members.has(name)) continue;
     else if (typeof value === 'string') copy.append(name, value);
     else copy.append(name, value, value.name);
-  for (const [name, text] of members) copy.append(name, plain(text));
+  for (const [name, text] of members) for (const value of plain(text)) copy.append(name, value);
   return copy;
 }
 
 function withQuery(url: string, members: WireMembers): string {
   const to = new URL(url);
-  for (const [name, text] of members) to.searchParams.set(name, plain(text));
+  for (const [name, text] of members) {
+    to.searchParams.delete(name);
+    for (const value of plain(text)) to.searchParams.append(name, value);
+  }
   return to.href;
 }
 
-/** A string without its quotes, anything else as JSON: forms and queries have no types. */
-function plain(json: string): string {
-  return json.startsWith('"') ? (JSON.parse(json) as string) : json;
+/** Forms and queries have no types: a string goes without its quotes, a list as its field repeated, all else as JSON. */
+function plain(json: string): string[] {
+  if (json.startsWith('[')) return (JSON.parse(json) as unknown[]).map(asText);
+  return [json.startsWith('"') ? asText(JSON.parse(json)) : json];
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -6,14 +6,18 @@
 // maker's own counts in `usage` where it gives them.
 import type { ModelType } from '@switchyard/contracts';
 import type { UpstreamRequest } from '../maker.ts';
-import type { ModelOfType } from './declaration.ts';
+import type { MakerDeclaration, ModelOfType } from './declaration.ts';
+import type { FieldRules } from './field-rules.ts';
 
 export interface TranslationRequest {
   /** The adapter's name: key of the maker's own options in `providerOptions`. */
   maker: string;
+  declaration: MakerDeclaration;
+  /** What the maker makes of the caller's fields of this type. */
+  rules: FieldRules;
   /**
-   * The caller's JSON; without `model`, `models` and `provider_options`, which are not a translation's affair. Empty for
-   * a transcription: its audio is in `sent.body`, what was said beside it in `sent.transcription`.
+   * The caller's JSON; without `model`, `models` and `provider_options`, which are not a translation's affair. Of a
+   * transcription what was said beside the audio, which is `sent.body`.
    */
   body: Readonly<Record<string, unknown>>;
   /** What the router sends: the upstream, whether to stream, the bytes. */
@@ -24,6 +28,10 @@ export interface TranslationRequest {
   now(): number;
   /** Puts a member of the caller's body on the wire, at the top level of the maker's body, as the caller wrote it. */
   passOn(member: string): void;
+  /** Puts a member of our own there, unless the caller's `provider_options` have one of that name. */
+  put(member: string, value: unknown): void;
+  /** Takes the maker's answers before the provider package reads them; what `look` returns is what it reads. */
+  onResponse(look: (response: Response) => Response): void;
 }
 
 export interface Translated {

@@ -1,14 +1,25 @@
-// Cohere's chat, version 2.
+// Cohere's API, version 2: chat, embeddings, reranking.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+import { chat } from './chat.ts';
 
 export const cohere: MakerDeclaration = {
   name: 'cohere',
-  types: ['language'],
+  types: ['language', 'embedding', 'rerank'],
   baseUrl: 'https://api.cohere.com/v2',
   apiKeyEnv: 'COHERE_API_KEY',
+  chat,
+  fields: {
+    // Past the AI SDK, which knows the dimensions of one model only.
+    embedding: { sent: { dimensions: 'output_dimension' } },
+    rerank: { sent: { max_tokens_per_doc: 'max_tokens_per_doc', priority: 'priority' } },
+  },
   async create(settings) {
     const { createCohere } = await import('@ai-sdk/cohere');
     const maker = createCohere(settings);
-    return { language: (id) => maker.languageModel(id) };
+    return {
+      language: (id) => maker.languageModel(id),
+      embedding: (id) => maker.embeddingModel(id),
+      rerank: (id) => maker.rerankingModel(id),
+    };
   },
 };

@@ -1,15 +1,23 @@
-// Google's Gemini API (generateContent).
+// Google's Gemini API: text and images by generateContent, embeddings, decisions.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+import { NO_SIZE } from '../ai-sdk/image.ts';
 
 export const google: MakerDeclaration = {
   name: 'google',
-  types: ['language'],
+  types: ['language', 'image', 'embedding', 'decision'],
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   apiKeyEnv: 'GOOGLE_GENERATIVE_AI_API_KEY',
   containers: ['generationConfig'],
+  repeated: ['requests'],
+  fields: { image: { refused: { size: NO_SIZE } } },
   async create(settings) {
     const { createGoogle } = await import('@ai-sdk/google');
     const maker = createGoogle(settings);
-    return { language: (id) => maker.languageModel(id) };
+    return {
+      language: (id) => maker.languageModel(id),
+      image: (id) => maker.imageModel(id),
+      embedding: (id) => maker.embeddingModel(id),
+      decision: (id) => maker.decisionModel(id),
+    };
   },
 };

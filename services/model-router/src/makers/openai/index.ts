@@ -1,14 +1,55 @@
-// OpenAI, by its chat completions: of its two APIs the one whose request and answer are ours.
+// OpenAI: chat completions (of its two APIs for text the one whose request and answer are ours), images, speech,
+// transcription, embeddings and decisions.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+import { NO_ASPECT_RATIO, NO_SEED } from '../ai-sdk/image.ts';
+import { chat } from './chat.ts';
+import { openaiWords } from './words.ts';
+
+/** Questions in one call of its decisions. */
+const QUESTIONS_PER_CALL = 200;
 
 export const openai: MakerDeclaration = {
   name: 'openai',
-  types: ['language'],
+  types: ['language', 'image', 'speech', 'transcription', 'embedding', 'decision'],
   baseUrl: 'https://api.openai.com/v1',
   apiKeyEnv: 'OPENAI_API_KEY',
+  chat,
+  fields: {
+    image: {
+      refused: { aspect_ratio: NO_ASPECT_RATIO, seed: NO_SEED },
+      sent: {
+        quality: 'quality',
+        style: 'style',
+        background: 'background',
+        moderation: 'moderation',
+        output_format: 'output_format',
+        output_compression: 'output_compression',
+        user: 'user',
+      },
+    },
+    transcription: {
+      sent: {
+        language: 'language',
+        prompt: 'prompt',
+        temperature: 'temperature',
+        include: 'include[]',
+        chunking_strategy: 'chunking_strategy',
+      },
+      words: { always: false, read: openaiWords },
+    },
+    embedding: { sent: { user: 'user' } },
+    decision: { sent: { safety_identifier: 'safety_identifier' }, perCall: QUESTIONS_PER_CALL },
+  },
   async create(settings) {
     const { createOpenAI } = await import('@ai-sdk/openai');
     const maker = createOpenAI(settings);
-    return { language: (id) => maker.chat(id) };
+    return {
+      language: (id) => maker.chat(id),
+      image: (id) => maker.imageModel(id),
+      speech: (id) => maker.speech(id),
+      transcription: (id) => maker.transcription(id),
+      embedding: (id) => maker.embeddingModel(id),
+      decision: (id) => maker.decisionModel(id),
+    };
   },
 };

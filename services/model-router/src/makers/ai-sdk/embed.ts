@@ -1,0 +1,60 @@
+// Embeddings: OpenAI's request and answer around an AI SDK embedding model.
+import type { EmbeddingModelV4 } from '@ai-sdk/provider';
+import { z } from 'zod';
+import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
+import { type FieldsOfType, fieldsFor } from './field-rules.ts';
+import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts';
+
+const FIELDS: FieldsOfType = { read: ['input', 'dimensions', 'encoding_format'], known: [] };
+
+const fields = z.looseObject({
+  input: z.union([z.string(), z.array(z.unknown())]),
+  dimensions: z.int().positive().optional(),
+  encoding_format: z.enum(['float', 'base64']).optional(),
+});
+
+export const answerEmbeddings: Translation<'embedding'> = async (model, request) => {
+  const { input, dimensions, encoding_format: encoding } = fields.parse(fieldsFor(request, FIELDS));
+  const values = textsOf(input);
+  const perCall = request.rules.perCall ?? (await model.maxEmbeddingsPerCall) ?? values.length;
+  const parts = inParts(values, Math.max(1, Math.min(perCall, values.length)));
+  const results = await callEach(parts, request.signal, (part, _index, abortSignal) =>
+    model.doEmbed({ values: part, ...(dimensions === undefined ? {} : { dimensions }), abortSignal }),
+  );
+  const vectors = results.flatMap(({ embeddings }) => embeddings);
+  const tokens = sumOfAll(results.map(tokensOf));
+  return jsonAnswer({
+    object: 'list',
+    data: vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: encoding === 'base64' ? base64(vector) : vector,
+    })),
+    model: request.sent.upstream.model,
+    ...(tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } }),
+  });
+};
+
+function textsOf(input: string | unknown[]): string[] {
+  if (typeof input === 'string') return [input];
+  if (input.every((one) => typeof one === 'string')) return input;
+  throw new UnsupportedField('input', 'input: this model takes texts, and no token numbers');
+}
+
+type Result = Awaited<ReturnType<EmbeddingModelV4['doEmbed']>>;
+
+/** Google counts its tokens where the AI SDK does not look. */
+const googlesCount = z.object({ usageMetadata: z.object({ promptTokenCount: z.int().nonnegative() }) });
+
+function tokensOf({ usage, response }: Result): number | undefined {
+  return usage?.tokens ?? googlesCount.safeParse(response?.body).data?.usageMetadata.promptTokenCount;
+}
+
+/** OpenAI's own base64: 32-bit floats, little-endian. */
+function base64(vector: readonly number[]): string {
+  const bytes = Buffer.allocUnsafe(vector.length * FLOAT_BYTES);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * FLOAT_BYTES);
+  return bytes.toString('base64');
+}
+
+const FLOAT_BYTES = 4;

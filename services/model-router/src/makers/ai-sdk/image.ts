@@ -1,0 +1,108 @@
+// Images: OpenAI's request and answer around an AI SDK image model. Images that a maker gives as addresses are fetched
+// by its provider package, which lets no address through that is private; the caller gets base64 and nothing else.
+import type { ImageModelV4 } from '@ai-sdk/provider';
+import { z } from 'zod';
+import { UnusableAnswer } from '../../answers/unusable-answer.ts';
+import { callEach, sumOfAll } from './calls-in-parts.ts';
+import { refusalIn } from './content-refused.ts';
+import { type FieldsOfType, fieldsFor } from './field-rules.ts';
+import { jsonAnswer, type Translation, type TranslationRequest, UnsupportedField } from './translation.ts';
+import { refuseWhatWasLeftOut } from './warnings.ts';
+
+const FIELDS: FieldsOfType = {
+  read: ['prompt', 'n', 'size', 'aspect_ratio', 'seed', 'response_format'],
+  known: ['quality', 'style', 'background', 'moderation', 'output_format', 'output_compression'],
+};
+
+const fields = z.looseObject({
+  prompt: z.string(),
+  n: z.int().positive().default(1),
+  size: z.string().optional(),
+  aspect_ratio: z.string().optional(),
+  seed: z.int().optional(),
+});
+type Fields = z.output<typeof fields>;
+
+export const answerImages: Translation<'image'> = async (model, request) => {
+  const asked = fields.parse(fieldsFor(request, FIELDS));
+  const counts = await imagesOfEachCall(model, request, asked.n);
+  const results = await callEach(counts, request.signal, (n, index, abortSignal) =>
+    generate(model, request, { ...asked, n, seed: seedOf(asked, counts, index) }, abortSignal),
+  );
+  for (const { warnings } of results) refuseWhatWasLeftOut(warnings, asked);
+  const images = results.flatMap(({ images: some }) => some.map(base64));
+  const inputTokens = sumOfAll(results.map(({ usage }) => usage?.inputTokens));
+  const outputTokens = sumOfAll(results.map(({ usage }) => usage?.outputTokens));
+  return jsonAnswer({
+    created: Math.floor(request.now() / 1000),
+    data: images.map((b64_json) => ({ b64_json })),
+    usage: { input_tokens: inputTokens ?? 0, output_tokens: outputTokens ?? 0 },
+  });
+};
+
+type Result = Awaited<ReturnType<ImageModelV4['doGenerate']>>;
+
+async function generate(
+  model: ImageModelV4,
+  { rules }: TranslationRequest,
+  { prompt, n, size, aspect_ratio: ratio, seed }: Fields,
+  abortSignal: AbortSignal,
+): Promise<Result> {
+  let result: Result;
+  try {
+    result = await model.doGenerate({
+      prompt,
+      n,
+      size: size === 'auto' ? undefined : (size as `${number}x${number}` | undefined),
+      aspectRatio: ratio as `${number}:${number}` | undefined,
+      seed,
+      files: undefined,
+      mask: undefined,
+      providerOptions: { ...rules.options },
+      abortSignal,
+    });
+  } catch (error) {
+    throw refusalIn(error) ?? error;
+  }
+  // A model that will not draw answers with no image at all, and its provider package says whether asking again helps.
+  if (result.images.length === 0)
+    throw refusalIn(result) ?? new UnusableAnswer('the answer has no image in it');
+  return result;
+}
+
+/** How many images each call is to make. */
+async function imagesOfEachCall(
+  model: ImageModelV4,
+  { rules }: TranslationRequest,
+  n: number,
+): Promise<number[]> {
+  const { maxImagesPerCall: max, modelId } = model;
+  const perCall = rules.perCall ?? (typeof max === 'function' ? await max({ modelId }) : max) ?? n;
+  const calls = Math.ceil(n / Math.max(1, perCall));
+  return Array.from({ length: calls }, (_, index) => Math.min(perCall, n - index * perCall));
+}
+
+/** Of several calls each has its own seed, or all would give the same image; the same request gives the same seeds. */
+function seedOf({ seed }: Fields, counts: readonly number[], index: number): number | undefined {
+  if (seed === undefined) return undefined;
+  return seed + counts.slice(0, index).reduce((sum, count) => sum + count, 0);
+}
+
+function base64(image: string | Uint8Array): string {
+  if (typeof image === 'string') return image;
+  return Buffer.from(image.buffer, image.byteOffset, image.length).toString('base64');
+}
+
+/** `aspect_ratio` only: what a maker without sizes says of one. */
+export const NO_SIZE = 'takes no size: ask for an aspect_ratio';
+/** Sizes only. */
+export const NO_ASPECT_RATIO = 'takes no aspect_ratio: ask for a size';
+export const NO_SEED = 'takes no seed';
+
+/** The two numbers of `<width>x<height>`. */
+export function sizeOf(size: unknown): Record<'width' | 'height', number> {
+  const [, width, height] = /^(\d+)x(\d+)$/.exec(String(size)) ?? [];
+  if (width === undefined || height === undefined)
+    throw new UnsupportedField('size', 'size: give it as <width>x<height>');
+  return { width: Number(width), height: Number(height) };
+}

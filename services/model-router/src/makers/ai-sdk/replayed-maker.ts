@@ -1,0 +1,189 @@
+// For contract tests: a maker's documented or recorded answers given over a real HTTP server, the adapter called as the
+// router calls it, and what went over the wire kept to be looked at.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/contracts';
+import { makersAgent } from '../registry.ts';
+import { aiSdkMaker } from './ai-sdk-maker.ts';
+import type { MakerDeclaration } from './declaration.ts';
+
+/** One answer of a maker, as its documentation or a recording has it; `{origin}` in it is the test server's address. */
+export interface Fixture {
+  /** Where it is from. */
+  source: string;
+  status?: number;
+  headers?: Record<string, string>;
+  json?: unknown;
+  /** Bytes of an answer that is no JSON. */
+  base64?: string;
+}
+
+export function fixture(folder: string, name: string): Fixture {
+  return JSON.parse(readFileSync(`${folder}/__fixtures__/${name}.json`, 'utf8')) as Fixture;
+}
+
+export interface WireRequest {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  json(): Record<string, unknown>;
+  form(): Promise<FormData>;
+}
+
+export interface Outcome {
+  status: number;
+  contentType: string;
+  retryAfterS: number | null;
+  body: Buffer;
+  json(): Record<string, unknown>;
+}
+
+export interface ReplayedMaker {
+  origin: string;
+  requests: WireRequest[];
+  /** Calls the adapter with a body as the router hands it over. */
+  call(type: ModelType, body: object, options?: CallOptions): Promise<Outcome>;
+  transcribe(audio: Buffer, params: Partial<TranscriptionParams>, model?: string): Promise<Outcome>;
+  /** Starts a call that is ended from outside. */
+  start(type: ModelType, body: object): { abort(): void; heard: string[] };
+  close(): Promise<void>;
+}
+
+interface CallOptions {
+  model?: string;
+  transcription?: TranscriptionParams;
+  bytes?: Buffer;
+}
+
+export type Answering = (request: WireRequest) => Fixture | Promise<Fixture>;
+
+const KEY = 'a key of ours';
+
+/** @param answering the answer to each request: a function, or fixtures in turn of which the last stays. */
+export async function replayedMaker(
+  declaration: MakerDeclaration,
+  answering: Answering | readonly Fixture[],
+): Promise<ReplayedMaker> {
+  const requests: WireRequest[] = [];
+  const answerOf: Answering =
+    typeof answering === 'function'
+      ? answering
+      : () => (answering[requests.length - 1] ?? answering.at(-1)) as Fixture;
+  const server = createServer((incoming, response) => {
+    void serve(incoming, response);
+  });
+  const serve = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const request = await wireRequest(incoming);
+    requests.push(request);
+    give(await answerOf(request), response, origin);
+  };
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const dispatcher = makersAgent();
+  const maker = aiSdkMaker(declaration, { secret: () => KEY, dispatcher, now: () => Date.UTC(2026, 10, 21) });
+  const startCall = (
+    type: ModelType,
+    body: object,
+    { model = 'a-model', transcription, bytes }: CallOptions,
+    sink: Parameters<typeof maker.start>[1],
+  ) =>
+    maker.start(
+      {
+        type,
+        upstream: upstream.parse({ adapter: declaration.name, model, base_url: origin }),
+        body: bytes ?? Buffer.from(JSON.stringify({ model, ...body })),
+        ...(transcription === undefined ? {} : { transcription }),
+        stream: type === 'speech',
+        requestId: 'req_replayed',
+      },
+      sink,
+    );
+  const call = (type: ModelType, body: object, options: CallOptions = {}) =>
+    new Promise<Outcome>((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let head = { status: 0, contentType: '', retryAfterS: null as number | null };
+      startCall(type, body, options, {
+        onHead: (received) => {
+          head = received;
+        },
+        onData: (chunk) => chunks.push(chunk),
+        onEnd: () => resolve(outcome(head, Buffer.concat(chunks))),
+        onError: reject,
+      });
+    });
+  return {
+    origin,
+    requests,
+    call,
+    transcribe: (audio, params, model = 'a-model') =>
+      call(
+        'transcription',
+        {},
+        {
+          model,
+          bytes: audio,
+          transcription: { media_type: 'audio/mpeg', filename: 'audio.mp3', ...params },
+        },
+      ),
+    start(type, body) {
+      const heard: string[] = [];
+      const exchange = startCall(
+        type,
+        body,
+        {},
+        {
+          onHead: () => heard.push('head'),
+          onData: () => heard.push('data'),
+          onEnd: () => heard.push('end'),
+          onError: () => heard.push('error'),
+        },
+      );
+      return { abort: () => exchange.abort(), heard };
+    },
+    async close() {
+      await dispatcher.destroy();
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function wireRequest(incoming: IncomingMessage): Promise<WireRequest> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks);
+  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://localhost');
+  const { headers } = incoming;
+  return {
+    method: incoming.method ?? 'GET',
+    path: pathname,
+    query: searchParams,
+    headers,
+    body,
+    json: () => JSON.parse(body.toString('utf8')) as Record<string, unknown>,
+    form: () => new Response(body, { headers: { 'content-type': headers['content-type'] ?? '' } }).formData(),
+  };
+}
+
+function give(
+  { status = 200, headers = {}, json, base64 }: Fixture,
+  response: ServerResponse,
+  origin: string,
+) {
+  const body =
+    base64 === undefined
+      ? JSON.stringify(json ?? {}).replaceAll('{origin}', origin)
+      : Buffer.from(base64, 'base64');
+  const type = base64 === undefined ? { 'content-type': 'application/json' } : {};
+  response.writeHead(status, { ...type, ...headers }).end(body);
+}
+
+function outcome(head: Omit<Outcome, 'body' | 'json'>, body: Buffer): Outcome {
+  return { ...head, body, json: () => JSON.parse(body.toString('utf8')) as Record<string, unknown> };
+}

@@ -1,0 +1,43 @@
+// Reranking: Cohere's and Jina's request and answer around an AI SDK reranking model.
+import { z } from 'zod';
+import { type FieldsOfType, fieldsFor } from './field-rules.ts';
+import { jsonAnswer, type Translation } from './translation.ts';
+
+const FIELDS: FieldsOfType = {
+  read: ['query', 'documents', 'top_n', 'return_documents'],
+  known: ['max_tokens_per_doc', 'rank_fields', 'max_chunks_per_doc', 'truncation', 'priority'],
+};
+
+const fields = z.looseObject({
+  query: z.string(),
+  documents: z.array(
+    z.union([z.string(), z.looseObject({ text: z.string() }).transform(({ text }) => text)]),
+  ),
+  top_n: z.int().positive().optional(),
+  return_documents: z.boolean().optional(),
+});
+
+/** The maker's own count, as it stands in its answer: answers/read-answer.ts knows both shapes. */
+const counts = z.object({
+  meta: z.looseObject({ billed_units: z.looseObject({}) }).optional(),
+  usage: z.looseObject({}).optional(),
+});
+
+export const answerRerank: Translation<'rerank'> = async (model, request) => {
+  const { query, documents, top_n: topN, return_documents: whole } = fields.parse(fieldsFor(request, FIELDS));
+  const { ranking, response } = await model.doRerank({
+    query,
+    documents: { type: 'text', values: documents },
+    ...(topN === undefined ? {} : { topN }),
+    abortSignal: request.signal,
+  });
+  const best = ranking.toSorted((a, b) => b.relevanceScore - a.relevanceScore).slice(0, topN);
+  return jsonAnswer({
+    results: best.map(({ index, relevanceScore }) => ({
+      index,
+      relevance_score: relevanceScore,
+      ...(whole ? { document: { text: documents[index] } } : {}),
+    })),
+    ...counts.safeParse(response?.body).data,
+  });
+};

@@ -1,0 +1,29 @@
+// Black Forest Labs: images of the FLUX models. A job is started and asked for until it is ready.
+import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+import { sizeOf } from '../ai-sdk/image.ts';
+import { jobTimes } from '../ai-sdk/job-times.ts';
+import { refusedJobs } from './refused-jobs.ts';
+
+export const blackForestLabs: MakerDeclaration = {
+  name: 'black-forest-labs',
+  types: ['image'],
+  baseUrl: 'https://api.bfl.ai/v1',
+  apiKeyEnv: 'BFL_API_KEY',
+  fields: {
+    image: {
+      // Past the AI SDK, which would send an aspect ratio beside it.
+      sent: { size: sizeOf, output_format: 'output_format' },
+      options: {
+        blackForestLabs: {
+          pollIntervalMillis: jobTimes.intervalMs,
+          pollTimeoutMillis: jobTimes.timeoutMs,
+        },
+      },
+    },
+  },
+  async create(settings) {
+    const { createBlackForestLabs } = await import('@ai-sdk/black-forest-labs');
+    const maker = createBlackForestLabs({ ...settings, fetch: refusedJobs(settings.fetch) });
+    return { image: (id) => maker.imageModel(id) };
+  },
+};

@@ -1,0 +1,11 @@
+// The words of OpenAI's verbose_json, which it gives where they are asked for.
+import { z } from 'zod';
+import type { Word } from '../ai-sdk/transcribe.ts';
+
+const answer = z.object({
+  words: z.array(z.object({ word: z.string(), start: z.number(), end: z.number() })).nullish(),
+});
+
+export function openaiWords(body: unknown): Word[] {
+  return answer.safeParse(body).data?.words ?? [];
+}

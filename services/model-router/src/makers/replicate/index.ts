@@ -1,0 +1,25 @@
+// Replicate: images of many makers' models (`black-forest-labs/flux-schnell`). A prediction is started and asked for
+// until it is done. What a model takes is under `input`, and so are the caller's `provider_options.input`.
+import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+import { jobTimes } from '../ai-sdk/job-times.ts';
+
+export const replicate: MakerDeclaration = {
+  name: 'replicate',
+  types: ['image'],
+  baseUrl: 'https://api.replicate.com/v1',
+  apiKeyEnv: 'REPLICATE_API_TOKEN',
+  containers: ['input'],
+  fields: {
+    image: {
+      options: {
+        replicate: { pollIntervalMillis: jobTimes.intervalMs, maxPollAttempts: jobTimes.attemptsMax },
+      },
+    },
+  },
+  async create(settings) {
+    const { createReplicate } = await import('@ai-sdk/replicate');
+    const { apiKey: apiToken, ...rest } = settings;
+    const maker = createReplicate({ ...rest, apiToken });
+    return { image: (id) => maker.imageModel(id) };
+  },
+};

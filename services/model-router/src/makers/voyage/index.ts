@@ -1,0 +1,50 @@
+// Voyage AI: embeddings and reranking. Its provider package has the AI SDK's interface of the version before, which
+// differs from today's in nothing that is used of it but its name.
+import type {
+  EmbeddingModelV3,
+  EmbeddingModelV4,
+  RerankingModelV3,
+  RerankingModelV4,
+} from '@ai-sdk/provider';
+import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+
+export const voyage: MakerDeclaration = {
+  name: 'voyage',
+  types: ['embedding', 'rerank'],
+  baseUrl: 'https://api.voyageai.com/v1',
+  apiKeyEnv: 'VOYAGE_API_KEY',
+  fields: {
+    embedding: { sent: { dimensions: 'output_dimension' } },
+    rerank: { sent: { truncation: 'truncation' } },
+  },
+  async create(settings) {
+    const { createVoyage } = await import('@ai-sdk/voyage');
+    const maker = createVoyage(settings);
+    return {
+      embedding: (id) => embeddingV4(maker.embeddingModel(id)),
+      rerank: (id) => rerankingV4(maker.rerankingModel(id)),
+    };
+  },
+};
+
+function embeddingV4(model: EmbeddingModelV3): EmbeddingModelV4 {
+  const { provider, modelId, maxEmbeddingsPerCall, supportsParallelCalls } = model;
+  return {
+    specificationVersion: 'v4',
+    provider,
+    modelId,
+    maxEmbeddingsPerCall,
+    supportsParallelCalls,
+    doEmbed: async (options) => ({ ...(await model.doEmbed(options)), warnings: [] }),
+  };
+}
+
+function rerankingV4(model: RerankingModelV3): RerankingModelV4 {
+  const { provider, modelId } = model;
+  return {
+    specificationVersion: 'v4',
+    provider,
+    modelId,
+    doRerank: async (options) => ({ ...(await model.doRerank(options)), warnings: [] }),
+  };
+}

@@ -9,13 +9,23 @@ import { computerOptions } from './operations/computers-options.ts';
 import { createKey, type KeyOperations } from './operations/keys-create.ts';
 import { deleteKey } from './operations/keys-delete.ts';
 import { listKeys } from './operations/keys-list.ts';
+import { getSigningSecret } from './operations/signing-secret-get.ts';
+import { rotateOrgSigningSecret } from './operations/signing-secret-rotate.ts';
+import { createWebhook } from './operations/webhooks-create.ts';
+import { deleteWebhook } from './operations/webhooks-delete.ts';
+import { getWebhook } from './operations/webhooks-get.ts';
+import { listWebhooks } from './operations/webhooks-list.ts';
+import { rotateWebhook } from './operations/webhooks-rotate.ts';
+import { updateWebhook } from './operations/webhooks-update.ts';
+import type { WebhookOperations } from './webhooks/webhook-operations.ts';
 
 export interface Served {
   readonly keys: KeyOperations;
   readonly computers: ComputerOperations;
+  readonly webhooks: WebhookOperations;
 }
 
-export function register(service: ServiceHost, { keys, computers }: Served): void {
+export function register(service: ServiceHost, { keys, computers, webhooks }: Served): void {
   service.handle('keys.create', createKey(keys));
   service.handle('keys.list', listKeys(keys));
   service.handle('keys.delete', deleteKey(keys));
@@ -24,4 +34,12 @@ export function register(service: ServiceHost, { keys, computers }: Served): voi
   service.handle('computers.list', listComputers(computers));
   service.handle('computers.get', getComputer(computers));
   service.handle('computers.delete', deleteComputer(computers));
+  service.handle('webhooks.create', createWebhook(webhooks));
+  service.handle('webhooks.list', listWebhooks(webhooks));
+  service.handle('webhooks.get', getWebhook(webhooks));
+  service.handle('webhooks.update', updateWebhook(webhooks));
+  service.handle('webhooks.rotate', rotateWebhook(webhooks));
+  service.handle('webhooks.delete', deleteWebhook(webhooks));
+  service.handle('signing-secret.get', getSigningSecret(webhooks));
+  service.handle('signing-secret.rotate', rotateOrgSigningSecret(webhooks));
 }

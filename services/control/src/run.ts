@@ -18,6 +18,8 @@ import type { Config } from './config.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
 import { keepTicking } from './keys/tick.ts';
 import { register } from './register.ts';
+import { OVER_A_DAY } from './webhooks/retry-schedule.ts';
+import { startWebhooks } from './webhooks/start-webhooks.ts';
 
 type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
 
@@ -32,15 +34,25 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const sweeping = keepSweeping(computers);
+  const allow = config.SWITCHYARD_EGRESS_ALLOW;
+  const webhooks = await startWebhooks({
+    bus,
+    clock,
+    logger,
+    allow,
+    schedule: OVER_A_DAY,
+    random: Math.random,
+  });
   const service = await serve(bus, {
     name: 'control',
     version: '0.1.0',
-    description: 'Keys and orgs, placement and the cap of computers, lost hosts.',
+    description: 'Keys and orgs, placement and the cap of computers, lost hosts, webhooks.',
   });
-  register(service, { keys: { keys, known, events, clock }, computers });
+  register(service, { keys: { keys, known, events, clock }, computers, webhooks: webhooks.operations });
   return {
     async stop() {
       await service.drain();
+      await webhooks.stop();
       await sweeping.stop();
       await ticking.stop();
       hosts.close();

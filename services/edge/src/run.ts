@@ -23,6 +23,7 @@ import { healthRoutes } from './routes/health.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { modelRoutes } from './routes/models.ts';
 import { usageRoutes } from './routes/usage.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 export interface RunningEdge extends Running {
   /** http://host:port, with the port that was really taken. */
@@ -57,6 +58,7 @@ export async function start({
     ...modelRoutes(bus),
     ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
     ...keyRoutes(bus),
+    ...webhookRoutes(bus),
     ...usageRoutes(bus),
     ...healthRoutes(bus, metrics),
   ];

@@ -1,0 +1,41 @@
+// Copies a stored file into a running computer: its bytes go from the store to the computer's host, which writes them. The
+// host is told nothing about files but this one, and asks for none.
+import { openReply } from '@switchyard/bus';
+import type { OperationContext } from '@switchyard/bus';
+import {
+  type HostUploadHead,
+  hostUploadSubject,
+  type OperationRequest,
+  type OperationResponse,
+  ServiceError,
+  uploadResult,
+} from '@switchyard/contracts';
+import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
+import { findComputer } from '../computers/records.ts';
+import { fileContent } from '../files/file-content.ts';
+import { type FileOperations, findFile } from '../files/file-operations.ts';
+
+export function uploadToComputer(computers: ComputerOperations, files: FileOperations) {
+  return async (
+    { org, id, body }: OperationRequest<'computers.upload'>,
+    { signal, requestId }: OperationContext,
+  ): Promise<OperationResponse<'computers.upload'>> => {
+    requireComputers(computers);
+    const { value: computer } = await findComputer(computers.computers, org, id);
+    if (computer.state === 'stopped')
+      throw new ServiceError('computer_not_running', 'the computer is stopped; start it first');
+    const { value: file } = await findFile(files.files, org, body.file);
+    const head: HostUploadHead = {
+      request_id: requestId,
+      org,
+      id,
+      path: body.path ?? null,
+      filename: file.filename,
+      bytes: file.bytes,
+      sha256: file.sha256,
+    };
+    const call = { subject: hostUploadSubject(computer.host), head, body: fileContent(files, file) };
+    const reply = await openReply(computers.bus, call, signal);
+    return uploadResult.parse(await reply.end);
+  };
+}

@@ -1,0 +1,36 @@
+// An org's files by the time of their storing: keys sort by it, so a page reads its own records and no others.
+import {
+  type FileRecord,
+  fileKey,
+  LIST_LIMIT_DEFAULT,
+  type OperationRequest,
+  type OperationResponse,
+  toFileObject,
+} from '@switchyard/contracts';
+import type { FileOperations } from '../files/file-operations.ts';
+
+export function listFiles({ files }: Pick<FileOperations, 'files'>) {
+  return async ({ org, query }: OperationRequest<'files.list'>): Promise<OperationResponse<'files.list'>> => {
+    const { limit = LIST_LIMIT_DEFAULT, order = 'desc' } = query;
+    const cursor = query.cursor ?? query.after;
+    const newestFirst = order === 'desc';
+    const ids = (await files.keys(`${org}.>`)).map((key) => key.slice(org.length + 1)).sort();
+    if (newestFirst) ids.reverse();
+    const left = cursor === undefined ? ids : ids.filter((id) => (newestFirst ? id < cursor : id > cursor));
+    const shown: FileRecord[] = [];
+    let taken = 0;
+    while (shown.length < limit && taken < left.length) {
+      const page = left.slice(taken, taken + limit - shown.length);
+      taken += page.length;
+      const records = await Promise.all(page.map((id) => files.get(fileKey(org, id))));
+      for (const entry of records) if (entry && !entry.value.deleting_at) shown.push(entry.value);
+    }
+    const hasMore = taken < left.length;
+    return {
+      object: 'list',
+      data: shown.map(toFileObject),
+      has_more: hasMore,
+      next_cursor: hasMore ? (left[taken - 1] ?? null) : null,
+    };
+  };
+}

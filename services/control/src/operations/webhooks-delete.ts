@@ -1,0 +1,15 @@
+import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
+import { findWebhook } from '../webhooks/webhook-records.ts';
+
+/** The record goes; every instance sees it go, and ends its feed. */
+export function deleteWebhook({ webhooks }: Pick<WebhookOperations, 'webhooks'>) {
+  return async ({
+    org,
+    id,
+  }: OperationRequest<'webhooks.delete'>): Promise<OperationResponse<'webhooks.delete'>> => {
+    const { key } = await findWebhook(webhooks, org, id);
+    await webhooks.delete(key);
+    return { id, object: 'webhook', deleted: true };
+  };
+}

@@ -1,0 +1,73 @@
+// The end of a video job to the `callback_url` of its request. One consumer serves all orgs; each has a few places of its
+// own, so that the endpoints of one do not keep another's waiting.
+import type { Bucket, Bus } from '@switchyard/bus';
+import { type Event, type SigningSecretRecord, type VideoRecord, videoKey } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
+import { Feed, type Verdict } from './feed.ts';
+import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
+import { type Sender, send } from './send.ts';
+import { signingSecretOf } from './signing-secrets.ts';
+
+export interface CallbackFeedOptions extends Sender {
+  bus: Bus;
+  videos: Bucket<VideoRecord>;
+  signingSecrets: Bucket<SigningSecretRecord>;
+  schedule: RetrySchedule;
+  random: () => number;
+  logger: Logger;
+}
+
+const ATTEMPTS_MAX = 64;
+const ATTEMPTS_PER_ORG_MAX = 8;
+/** An org whose places are taken is asked again after this time. */
+const PLACE_PAUSE_MS = 1_000;
+const SUBJECTS = ['event.v1.video.completed.*', 'event.v1.video.failed.*'];
+/** From the first event that the stream has: an installation that never had callbacks has none to send. */
+const SINCE = new Date(0);
+
+export function startCallbackFeed(options: CallbackFeedOptions): Feed {
+  const { bus, clock, logger } = options;
+  const busy = new Map<string, number>();
+  return new Feed({
+    bus,
+    name: 'video-callbacks',
+    description: 'tells callback_urls of the end of their videos',
+    subjects: SUBJECTS,
+    since: SINCE,
+    attemptsMax: ATTEMPTS_MAX,
+    async attempt(event, ageMs, signal) {
+      const { org } = event.data;
+      const attempts = busy.get(org) ?? 0;
+      if (attempts >= ATTEMPTS_PER_ORG_MAX) return { againInMs: PLACE_PAUSE_MS };
+      busy.set(org, attempts + 1);
+      try {
+        return await attemptCallback(options, event, ageMs, signal);
+      } finally {
+        const left = (busy.get(org) ?? 1) - 1;
+        if (left > 0) busy.set(org, left);
+        else busy.delete(org);
+      }
+    },
+    clock,
+    logger,
+  });
+}
+
+async function attemptCallback(
+  on: CallbackFeedOptions,
+  event: Event,
+  ageMs: number,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  if (!('video_id' in event.data)) return 'settled'; // none such is asked for
+  const { org, video_id: id } = event.data;
+  const url = (await on.videos.get(videoKey(org, id)))?.value.callback_url ?? null;
+  if (url === null) return 'settled';
+  const { secrets } = (await signingSecretOf(on.signingSecrets, org)).value;
+  const outcome = await send(on, { url, secrets }, event, signal);
+  if (outcome.taken || outcome.gone) return 'settled';
+  const againInMs = nextTryMs(on.schedule, ageMs, on.random);
+  if (againInMs !== null) return { againInMs };
+  on.logger.warn({ video: id, status: outcome.status }, 'a callback was not taken and is given up');
+  return 'settled';
+}

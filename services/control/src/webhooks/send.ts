@@ -1,0 +1,76 @@
+// One attempt to deliver one event to one URL, signed by Standard Webhooks.
+import { type Event, ServiceError, type StoredSecrets, webhookBody } from '@switchyard/contracts';
+import type { Egress } from '@switchyard/egress';
+import type { Clock } from '@switchyard/service';
+import { Webhook } from 'standardwebhooks';
+import { inForce } from './secrets.ts';
+
+/** What an endpoint gets to answer. */
+export const ATTEMPT_TIMEOUT_MS = 15_000;
+/** Nothing of an answer is read but its status; more than this is not even waited for. */
+const ANSWER_BYTES_MAX = 64 * 1024;
+const USER_AGENT = 'switchyard-webhooks';
+const GONE = 410;
+
+export interface Destination {
+  readonly url: string;
+  readonly secrets: StoredSecrets;
+}
+
+export type Outcome =
+  | { readonly taken: true }
+  | {
+      readonly taken: false;
+      /** Of the answer; null where there was none. */
+      readonly status: number | null;
+      readonly message: string;
+      /** The endpoint asks for no more. */
+      readonly gone: boolean;
+    };
+
+export interface Sender {
+  readonly egress: Egress;
+  readonly clock: Clock;
+}
+
+/** @throws the signal's reason. What an endpoint does wrong is an outcome. */
+export async function send(
+  { egress, clock }: Sender,
+  { url, secrets }: Destination,
+  event: Event,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const body = webhookBody(event);
+  try {
+    const answer = await egress.fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': USER_AGENT,
+        ...signatureOf(event.id, body, inForce(secrets, clock.now()), clock.now()),
+      },
+      body,
+      bytesMax: ANSWER_BYTES_MAX,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      redirectsMax: 0,
+      signal,
+    });
+    answer.close();
+    if (answer.status >= 200 && answer.status < 300) return { taken: true };
+    const message = `the endpoint answered ${answer.status}`;
+    return { taken: false, status: answer.status, message, gone: answer.status === GONE };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ServiceError)) throw error;
+    return { taken: false, status: null, message: error.message, gone: false };
+  }
+}
+
+function signatureOf(id: string, body: string, secrets: StoredSecrets, now: number): Record<string, string> {
+  const at = new Date(now);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now / 1_000)),
+    'webhook-signature': secrets.map(({ secret }) => new Webhook(secret).sign(id, at, body)).join(' '),
+  };
+}

@@ -1,0 +1,459 @@
+// Webhooks on a real nats-server: real receivers that verify with the official library, instances of control with a
+// connection each, and a schedule of moments instead of hours.
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Bus, connectBus, ensureEventsStream, openBucket } from '@switchyard/bus';
+import {
+  type CreateWebhookRequest,
+  DEFAULT_ORG,
+  EVENTS_STREAM,
+  type Event,
+  eventIds,
+  eventSubject,
+  makeEvent,
+  newId,
+  newVideoId,
+  ServiceError,
+  type VideoRecord,
+  videoKey,
+  type WebhookObject,
+} from '@switchyard/contracts';
+import { parseAllowList } from '@switchyard/egress';
+import { makeLogger, systemClock } from '@switchyard/service';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { getSigningSecret } from '../operations/signing-secret-get.ts';
+import { createWebhook } from '../operations/webhooks-create.ts';
+import { deleteWebhook } from '../operations/webhooks-delete.ts';
+import { getWebhook } from '../operations/webhooks-get.ts';
+import { rotateWebhook } from '../operations/webhooks-rotate.ts';
+import { updateWebhook } from '../operations/webhooks-update.ts';
+import type { RetrySchedule } from './retry-schedule.ts';
+import { startWebhooks, type Webhooks } from './start-webhooks.ts';
+
+const logger = makeLogger('control', 'silent');
+const QUICK: RetrySchedule = { agesMs: [100, 200, 400, 800, 1_500, 3_000, 5_000], failingMsMax: 4_000 };
+/** Gives up soon, and disables at once. */
+const HASTY: RetrySchedule = { agesMs: [50, 100], failingMsMax: 0 };
+
+let nats: TestServer;
+let bus: Bus;
+const instances: { webhooks: Webhooks; bus: Bus }[] = [];
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger });
+  await ensureEventsStream(bus);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+afterEach(async () => {
+  const [first] = instances;
+  if (first) for (const [, { org, id }] of first.webhooks.operations.known.entries()) await remove(id, org);
+  for (const instance of instances.splice(0)) {
+    await instance.webhooks.stop();
+    await instance.bus.close();
+  }
+  for (const receiver of receivers.splice(0)) await receiver.stop();
+});
+
+async function openInstance(schedule = QUICK, allow = '127.0.0.1'): Promise<Webhooks> {
+  const own = await connectBus({ url: nats.url, service: 'control', logger });
+  const webhooks = await startWebhooks({
+    bus: own,
+    clock: systemClock,
+    logger,
+    allow: parseAllowList(allow),
+    schedule,
+    random: () => 0,
+  });
+  instances.push({ webhooks, bus: own });
+  return webhooks;
+}
+
+function operations() {
+  const [first] = instances;
+  if (!first) throw new Error('no instance');
+  return first.webhooks.operations;
+}
+
+const caller = (org = DEFAULT_ORG) => ({ org, key_id: 'key_test' });
+const create = (body: CreateWebhookRequest, org?: string) =>
+  createWebhook(operations())({ ...caller(org), body });
+const get = (id: string): Promise<WebhookObject> => getWebhook(operations())({ ...caller(), id });
+const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id });
+const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: 15_000, interval: 20 });
+
+interface Received {
+  id: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+class Receiver {
+  readonly received: Received[] = [];
+  readonly #server: Server;
+  /** What it answers, attempt by attempt; the last one stays. 0: nothing at all. */
+  answers: number[] = [200];
+  port = 0;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      request
+        .setEncoding('utf8')
+        .toArray()
+        .then((parts) => {
+          const { headers } = request;
+          this.received.push({ id: String(headers['webhook-id']), headers, body: parts.join('') });
+          const status = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+          if (status) response.writeHead(status).end('thanks');
+        });
+    });
+  }
+
+  async start(port = 0): Promise<void> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.port = (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/hook?a=b`;
+  }
+
+  of(event: Event): Received[] {
+    return this.received.filter(({ id }) => id === event.id);
+  }
+}
+
+async function openReceiver(answers: number[] = [200]): Promise<Receiver> {
+  const receiver = new Receiver();
+  receiver.answers = answers;
+  await receiver.start();
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function emit(org = DEFAULT_ORG): Promise<Event> {
+  const key_id = newId('key');
+  return publish(
+    makeEvent({
+      name: 'key.created',
+      id: eventIds.key(key_id, 'created'),
+      source: '/switchyard/test',
+      time: new Date(),
+      data: { key_id, org, by_key_id: null },
+    }),
+  );
+}
+
+async function publish(event: Event): Promise<Event> {
+  await bus.js.publish(eventSubject(event), JSON.stringify(event), { msgID: event.id });
+  return event;
+}
+
+/** A webhook begins with the millisecond of its making. */
+const untilPast = (event: Event) =>
+  until(() => expect(Date.now()).toBeGreaterThan(Date.parse(event.time) + 5));
+
+async function consumers(): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of bus.jsm.consumers.list(EVENTS_STREAM)) names.push(name);
+  return names.sort();
+}
+
+test('an event arrives once, signed for the official library, with its type, time and data', async () => {
+  await openInstance();
+  await openInstance();
+  const receiver = await openReceiver();
+  const { secret } = await create({ url: receiver.url, events: ['key.*'] });
+  const event = await emit();
+  await until(() => expect(receiver.received).toHaveLength(1));
+  const [delivery] = receiver.received;
+  const verified = new Webhook(secret).verify(
+    delivery?.body ?? '',
+    delivery?.headers as Record<string, string>,
+  );
+  expect(verified).toEqual({ type: 'key.created', timestamp: event.time, data: event.data });
+  expect(delivery?.headers).toMatchObject({
+    'webhook-id': event.id,
+    'content-type': 'application/json',
+    'user-agent': 'switchyard-webhooks',
+  });
+  const other = `whsec_${Buffer.alloc(32).toString('base64')}`;
+  expect(() =>
+    new Webhook(other).verify(delivery?.body ?? '', delivery?.headers as Record<string, string>),
+  ).toThrow('No matching signature');
+});
+
+test('two instances share the deliveries: many events, each one once', async () => {
+  await openInstance();
+  await openInstance();
+  const receiver = await openReceiver();
+  await create({ url: receiver.url, events: ['*'] });
+  const events = await Promise.all(Array.from({ length: 60 }, () => emit()));
+  await until(() => expect(receiver.received.length).toBeGreaterThanOrEqual(60));
+  expect(receiver.received.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
+});
+
+test('only events of the filter and of the org are sent, from the creation on', async () => {
+  await openInstance();
+  const before = await emit();
+  await untilPast(before);
+  const receiver = await openReceiver();
+  await create({ url: receiver.url, events: ['key.revoked', 'computer.*'] });
+  await emit();
+  const key_id = newId('key');
+  const data = { key_id, org: DEFAULT_ORG, by_key_id: null };
+  const id = eventIds.key(key_id, 'revoked');
+  await publish(
+    makeEvent({ name: 'key.revoked', id, source: '/t', time: new Date(), data: { ...data, org: 'org_b' } }),
+  );
+  const wanted = await publish(
+    makeEvent({ name: 'key.revoked', id: `${id}2`, source: '/t', time: new Date(), data }),
+  );
+  await until(() => expect(receiver.of(wanted)).toHaveLength(1));
+  expect(receiver.of(before)).toEqual([]);
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('an endpoint that fails is tried again under the same id, signed anew, until it takes the event', async () => {
+  await openInstance();
+  const receiver = await openReceiver([500, 503, 302, 200]);
+  const { id, secret } = await create({ url: receiver.url, events: ['key.created'] });
+  const event = await emit();
+  await until(() => expect(receiver.of(event)).toHaveLength(2));
+  await until(async () =>
+    expect(await get(id)).toMatchObject({
+      status: 'enabled',
+      failing_since: expect.any(String),
+      last_error: { event_id: event.id, event_type: 'key.created', http_status: 500 },
+    }),
+  );
+  await until(() => expect(receiver.of(event)).toHaveLength(4));
+  for (const { body, headers } of receiver.of(event))
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+  await until(async () => expect(await get(id)).toMatchObject({ failing_since: null, last_error: {} }));
+  const later = await emit();
+  await until(() => expect(receiver.of(later)).toHaveLength(1));
+  expect(receiver.of(event)).toHaveLength(4);
+});
+
+test('what a receiver missed while it was down it gets when it is up', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  const { id } = await create({ url: receiver.url, events: ['key.created'] });
+  await receiver.stop();
+  const events = [await emit(), await emit()];
+  await until(async () =>
+    expect(await get(id)).toMatchObject({
+      last_error: { http_status: null, message: expect.stringContaining('ECONNREFUSED') },
+    }),
+  );
+  await receiver.start(receiver.port);
+  for (const event of events) await until(() => expect(receiver.of(event)).toHaveLength(1));
+});
+
+test('an endpoint that never answers keeps neither other orgs nor other webhooks of its own org waiting', async () => {
+  await openInstance();
+  const [dead, alive, foreign] = [await openReceiver([0]), await openReceiver(), await openReceiver()];
+  await create({ url: dead.url, events: ['*'] });
+  await create({ url: alive.url, events: ['*'] });
+  await create({ url: foreign.url, events: ['*'] }, 'org_other');
+  const own = await Promise.all(Array.from({ length: 20 }, () => emit()));
+  const theirs = await emit('org_other');
+  await until(() => expect(foreign.of(theirs)).toHaveLength(1));
+  await until(() => expect(alive.received).toHaveLength(own.length));
+  expect(dead.received.length).toBeLessThanOrEqual(4); // attempts that are on, and none that waits for them
+});
+
+test('an endpoint that fails for too long is disabled, shows why, and begins anew when it is enabled', async () => {
+  await openInstance(HASTY);
+  const receiver = await openReceiver([500]);
+  const { id } = await create({ url: receiver.url, events: ['key.created'] });
+  const missed = await emit();
+  await until(async () =>
+    expect(await get(id)).toMatchObject({
+      status: 'disabled',
+      disabled_reason: 'failing',
+      last_error: { event_id: missed.id, http_status: 500, message: 'the endpoint answered 500' },
+    }),
+  );
+  await until(async () => expect((await consumers()).filter((name) => name.includes(id))).toEqual([]));
+  const attempts = receiver.received.length;
+  await untilPast(await emit());
+  receiver.answers = [200];
+  const enabled = await updateWebhook(operations())({ ...caller(), id, body: { status: 'enabled' } });
+  expect(enabled).toMatchObject({ status: 'enabled', disabled_reason: null, failing_since: null });
+  const event = await emit();
+  await until(() => expect(receiver.of(event)).toHaveLength(1));
+  expect(receiver.received).toHaveLength(attempts + 1);
+});
+
+test('an endpoint that answers 410 is disabled at once', async () => {
+  await openInstance();
+  const receiver = await openReceiver([410]);
+  const { id } = await create({ url: receiver.url, events: ['key.created'] });
+  const event = await emit();
+  await until(async () =>
+    expect(await get(id)).toMatchObject({ status: 'disabled', disabled_reason: 'gone' }),
+  );
+  expect(receiver.of(event)).toHaveLength(1);
+});
+
+test('a private address is refused when a webhook is made or changed, by name too', async () => {
+  await openInstance(QUICK, '');
+  const refused = { code: 'url_not_allowed', param: 'url' };
+  for (const url of ['http://127.0.0.1/', 'http://localhost/', 'http://169.254.169.254/', 'http://[::1]/'])
+    await expect(create({ url, events: ['*'] })).rejects.toMatchObject(refused);
+  expect(operations().known.entries()).toEqual([]);
+});
+
+test('a private address is refused at delivery: what was public when it was made may not be so any more', async () => {
+  await openInstance(HASTY);
+  const receiver = await openReceiver();
+  const { id } = await create({ url: receiver.url, events: ['key.created'] });
+  const [allowing] = instances.splice(0);
+  await allowing?.webhooks.stop();
+  await allowing?.bus.close();
+  await openInstance(HASTY, ''); // the installation no longer allows 127.0.0.1
+  await emit();
+  await until(async () =>
+    expect(await get(id)).toMatchObject({
+      status: 'disabled',
+      last_error: { http_status: null, message: expect.stringContaining('only the ports') },
+    }),
+  );
+  expect(receiver.received).toEqual([]);
+});
+
+test('after a rotation both secrets verify, and only the new one is shown', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  const { id, secret } = await create({ url: receiver.url, events: ['key.created'] });
+  const rotated = await rotateWebhook(operations())({ ...caller(), id });
+  expect(rotated.secret).not.toBe(secret);
+  await emit();
+  await until(() => expect(receiver.received).toHaveLength(1));
+  const [delivery] = receiver.received;
+  for (const one of [secret, rotated.secret])
+    new Webhook(one).verify(delivery?.body ?? '', delivery?.headers as Record<string, string>);
+  expect(String(delivery?.headers['webhook-signature']).split(' ')).toHaveLength(2);
+});
+
+test('events of a webhook can be changed; a deleted one gets nothing more and leaves no consumer', async () => {
+  await openInstance();
+  await openInstance();
+  const receiver = await openReceiver();
+  const { id } = await create({ url: receiver.url, events: ['computer.*'] });
+  await emit();
+  await updateWebhook(operations())({ ...caller(), id, body: { events: ['key.created'] } });
+  await until(async () => {
+    const { config } = await bus.jsm.consumers.info(EVENTS_STREAM, `webhook-${id}-1`);
+    expect(config.filter_subjects).toEqual([`event.v1.key.created.${DEFAULT_ORG}`]);
+  });
+  const event = await emit();
+  await until(() => expect(receiver.of(event)).toHaveLength(1));
+  await remove(id);
+  await until(async () => expect((await consumers()).filter((name) => name.includes(id))).toEqual([]));
+  await expect(get(id)).rejects.toThrow(ServiceError);
+  const count = receiver.received.length;
+  const other = await openReceiver();
+  await create({ url: other.url, events: ['key.created'] });
+  const last = await emit();
+  await until(() => expect(other.of(last)).toHaveLength(1));
+  expect(receiver.received).toHaveLength(count);
+});
+
+test('another org’s webhook is unknown', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  const { id } = await create({ url: receiver.url, events: ['*'] }, 'org_other');
+  await expect(get(id)).rejects.toMatchObject({ code: 'webhook_not_found' });
+  await expect(remove(id)).rejects.toMatchObject({ code: 'webhook_not_found' });
+});
+
+test('a consumer whose webhook went while no instance ran is removed at the next start', async () => {
+  const name = `webhook-${newId('webhook')}-1`;
+  await bus.jsm.consumers.add(EVENTS_STREAM, { durable_name: name, ack_policy: 'explicit' });
+  await openInstance();
+  expect(await consumers()).not.toContain(name);
+});
+
+test('the end of a video is told to its callback_url, signed with the org’s secret, again until it is taken', async () => {
+  await openInstance();
+  await openInstance();
+  const receiver = await openReceiver([500, 200]);
+  const told = await endVideo(receiver.url);
+  await until(() => expect(receiver.of(told)).toHaveLength(2));
+  const { secret } = await getSigningSecret(operations())(caller());
+  for (const { body, headers } of receiver.of(told))
+    expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual({
+      type: 'video.completed',
+      timestamp: told.time,
+      data: told.data,
+    });
+  const quiet = await endVideo(null);
+  const next = await endVideo(receiver.url);
+  await until(() => expect(receiver.of(next)).toHaveLength(1));
+  expect(receiver.of(quiet)).toEqual([]);
+});
+
+/** A job's record and its last event, as the video-worker leaves them. */
+async function endVideo(callback_url: string | null): Promise<Event> {
+  const now = new Date();
+  const id = newVideoId(now.getTime());
+  const shared = { org: DEFAULT_ORG, key_id: 'key_test', request_id: newId('request'), duration: 5 };
+  const at = now.toISOString();
+  const record: VideoRecord = {
+    ...shared,
+    id,
+    requested_model: 'acme/video',
+    resolution: null,
+    created_at: at,
+    deadline_at: at,
+    callback_url,
+    candidates: [{ model: 'acme/video', cost_nano: '1' }],
+    state: 'completed',
+    deleted: false,
+    model: 'acme/video',
+    default_resolution: null,
+    attempt: null,
+    attempts: [],
+    starts: 0,
+    polls: 0,
+    lease: null,
+    next_at: at,
+    difference_nano: '0',
+    refunded_nano: '0',
+    result: null,
+    error: null,
+    started_at: at,
+    ended_at: at,
+    news: [],
+  };
+  await (await openBucket(bus, 'videos')).create(videoKey(DEFAULT_ORG, id), record);
+  return publish(
+    makeEvent({
+      name: 'video.completed',
+      id: eventIds.videoEnd(id, 'completed'),
+      source: '/switchyard/video-worker',
+      time: now,
+      data: { ...shared, video_id: id, model: 'acme/video', elapsed_ms: 1, attempts: [], error_code: null },
+    }),
+  );
+}

@@ -1,4 +1,5 @@
 // The official `openai` client, unchanged, against upstream-backed and local models.
+import { spawnSync } from 'node:child_process';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -238,6 +239,48 @@ describe('embeddings.create', () => {
     expect(byDefault.data[0]?.embedding).toEqual(asFloats.data[0]?.embedding.map(Math.fround));
     expect(costOf(byDefault.usage)).toBeGreaterThan(0);
   });
+});
+
+describe('images.generate', () => {
+  it('gives as many PNGs as were asked for, of the size asked for, with their cost', async () => {
+    const result = await client.images.generate({
+      model: 'local/image',
+      prompt: 'a green hill under a yellow sun',
+      n: 2,
+      size: '512x512',
+    });
+    expect(result.data).toHaveLength(2);
+    for (const { b64_json = '' } of result.data ?? []) {
+      const png = Buffer.from(b64_json, 'base64');
+      expect(png.subarray(1, 4).toString()).toBe('PNG');
+      expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([512, 512]);
+    }
+    expect(costOf(result.usage)).toBe(0.001);
+  });
+});
+
+describe.skipIf(spawnSync('espeak-ng', ['--version']).error)('audio.speech.create', () => {
+  it.each([
+    ['wav', 'audio/wav', 'RIFF'],
+    ['mp3', 'audio/mpeg', ''],
+    ['opus', 'audio/ogg; codecs=opus', 'OggS'],
+  ] as const)(
+    'gives %s, told by its type and its first bytes, with the cost in a header',
+    async (...given) => {
+      const [format, type, magic] = given;
+      const response = await client.audio.speech.create({
+        model: 'local/speech',
+        voice: 'alloy',
+        input: 'one two three',
+        response_format: format,
+      });
+      expect(response.headers.get('content-type')).toBe(type);
+      expect(response.headers.get('x-service-cost')).toBe('0.000013');
+      const sound = Buffer.from(await response.arrayBuffer());
+      expect(sound.subarray(0, magic.length).toString('latin1')).toBe(magic);
+      expect(sound.length).toBeGreaterThan(1_000);
+    },
+  );
 });
 
 describe('models', () => {

@@ -8,7 +8,7 @@ export class BodySource {
   readonly #source: ByteSource;
   readonly #iterator: AsyncIterator<Uint8Array>;
   /** Read at once, so that a source that fails is heard of even while nobody takes the call. */
-  readonly #first: Promise<IteratorResult<Uint8Array>>;
+  #first: Promise<IteratorResult<Uint8Array>> | null;
   readonly #onFailed: (error: unknown) => void;
   #over = false;
 
@@ -16,8 +16,9 @@ export class BodySource {
     this.#source = source;
     this.#onFailed = onFailed;
     this.#iterator = source[Symbol.asyncIterator]();
-    this.#first = this.#iterator.next();
-    this.#first.catch((error: unknown) => this.#failed(error));
+    const first = this.#iterator.next();
+    first.catch((error: unknown) => this.#failed(error));
+    this.#first = first;
   }
 
   /** Sends everything. To be called once. */
@@ -35,7 +36,9 @@ export class BodySource {
   }
 
   async #send(sender: ByteSender): Promise<void> {
-    for (let step = await this.#first; !this.#over; step = await this.#iterator.next()) {
+    const first = this.#first ?? this.#iterator.next();
+    this.#first = null; // its bytes may be a view of the whole body's memory, which must not be held to the call's end
+    for (let step = await first; !this.#over; step = await this.#iterator.next()) {
       if (step.done) {
         this.#over = true;
         return sender.end('');

@@ -233,7 +233,8 @@ export const ERRORS = {
     status: 503,
     type: 'server_error',
     retry: true,
-    meaning: 'A part of the service is restarting. Nothing was charged.',
+    meaning:
+      'A part of the service is restarting, or has no room for a large body just now. Nothing was charged.',
   },
   upstream_timeout: {
     status: 504,

@@ -1,7 +1,13 @@
 // POST /v1/audio/transcriptions: audio in, as multipart form data (OpenAI's form) or as base64 in JSON; text out.
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
-import { modelChoice, NAMES_A_MODEL, namesAModel } from './model-choice.ts';
+import {
+  modelChoice,
+  NAMES_A_MODEL,
+  namesAModel,
+  ONE_OF_THEM_REQUIRED,
+  providerOptions,
+} from './model-choice.ts';
 
 /** Bytes of one audio file, decoded: "25 MB" of the interface is 25 MiB of audio, in either form. */
 export const AUDIO_BYTES_MAX = 25 * 1024 * 1024;
@@ -10,21 +16,41 @@ export const TRANSCRIPTION_FIELDS_BYTES_MAX = 256 * 1024;
 /** Characters of a prompt. */
 export const TRANSCRIPTION_PROMPT_LENGTH_MAX = 32_000;
 const FILENAME_LENGTH_MAX = 255;
+const TIMESTAMP_GRANULARITIES_MAX = 8;
 
 export const TRANSCRIPTION_FORMATS = ['json', 'verbose_json', 'text', 'srt', 'vtt'] as const;
 export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
 export const TIMESTAMP_GRANULARITIES = ['word', 'segment'] as const;
 
+const mediaType = z.string().min(1).max(255);
+const filename = z.string().min(1).max(FILENAME_LENGTH_MAX);
+
 const fields = {
-  /** ISO 639-1 (`en`), or a name or locale that the model takes. */
-  language: z.string().min(1).max(64).nullish(),
-  prompt: z.string().max(TRANSCRIPTION_PROMPT_LENGTH_MAX).nullish(),
-  response_format: z.enum(TRANSCRIPTION_FORMATS).nullish(),
-  temperature: z.number().min(0).max(1).nullish(),
-  timestamp_granularities: z.array(z.enum(TIMESTAMP_GRANULARITIES)).max(8).nullish(),
-  stream: z.literal(false, 'transcriptions do not stream').nullish(),
-  /** Passed to the maker unchanged. */
-  provider_options: z.record(z.string(), z.unknown()).nullish(),
+  language: z
+    .string()
+    .min(1)
+    .max(64)
+    .nullish()
+    .describe('Language of the speech, as ISO 639-1 (`en`), or as the model names it'),
+  prompt: z
+    .string()
+    .max(TRANSCRIPTION_PROMPT_LENGTH_MAX)
+    .nullish()
+    .describe('Words that help the model: names, the style of what came before'),
+  response_format: z
+    .enum(TRANSCRIPTION_FORMATS)
+    .nullish()
+    .describe(
+      '`json` (default) or `verbose_json` with segments; `text`, `srt` or `vtt` answer with text alone',
+    ),
+  temperature: z.number().min(0).max(1).nullish().describe('Randomness, where the model has it'),
+  timestamp_granularities: z
+    .array(z.enum(TIMESTAMP_GRANULARITIES))
+    .max(TIMESTAMP_GRANULARITIES_MAX)
+    .nullish()
+    .describe('What `verbose_json` has times of, where the model tells them; default: segments'),
+  stream: z.literal(false, 'transcriptions do not stream').nullish().describe('Transcriptions do not stream'),
+  provider_options: providerOptions,
 };
 
 /**
@@ -34,20 +60,15 @@ const fields = {
 export const transcriptionParams = z.looseObject({
   ...fields,
   /** Of the audio, as told, or as its file's name says: audio/mpeg … */
-  media_type: z.string().min(1).max(255),
+  media_type: mediaType,
   /** Without a path; makers tell the container by its ending. */
-  filename: z.string().min(1).max(FILENAME_LENGTH_MAX),
+  filename,
 });
 export type TranscriptionParams = z.infer<typeof transcriptionParams>;
 
 /** The fields beside the audio as either form brings them; what is missing of `media_type` and `filename` is filled in. */
 export const transcriptionFields = z
-  .looseObject({
-    ...modelChoice,
-    ...fields,
-    media_type: z.string().min(1).max(255).nullish(),
-    filename: z.string().min(1).max(FILENAME_LENGTH_MAX).nullish(),
-  })
+  .looseObject({ ...modelChoice, ...fields, media_type: mediaType.nullish(), filename: filename.nullish() })
   .refine(namesAModel, NAMES_A_MODEL);
 
 /** The JSON form, for the OpenAPI document: the audio is decoded as it comes and never parsed by this. */
@@ -57,33 +78,61 @@ export const transcriptionJsonRequest = z
     audio: z
       .string()
       .describe(
-        `Base64 (standard or url-safe, a data: URL too) of at most ${AUDIO_BYTES_MAX} bytes of audio`,
+        `The audio in base64 (standard, url-safe or a data: URL), at most ${AUDIO_BYTES_MAX} bytes of it`,
       ),
     media_type: z
       .string()
-      .describe('audio/mpeg, audio/wav, audio/flac, audio/ogg, audio/mp4, audio/webm, audio/aac …'),
-    filename: z.string().max(FILENAME_LENGTH_MAX).optional(),
+      .describe(
+        'Type of the audio: audio/mpeg, audio/wav, audio/flac, audio/ogg, audio/mp4, audio/webm, audio/aac …',
+      ),
+    filename: filename.optional().describe('Name that the file has at the maker'),
     ...fields,
   })
-  .refine(namesAModel, NAMES_A_MODEL);
+  .refine(namesAModel, NAMES_A_MODEL)
+  .meta({
+    description: 'The audio in JSON. Further fields go to the maker as they are',
+    examples: [
+      { model: 'local/transcribe', audio: 'UklGRiQAAABXQVZF', media_type: 'audio/wav', language: 'en' },
+    ],
+    ...ONE_OF_THEM_REQUIRED,
+  });
 
 /** The multipart form, for the OpenAPI document; lists are given by repeating a field, or as a JSON list. */
-export const transcriptionFormRequest = z.looseObject({
-  ...modelChoice,
-  file: z
-    .string()
-    .meta({ format: 'binary' })
-    .describe(`The audio, at most ${AUDIO_BYTES_MAX} bytes; fields may come before or after it`),
-  language: fields.language,
-  prompt: fields.prompt,
-  response_format: fields.response_format,
-  temperature: fields.temperature,
-  'timestamp_granularities[]': fields.timestamp_granularities,
-  provider_options: z.string().optional().describe('A JSON object'),
-});
+export const transcriptionFormRequest = z
+  .looseObject({
+    ...modelChoice,
+    file: z
+      .string()
+      .describe(`The audio, at most ${AUDIO_BYTES_MAX} bytes; its fields may come before or after it`)
+      .meta({ format: 'binary' }),
+    language: fields.language,
+    prompt: fields.prompt,
+    response_format: fields.response_format,
+    temperature: fields.temperature,
+    'timestamp_granularities[]': fields.timestamp_granularities,
+    provider_options: z
+      .string()
+      .optional()
+      .describe('A JSON object, passed on to the model’s maker unchanged'),
+  })
+  .meta({
+    description: 'OpenAI’s transcription. Lists are fields that are repeated, or one with a JSON list',
+    ...ONE_OF_THEM_REQUIRED,
+  });
 
-const segment = z.looseObject({ id: z.int(), start: z.number(), end: z.number(), text: z.string() });
-const word = z.looseObject({ word: z.string(), start: z.number(), end: z.number() });
+const seconds = (what: string) =>
+  z.number().describe(`Seconds from the beginning of the audio to its ${what}`);
+const segment = z.looseObject({
+  id: z.int().describe('Counts from 0'),
+  start: seconds('beginning'),
+  end: seconds('end'),
+  text: z.string().describe('What was said in it'),
+});
+const word = z.looseObject({
+  word: z.string().describe('One word'),
+  start: seconds('beginning'),
+  end: seconds('end'),
+});
 
 /**
  * What a maker's adapter answers: OpenAI's `verbose_json`, whatever the caller asked for; the router renders json,
@@ -100,16 +149,21 @@ export const transcriptionAnswer = z.looseObject({
 export type TranscriptionAnswer = z.infer<typeof transcriptionAnswer>;
 
 /** What the caller gets for json and verbose_json. */
-export const transcriptionResult = z.looseObject({
-  text: z.string(),
-  /** Empty where neither the caller nor the maker said it. */
-  language: z.string(),
-  /** Seconds of audio, measured from the file. */
-  duration: z.number(),
-  model: z.string(),
-  usage: z.looseObject({ seconds: z.number(), cost: dollars }),
-  /** verbose_json: where the model tells them. */
-  segments: z.array(segment).optional(),
-  words: z.array(word).optional(),
-});
+export const transcriptionResult = z
+  .looseObject({
+    text: z.string().describe('What was said'),
+    language: z.string().describe('As the model or else the caller says it; empty where neither does'),
+    duration: z.number().describe('Seconds of audio, measured from the file'),
+    model: z.string().describe('The model that served'),
+    usage: z.looseObject({
+      seconds: z.number().describe('Seconds of audio that are charged'),
+      cost: dollars,
+    }),
+    segments: z.array(segment).optional().describe('With `verbose_json`, where the model tells them'),
+    words: z
+      .array(word)
+      .optional()
+      .describe('With `verbose_json` and granularity `word`, where the model tells them'),
+  })
+  .meta({ description: 'The text of `json` and `verbose_json`' });
 export type TranscriptionResult = z.infer<typeof transcriptionResult>;

@@ -9,10 +9,11 @@ import {
   openBucket,
 } from '@switchyard/bus';
 import { eventIds, makeEvent } from '@switchyard/contracts';
-import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
+import { ByteBudget, type Clock, type Logger, type Running, type Surroundings } from '@switchyard/service';
 import { authenticator } from './auth/authenticate.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
 import { OpenRelays } from './calls/relay-call.ts';
+import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
 import type { Config } from './config.ts';
 import { buildApp, EVENT_SOURCE } from './http/app.ts';
 import type { Route } from './http/route.ts';
@@ -52,9 +53,11 @@ export async function start({
   keys.onChange((_hash, record, previous) => {
     if (record === null && previous !== null) open.revoke(previous.id);
   });
-  const relay = { bus, open, events, journal, clock, logger };
+  const largeBodies = ByteBudget.of(config, clock);
+  const relay = { bus, open, events, journal, largeBodies, clock, logger };
   const routes: Route[] = [
     ...modelCallRoutes(relay),
+    ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
     ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
     ...keyRoutes(bus),
@@ -63,7 +66,14 @@ export async function start({
     ...healthRoutes(bus, metrics),
   ];
   const authenticate = authenticator({ keys, now: clock.now });
-  const app = buildApp({ routes: [...routes, ...docsRoutes(routes)], authenticate, events, clock, logger });
+  const app = buildApp({
+    routes: [...routes, ...docsRoutes(routes)],
+    authenticate,
+    events,
+    largeBodies,
+    clock,
+    logger,
+  });
   const url = await app.listen({ host: config.HOST, port: config.PORT });
   return {
     url,

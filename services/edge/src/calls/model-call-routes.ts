@@ -18,18 +18,21 @@ import {
   ServiceError,
   speechRequest,
 } from '@switchyard/contracts';
+import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { z } from 'zod';
 import { parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
+import { handOver } from './hand-over.ts';
 import { type CallRelay, relayCall } from './relay-call.ts';
 
-const MODEL_ERRORS = [
+export const MODEL_ERRORS = [
   'invalid_json',
   'invalid_request',
   'wrong_endpoint',
   'upstream_rejected',
   'model_not_found',
   'body_too_large',
+  'body_timeout',
   'unsupported_media_type',
   'rate_limited',
   'upstream_error',
@@ -125,16 +128,11 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         if (!key) throw new Error('a model route without a key');
         request.subject = { type, model: null, computer: null };
         const parsed: ModelBody = parseBody(body, request.body);
-        if (!relay.bus.canStoreUsage)
-          throw new ServiceError(
-            'service_unavailable',
-            'usage cannot be stored just now, so no call is taken',
-            {
-              retryAfterS: 1,
-            },
-          );
+        requireUsageStore(relay);
         const models = namesOf(parsed);
         request.subject.model = models[0] ?? null;
+        const bytes = request.body as Buffer;
+        request.body = undefined; // from here on it is the relay's, which lets go of it before the answer is there
         const head: ModelCallHead = {
           request_id: request.id,
           org: key.org,
@@ -143,13 +141,11 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
           stream: streams && parsed.stream === true,
           include_usage: parsed.stream_options?.include_usage === true,
           received_at: relay.clock.now(),
+          body_bytes: bytes.length,
         };
-        relayCall(
-          relay,
-          { subject: modelCallSubject(type), head, body: request.body as Buffer },
-          request,
-          reply,
-        );
+        const held = request.heldBody;
+        const handed = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
+        relayCall(relay, { subject: modelCallSubject(type), head, body: handed }, request, reply);
       },
     ),
   );
@@ -161,7 +157,14 @@ function describeResult(result: ModelEndpoint['result']) {
     : { description: 'The answer, with its cost in `usage.cost`', body: result };
 }
 
+/** @throws ServiceError `service_unavailable`: a call whose usage could not be stored is not begun. */
+export function requireUsageStore({ bus }: CallRelay): void {
+  if (bus.canStoreUsage) return;
+  const message = 'usage cannot be stored just now, so no call is taken';
+  throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+}
+
 /** `model`, then `models` in order, each once. */
-function namesOf({ model, models = [] }: ModelBody): string[] {
+export function namesOf({ model, models = [] }: Pick<ModelBody, 'model' | 'models'>): string[] {
   return [...new Set(model === undefined ? models : [model, ...models])];
 }

@@ -1,6 +1,6 @@
 // One model call between an HTTP client and the bus: bytes through as they come, the client's pace as credit, the
 // client's going away as a cancel, and every call that is taken settled in the journal.
-import type { Bus, EventPublisher, OutgoingCall, ReplySink } from '@switchyard/bus';
+import type { Bus, ByteSource, EventPublisher, OutgoingCall, ReplySink } from '@switchyard/bus';
 import {
   eventIds,
   type ModelCallHead,
@@ -10,7 +10,7 @@ import {
   ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EVENT_SOURCE } from '../http/app.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
@@ -22,6 +22,8 @@ export interface CallRelay {
   open: OpenRelays;
   events: EventPublisher;
   journal: DeliveryJournal;
+  /** What large bodies take their memory from. */
+  largeBodies: ByteBudget;
   clock: Clock;
   logger: Logger;
 }
@@ -29,7 +31,7 @@ export interface CallRelay {
 export interface RelayedCall {
   subject: string;
   head: ModelCallHead;
-  body: Buffer;
+  body: Uint8Array | ByteSource;
 }
 
 export function relayCall(

@@ -1,10 +1,11 @@
 // The HTTP server: every route from the table, one guard, one place for errors.
 import type { EventPublisher } from '@switchyard/bus';
 import { eventIds, ID_PATTERN, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type Authenticate, requirePermission } from '../auth/authenticate.ts';
 import { Connections } from './connections.ts';
+import { readJsonBodies } from './json-bodies.ts';
 import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
@@ -34,13 +35,16 @@ export interface AppOptions {
   routes: Route[];
   authenticate: Authenticate;
   events: EventPublisher;
+  /** Of the whole process: what routes that read their bodies themselves take theirs from too. */
+  largeBodies: ByteBudget;
   clock: Clock;
   logger: Logger;
 }
 
 export const EVENT_SOURCE = '/switchyard/edge';
 
-export function buildApp({ routes, authenticate, events, clock, logger }: AppOptions): FastifyInstance {
+export function buildApp(options: AppOptions): FastifyInstance {
+  const { routes, authenticate, events, largeBodies, clock, logger } = options;
   const connections = new Connections();
   const app = fastify({
     logger: false,
@@ -63,15 +67,14 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
     done();
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  );
+  readJsonBodies(app, { budget: largeBodies, clock });
   app.decorateRequest('apiKey', null);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('subject');
 
   const sendError = (request: FastifyRequest, reply: FastifyReply, thrown: unknown) => {
     const error = toServiceError(thrown);
+    request.heldBody?.release();
     if (error.code === 'internal_error')
       logger.error(
         { err: thrown, request: request.id, path: request.url },
@@ -138,12 +141,17 @@ export function buildApp({ routes, authenticate, events, clock, logger }: AppOpt
           : (request, reply) => route.handle(request, reply, request.apiKey),
     });
 
+  const { json = [], form = [], none = [] } = Object.groupBy(routes, bodyOf);
   app.register(async (scope) => {
-    for (const route of routes) if (route.request?.body) register(scope, route);
+    for (const route of json) register(scope, route);
+  });
+  app.register(async (scope) => {
+    leaveBodies(scope);
+    for (const route of form) register(scope, route);
   });
   app.register(async (scope) => {
     ignoreBodies(scope);
-    for (const route of routes) if (!route.request?.body) register(scope, route);
+    for (const route of none) register(scope, route);
   });
 
   app.setErrorHandler((error, request, reply) => sendError(request, reply, error));
@@ -193,6 +201,17 @@ async function answerJson(
 function computerOf(request: FastifyRequest, param: string): FastifyRequest['subject'] {
   const id = (request.params as Record<string, string | undefined>)[param];
   return { type: null, model: null, computer: id !== undefined && ID_PATTERN.test(id) ? id : null };
+}
+
+function bodyOf({ request }: Route): 'json' | 'form' | 'none' {
+  if (request?.form) return 'form';
+  return request?.body ? 'json' : 'none';
+}
+
+/** The route reads its body off `request.raw` itself, whatever its type. */
+function leaveBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
 }
 
 /** Where no body is asked for, one of any type is read, within bounds, and dropped: fetch calls an empty one text/plain. */

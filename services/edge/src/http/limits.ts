@@ -5,6 +5,9 @@ export const SMALL_BODY_BYTES_MAX = 256 * 1024;
 /** Time for a client to send its headers, and its whole request. */
 export const HEADERS_TIMEOUT_MS = 60_000;
 export const REQUEST_TIMEOUT_MS = 300_000;
+/** A large body that has its place in memory keeps it only while at least so much of it comes in each such stretch. */
+export const BODY_PACE_BYTES_MIN = 256 * 1024;
+export const BODY_PACE_MS = 15_000;
 /** A client that takes nothing of its answer for this long is gone for us: its socket is closed, its call cancelled. */
 export const STALLED_CLIENT_MS_MAX = 60_000;
 /** Longer than load balancers keep theirs (60 s), so that it is never us who close first. */

@@ -1,0 +1,82 @@
+// The text fields of a form as the values that the JSON form would have: numbers, flags, lists and objects by their names.
+import { ServiceError } from '@switchyard/contracts';
+
+type Read = (values: string[], name: string) => unknown;
+
+/** Lists: repeated (`models=a&models=b`, `models[]=…`, as clients write them) or as a JSON list. */
+const LISTS = ['models', 'timestamp_granularities', 'include'];
+
+const READ: Readonly<Record<string, Read>> = {
+  temperature: (values, name) => toNumber(one(values, name), name),
+  stream: (values, name) => toFlag(one(values, name), name),
+  provider_options: (values, name) => fromJson(one(values, name), name),
+  ...Object.fromEntries(LISTS.map((name): [string, Read] => [name, toList])),
+};
+
+export class FormFields {
+  readonly #bytesMax: number;
+  readonly #values = new Map<string, string[]>();
+  #bytes = 0;
+
+  /** @param bytesMax of all names and values together */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** @throws ServiceError `body_too_large` */
+  add(fieldName: string | undefined, value: string, truncated: boolean): void {
+    const name = (fieldName ?? '').replace(/\[\]$/, '');
+    this.#bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
+    if (truncated || this.#bytes > this.#bytesMax)
+      throw new ServiceError(
+        'body_too_large',
+        `the fields beside the file are over the limit of ${this.#bytesMax} bytes`,
+      );
+    const values = this.#values.get(name);
+    if (values) values.push(value);
+    else this.#values.set(name, [value]);
+  }
+
+  /** @throws ServiceError `invalid_request` naming the field */
+  read(): Record<string, unknown> {
+    return Object.fromEntries(
+      [...this.#values].map(([name, values]) => {
+        const read = Object.hasOwn(READ, name) ? READ[name] : one;
+        return [name, read?.(values, name)];
+      }),
+    );
+  }
+}
+
+function one(values: string[], name: string): string {
+  if (values.length > 1) throw refuse(name, 'is there more than once');
+  return values[0] ?? '';
+}
+
+function toList(values: string[], name: string): unknown {
+  const [first = ''] = values;
+  return values.length === 1 && first.startsWith('[') ? fromJson(first, name) : values;
+}
+
+function toNumber(value: string, name: string): number {
+  const number = Number(value);
+  if (value.trim() === '' || !Number.isFinite(number)) throw refuse(name, 'must be a number');
+  return number;
+}
+
+function toFlag(value: string, name: string): boolean {
+  if (value !== 'true' && value !== 'false') throw refuse(name, 'must be true or false');
+  return value === 'true';
+}
+
+function fromJson(value: string, name: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch (cause) {
+    throw refuse(name, 'must be JSON', cause);
+  }
+}
+
+function refuse(name: string, what: string, cause?: unknown): ServiceError {
+  return new ServiceError('invalid_request', `${name}: ${what}`, { param: name, cause });
+}

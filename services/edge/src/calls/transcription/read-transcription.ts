@@ -1,0 +1,142 @@
+// A request for a transcription, read off its socket in either of its forms.
+import type { IncomingMessage } from 'node:http';
+import {
+  AUDIO_BYTES_MAX,
+  AUDIO_FORMATS,
+  audioFormatOf,
+  audioFormatOfFile,
+  ServiceError,
+  TRANSCRIPTION_FIELDS_BYTES_MAX,
+  type TranscriptionParams,
+  transcriptionFields,
+  UNTOLD_MEDIA_TYPE,
+} from '@switchyard/contracts';
+import { BodyIntake, type BodyIntakeOptions } from '../../http/body-intake.ts';
+import { check } from '../../http/read-body.ts';
+import { AUDIO_LIMIT, audioBuffer } from './audio-buffer.ts';
+import { AudioMemberScanner } from './audio-member-scanner.ts';
+import { Base64Decoder } from './base64-decoder.ts';
+import { readAudioForm } from './read-audio-form.ts';
+
+/** What either form has in it, before its fields are checked. */
+export interface ReadTranscription {
+  audio: Buffer;
+  /** Where the form has it: `file` or `audio`. */
+  audioField: string;
+  fields: Record<string, unknown>;
+}
+
+export interface TranscriptionRequest {
+  model: string | undefined;
+  models: string[] | undefined;
+  params: TranscriptionParams;
+  audio: Buffer;
+  /** Gives the audio's memory back to the budget. */
+  release(): void;
+}
+
+type Surroundings = Pick<BodyIntakeOptions, 'budget' | 'clock'>;
+
+/** Bytes of a multipart form at most: its audio, its fields, and what separates them. */
+const FORM_BYTES_MAX = AUDIO_BYTES_MAX + 2 * TRANSCRIPTION_FIELDS_BYTES_MAX;
+/** Bytes of the JSON form at most: base64 takes a third more, its line breaks and escapes a little. */
+export const TRANSCRIPTION_BODY_BYTES_MAX =
+  Math.ceil((AUDIO_BYTES_MAX * 3) / 2) + TRANSCRIPTION_FIELDS_BYTES_MAX;
+
+/** @throws ServiceError for whatever is wrong with it; the rest of its body is then dropped as it comes */
+export async function readTranscription(
+  raw: IncomingMessage,
+  on: Surroundings,
+): Promise<TranscriptionRequest> {
+  const contentType = raw.headers['content-type'] ?? '';
+  const read = READ_BY_TYPE[contentType.split(';')[0]?.trim().toLowerCase() ?? ''];
+  if (!read) {
+    raw.resume(); // dropped, so that the client reads the answer
+    const message = 'send multipart/form-data with a file, or application/json with the audio in base64';
+    throw new ServiceError('unsupported_media_type', message);
+  }
+  const { intake, form } = read(raw, on, contentType);
+  try {
+    return { ...checkForm(await form), release: () => intake.release() };
+  } catch (error) {
+    intake.release();
+    raw.resume();
+    throw error;
+  }
+}
+
+interface Reading {
+  intake: BodyIntake;
+  form: Promise<ReadTranscription>;
+}
+
+const READ_BY_TYPE: Readonly<
+  Record<string, (raw: IncomingMessage, on: Surroundings, contentType: string) => Reading>
+> = {
+  'multipart/form-data': (raw, on, contentType) => {
+    const memoryFor = (bytes: number) => Math.min(bytes, AUDIO_BYTES_MAX);
+    const intake = new BodyIntake(raw, { ...on, bytesMax: FORM_BYTES_MAX, limit: AUDIO_LIMIT, memoryFor });
+    return { intake, form: readAudioForm(intake, contentType) };
+  },
+  'application/json': (raw, on) => {
+    const memoryFor = (bytes: number) => Math.min(decodedBytes(bytes), AUDIO_BYTES_MAX);
+    const bytesMax = TRANSCRIPTION_BODY_BYTES_MAX;
+    const intake = new BodyIntake(raw, { ...on, bytesMax, limit: AUDIO_LIMIT, memoryFor });
+    return { intake, form: readAudioJson(intake) };
+  },
+};
+
+async function readAudioJson(intake: BodyIntake): Promise<ReadTranscription> {
+  const { declaredBytes } = intake;
+  const audio = audioBuffer(declaredBytes === null ? null : decodedBytes(declaredBytes));
+  const scanner = new AudioMemberScanner(new Base64Decoder(audio));
+  await intake.read((piece) => scanner.push(piece));
+  const fields = scanner.end();
+  if (fields.media_type === undefined || fields.media_type === null)
+    throw new ServiceError('invalid_request', 'media_type: is required: the type of the audio', {
+      param: 'media_type',
+    });
+  return { audio: audio.bytes, audioField: 'audio', fields };
+}
+
+function decodedBytes(base64Bytes: number): number {
+  return Math.ceil((base64Bytes * 3) / 4);
+}
+
+function checkForm({ audio, audioField, fields }: ReadTranscription): Omit<TranscriptionRequest, 'release'> {
+  const { model, models, ...params } = check(transcriptionFields, fields);
+  if (audio.length === 0)
+    throw new ServiceError('invalid_request', `${audioField}: is empty`, { param: audioField });
+  const mediaType = mediaTypeOf(params.media_type, params.filename, audioField);
+  const filename = params.filename ?? `audio.${endingOf(mediaType)}`;
+  return { model, models, params: { ...params, media_type: mediaType, filename }, audio };
+}
+
+/**
+ * As the sender told it, else by the file's name; who says neither leaves it to the file itself.
+ * @throws ServiceError `invalid_request` for a type that is no audio we know
+ */
+function mediaTypeOf(
+  told: string | null | undefined,
+  filename: string | null | undefined,
+  audioField: string,
+): string {
+  if (told && audioFormatOf(told)) return told;
+  const format = filename ? audioFormatOfFile(filename) : null;
+  if (format) return AUDIO_FORMATS[format].mediaType;
+  if (!told || told.toLowerCase() === UNTOLD_MEDIA_TYPE) return UNTOLD_MEDIA_TYPE;
+  const param = audioField === 'audio' ? 'media_type' : audioField;
+  const known = Object.values(AUDIO_FORMATS).map(({ mediaType }) => mediaType);
+  throw new ServiceError(
+    'invalid_request',
+    `${param}: ${told} is no type of audio known here: ${known.join(', ')}`,
+    {
+      param,
+    },
+  );
+}
+
+function endingOf(mediaType: string): string {
+  const format = audioFormatOf(mediaType);
+  return format ? AUDIO_FORMATS[format].endings[0] : 'bin';
+}

@@ -1,0 +1,73 @@
+// A body put together as it comes: its memory is taken once, as much as is promised, and filled without a second copy.
+import { ServiceError } from '@switchyard/contracts';
+import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
+
+const NOTHING = Buffer.alloc(0);
+
+export interface BodyBufferOptions {
+  /** Bytes that it can become, where that is known. */
+  expectedBytes: number | null;
+  bytesMax: number;
+  /** What more than that is told. */
+  limit: string;
+}
+
+export class BodyBuffer {
+  readonly #options: BodyBufferOptions;
+  readonly #capacity: number;
+  #memory: Buffer = NOTHING;
+  #length = 0;
+
+  constructor(options: BodyBufferOptions) {
+    this.#options = options;
+    this.#capacity = Math.min(options.expectedBytes ?? options.bytesMax, options.bytesMax);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What has come, without a copy. */
+  get bytes(): Buffer {
+    return this.#memory.subarray(0, this.#length);
+  }
+
+  /** @throws ServiceError `body_too_large` */
+  append(bytes: Buffer): void {
+    if (this.#length === 0 && bytes.length === this.#options.expectedBytes) {
+      this.#memory = bytes; // it came in one piece
+      this.#length = bytes.length;
+      return;
+    }
+    this.#makeRoom(bytes.length);
+    this.#memory.set(bytes, this.#length);
+    this.#length += bytes.length;
+  }
+
+  /**
+   * Decodes base64 in place. False: there was something else among it.
+   * @throws ServiceError `body_too_large`
+   */
+  appendBase64(text: string): boolean {
+    const bytes = Math.floor((text.length * 3) / 4);
+    this.#makeRoom(bytes);
+    // Node's decoder passes over what it does not know: fewer bytes come out then.
+    const written = this.#memory.write(text, this.#length, 'base64');
+    this.#length += written;
+    return written === bytes;
+  }
+
+  /** Memory is taken with the first bytes, not before: a request may wait long for its turn. */
+  #makeRoom(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#memory.length) return;
+    if (needed > this.#capacity) throw new ServiceError('body_too_large', this.#options.limit);
+    // Where the length is not known: so much goes without a place in the byte budget, the rest has it by then.
+    const isSmall = this.#options.expectedBytes === null && needed <= LARGE_BODY_BYTES_MIN;
+    const larger = Buffer.allocUnsafeSlow(
+      Math.min(isSmall ? LARGE_BODY_BYTES_MIN : this.#capacity, this.#capacity),
+    );
+    larger.set(this.bytes);
+    this.#memory = larger;
+  }
+}

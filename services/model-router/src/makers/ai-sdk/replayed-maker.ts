@@ -98,7 +98,7 @@ export async function replayedMaker(
         upstream: upstream.parse({ adapter: declaration.name, model, base_url: origin }),
         body: bytes ?? Buffer.from(JSON.stringify({ model, ...body })),
         ...(transcription === undefined ? {} : { transcription }),
-        stream: type === 'speech',
+        stream: type === 'speech' || (body as { stream?: unknown }).stream === true,
         requestId: 'req_replayed',
       },
       sink,

@@ -1,11 +1,13 @@
 // Anthropic's Messages API.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
+import { chat } from './chat.ts';
 
 export const anthropic: MakerDeclaration = {
   name: 'anthropic',
   types: ['language'],
   baseUrl: 'https://api.anthropic.com/v1',
   apiKeyEnv: 'ANTHROPIC_API_KEY',
+  chat,
   async create(settings) {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const maker = createAnthropic(settings);

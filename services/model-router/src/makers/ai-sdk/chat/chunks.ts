@@ -16,8 +16,11 @@ export class ChunkMaker {
   #begun = false;
   /** Index of each tool call that has begun, by its id. */
   readonly #toolCalls = new Map<string, { index: number; hasArguments: boolean }>();
-  /** Stretches of thinking, by their id: signed at their end. */
-  readonly #thoughts = new Map<string, string>();
+  /** Stretches of thinking, by their id: signed at their beginning, at their end, or in between. */
+  readonly #thoughts = new Map<
+    string,
+    { text: string; metadata: Part<'reasoning-end'>['providerMetadata'] }
+  >();
   /** A refusal that the AI SDK is about to give as text. */
   #refusal: string | null = null;
   #refused = false;
@@ -42,11 +45,13 @@ export class ChunkMaker {
         return [];
       case 'text-delta':
         return this.#text(part);
+      case 'reasoning-start':
+        this.#thoughts.set(part.id, { text: '', metadata: part.providerMetadata });
+        return [];
       case 'reasoning-delta':
-        this.#thoughts.set(part.id, (this.#thoughts.get(part.id) ?? '') + part.delta);
-        return this.#delta({ reasoning_content: part.delta });
+        return this.#thinking(part);
       case 'reasoning-end':
-        return this.#signed(part);
+        return this.#thought(part);
       case 'tool-input-start':
         return part.providerExecuted ? [] : this.#toolCallBegins(part.id, part.toolName);
       case 'tool-input-delta':
@@ -74,12 +79,18 @@ export class ChunkMaker {
     return this.#delta({ refusal: delta });
   }
 
-  /** What the maker signed, or thinks but does not show, comes with the end of the thought, or with its last delta. */
-  #signed({ id, providerMetadata }: Part<'reasoning-end'>): object[] {
-    return this.#listed(
-      'reasoning_details',
-      toReasoningDetail(this.#thoughts.get(id) ?? '', providerMetadata),
-    );
+  #thinking({ id, delta, providerMetadata }: Part<'reasoning-delta'>): object[] {
+    const thought = this.#thoughts.get(id);
+    if (thought) {
+      thought.text += delta;
+      thought.metadata = providerMetadata ?? thought.metadata;
+    }
+    return delta === '' ? [] : this.#delta({ reasoning_content: delta });
+  }
+
+  #thought({ id, providerMetadata }: Part<'reasoning-end'>): object[] {
+    const { text = '', metadata } = this.#thoughts.get(id) ?? {};
+    return this.#listed('reasoning_details', toReasoningDetail(text, providerMetadata ?? metadata));
   }
 
   #toolCallBegins(id: string, name: string): object[] {

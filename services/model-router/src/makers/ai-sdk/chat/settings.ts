@@ -63,7 +63,7 @@ export function toSettings(
 ): ChatSettings {
   const habits: ChatHabits = declaration.chat ?? {};
   const onWire = new Set(habits.onWire);
-  const settings: ChatSettings = {};
+  const settings: ChatSettings = habits.defaults ? { providerOptions: { [maker]: habits.defaults } } : {};
   for (const [field, value] of Object.entries(request)) {
     if (value === null || value === undefined || READ_ELSEWHERE.has(field)) continue;
     if (OPENAI_ONLY[field]?.includes(value) || isTextOnly(field, value)) continue;

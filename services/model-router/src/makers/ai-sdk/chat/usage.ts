@@ -7,17 +7,25 @@ export interface OpenAiUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  prompt_tokens_details: { cached_tokens: number; cache_write_tokens?: number };
+  prompt_tokens_details: {
+    cached_tokens: number;
+    cache_write_tokens?: number;
+    cache_write_1h_tokens?: number;
+  };
   completion_tokens_details: { reasoning_tokens: number };
 }
 
 /** Null where the maker counted nothing: the router then estimates. */
-export function toUsage(usage: LanguageModelV4Usage, { billedTokens }: ChatHabits): OpenAiUsage | null {
+export function toUsage(
+  usage: LanguageModelV4Usage,
+  { billedTokens, cacheWrites1h }: ChatHabits,
+): OpenAiUsage | null {
   const billed = usage.raw && billedTokens?.(usage.raw);
   const input = billed?.input ?? usage.inputTokens.total;
   const output = billed?.output ?? usage.outputTokens.total ?? 0;
   if (input === undefined) return null;
   const { cacheRead = 0, cacheWrite = 0 } = usage.inputTokens;
+  const cacheWrite1h = (usage.raw && cacheWrites1h?.(usage.raw)) || 0;
   return {
     prompt_tokens: input,
     completion_tokens: output,
@@ -25,6 +33,7 @@ export function toUsage(usage: LanguageModelV4Usage, { billedTokens }: ChatHabit
     prompt_tokens_details: {
       cached_tokens: cacheRead,
       ...(cacheWrite > 0 && { cache_write_tokens: cacheWrite }),
+      ...(cacheWrite1h > 0 && { cache_write_1h_tokens: cacheWrite1h }),
     },
     completion_tokens_details: { reasoning_tokens: usage.outputTokens.reasoning ?? 0 },
   };

@@ -56,14 +56,16 @@ export const uploadForm = z
   })
   .meta({ examples: [{ file: 'city,inhabitants\nUlm,126000\n', purpose: 'user_data' }] });
 
+/** What clients of OpenAI may ask for; a page has `LIST_LIMIT_MAX` of them at most all the same. */
+const OPENAI_LIST_LIMIT_MAX = 10_000;
+
 export const filesQuery = z.strictObject({
   limit: z.coerce
     .number()
     .int()
     .min(1)
-    .max(LIST_LIMIT_MAX * 10)
+    .max(OPENAI_LIST_LIMIT_MAX)
     .optional()
-    .transform((limit) => (limit === undefined ? undefined : Math.min(limit, LIST_LIMIT_MAX)))
     .meta({
       description: `Files at most; over ${LIST_LIMIT_MAX} counts as that`,
       default: LIST_LIMIT_DEFAULT,

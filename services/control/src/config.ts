@@ -9,6 +9,8 @@ export const config = computerLimitsEnv.extend({
   ...egressConfig,
   /** A key that is accepted with every permission; the launcher makes one. */
   SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN, `a key has ${KEY_LENGTH_MIN} characters or more`).optional(),
+  /** GB (10^9 bytes) of stored files that an org may have. */
+  SWITCHYARD_STORAGE_GB: z.coerce.number().positive().max(1_000_000).default(10),
   /** `off`: this installation has no computers, and says so. */
   SWITCHYARD_COMPUTERS: z.enum(['on', 'off']).default('on'),
   /** Why, for the caller's eyes. */

@@ -1,11 +1,19 @@
 // Control's only wiring list: operation -> what serves it.
 import type { ServiceHost } from '@switchyard/bus';
+import { FILE_CONTENT_SUBJECT, FILE_STORE_SUBJECT } from '@switchyard/contracts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
+import type { FileOperations } from './files/file-operations.ts';
 import { createComputer } from './operations/computers-create.ts';
 import { deleteComputer } from './operations/computers-delete.ts';
 import { getComputer } from './operations/computers-get.ts';
 import { listComputers } from './operations/computers-list.ts';
 import { computerOptions } from './operations/computers-options.ts';
+import { uploadToComputer } from './operations/computers-upload.ts';
+import { sendFile } from './operations/files-content.ts';
+import { storeFile } from './operations/files-create.ts';
+import { deleteFile } from './operations/files-delete.ts';
+import { getFile } from './operations/files-get.ts';
+import { listFiles } from './operations/files-list.ts';
 import { createKey, type KeyOperations } from './operations/keys-create.ts';
 import { deleteKey } from './operations/keys-delete.ts';
 import { listKeys } from './operations/keys-list.ts';
@@ -22,10 +30,11 @@ import type { WebhookOperations } from './webhooks/webhook-operations.ts';
 export interface Served {
   readonly keys: KeyOperations;
   readonly computers: ComputerOperations;
+  readonly files: FileOperations;
   readonly webhooks: WebhookOperations;
 }
 
-export function register(service: ServiceHost, { keys, computers, webhooks }: Served): void {
+export function register(service: ServiceHost, { keys, computers, files, webhooks }: Served): void {
   service.handle('keys.create', createKey(keys));
   service.handle('keys.list', listKeys(keys));
   service.handle('keys.delete', deleteKey(keys));
@@ -34,6 +43,12 @@ export function register(service: ServiceHost, { keys, computers, webhooks }: Se
   service.handle('computers.list', listComputers(computers));
   service.handle('computers.get', getComputer(computers));
   service.handle('computers.delete', deleteComputer(computers));
+  service.handle('computers.upload', uploadToComputer(computers, files));
+  service.handle('files.list', listFiles(files));
+  service.handle('files.get', getFile(files));
+  service.handle('files.delete', deleteFile(files));
+  service.stream(FILE_STORE_SUBJECT, storeFile(files));
+  service.stream(FILE_CONTENT_SUBJECT, sendFile(files));
   service.handle('webhooks.create', createWebhook(webhooks));
   service.handle('webhooks.list', listWebhooks(webhooks));
   service.handle('webhooks.get', getWebhook(webhooks));

@@ -6,6 +6,7 @@ import {
   ensureEventsStream,
   mirrorBucket,
   openBucket,
+  openObjectStore,
   serve,
 } from '@switchyard/bus';
 import { toComputerLimits } from '@switchyard/contracts';
@@ -15,6 +16,9 @@ import { Hosts } from './computers/hosts.ts';
 import { Slots } from './computers/slots.ts';
 import { keepSweeping } from './computers/sweeper.ts';
 import type { Config } from './config.ts';
+import type { FileOperations } from './files/file-operations.ts';
+import { Quota } from './files/quota.ts';
+import { keepSweepingFiles } from './files/sweeper.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
 import { keepTicking } from './keys/tick.ts';
 import { register } from './register.ts';
@@ -34,6 +38,8 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const sweeping = keepSweeping(computers);
+  const files = await fileOperations({ config, bus, logger, clock });
+  const sweepingFiles = keepSweepingFiles(files);
   const allow = config.SWITCHYARD_EGRESS_ALLOW;
   const webhooks = await startWebhooks({
     bus,
@@ -46,14 +52,20 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const service = await serve(bus, {
     name: 'control',
     version: '0.1.0',
-    description: 'Keys and orgs, placement and the cap of computers, lost hosts, webhooks.',
+    description: 'Keys and orgs, placement and the cap of computers, lost hosts, stored files, webhooks.',
   });
-  register(service, { keys: { keys, known, events, clock }, computers, webhooks: webhooks.operations });
+  register(service, {
+    keys: { keys, known, events, clock },
+    computers,
+    files,
+    webhooks: webhooks.operations,
+  });
   return {
     async stop() {
       await service.drain();
       await webhooks.stop();
       await sweeping.stop();
+      await sweepingFiles.stop();
       await ticking.stop();
       hosts.close();
       known.close();
@@ -80,5 +92,18 @@ async function computerOperations(
     clock,
     logger,
     random: Math.random,
+  };
+}
+
+async function fileOperations({ config, bus, logger, clock }: Needs): Promise<FileOperations> {
+  const usage = await openBucket(bus, 'file-usage');
+  const bytesMax = Math.round(config.SWITCHYARD_STORAGE_GB * 1e9);
+  return {
+    bus,
+    files: await openBucket(bus, 'files'),
+    contents: await openObjectStore(bus, 'files'),
+    quota: new Quota({ usage, bytesMax, clock }),
+    clock,
+    logger,
   };
 }

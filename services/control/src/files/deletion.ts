@@ -29,7 +29,11 @@ export async function clearAway(on: Needs, { org, id, bytes }: FileRecord): Prom
 }
 
 /** May be repeated, by anybody. */
-export async function finishLeaving({ files, contents, quota }: Needs, org: string, id: string): Promise<void> {
+export async function finishLeaving(
+  { files, contents, quota }: Needs,
+  org: string,
+  id: string,
+): Promise<void> {
   const key = fileKey(org, id);
   await contents.delete(key);
   await files.delete(key);

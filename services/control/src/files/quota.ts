@@ -39,18 +39,17 @@ export class Quota {
 
   /** An upload begins: sets bytes apart for it. Answers false, and changes nothing, where they do not fit. */
   begin(org: string, id: string, bytes: number): Promise<boolean> {
-    return this.#setApart(org, id, bytes, () => true);
+    return this.#setApart(org, id, bytes, () => {});
   }
 
   /**
    * Sets another number of bytes apart for an upload that is on, and says that it is.
    * @throws ServiceError `service_unavailable` when it was given up meanwhile.
    */
-  async change(org: string, id: string, bytes: number): Promise<boolean> {
+  change(org: string, id: string, bytes: number): Promise<boolean> {
     return this.#setApart(org, id, bytes, ({ arriving }) => {
       if (!Object.hasOwn(arriving, id))
         throw new ServiceError('service_unavailable', 'the upload took too long and was given up');
-      return true;
     });
   }
 
@@ -70,10 +69,14 @@ export class Quota {
     );
   }
 
-  /** A deletion begins; its bytes count on. */
+  /** A deletion begins; its bytes count on, also where its arrival was not counted yet. */
   async leaving(org: string, id: string, bytes: number): Promise<void> {
     const at = new Date(this.#clock.now()).toISOString();
-    await this.#change(org, (usage) => ({ ...usage, leaving: { ...usage.leaving, [id]: { bytes, at } } }));
+    await this.#change(org, (usage) => ({
+      bytes: Object.hasOwn(usage.arriving, id) ? usage.bytes + bytes : usage.bytes,
+      arriving: without(usage.arriving, id),
+      leaving: { ...usage.leaving, [id]: { bytes, at } },
+    }));
   }
 
   /** The content of what was leaving is gone. May be repeated. */
@@ -89,7 +92,7 @@ export class Quota {
     org: string,
     id: string,
     bytes: number,
-    check: (usage: FileUsage) => boolean,
+    check: (usage: FileUsage) => void,
   ): Promise<boolean> {
     const at = new Date(this.#clock.now()).toISOString();
     let fits = false;

@@ -1,7 +1,8 @@
 // Copies a stored file into a running computer: its bytes go from the store to the computer's host, which writes them. The
 // host is told nothing about files but this one, and asks for none.
-import { openReply } from '@switchyard/bus';
+
 import type { OperationContext } from '@switchyard/bus';
+import { openReply } from '@switchyard/bus';
 import {
   type HostUploadHead,
   hostUploadSubject,

@@ -10,10 +10,10 @@ import {
   fileStoreHead,
   toFileObject,
 } from '@switchyard/contracts';
-import { clearAway } from '../files/deletion.ts';
 import { newFileId } from '../files/file-id.ts';
 import type { FileOperations } from '../files/file-operations.ts';
 import { MeteredUpload } from '../files/metered-upload.ts';
+import { deleteFile } from './files-delete.ts';
 
 export function storeFile(on: FileOperations): CallHandler {
   return async (call) => {
@@ -21,7 +21,7 @@ export function storeFile(on: FileOperations): CallHandler {
     const record = await receive(on, head, call.body());
     if (!call.isCancelled) return call.end(toFileObject(record));
     // Nobody heard its id: a file that nobody knows of would be paid for with the quota.
-    await clearAway(on, record);
+    await deleteFile(on)({ org: head.org, key_id: head.key_id, id: record.id });
   };
 }
 

@@ -3,6 +3,7 @@ import {
   type FileRecord,
   fileKey,
   LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
   type OperationRequest,
   type OperationResponse,
   toFileObject,
@@ -11,9 +12,9 @@ import type { FileOperations } from '../files/file-operations.ts';
 
 export function listFiles({ files }: Pick<FileOperations, 'files'>) {
   return async ({ org, query }: OperationRequest<'files.list'>): Promise<OperationResponse<'files.list'>> => {
-    const { limit = LIST_LIMIT_DEFAULT, order = 'desc' } = query;
+    const limit = Math.min(query.limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
     const cursor = query.cursor ?? query.after;
-    const newestFirst = order === 'desc';
+    const newestFirst = query.order !== 'asc';
     const ids = (await files.keys(`${org}.>`)).map((key) => key.slice(org.length + 1)).sort();
     if (newestFirst) ids.reverse();
     const left = cursor === undefined ? ids : ids.filter((id) => (newestFirst ? id < cursor : id > cursor));

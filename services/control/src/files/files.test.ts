@@ -1,0 +1,339 @@
+// Stored files on a real nats-server: whole or not there, counted exactly, and set right after a death at any line.
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  type Bus,
+  connectBus,
+  openBucket,
+  openObjectStore,
+  openReply,
+  request,
+  serve,
+} from '@switchyard/bus';
+import {
+  FILE_BYTES_MAX,
+  FILE_CONTENT_SUBJECT,
+  FILE_STORE_SUBJECT,
+  type FileObject,
+  fileKey,
+  fileObject,
+  ServiceError,
+} from '@switchyard/contracts';
+import { systemClock } from '@switchyard/service';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { sendFile } from '../operations/files-content.ts';
+import { storeFile } from '../operations/files-create.ts';
+import { deleteFile } from '../operations/files-delete.ts';
+import { getFile } from '../operations/files-get.ts';
+import { listFiles } from '../operations/files-list.ts';
+import { newFileId } from './file-id.ts';
+import type { FileOperations } from './file-operations.ts';
+import { Quota } from './quota.ts';
+import { sweepFiles } from './sweeper.ts';
+
+const logger = pino({ level: 'silent' });
+const QUOTA_BYTES = 1_000_000;
+const WHO = { key_id: 'key_x', request_id: 'req_x' };
+
+let nats: TestServer;
+let caller: Bus;
+let control: { bus: Bus; on: FileOperations };
+/** Another one for each test. */
+let org: string;
+let tests = 0;
+
+async function startControl(): Promise<{ bus: Bus; on: FileOperations }> {
+  const bus = await connectBus({ url: nats.url, service: 'control', logger });
+  const on: FileOperations = {
+    bus,
+    files: await openBucket(bus, 'files'),
+    contents: await openObjectStore(bus, 'files'),
+    quota: new Quota({
+      usage: await openBucket(bus, 'file-usage'),
+      bytesMax: QUOTA_BYTES,
+      clock: systemClock,
+    }),
+    clock: systemClock,
+    logger,
+  };
+  const service = await serve(bus, { name: 'control', version: '0.0.1', description: 'of a test' });
+  service.stream(FILE_STORE_SUBJECT, storeFile(on));
+  service.stream(FILE_CONTENT_SUBJECT, sendFile(on));
+  service.handle('files.list', listFiles(on));
+  service.handle('files.get', getFile(on));
+  service.handle('files.delete', deleteFile(on));
+  await bus.nc.flush();
+  return { bus, on };
+}
+
+type Content = AsyncIterable<Uint8Array> | Uint8Array;
+
+async function upload(content: Content, bytesMin = 0, bus = caller): Promise<FileObject> {
+  const head = { ...WHO, org, filename: 'a.bin', media_type: 'text/plain', bytes_min: bytesMin };
+  const reply = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content });
+  return fileObject.parse(await reply.end);
+}
+
+function download(id: string, range?: { start: number; end: number }) {
+  const head = { ...WHO, org, id, range };
+  return openReply(caller, { subject: FILE_CONTENT_SUBJECT, head });
+}
+
+const list = (query = {}) => request(caller, 'files.list', { org, key_id: 'key_x', query });
+const get = (id: string, of = org) => request(caller, 'files.get', { org: of, key_id: 'key_x', id });
+const remove = (id: string) => request(caller, 'files.delete', { org, key_id: 'key_x', id });
+const usage = () => control.on.quota.usage(org);
+const settled = (bytes: number) => ({ bytes, arriving: {}, leaving: {} });
+
+beforeAll(async () => {
+  nats = await startNats();
+  caller = await connectBus({ url: nats.url, service: 'caller', logger });
+});
+beforeEach(async () => {
+  control = await startControl();
+  org = `org_${++tests}`;
+});
+afterEach(() => control.bus.close());
+afterAll(async () => {
+  await caller.close();
+  await nats.stop();
+});
+
+describe('a file', () => {
+  test('is stored, shown, listed, sent whole and in part, and deleted, counting all the while', async () => {
+    const content = randomBytes(300_000);
+    const file = await upload(content, 250_000);
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    expect(file).toMatchObject({
+      object: 'file',
+      filename: 'a.bin',
+      media_type: 'text/plain',
+      bytes: 300_000,
+      sha256,
+    });
+    expect(await get(file.id)).toEqual(file);
+    expect((await list()).data).toEqual([file]);
+    const reply = await download(file.id);
+    expect(reply.head).toEqual(file);
+    expect(Buffer.concat(await Array.fromAsync(reply.body)).equals(content)).toBe(true);
+    const part = await download(file.id, { start: 130_000, end: 140_000 });
+    expect(Buffer.concat(await Array.fromAsync(part.body)).equals(content.subarray(130_000, 140_000))).toBe(
+      true,
+    );
+    expect(await usage()).toEqual(settled(300_000));
+    expect(await remove(file.id)).toEqual({ id: file.id, object: 'file', deleted: true });
+    await expect(remove(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
+    await expect(get(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
+    await expect(download(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
+    expect((await list()).data).toEqual([]);
+    expect(await usage()).toEqual(settled(0));
+    expect(await control.on.contents.info(fileKey(org, file.id))).toBeNull();
+  });
+
+  test('may be empty', async () => {
+    const file = await upload(Buffer.alloc(0));
+    expect(file.bytes).toBe(0);
+    expect(await Array.fromAsync((await download(file.id)).body)).toEqual([]);
+  });
+
+  test.each(['file_x', 'a.b', '>', '*', ''])('of the id %j that is none is not found', async (id) => {
+    await expect(get(id)).rejects.toMatchObject({ code: 'file_not_found' });
+  });
+
+  test('of another org is as unknown as one that never was', async () => {
+    const file = await upload(Buffer.from('mine'));
+    await expect(get(file.id, 'org_other')).rejects.toMatchObject({ code: 'file_not_found' });
+  });
+
+  test('is listed a page at a time, newest first or oldest first, by cursor or as OpenAI’s clients ask', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n += 1) ids.push((await upload(Buffer.from(`file ${n}`))).id);
+    ids.sort();
+    const oldest = await list({ order: 'asc', limit: 2 });
+    expect(oldest.data.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(oldest).toMatchObject({ has_more: true, next_cursor: ids[1] });
+    const rest = await list({ order: 'asc', after: oldest.next_cursor as string });
+    expect(rest.data.map(({ id }) => id)).toEqual(ids.slice(2));
+    expect(rest).toMatchObject({ has_more: false, next_cursor: null });
+    const newest = await list({ limit: 4 });
+    expect(newest.data.map(({ id }) => id)).toEqual(ids.toReversed().slice(0, 4));
+    const last = await list({ cursor: newest.next_cursor as string });
+    expect(last.data.map(({ id }) => id)).toEqual([ids[0]]);
+  });
+
+  test('that is deleted while it is read breaks off, and is never short and whole', async () => {
+    const file = await upload(randomBytes(900_000));
+    const reply = await download(file.id);
+    await reply.body.next();
+    await remove(file.id);
+    await expect(Array.fromAsync(reply.body)).rejects.toBeInstanceOf(ServiceError);
+  });
+});
+
+describe('the quota', () => {
+  test('is exact for uploads at the same time at two instances', async () => {
+    const other = await startControl();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 15 }, () => upload(randomBytes(100_000), 100_000)),
+    );
+    const refused = outcomes.filter((one) => one.status === 'rejected');
+    expect(outcomes.length - refused.length).toBe(10);
+    for (const { reason } of refused) expect(reason).toMatchObject({ code: 'storage_quota_exceeded' });
+    expect(await usage()).toEqual(settled(QUOTA_BYTES));
+    await other.bus.close();
+  });
+
+  test('takes a file of unknown length to its last byte, and not one more', async () => {
+    await upload(randomBytes(400_000));
+    const over = upload(randomBytes(600_001));
+    await expect(over).rejects.toMatchObject({ code: 'storage_quota_exceeded' });
+    expect(await usage()).toEqual(settled(400_000));
+    await upload(randomBytes(600_000));
+    await expect(upload(Buffer.from('a'))).rejects.toMatchObject({ code: 'storage_quota_exceeded' });
+    expect(await usage()).toEqual(settled(QUOTA_BYTES));
+  });
+
+  test('is given back once by deletions at the same time', async () => {
+    const [one, two] = [await upload(randomBytes(1_000)), await upload(randomBytes(500))];
+    await Promise.allSettled([remove(one.id), remove(one.id), remove(one.id), remove(one.id)]);
+    expect(await usage()).toEqual(settled(500));
+    expect((await list()).data).toEqual([two]);
+  });
+
+  test('is not asked for a file that is over the limit of all files', async () => {
+    const outcome = upload(Buffer.alloc(1), FILE_BYTES_MAX + 1);
+    await expect(outcome).rejects.toMatchObject({ code: 'body_too_large', param: 'file' });
+    expect(await usage()).toEqual(settled(0));
+  });
+});
+
+describe('an upload that does not come to its end', () => {
+  async function* halfway(reached: () => void, then: () => Promise<void>) {
+    yield randomBytes(500_000);
+    reached();
+    await then();
+  }
+
+  test('because its source fails leaves nothing, and gives the quota back', async () => {
+    const failing = halfway(
+      () => {},
+      async () => {
+        throw new ServiceError('invalid_multipart', 'cut short');
+      },
+    );
+    await expect(upload(failing, 400_000)).rejects.toMatchObject({ code: 'invalid_multipart' });
+    await expect.poll(usage).toEqual(settled(0));
+    expect((await list()).data).toEqual([]);
+    expect(await control.on.contents.ids()).not.toContainEqual(expect.stringContaining(org));
+  });
+
+  test('because the edge died leaves nothing, and gives the quota back', async () => {
+    const edge = await connectBus({ url: nats.url, service: 'edge', logger });
+    const reached = Promise.withResolvers<void>();
+    const source = halfway(reached.resolve, () => new Promise(() => {}));
+    upload(source, 400_000, edge).catch(() => {});
+    await reached.promise;
+    await expect.poll(async () => Object.keys((await usage()).arriving).length).toBe(1);
+    await edge.nc.close();
+    await expect.poll(usage, { timeout: 10_000 }).toEqual(settled(0));
+    expect((await list()).data).toEqual([]);
+  });
+
+  test('because control died shows nothing, and the next one’s sweep gives the quota back after a grace', async () => {
+    const reached = Promise.withResolvers<void>();
+    const source = halfway(reached.resolve, () => new Promise(() => {}));
+    upload(source, 400_000).catch(() => {});
+    await reached.promise;
+    await expect.poll(async () => Object.keys((await usage()).arriving).length).toBe(1);
+    await control.bus.nc.close();
+    control = await startControl();
+    expect((await list()).data).toEqual([]);
+    await sweepFiles(control.on);
+    expect(Object.keys((await usage()).arriving)).toHaveLength(1); // it may still be somebody's work
+    await sweepFiles(control.on, 0);
+    expect(await usage()).toEqual(settled(0));
+    expect(await control.on.contents.sweep(0)).toBe(0); // its chunks are gone already
+  });
+});
+
+describe('a control that died between two steps', () => {
+  const record = (id: string, bytes: number) => ({
+    id,
+    org,
+    filename: 'a',
+    media_type: 'text/plain',
+    bytes,
+    sha256: 'a'.repeat(64),
+    created_at: new Date().toISOString(),
+  });
+
+  test('after the record was made: the file is there and counts once', async () => {
+    const { on } = control;
+    const id = newFileId(Date.now());
+    await on.quota.begin(org, id, 700);
+    await on.contents.put(fileKey(org, id), Buffer.alloc(700));
+    await on.files.create(fileKey(org, id), record(id, 700));
+    await sweepFiles(on, 0);
+    await sweepFiles(on, 0);
+    expect(await usage()).toEqual(settled(700));
+    expect((await list()).data).toHaveLength(1);
+    await remove(id);
+    expect(await usage()).toEqual(settled(0));
+  });
+
+  test('before the record was made: the content goes, and counts no more', async () => {
+    const { on } = control;
+    const id = newFileId(Date.now());
+    await on.quota.begin(org, id, 700);
+    await on.contents.put(fileKey(org, id), Buffer.alloc(700));
+    await sweepFiles(on, 0);
+    expect(await usage()).toEqual(settled(0));
+    expect(await on.contents.info(fileKey(org, id))).toBeNull();
+  });
+
+  test('and left content of which nothing else speaks: it goes', async () => {
+    const { on } = control;
+    const key = fileKey(org, newFileId(Date.now()));
+    await on.contents.put(key, Buffer.alloc(700));
+    await sweepFiles(on);
+    expect(await on.contents.info(key)).not.toBeNull();
+    await sweepFiles(on, 0);
+    expect(await on.contents.info(key)).toBeNull();
+  });
+
+  test('of a deletion, wherever: the file is gone for its owner at once, and is given back once', async () => {
+    const { on } = control;
+    const files = await Promise.all(Array.from({ length: 4 }, () => upload(Buffer.alloc(100))));
+    const kept = await upload(Buffer.alloc(10));
+    for (const [steps, { id }] of files.entries()) {
+      const entry = await on.files.get(fileKey(org, id));
+      if (!entry) throw new Error('it was stored');
+      const deleting_at = new Date().toISOString();
+      await on.files.update(entry.key, { ...entry.value, deleting_at }, entry.revision);
+      if (steps > 0) await on.quota.leaving(org, id, 100);
+      if (steps > 1) await on.contents.delete(entry.key);
+      if (steps > 2) await on.files.delete(entry.key);
+    }
+    expect((await list()).data).toEqual([kept]);
+    await sweepFiles(on, 0);
+    await sweepFiles(on, 0);
+    expect(await usage()).toEqual(settled(10));
+    expect((await list()).data).toEqual([kept]);
+  });
+
+  test('of two sweeps at the same time nothing is given back twice', async () => {
+    const other = await startControl();
+    const files = await Promise.all(Array.from({ length: 3 }, () => upload(Buffer.alloc(100))));
+    for (const { id } of files) {
+      const entry = await control.on.files.get(fileKey(org, id));
+      if (!entry) throw new Error('it was stored');
+      const deleting_at = new Date(Date.now() - 3_600_000).toISOString();
+      await control.on.files.update(entry.key, { ...entry.value, deleting_at }, entry.revision);
+    }
+    await upload(Buffer.alloc(1_000));
+    await Promise.all([sweepFiles(control.on), sweepFiles(other.on), sweepFiles(control.on)]);
+    expect(await usage()).toEqual(settled(1_000));
+    await other.bus.close();
+  });
+});

@@ -78,6 +78,16 @@ export const ERRORS = {
     meaning: 'The key is unknown or was revoked.',
   },
   expired_api_key: { status: 401, type: 'authentication_error', meaning: 'The key has expired.' },
+  insufficient_funds: {
+    status: 402,
+    type: 'billing_error',
+    meaning: 'The org’s credits are used up, or do not cover this call; add some.',
+  },
+  budget_exceeded: {
+    status: 402,
+    type: 'billing_error',
+    meaning: 'The call does not fit in what is left of the limit that the message names.',
+  },
   permission_denied: {
     status: 403,
     type: 'permission_error',

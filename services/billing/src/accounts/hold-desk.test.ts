@@ -1,0 +1,221 @@
+import { ServiceError } from '@switchyard/contracts';
+import { FakeClock } from '@switchyard/testing';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Budget } from './budget.ts';
+import { HOLD_LEASE_MS, HOLD_WAIT_MS_MAX, HoldDesk, type Limit, SETTLED_MS_MAX } from './hold-desk.ts';
+import { ALL_OF_TIME, windowOf } from './windows.ts';
+
+const ORG = 'org_a';
+let clock: FakeClock;
+let desk: HoldDesk;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  desk = new HoldDesk(clock);
+  desk.open();
+});
+
+function limitOf(limit: bigint, spent = 0n): Limit {
+  const budget = new Budget({ limit, spent, windowAt: () => ALL_OF_TIME, now: clock.now() });
+  return { budget, refusal: () => new ServiceError('budget_exceeded', 'over the budget') };
+}
+
+let calls = 0;
+function ask(limits: Limit[], amount: bigint, exact = false) {
+  const call = `req_${++calls}`;
+  return { call, hold: desk.take({ call, org: ORG, limits, amount, exact }) };
+}
+
+async function refused(hold: Promise<unknown>): Promise<void> {
+  await expect(hold).rejects.toMatchObject({ code: 'budget_exceeded' });
+}
+
+describe('a call', () => {
+  test('that fits holds its amount in every limit that it falls under', async () => {
+    const [org, key] = [limitOf(100n), limitOf(50n)];
+    expect(await ask([org, key], 30n).hold).toEqual({ granted: 30n, capped: false });
+    expect([org.budget.available, key.budget.available]).toEqual([70n, 20n]);
+  });
+
+  test('that others’ holds keep out waits, and is let in by what they do not use', async () => {
+    const limit = limitOf(100n);
+    const first = ask([limit], 80n);
+    const second = ask([limit], 60n);
+    await first.hold;
+    expect(desk.waiting).toBe(1);
+    desk.settle(first.call, first.call, 40n);
+    expect(await second.hold).toEqual({ granted: 60n, capped: false });
+    expect(limit.budget.available).toBe(0n);
+  });
+
+  test('that is alone with too little is capped to what is left; one with an exact price is refused', async () => {
+    const limit = limitOf(100n, 75n);
+    await refused(ask([limit], 30n, true).hold);
+    expect(await ask([limit], 30n).hold).toEqual({ granted: 25n, capped: true });
+  });
+
+  test('is refused at once where nothing is left and nothing is held', async () => {
+    await refused(ask([limitOf(100n, 100n)], 1n).hold);
+    await refused(ask([limitOf(1_000n), limitOf(100n, 101n)], 1n).hold);
+  });
+
+  test('that waits longer than it may is refused, and holds nothing', async () => {
+    const limit = limitOf(100n);
+    const first = ask([limit], 100n);
+    await first.hold;
+    const second = ask([limit], 10n);
+    clock.advance(HOLD_WAIT_MS_MAX);
+    await refused(second.hold);
+    desk.settle(first.call, first.call, 0n);
+    expect(limit.budget.available).toBe(100n);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('that goes away while it waits leaves the queue', async () => {
+    const limit = limitOf(100n);
+    const first = ask([limit], 100n);
+    await first.hold;
+    const gone = new AbortController();
+    const second = desk.take(
+      { call: 'req_gone', org: ORG, limits: [limit], amount: 10n, exact: false },
+      gone.signal,
+    );
+    gone.abort();
+    await expect(second).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(desk.waiting).toBe(0);
+  });
+
+  test('asks for more while it runs: what it holds already is its own', async () => {
+    const limit = limitOf(100n);
+    const { call, hold } = ask([limit], 60n);
+    await hold;
+    expect(await desk.take({ call, org: ORG, limits: [limit], amount: 90n, exact: false })).toMatchObject({
+      granted: 90n,
+    });
+    expect(limit.budget.available).toBe(10n);
+    expect(desk.size).toBe(1);
+  });
+
+  test('that is small is not kept waiting behind a large one that does not fit', async () => {
+    const limit = limitOf(100n);
+    const first = ask([limit], 90n);
+    await first.hold;
+    const large = ask([limit], 100n);
+    const small = ask([limit], 10n);
+    expect(await small.hold).toMatchObject({ granted: 10n });
+    desk.settle(first.call, first.call, 0n);
+    desk.settle(small.call, small.call, 0n);
+    expect(await large.hold).toMatchObject({ granted: 100n });
+  });
+});
+
+describe('what was settled', () => {
+  test('counts once, whether the ledger hears of it before or after', () => {
+    const limit = limitOf(100n);
+    for (const bookedFirst of [true, false]) {
+      const { call } = ask([limit], 20n);
+      const book = () => {
+        limit.budget.booked(call, 10n, clock.now());
+        desk.booked(call, ORG);
+      };
+      if (bookedFirst) book();
+      desk.settle(call, call, 10n);
+      if (!bookedFirst) book();
+    }
+    expect(limit.budget.available).toBe(80n);
+    expect(limit.budget.held).toBe(0n);
+  });
+
+  test('and never comes to the ledger counts no longer after a while', () => {
+    const limit = limitOf(100n);
+    const { call } = ask([limit], 20n);
+    desk.settle(call, call, 20n);
+    clock.advance(SETTLED_MS_MAX + 1);
+    expect(desk.sweep().lostEvents).toEqual([call]);
+    expect(limit.budget.available).toBe(100n);
+  });
+});
+
+test('a hold that nobody renews ends, and lets in who waits; one that is renewed stays', async () => {
+  const limit = limitOf(100n);
+  const lost = ask([limit], 50n);
+  const kept = ask([limit], 50n);
+  await Promise.all([lost.hold, kept.hold]);
+  clock.advance(HOLD_LEASE_MS - 1);
+  desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false });
+  const waiting = ask([limit], 40n);
+  clock.advance(2);
+  expect(desk.sweep().lostCalls).toEqual([lost.call]);
+  expect(await waiting.hold).toMatchObject({ granted: 40n });
+});
+
+test('a new owner grants nothing before it is open, and knows by then what is held', async () => {
+  const limit = limitOf(100n);
+  desk = new HoldDesk(clock);
+  const first = ask([limit], 30n);
+  desk.renew({ call: 'req_of_before', org: ORG, limits: [limit], amount: 80n, exact: false });
+  expect(desk.waiting).toBe(1);
+  desk.open();
+  expect(desk.waiting).toBe(1);
+  desk.settle('req_of_before', 'req_of_before', 60n);
+  expect(await first.hold).toMatchObject({ granted: 30n });
+});
+
+test('whatever is asked in whatever order: never more held and spent than the limit, and what fits is let in', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ amount: fc.bigInt(1n, 40n), share: fc.integer({ min: 0, max: 100 }) }), {
+        minLength: 1,
+        maxLength: 40,
+      }),
+      fc.bigInt(1n, 300n),
+      async (wishes, limitNano) => {
+        desk = new HoldDesk(clock);
+        desk.open();
+        const limit = limitOf(limitNano);
+        let spent = 0n;
+        const over: Promise<void>[] = [];
+        for (const { amount, share } of wishes) {
+          const { call, hold } = ask([limit], amount);
+          over.push(
+            hold.then(
+              ({ granted }) => {
+                expect(limit.budget.available).toBeGreaterThanOrEqual(0n);
+                const cost = (granted * BigInt(share)) / 100n;
+                spent += cost;
+                desk.settle(call, call, cost);
+              },
+              (error: ServiceError) => expect(error.code).toBe('budget_exceeded'),
+            ),
+          );
+        }
+        await Promise.all(over); // nobody waits for ever: each end lets the next one in, or refuses it
+        expect(spent).toBeLessThanOrEqual(limitNano);
+        expect([limit.budget.spent, limit.budget.held, desk.size, desk.waiting]).toEqual([spent, 0n, 0, 0]);
+      },
+    ),
+  );
+});
+
+test.each([
+  ['day', '2026-11-21T13:00:00Z', '2026-11-21', '2026-11-22'],
+  ['week', '2026-11-22T23:59:59Z', '2026-11-16', '2026-11-23'],
+  ['week', '2026-11-23T00:00:00Z', '2026-11-23', '2026-11-30'],
+  ['month', '2026-12-31T23:59:59Z', '2026-12-01', '2027-01-01'],
+] as const)('the %s of %s is from %s to %s', (interval, time, start, end) => {
+  expect(windowOf(interval, Date.parse(time))).toEqual({ start: Date.parse(start), end: Date.parse(end) });
+});
+
+test('a new window begins with nothing spent, and takes no late event of the one before', () => {
+  const day = 86_400_000;
+  const now = Date.parse('2026-11-21T23:00:00Z');
+  const budget = new Budget({ limit: 10n, spent: 9n, windowAt: (at) => windowOf('day', at), now });
+  budget.hold('req_over_midnight', 1n);
+  budget.pass(now + 2 * 3_600_000);
+  expect([budget.spent, budget.available]).toEqual([0n, 9n]);
+  budget.booked('evt_late', 5n, now);
+  expect(budget.spent).toBe(0n);
+  budget.booked('evt_new', 5n, now + day);
+  expect(budget.spent).toBe(5n);
+});

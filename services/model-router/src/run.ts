@@ -5,19 +5,20 @@ import type { Running, Surroundings } from '@switchyard/service';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
 import { loadCatalog } from './catalog/catalog.ts';
+import { configuredServers } from './catalog/discovery/configured-servers.ts';
+import { startDiscovery } from './catalog/discovery/discovery.ts';
+import { SHIPPED_CATALOGS } from './catalog/shipped.ts';
 import { type Config, secretOf } from './config.ts';
 import { createMakers } from './makers/registry.ts';
 import { register } from './register.ts';
-
-const SHIPPED_CATALOGS = ['local.yaml', 'local-more.yaml'].map((file) =>
-  join(import.meta.dirname, '../catalog', file),
-);
 
 export async function start({ config, bus, logger, clock, metrics }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
   const makers = createMakers({ secret, now: clock.now });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
   const catalog = loadCatalog({ files, makers: makers.byName, secret });
+  const servers = configuredServers(config, { fetch, clock });
+  const discovery = await startDiscovery({ servers, catalog, clock, logger });
   logger.info({ models: catalog.size }, 'the catalog is loaded');
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'model-router');
@@ -33,6 +34,7 @@ export async function start({ config, bus, logger, clock, metrics }: Surrounding
   register(service, { catalog, circuits, callTimeoutMs, events, clock, logger });
   return {
     async stop() {
+      discovery.stop();
       await service.drain();
       await events.close();
       await makers.close();

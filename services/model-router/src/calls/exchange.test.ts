@@ -1,3 +1,4 @@
+import { upstream } from '@switchyard/contracts';
 import { expect, test, vi } from 'vitest';
 import type { Maker, UpstreamSink } from '../makers/maker.ts';
 import { ExchangeAbandoned, type ExchangeOptions, runExchange } from './exchange.ts';
@@ -25,12 +26,12 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
     maker: from,
     request: {
       type: 'language',
-      upstream: {
+      upstream: upstream.parse({
         adapter: 'test',
         model: 'm',
         first_byte_timeout_ms: FIRST_BYTE_MS,
         attempt_timeout_ms: ATTEMPT_MS,
-      },
+      }),
       body: Buffer.from('{}'),
       stream: true,
       requestId: 'req_test',

@@ -47,8 +47,22 @@ function readCatalogFile(file: string): CatalogModel[] {
   throw new CatalogError(`${file} is not a valid catalog:\n${lines.join('\n')}`);
 }
 
+/** A model that a server said it has. */
+interface Discovered {
+  model: CatalogModel;
+  /** Which server. */
+  source: string;
+  /** Why it can no longer be had there; null while it can. */
+  gone: string | null;
+}
+
+/** Models found at servers that are remembered, those that are gone included. */
+export const DISCOVERED_MAX = 2_000;
+
 export class Catalog {
+  /** Of the files: they are what the operator says, and prevail. */
   readonly #models: ReadonlyMap<string, CatalogModel>;
+  readonly #discovered = new Map<string, Discovered>();
   readonly #makers: Readonly<Record<string, Maker>>;
   readonly #secret: CatalogOptions['secret'];
 
@@ -63,7 +77,11 @@ export class Catalog {
   }
 
   get size(): number {
-    return this.#models.size;
+    return this.#all().length;
+  }
+
+  find(id: string): CatalogModel | undefined {
+    return this.#models.get(id);
   }
 
   /**
@@ -73,7 +91,7 @@ export class Catalog {
   resolve(names: readonly string[], type: ModelType): CatalogModel[] {
     return names.map((name, index) => {
       const param = index === 0 ? 'model' : 'models';
-      const model = this.#models.get(name);
+      const model = this.#models.get(name) ?? this.#discovered.get(name)?.model;
       if (!model)
         throw new ServiceError(
           'model_not_found',
@@ -87,12 +105,34 @@ export class Catalog {
     });
   }
 
+  /**
+   * What a server has now. Models that it had before and has no more stay listed, as unavailable and why; those that a
+   * file describes, or another server has, are left as they are.
+   */
+  discovered(source: string, models: readonly CatalogModel[], whyGone: string): void {
+    for (const entry of this.#discovered.values()) if (entry.source === source) entry.gone = whyGone;
+    for (const model of models) {
+      const before = this.#discovered.get(model.id);
+      const theirs = before !== undefined && before.source !== source && before.gone === null;
+      if (!theirs && !this.#models.has(model.id))
+        this.#discovered.set(model.id, { model, source, gone: null });
+    }
+    if (this.#discovered.size > DISCOVERED_MAX)
+      for (const [id, { gone }] of this.#discovered) if (gone !== null) this.#discovered.delete(id);
+  }
+
+  #all(): CatalogModel[] {
+    return [...this.#models.values(), ...[...this.#discovered.values()].map(({ model }) => model)];
+  }
+
   maker(adapter: string): Maker {
     return this.#makers[adapter] as Maker; // the catalog was checked when it was loaded
   }
 
   /** Why no upstream of the model can be called here; null when one can. */
   unavailable(model: CatalogModel): string | null {
+    const gone = this.#gone(model);
+    if (gone !== null) return gone;
     let reason = '';
     for (const upstream of model.upstreams) {
       const why = this.#upstreamUnavailable(model, upstream);
@@ -103,11 +143,16 @@ export class Catalog {
   }
 
   usableUpstreams(model: CatalogModel): CatalogModel['upstreams'] {
+    if (this.#gone(model) !== null) return [];
     return model.upstreams.filter((upstream) => this.#upstreamUnavailable(model, upstream) === null);
   }
 
+  #gone({ id }: CatalogModel): string | null {
+    return this.#models.has(id) ? null : (this.#discovered.get(id)?.gone ?? null);
+  }
+
   list(created: number): ModelObject[] {
-    return [...this.#models.values()].map((model) => {
+    return this.#all().map((model) => {
       const reason = this.unavailable(model);
       return {
         id: model.id,

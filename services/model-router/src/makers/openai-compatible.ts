@@ -32,13 +32,15 @@ export function openAiCompatible({ secret, now }: OpenAiCompatibleOptions): Open
   const agent = new Agent({
     connections: CONNECTIONS_PER_UPSTREAM_MAX,
     pipelining: 1,
+    // A connection for each call: one that breaks takes no other with it, and one that does not come about holds none up.
+    allowH2: false,
     connect: { timeout: CONNECT_TIMEOUT_MS },
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0, // the attempt has its own clocks, per upstream
     bodyTimeout: 0,
   });
   return {
-    types: Object.keys(PATHS) as ModelType[],
+    types: [...(Object.keys(PATHS) as ModelType[]), 'video'], // a video is a job: videos/openai-videos.ts
     start: (request, sink) => start(agent, { secret, now }, request, sink),
     close: () => agent.destroy(),
   };

@@ -1,0 +1,67 @@
+// A real HTTP server that answers as Ollama and vLLM document it, keeps what it was asked, and can lose its models.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import show from './ollama-show.json' with { type: 'json' };
+import tags from './ollama-tags.json' with { type: 'json' };
+import vllm from './vllm-models.json' with { type: 'json' };
+
+export interface ModelServers {
+  url: string;
+  /** Method and path of each request, with the model that was asked about. */
+  asked: string[];
+  /** Authorization of the last request. */
+  authorization(): string | undefined;
+  /** From now on it has no model of this name. */
+  remove(name: string): void;
+  /** Answers like this from now on; null: as documented again. */
+  answerWith(answer: { status: number; body: string } | null): void;
+  close(): Promise<void>;
+}
+
+export async function startModelServers(): Promise<ModelServers> {
+  const asked: string[] = [];
+  const removed = new Set<string>();
+  let instead: { status: number; body: string } | null = null;
+  let authorization: string | undefined;
+  const cards: Record<string, unknown> = show.answers;
+
+  const answerTo = async (request: IncomingMessage): Promise<{ status: number; body: string }> => {
+    const name = request.method === 'POST' ? await modelIn(request) : '';
+    asked.push(`${request.method} ${request.url}${name === '' ? '' : ` ${name}`}`);
+    authorization = request.headers.authorization;
+    const ok = (value: unknown) => ({ status: 200, body: JSON.stringify(value) });
+    if (instead) return instead;
+    if (request.url === '/api/tags')
+      return ok({ models: tags.answer.models.filter((model) => !removed.has(model.name)) });
+    if (request.url === '/api/show' && cards[name] && !removed.has(name)) return ok(cards[name]);
+    if (request.url === '/v1/models') return ok(vllm.answer);
+    return { status: 404, body: '{"error":"not found"}' };
+  };
+  const server = createServer(async (request, response) => {
+    const { status, body } = await answerTo(request);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    authorization: () => authorization,
+    remove: (name) => void removed.add(name),
+    answerWith: (answer) => {
+      instead = answer;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function modelIn(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return (JSON.parse(text) as { model: string }).model;
+}

@@ -1,0 +1,114 @@
+// Ollama says what it has at `/api/tags`, and of each model at `/api/show` what it can do and how much it reads. Its
+// OpenAI-compatible endpoints are under `/v1`.
+import type { CatalogModel } from '@switchyard/contracts';
+import { z } from 'zod';
+import { type AskOptions, askServer } from './ask-server.ts';
+import {
+  catalogEntry,
+  type FoundModel,
+  MODELS_PER_SERVER_MAX,
+  type ModelServer,
+  type TokenPrices,
+} from './model-server.ts';
+
+const tags = z.object({
+  models: z.array(z.object({ name: z.string(), digest: z.string().nullish() })).nullish(),
+});
+
+const details = z
+  .object({
+    family: z.string().nullish(),
+    families: z.array(z.string()).nullish(),
+    parameter_size: z.string().nullish(),
+    quantization_level: z.string().nullish(),
+  })
+  .nullish();
+
+const card = z.object({
+  details,
+  model_info: z.record(z.string(), z.unknown()).nullish(),
+  /** Not there before Ollama 0.6.4. */
+  capabilities: z.array(z.string()).nullish(),
+});
+type Card = z.infer<typeof card>;
+
+export interface OllamaOptions extends Omit<AskOptions, 'signal'> {
+  url: string;
+  prices: TokenPrices;
+  apiKeyEnv: string | undefined;
+}
+
+export function ollamaServer({ url, prices, apiKeyEnv, ...ask }: OllamaOptions): ModelServer {
+  const root = url.replace(/\/+$/, '');
+  /** Cards by name: a digest that is known is not asked about again. */
+  let known = new Map<string, { digest: string; entry: CatalogModel | null }>();
+
+  const entryOf = async (name: string, signal: AbortSignal) => {
+    const found = readCard(
+      name,
+      await askServer(`${root}/api/show`, card, { ...ask, signal }, { model: name }),
+    );
+    return found && catalogEntry(found, { maker: 'ollama', baseUrl: `${root}/v1`, prices, apiKeyEnv });
+  };
+
+  return {
+    name: 'ollama',
+    url: root,
+    async list(signal) {
+      const { models } = await askServer(`${root}/api/tags`, tags, { ...ask, signal });
+      const now = new Map<string, { digest: string; entry: CatalogModel | null }>();
+      for (const { name, digest } of (models ?? []).slice(0, MODELS_PER_SERVER_MAX)) {
+        const before = known.get(name);
+        if (before && before.digest === digest) now.set(name, before);
+        else now.set(name, { digest: digest ?? '', entry: await entryOf(name, signal) });
+      }
+      known = now;
+      return [...now.values()].flatMap(({ entry }) => entry ?? []);
+    },
+  };
+}
+
+/** Null for a model that neither chats nor embeds. */
+function readCard(name: string, { details: about, model_info: info, capabilities }: Card): FoundModel | null {
+  const can = new Set(capabilities ?? guess(about?.families ?? [about?.family ?? '']));
+  const architecture = String(info?.['general.architecture'] ?? '');
+  const contextLength = wholeNumber(info?.[`${architecture}.context_length`]);
+  const dimensions = wholeNumber(info?.[`${architecture}.embedding_length`]);
+  const description = [about?.parameter_size, about?.quantization_level].filter(Boolean).join(', ');
+  const common = { name, description: `On an Ollama of your own. ${description}`.trim(), contextLength };
+  if (can.has('completion'))
+    return {
+      ...common,
+      type: 'language',
+      inputs: ['text', ...(can.has('vision') ? ['image'] : [])],
+      limits: {},
+      supportedParameters: [
+        'max_tokens',
+        'temperature',
+        'top_p',
+        'stop',
+        'seed',
+        'response_format',
+        ...(can.has('tools') ? ['tools'] : []),
+        ...(can.has('thinking') ? ['reasoning_effort'] : []),
+      ],
+    };
+  if (can.has('embedding'))
+    return {
+      ...common,
+      type: 'embedding',
+      inputs: ['text'],
+      limits: dimensions === undefined ? {} : { dimensions },
+      supportedParameters: ['dimensions', 'encoding_format'],
+    };
+  return null;
+}
+
+/** BERT and its kin embed and do not chat. */
+function guess(families: string[]): string[] {
+  return families.some((family) => family.includes('bert')) ? ['embedding'] : ['completion'];
+}
+
+function wholeNumber(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}

@@ -1,11 +1,13 @@
 // What the AI SDK throws, as the error answer that calls/failure.ts reads from any upstream: the maker's own status,
 // `Retry-After` and message. Where a maker's status says something else than it means (a bad key as 400, a refusal of
 // the content as 403), it is put right here, once, since falling back depends on it.
+import { STATUS_CODES } from 'node:http';
 import { APICallError, EmptyResponseBodyError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
 import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
 import { UnusableAnswer } from '../../answers/unusable-answer.ts';
 import type { MadeAnswer } from '../answered-exchange.ts';
 import { ContentRefused } from './content-refused.ts';
+import { wordsIn } from './error-words.ts';
 import { once, UnsupportedField } from './translation.ts';
 
 /** What a maker's error says, in the terms that calls/failure.ts judges it by. */
@@ -99,6 +101,8 @@ const MEANINGS: readonly Meaning[] = [
     status: 402,
     code: null,
   },
+  // A voice is the caller's to name: ElevenLabs says 404 of one that is not there, and of the request nothing else.
+  { statuses: [404], said: /voice_not_found/, status: 400, code: 'voice_not_found' },
   { statuses: [400], said: /User location is not supported/i, status: 403, code: null },
   // xAI says 403 of a request that goes against its guidelines: an answer, and never laundered through a fallback.
   {
@@ -113,10 +117,10 @@ function textOf({ message, responseBody }: APICallError): string {
   return `${message}\n${responseBody ?? ''}`;
 }
 
-/** The provider package finds the message in the maker's own shape; where it cannot, the body may be short and plain. */
-function messageOf(error: APICallError): string {
-  if (error.message !== '' && error.message !== 'Bad Request') return error.message;
-  return error.responseBody || error.message || `the upstream answered ${error.statusCode}`;
+/** The provider package finds the message in the maker's own shape; where it cannot, it gives the status in words. */
+function messageOf({ message, statusCode = 0, responseBody = '' }: APICallError): string {
+  if (message !== '' && message !== STATUS_CODES[statusCode]) return message;
+  return wordsIn(responseBody) ?? (responseBody || message || `the upstream answered ${statusCode}`);
 }
 
 /** Seconds to wait, of the header (seconds or a date) or of Google's `RetryInfo`; null where nothing says so. */

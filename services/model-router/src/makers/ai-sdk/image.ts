@@ -67,7 +67,8 @@ async function generate(
   // A model that will not draw answers with no image at all, and its provider package says whether asking again helps.
   if (result.images.length === 0)
     throw refusalIn(result) ?? new UnusableAnswer('the answer has no image in it');
-  return result;
+  // More than were asked for would be charged to a caller who did not ask for them.
+  return { ...result, images: result.images.slice(0, n) as Result['images'] };
 }
 
 /** How many images each call is to make. */

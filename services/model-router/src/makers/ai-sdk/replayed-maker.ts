@@ -32,6 +32,8 @@ export interface WireRequest {
   body: Buffer;
   json(): Record<string, unknown>;
   form(): Promise<FormData>;
+  /** Resolves when the caller has hung up before its answer, or has had it. */
+  gone: Promise<unknown>;
 }
 
 export interface Outcome {
@@ -77,7 +79,7 @@ export async function replayedMaker(
     void serve(incoming, response);
   });
   const serve = async (incoming: IncomingMessage, response: ServerResponse) => {
-    const request = await wireRequest(incoming);
+    const request = await wireRequest(incoming, once(response, 'close'));
     requests.push(request);
     give(await answerOf(request), response, origin);
   };
@@ -154,7 +156,7 @@ export async function replayedMaker(
   };
 }
 
-async function wireRequest(incoming: IncomingMessage): Promise<WireRequest> {
+async function wireRequest(incoming: IncomingMessage, gone: Promise<unknown>): Promise<WireRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
@@ -166,6 +168,7 @@ async function wireRequest(incoming: IncomingMessage): Promise<WireRequest> {
     query: searchParams,
     headers,
     body,
+    gone,
     json: () => JSON.parse(body.toString('utf8')) as Record<string, unknown>,
     form: () => new Response(body, { headers: { 'content-type': headers['content-type'] ?? '' } }).formData(),
   };

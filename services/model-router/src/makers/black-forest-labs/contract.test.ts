@@ -1,0 +1,108 @@
+// The images of Black Forest Labs, replayed: a job that is started, asked for, and fetched.
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  type Answering,
+  fixture,
+  type ReplayedMaker,
+  replayedMaker,
+  type WireRequest,
+} from '../ai-sdk/replayed-maker.ts';
+import { blackForestLabs } from './index.ts';
+
+const read = (name: string) => fixture(import.meta.dirname, name);
+let maker: ReplayedMaker;
+const replay = async (answering: Answering) => {
+  maker = await replayedMaker(blackForestLabs, answering);
+};
+afterEach(() => maker.close());
+
+/** A job that is pending once, and then in the state of that fixture. */
+const job = (end: string): Answering => {
+  let looks = 0;
+  return ({ method, path }) => {
+    if (method === 'POST') return read('submitted');
+    if (path.startsWith('/results')) return read('image');
+    looks += 1;
+    return read(looks === 1 ? 'pending' : end);
+  };
+};
+const posts = (requests: WireRequest[]) => requests.filter(({ method }) => method === 'POST');
+
+it('starts the job with what was asked for, waits for it, and gives the image as base64', async () => {
+  await replay(job('ready'));
+  const body = {
+    prompt: 'a kitten',
+    size: '1024x768',
+    seed: 42,
+    provider_options: { safety_tolerance: 6, new: [1] },
+  };
+  const { status, json } = await maker.call('image', body, { model: 'flux-pro-1.1' });
+  expect(status).toBe(200);
+  expect(json()).toMatchObject({
+    data: [{ b64_json: read('image').base64 }],
+    usage: { input_tokens: 0, output_tokens: 0 },
+  });
+  const [submitted, ...looked] = maker.requests;
+  expect(submitted?.path).toBe('/flux-pro-1.1');
+  expect(submitted?.headers['x-key']).toBe('a key of ours');
+  expect(submitted?.json()).toEqual({
+    prompt: 'a kitten',
+    width: 1024,
+    height: 768,
+    seed: 42,
+    safety_tolerance: 6,
+    new: [1],
+  });
+  expect(looked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /v1/get_result',
+    'GET /v1/get_result',
+    'GET /results/sample.png',
+  ]);
+});
+
+it('starts a job for each image, each with a seed of its own', async () => {
+  await replay(job('ready'));
+  const body = { prompt: 'a kitten', n: 3, seed: 42, aspect_ratio: '16:9' };
+  const { json } = await maker.call('image', body, { model: 'flux-kontext-pro' });
+  expect(json().data).toHaveLength(3);
+  const sent = posts(maker.requests).map((request) => request.json());
+  expect(sent.map(({ seed }) => seed).sort()).toEqual([42, 43, 44]);
+  expect(sent[0]?.aspect_ratio).toBe('16:9');
+});
+
+it('tells a prompt that moderation holds back as a refusal, at once', async () => {
+  await replay(job('moderated'));
+  const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'flux-pro-1.1' });
+  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+});
+
+it('hangs up on the maker when the attempt is over', async () => {
+  const looking = Promise.withResolvers<WireRequest>();
+  await replay(async (request) => {
+    if (request.method === 'POST') return read('submitted');
+    looking.resolve(request);
+    await request.gone;
+    return read('pending');
+  });
+  const exchange = maker.start('image', { prompt: 'a kitten' });
+  const look = await looking.promise;
+  exchange.abort();
+  await look.gone;
+  expect(exchange.heard).toEqual([]);
+});
+
+describe('errors', () => {
+  it('an account of ours without credits is no fault of the request', async () => {
+    await replay(() => read('no-credits'));
+    expect(await maker.call('image', { prompt: 'x' })).toMatchObject({ status: 402 });
+  });
+
+  it('tells what is wrong with a request in the words of the maker', async () => {
+    await replay(() => read('invalid'));
+    const { status, json } = await maker.call('image', { prompt: 'x', size: '1000x768' });
+    expect([status, json().error]).toMatchObject([
+      422,
+      { message: expect.stringContaining('multiple of 32') },
+    ]);
+  });
+});

@@ -1,0 +1,72 @@
+// fal's images, replayed.
+import { afterEach, expect, it } from 'vitest';
+import { type Answering, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { fal } from './index.ts';
+
+const read = (name: string) => fixture(import.meta.dirname, name);
+let maker: ReplayedMaker;
+const replay = async (answering: Answering) => {
+  maker = await replayedMaker(fal, answering);
+};
+afterEach(() => maker.close());
+const model = { model: 'fal-ai/flux/schnell' };
+
+it('asks the model under its path, fetches its images, and gives base64', async () => {
+  await replay(({ method }) => read(method === 'POST' ? 'images' : 'image'));
+  const body = {
+    prompt: 'a kitten',
+    size: '1024x768',
+    seed: 7,
+    output_format: 'png',
+    provider_options: { num_inference_steps: 4, loras: [{ path: 'x', scale: 1.0 }] },
+  };
+  const { status, json } = await maker.call('image', body, model);
+  expect([status, json().data]).toEqual([200, [{ b64_json: read('image').base64 }]]);
+  const [request, ...fetched] = maker.requests;
+  expect([request?.path, request?.headers.authorization]).toEqual([
+    '/fal-ai/flux/schnell',
+    'Key a key of ours',
+  ]);
+  expect(request?.json()).toEqual({
+    prompt: 'a kitten',
+    num_images: 1,
+    image_size: { width: 1024, height: 768 },
+    seed: 7,
+    output_format: 'png',
+    num_inference_steps: 4,
+    loras: [{ path: 'x', scale: 1 }],
+  });
+  expect(fetched.map(({ path }) => path).sort()).toEqual(['/files/a.png']);
+  expect(fetched.every(({ headers }) => headers.authorization === undefined)).toBe(true);
+});
+
+it('gives no more images than were asked for, whatever comes', async () => {
+  const two = [{ url: '{origin}/files/a.png' }, { url: '{origin}/files/b.png' }];
+  await replay(({ method }) =>
+    method === 'POST' ? { source: 'made for the test', json: { images: two } } : read('image'),
+  );
+  const { json } = await maker.call('image', { prompt: 'x', n: 2 }, model);
+  expect(maker.requests.filter(({ method }) => method === 'POST')).toHaveLength(2);
+  expect(json().data).toHaveLength(2);
+});
+
+it('takes no image from an address that is private', async () => {
+  const image = { url: 'http://127.0.0.1:9/secret.png', content_type: 'image/png' };
+  await replay(() => ({ source: 'made for the test', json: { images: [image] } }));
+  await expect(maker.call('image', { prompt: 'x' }, model)).rejects.toThrow();
+  expect(maker.requests).toHaveLength(1);
+});
+
+it('tells a refusal of the prompt as what it is', async () => {
+  await replay(() => read('refused'));
+  const { status, json } = await maker.call('image', { prompt: 'x' }, model);
+  expect([status, json().error]).toMatchObject([
+    422,
+    { message: expect.stringContaining('content checker') },
+  ]);
+});
+
+it('a key of ours that is refused is no fault of the request', async () => {
+  await replay(() => read('bad-key'));
+  expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 401 });
+});

@@ -1,0 +1,161 @@
+// Google's embeddings, images and decisions, replayed.
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  type Answering,
+  type Fixture,
+  fixture,
+  type ReplayedMaker,
+  replayedMaker,
+} from '../ai-sdk/replayed-maker.ts';
+import { google } from './index.ts';
+
+const read = (name: string) => fixture(import.meta.dirname, name);
+let maker: ReplayedMaker;
+const replay = async (answering: Answering | Fixture[]) => {
+  maker = await replayedMaker(google, answering);
+};
+afterEach(() => maker.close());
+
+describe('embeddings', () => {
+  it('asks for one text by embedContent, and counts the tokens where Google tells them', async () => {
+    await replay([read('embedding')]);
+    const body = {
+      input: 'a text',
+      dimensions: 768,
+      provider_options: { taskType: 'RETRIEVAL_QUERY', new: { a: 1 } },
+    };
+    const { json } = await maker.call('embedding', body, { model: 'gemini-embedding-2' });
+    expect(json()).toMatchObject({
+      data: [{ object: 'embedding', index: 0, embedding: [0.013168523, -0.008711934, -0.046782676] }],
+      usage: { prompt_tokens: 4, total_tokens: 4 },
+    });
+    const [request] = maker.requests;
+    expect(request?.path).toBe('/models/gemini-embedding-2:embedContent');
+    expect(request?.headers['x-goog-api-key']).toBe('a key of ours');
+    expect(request?.json()).toEqual({
+      model: 'models/gemini-embedding-2',
+      content: { parts: [{ text: 'a text' }] },
+      outputDimensionality: 768,
+      taskType: 'RETRIEVAL_QUERY',
+      new: { a: 1 },
+    });
+  });
+
+  it('puts provider_options into each request of a batch, and leaves out a count that Google does not give', async () => {
+    await replay([read('embeddings')]);
+    const body = { input: ['one', 'two'], provider_options: { taskType: 'CLUSTERING' } };
+    const { json } = await maker.call('embedding', body, { model: 'gemini-embedding-001' });
+    expect(json().data).toMatchObject([{ embedding: [0.1, 0.2, 0.3] }, { embedding: [0.4, 0.5, 0.6] }]);
+    expect(json()).not.toHaveProperty('usage');
+    expect(maker.requests[0]?.json().requests).toMatchObject([
+      { content: { parts: [{ text: 'one' }] }, taskType: 'CLUSTERING' },
+      { content: { parts: [{ text: 'two' }] }, taskType: 'CLUSTERING' },
+    ]);
+  });
+});
+
+describe('images', () => {
+  it('draws by generateContent, one image a call, with the tokens of all', async () => {
+    await replay([read('images')]);
+    const { json } = await maker.call(
+      'image',
+      {
+        prompt: 'a kitten',
+        n: 2,
+        aspect_ratio: '16:9',
+        provider_options: {
+          generationConfig: { imageConfig: { imageSize: '2K', aspectRatio: '16:9' } },
+          labels: { a: 'b' },
+        },
+      },
+      { model: 'gemini-2.5-flash-image' },
+    );
+    expect(json()).toMatchObject({
+      data: [{ b64_json: expect.stringMatching(/^iVBOR/) }, { b64_json: expect.stringMatching(/^iVBOR/) }],
+      usage: { input_tokens: 16, output_tokens: 2580 },
+    });
+    expect(maker.requests.map(({ path }) => path)).toEqual(
+      Array(2).fill('/models/gemini-2.5-flash-image:generateContent'),
+    );
+    expect(maker.requests[0]?.json()).toMatchObject({
+      contents: [{ role: 'user', parts: [{ text: 'a kitten' }] }],
+      generationConfig: {
+        responseModalities: ['IMAGE'],
+        imageConfig: { imageSize: '2K', aspectRatio: '16:9' },
+      },
+      labels: { a: 'b' },
+    });
+  });
+
+  it('refuses a size before anything is sent', async () => {
+    await replay([read('images')]);
+    const { status, json } = await maker.call(
+      'image',
+      { prompt: 'x', size: '1024x1024' },
+      { model: 'gemini-2.5-flash-image' },
+    );
+    expect([status, json().error]).toMatchObject([400, { param: 'size' }]);
+    expect(maker.requests).toHaveLength(0);
+  });
+
+  it('tells an image that was held back as a refusal, not as a fault', async () => {
+    await replay([read('images-refused')]);
+    const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gemini-2.5-flash-image' });
+    expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+  });
+});
+
+describe('decisions', () => {
+  it('asks by name, and gives each answer with its probability', async () => {
+    await replay([read('decisions')]);
+    const questions = {
+      refund: {
+        type: 'boolean',
+        instructions: 'Refund?',
+        criteria: { true: 'money back', false: 'anything else' },
+      },
+      team: { type: 'choice', instructions: 'Who?', criteria: { billing: 'about money', support: null } },
+    };
+    const { json } = await maker.call(
+      'decision',
+      { state: 'Give it back!', questions, provider_options: { x: 1 } },
+      { model: 'gemini-decision-1' },
+    );
+    expect(json()).toEqual({
+      answers: {
+        refund: { type: 'boolean', probability: 0.91 },
+        team: {
+          type: 'choice',
+          choice: 'billing',
+          probability: 0.75,
+          probabilities: { billing: 0.75, support: 0.25 },
+        },
+      },
+      usage: { inputTokens: 64, outputTokens: 0 },
+    });
+    expect(maker.requests[0]?.json()).toMatchObject({
+      model: 'gemini-decision-1',
+      input: [{ type: 'text', text: 'Give it back!' }],
+      questions: {
+        refund: {
+          type: 'noul',
+          criteria: { true_description: 'money back', false_description: 'anything else' },
+        },
+        team: { type: 'choice', criteria: { billing: 'about money', support: null } },
+      },
+      x: 1,
+    });
+  });
+});
+
+describe('errors', () => {
+  it.each([
+    ['embedding', { input: 'x' }],
+    ['image', { prompt: 'x' }],
+    ['decision', { state: 'x', questions: { q: { type: 'boolean', instructions: 'Is it?' } } }],
+  ] as const)('%s: an exhausted quota is told with the delay of its RetryInfo', async (type, body) => {
+    await replay([read('quota')]);
+    const model = 'gemini-2.5-flash-image';
+    expect(await maker.call(type, body, { model })).toMatchObject({ status: 429, retryAfterS: 34 });
+  });
+});

@@ -1,0 +1,69 @@
+// Luma's images, replayed: a generation that is started, asked for, and fetched.
+import { afterEach, expect, it } from 'vitest';
+import { type Answering, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { luma } from './index.ts';
+
+const read = (name: string) => fixture(import.meta.dirname, name);
+let maker: ReplayedMaker;
+const replay = async (end: string) => {
+  const answering: Answering = ({ method, path }) => {
+    if (method === 'POST') return read('queued');
+    return read(path.startsWith('/assets') ? 'image' : end);
+  };
+  maker = await replayedMaker(luma, answering);
+};
+afterEach(() => maker.close());
+const model = { model: 'photon-1' };
+
+it('starts a generation, waits for it, and gives the image as base64', async () => {
+  await replay('completed');
+  const body = {
+    prompt: 'a kitten',
+    aspect_ratio: '3:4',
+    output_format: 'png',
+    provider_options: {
+      callback_url: 'https://example.com',
+      style_ref: [{ url: 'https://example.com/a', weight: 0.8 }],
+    },
+  };
+  const { status, json } = await maker.call('image', body, model);
+  expect([status, json().data]).toEqual([200, [{ b64_json: read('image').base64 }]]);
+  const [request, ...rest] = maker.requests;
+  expect(request?.path).toBe('/dream-machine/v1/generations/image');
+  expect(request?.headers.authorization).toBe('Bearer a key of ours');
+  expect(request?.json()).toEqual({
+    model: 'photon-1',
+    prompt: 'a kitten',
+    aspect_ratio: '3:4',
+    format: 'png',
+    callback_url: 'https://example.com',
+    style_ref: [{ url: 'https://example.com/a', weight: 0.8 }],
+  });
+  expect(rest.map(({ path }) => path)).toEqual([
+    '/dream-machine/v1/generations/123e4567-e89b-12d3-a456-426614174000',
+    '/assets/image.jpg',
+  ]);
+});
+
+it.each([
+  ['size', { size: '1024x1024' }],
+  ['seed', { seed: 7 }],
+  ['quality', { quality: 'high' }],
+])('refuses %s before anything is sent', async (param, field) => {
+  await replay('completed');
+  const { status, json } = await maker.call('image', { prompt: 'x', ...field }, model);
+  expect([status, json().error]).toMatchObject([400, { param }]);
+  expect(maker.requests).toHaveLength(0);
+});
+
+it('tells a generation that moderation failed as a refusal', async () => {
+  await replay('moderated');
+  const { status, json } = await maker.call('image', { prompt: 'x' }, model);
+  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+});
+
+it('tells what is wrong with a request in the words of Luma', async () => {
+  maker = await replayedMaker(luma, [read('invalid')]);
+  const { status, json } = await maker.call('image', { prompt: 'x', aspect_ratio: '5:4' }, model);
+  expect([status, json().error]).toMatchObject([422, { message: expect.stringContaining("'16:9'") }]);
+});

@@ -1,0 +1,65 @@
+// Replicate's images, replayed: a prediction that is started, asked for, and fetched.
+import { afterEach, expect, it } from 'vitest';
+import { type Answering, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { replicate } from './index.ts';
+
+const read = (name: string) => fixture(import.meta.dirname, name);
+let maker: ReplayedMaker;
+const replay = async (end: string) => {
+  const answering: Answering = ({ method, path }) => {
+    if (method === 'POST') return read('started');
+    return read(path.startsWith('/pbxt') ? 'image' : end);
+  };
+  maker = await replayedMaker(replicate, answering);
+};
+afterEach(() => maker.close());
+const model = { model: 'black-forest-labs/flux-schnell' };
+
+it('starts a prediction with its input, waits for it, and gives the image as base64', async () => {
+  await replay('succeeded');
+  const body = {
+    prompt: 'a kitten',
+    aspect_ratio: '16:9',
+    seed: 7,
+    provider_options: { input: { go_fast: true, seed: 8 }, webhook: 'https://example.com' },
+  };
+  const { status, json } = await maker.call('image', body, model);
+  expect([status, json().data]).toEqual([200, [{ b64_json: read('image').base64 }]]);
+  const [request, ...rest] = maker.requests;
+  expect(request?.path).toBe('/models/black-forest-labs/flux-schnell/predictions');
+  expect(request?.headers).toMatchObject({ authorization: 'Bearer a key of ours', prefer: 'wait' });
+  expect(request?.json()).toEqual({
+    input: { prompt: 'a kitten', aspect_ratio: '16:9', seed: 8, num_outputs: 1, go_fast: true },
+    webhook: 'https://example.com',
+  });
+  expect(rest.map(({ path }) => path)).toEqual(['/v1/predictions/gm3', '/pbxt/out-0.png']);
+});
+
+it('starts a prediction for each image', async () => {
+  await replay('succeeded');
+  const { json } = await maker.call('image', { prompt: 'a kitten', n: 2, seed: 7 }, model);
+  expect(json().data).toHaveLength(2);
+  const inputs = maker.requests
+    .filter(({ method }) => method === 'POST')
+    .map((request) => request.json().input);
+  expect(inputs).toMatchObject([
+    { seed: 7, num_outputs: 1 },
+    { seed: 8, num_outputs: 1 },
+  ]);
+});
+
+it('tells a prediction that was held back as a refusal', async () => {
+  await replay('nsfw');
+  const { status, json } = await maker.call('image', { prompt: 'x' }, model);
+  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+});
+
+it('a prediction that failed is a fault, and the next upstream may do better', async () => {
+  await replay('failed');
+  await expect(maker.call('image', { prompt: 'x' }, model)).rejects.toThrow(/CUDA out of memory/);
+});
+
+it('tells of being throttled with the time to wait', async () => {
+  maker = await replayedMaker(replicate, [read('throttled')]);
+  expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 429, retryAfterS: 1 });
+});

@@ -1,0 +1,57 @@
+// xAI's images, replayed.
+import { afterEach, expect, it } from 'vitest';
+import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { xai } from './index.ts';
+
+const read = (name: string) => fixture(import.meta.dirname, name);
+let maker: ReplayedMaker;
+const replay = async (answers: Fixture[]) => {
+  maker = await replayedMaker(xai, answers);
+};
+afterEach(() => maker.close());
+const model = { model: 'grok-imagine-image' };
+
+it('draws in the aspect ratio asked for', async () => {
+  await replay([read('images')]);
+  const body = {
+    prompt: 'a kitten',
+    n: 1,
+    aspect_ratio: '16:9',
+    quality: 'high',
+    provider_options: { resolution: '2k', new: {} },
+  };
+  const { status, json } = await maker.call('image', body, model);
+  expect([status, json().data]).toMatchObject([200, [{ b64_json: expect.stringMatching(/^iVBOR/) }]]);
+  expect(maker.requests[0]?.path).toBe('/images/generations');
+  expect(maker.requests[0]?.json()).toEqual({
+    model: 'grok-imagine-image',
+    prompt: 'a kitten',
+    n: 1,
+    aspect_ratio: '16:9',
+    quality: 'high',
+    resolution: '2k',
+    new: {},
+    response_format: 'b64_json',
+  });
+});
+
+it.each([
+  ['size', { size: '1024x1024' }],
+  ['seed', { seed: 7 }],
+])('refuses %s before anything is sent', async (param, field) => {
+  await replay([read('images')]);
+  const { status, json } = await maker.call('image', { prompt: 'x', ...field }, model);
+  expect([status, json().error]).toMatchObject([400, { param }]);
+  expect(maker.requests).toHaveLength(0);
+});
+
+it('tells an image that was filtered as a refusal', async () => {
+  await replay([read('images-blocked')]);
+  const { status, json } = await maker.call('image', { prompt: 'x' }, model);
+  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+});
+
+it('a key of ours that is refused is no fault of the request', async () => {
+  await replay([read('bad-key')]);
+  expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 401 });
+});

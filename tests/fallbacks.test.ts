@@ -23,6 +23,7 @@ import {
   SSE_END,
   SSE_HEAD,
   startRawUpstream,
+  startSilence,
   startTlsWithoutCertificate,
   UNKNOWN_HOST_URL,
 } from './__fixtures__/raw-upstream.ts';
@@ -114,7 +115,7 @@ const REFUSAL: Expected = { is: 'refusal' };
 interface Row {
   name: string;
   /** An address where there is nobody to run a script. */
-  at?: 'refusing' | 'unknown host' | 'no certificate' | 'no TLS';
+  at?: 'refusing' | 'unknown host' | 'no certificate' | 'no TLS' | 'silence';
   script?: RawScript;
   /** Its attempts are to run out of time. */
   quick?: true;
@@ -151,6 +152,12 @@ const ROWS: Row[] = [
     at: 'no TLS',
     ...both(fault()),
     log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO)/ },
+  },
+  {
+    name: 'tls-that-hangs',
+    at: 'silence',
+    ...both(fault()),
+    log: { status: null, error: /could not be reached: UND_ERR_CONNECT_TIMEOUT/ },
   },
   {
     name: '429',
@@ -417,6 +424,7 @@ const CELLS: Cell[] = ROWS.flatMap((row) =>
 let raw: RawUpstream;
 let good: Upstream;
 let tls: { url: string; close(): void };
+let silence: { url: string; close(): void };
 let stack: TestStack;
 
 const scripts = new Map<string, RawScript>();
@@ -425,11 +433,13 @@ beforeAll(async () => {
   raw = await startRawUpstream((model) => scripts.get(model) ?? (() => {}));
   good = await startUpstream();
   tls = await startTlsWithoutCertificate();
+  silence = await startSilence();
   const addresses = {
     refusing: await refusingUrl(),
     'unknown host': UNKNOWN_HOST_URL,
     'no certificate': tls.url,
     'no TLS': raw.tlsUrl,
+    silence: silence.url,
   };
   const quick = { first_byte_timeout_ms: FIRST_BYTE_MS, attempt_timeout_ms: 20_000 };
   const models = CELLS.flatMap(({ row, model, spare }): CatalogEntry[] => {
@@ -465,6 +475,7 @@ afterAll(async () => {
   await good?.close();
   await raw?.close();
   tls?.close();
+  silence?.close();
 });
 
 const headers = () => ({ authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' });

@@ -76,6 +76,22 @@ export async function startTlsWithoutCertificate(): Promise<{ url: string; close
   return { url: `https://127.0.0.1:${port}/v1`, close: () => void server.close() };
 }
 
+/** A port that takes connections and says nothing on them: a TLS handshake with it never ends. */
+export async function startSilence(): Promise<{ url: string; close(): void }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
+  });
+  const port = await listen(server);
+  return {
+    url: `https://127.0.0.1:${port}/v1`,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
 /** An address whose port was free a moment ago, and is again. */
 export async function refusingUrl(): Promise<string> {
   const server = createServer();

@@ -111,7 +111,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   const register = (scope: FastifyInstance, route: Route) =>
     scope.route({
       method: route.method,
-      url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      url: pathPattern(route, ':$1', '*'),
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // where it is a GET: health checks ask that way
       config: { repeatable: route.repeatable ?? true },
@@ -171,6 +171,18 @@ export function buildApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
+/** The path with its parameters written as `param` (`$1` is the name), and the one that takes the rest as `rest`. */
+function pathPattern({ path, restParam }: Route, param: string, rest: string): string {
+  const last = restParam === undefined ? path : path.replace(`{${restParam}}`, rest);
+  return last.replaceAll(/\{(\w+)\}/g, param);
+}
+
+function paramsOf({ restParam }: Route, { params }: FastifyRequest): unknown {
+  if (restParam === undefined) return params;
+  const { '*': rest, ...others } = params as Record<string, string>;
+  return { ...others, [restParam]: rest };
+}
+
 async function answerJson(
   route: JsonRoute,
   request: FastifyRequest,
@@ -186,7 +198,7 @@ async function answerJson(
     key: request.apiKey,
     requestId: request.id,
     signal: gone.signal,
-    params: schemas.params ? check(schemas.params, request.params) : undefined,
+    params: schemas.params ? check(schemas.params, paramsOf(route, request)) : undefined,
     query: schemas.query ? check(schemas.query, request.query) : undefined,
     body: schemas.body ? parseBody(schemas.body, request.body) : undefined,
   };
@@ -226,9 +238,9 @@ function ignoreBodies(scope: FastifyInstance): void {
 
 /** For 405: which methods a path has. */
 function methodsByPath(routes: Route[]): (path: string) => string[] {
-  const patterns = routes.map(({ path, method }) => ({
-    method,
-    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  const patterns = routes.map((route) => ({
+    method: route.method,
+    pattern: new RegExp(`^${pathPattern(route, '[^/]+', '.+')}$`),
   }));
   return (path) => [
     ...new Set(

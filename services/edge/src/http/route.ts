@@ -7,6 +7,8 @@ export interface RouteDescription {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** OpenAPI's form: /v1/keys/{id}. */
   path: string;
+  /** The path's last parameter, where it takes the rest of the path with all its slashes: an id may have some. */
+  restParam?: string;
   /** `any`: every valid key may; `public`: no key is needed. */
   permission: Permission | 'any' | 'public';
   tag: string;

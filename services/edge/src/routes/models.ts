@@ -9,7 +9,7 @@ const modelList = z.object({
 });
 const params = z.object({
   maker: z.string().describe('The part of its id before the slash'),
-  name: z.string().describe('The part after it'),
+  name: z.string().describe('The part after it, which may have slashes of its own'),
 });
 const encodedParams = z.object({ model: z.string().describe('Its whole id, the slash as %2F') });
 
@@ -38,6 +38,7 @@ export function modelRoutes(bus: Bus): Route[] {
       {
         method: 'GET',
         path: '/v1/models/{maker}/{name}',
+        restParam: 'name',
         permission: 'any',
         tag: 'Models',
         summary: 'One model',

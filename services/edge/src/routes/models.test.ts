@@ -1,0 +1,76 @@
+import { type ServiceHost, serve } from '@switchyard/bus';
+import type { ModelObject } from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+const IDS = [
+  'acme/chat-1',
+  'ollama/llama3:latest',
+  'ollama/hf.co/bartowski/Llama-3.2-3B-Instruct-GGUF:Q4_K_M',
+];
+
+let edge: TestEdge;
+let router: ServiceHost;
+let key: string;
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'a test' });
+  router.handle('models.list', async () => ({ data: IDS.map(modelOf) }));
+  key = await edge.addKey();
+});
+afterAll(async () => {
+  await router?.drain();
+  await edge?.stop();
+});
+
+function modelOf(id: string): ModelObject {
+  return {
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: id.split('/')[0] ?? '',
+    name: id,
+    description: '',
+    type: 'language',
+    endpoint: 'POST /v1/chat/completions',
+    modalities: { input: ['text'], output: ['text'] },
+    context_length: null,
+    pricing: { input_token: '0', output_token: '0' },
+    limits: {},
+    supported_parameters: [],
+    available: true,
+    unavailable_reason: null,
+  };
+}
+
+const get = (path: string, method = 'GET') =>
+  fetch(edge.url + path, { method, headers: { authorization: `Bearer ${key}` } });
+
+test.each(IDS)(
+  '%s is found under its id as it is, encoded in full, and encoded but for its first slash',
+  async (id) => {
+    const [maker = '', ...name] = id.split('/');
+    const ways = [id, encodeURIComponent(id), `${maker}/${encodeURIComponent(name.join('/'))}`];
+    for (const way of ways) {
+      const response = await get(`/v1/models/${way}`);
+      expect(response.status, way).toBe(200);
+      expect(((await response.json()) as ModelObject).id, way).toBe(id);
+    }
+  },
+);
+
+test.each(['acme/none', 'acme/chat-1/more', 'ollama/hf.co/bartowski', 'acme/'])(
+  '%s, which is no model, is 404 by its code',
+  async (id) => {
+    const response = await get(`/v1/models/${id}`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { code: 'model_not_found' } });
+  },
+);
+
+test('another method under an id with slashes is 405, and says which there are', async () => {
+  const response = await get(`/v1/models/${IDS[2]}`, 'DELETE');
+  expect(response.status).toBe(405);
+  expect(response.headers.get('allow')).toBe('GET, HEAD');
+});

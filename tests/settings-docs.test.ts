@@ -8,10 +8,12 @@ import { agentConfig } from '../services/computer-agent/src/config.ts';
 import { config as control } from '../services/control/src/config.ts';
 import { config as edge } from '../services/edge/src/config.ts';
 import { config as router } from '../services/model-router/src/config.ts';
+import { config as videoWorker } from '../services/video-worker/src/config.ts';
 
 const CONFIGS: Record<string, z.ZodObject> = {
   edge,
   'model-router': router,
+  'video-worker': videoWorker,
   control,
   billing,
   'computer-agent': agentConfig,

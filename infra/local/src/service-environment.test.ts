@@ -50,7 +50,7 @@ test.each([
   ['SWITCHYARD_KEY', 'sy_key', ['edge', 'control']],
   ['MONGODB_URL', FACTS.mongoUrl, ['billing']],
   ['DOCKER_HOST', MACHINE.DOCKER_HOST, ['computer-agent']],
-  ['ACME_API_KEY', MACHINE.ACME_API_KEY, ['model-router']],
+  ['ACME_API_KEY', MACHINE.ACME_API_KEY, ['model-router', 'video-worker']],
   ['PORT', '8080', ['edge']],
   ['HOST', '127.0.0.1', ['edge']],
 ])('%s is for those alone that need it', (variable, value, names) => {

@@ -27,6 +27,12 @@ export const SERVICES: readonly LocalService[] = [
     role: 'worker',
     gets: ['whole environment'],
   },
+  {
+    name: 'video-worker',
+    entry: 'services/video-worker/src/main.ts',
+    role: 'worker',
+    gets: ['whole environment'],
+  },
   { name: 'billing', entry: 'services/billing/src/main.ts', role: 'worker', gets: ['database'] },
   {
     name: 'computer-agent',

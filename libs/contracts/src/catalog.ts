@@ -53,6 +53,8 @@ export const upstream = z.strictObject({
     .optional(),
   /** The whole attempt. */
   attempt_timeout_ms: z.int().min(10).max(600_000).default(ATTEMPT_TIMEOUT_MS_DEFAULT),
+  /** Of a video upstream: a start repeated with the same `Idempotency-Key` is the same job, so it may be repeated. */
+  idempotent_starts: z.boolean().optional(),
   /** Until the first byte of the answer's body. */
   first_byte_timeout_ms: z.int().min(10).max(600_000).default(FIRST_BYTE_TIMEOUT_MS_DEFAULT),
 });

@@ -114,7 +114,9 @@ const videoCharged = z.object({
   candidates: z.array(videoCandidate).min(1),
   /** Seconds. */
   duration: z.int().positive(),
+  /** As asked for, and what the model makes where nothing was. */
   resolution: z.string().nullable(),
+  default_resolution: z.string().nullable(),
   deadline_at: z.iso.datetime(),
   cost_nano: nanos,
   lines: z.array(chargeLine),
@@ -151,6 +153,17 @@ const videoEnded = z.object({
   error_code: z.string().nullable(),
 });
 
+/** Credits of an org: a row of the ledger of its own, that costs nothing and may be spent. */
+const creditGranted = z.object({
+  credit_id: z.string(),
+  org: z.string(),
+  /** The key that granted it. */
+  key_id: z.string(),
+  amount_nano: nanos,
+  reason: z.string(),
+  reference: z.string().nullable(),
+});
+
 const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
 
 /** Every event by its `<noun>.<past-verb>`: the list that docs/events.md is held to. */
@@ -182,6 +195,7 @@ export const EVENTS = {
   },
   'video.completed': { data: videoEnded, meaning: 'A video is there to be fetched.' },
   'video.failed': { data: videoEnded, meaning: 'A video job failed; `error_code` says why.' },
+  'credit.granted': { data: creditGranted, meaning: 'An org got credits; it may spend them when it is prepaid.' },
   'key.created': { data: keyChanged, meaning: 'An API key was made.' },
   'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
 } as const;
@@ -257,5 +271,6 @@ export const eventIds = {
   /** Given back when a cheaper model takes the job; a failure later gives back the rest. */
   videoDifference: (videoId: string) => `${videoId}:difference`,
   videoEnd: (videoId: string, end: 'completed' | 'failed') => `${videoId}:${end}`,
+  credit: (creditId: string) => creditId,
   key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
 } as const;

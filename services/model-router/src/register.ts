@@ -5,7 +5,8 @@ import { type ModelCallSurroundings, serveModelCall } from './calls/model-call.t
 import { listModels } from './operations/models-list.ts';
 
 export function register(service: ServiceHost, on: ModelCallSurroundings): void {
-  for (const type of Object.keys(MODEL_TYPES) as ModelType[])
-    service.stream(modelCallSubject(type), (call) => serveModelCall(on, type, call));
+  // A video is a job, and services/video-worker's.
+  const types = (Object.keys(MODEL_TYPES) as ModelType[]).filter((type) => type !== 'video');
+  for (const type of types) service.stream(modelCallSubject(type), (call) => serveModelCall(on, type, call));
   service.handle('models.list', listModels(on.catalog, on.clock));
 }

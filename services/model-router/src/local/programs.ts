@@ -3,7 +3,7 @@
 
 export const PROGRAMS = {
   'espeak-ng': { debianPackage: 'espeak-ng', usedBy: ['local/speech'] },
-  ffmpeg: { debianPackage: 'ffmpeg', usedBy: ['local/speech', 'local/transcribe'] },
+  ffmpeg: { debianPackage: 'ffmpeg', usedBy: ['local/speech', 'local/transcribe', 'local/video'] },
   pocketsphinx_batch: { debianPackage: 'pocketsphinx', usedBy: ['local/transcribe'] },
 } as const satisfies Record<string, { debianPackage: string; usedBy: readonly string[] }>;
 

@@ -4,8 +4,16 @@ import { answerLocally } from '../local/index.ts';
 import { answeredExchange } from './answered-exchange.ts';
 import type { Exchange, Maker, UpstreamRequest, UpstreamSink } from './maker.ts';
 
-/** Transcription waits for its endpoint. */
-const TYPES: readonly ModelType[] = ['language', 'embedding', 'image', 'speech', 'decision', 'rerank'];
+/** Transcription waits for its endpoint. Videos are jobs of services/video-worker (videos/local-videos.ts). */
+const TYPES: readonly ModelType[] = [
+  'language',
+  'embedding',
+  'image',
+  'speech',
+  'decision',
+  'rerank',
+  'video',
+];
 
 export function localModels(now: () => number): Maker {
   return { types: TYPES, start: (request, sink) => start(now, request, sink) };

@@ -6,10 +6,11 @@ import { jsonAnswer, type LocalAnswer } from '../local-answer.ts';
 import { type LocalRequest, parseRequest } from '../local-request.ts';
 import { countTokens } from '../text/tokens.ts';
 import { Turns } from '../turns.ts';
-import { drawScene, type Random } from './draw-scene.ts';
+import { drawScene } from './draw-scene.ts';
 import { imageSize } from './image-size.ts';
 import { encodePng } from './png.ts';
 import { readPrompt } from './read-prompt.ts';
+import { seededRandom } from './seeded-random.ts';
 
 const SEED_MAX = 2 ** 32;
 
@@ -27,7 +28,7 @@ export async function answerImages({ body, signal, now }: LocalRequest): Promise
   const scene = readPrompt(prompt);
   const data: { b64_json: string }[] = [];
   for (let index = 0; index < images; index += 1) {
-    const canvas = await drawScene(scene, prompt, size, randomOf(seed + index), turns);
+    const canvas = await drawScene(scene, prompt, size, seededRandom(seed + index), turns);
     const png = await encodePng(canvas, turns);
     signal.throwIfAborted();
     data.push({ b64_json: png.toString('base64') });
@@ -40,15 +41,4 @@ export async function answerImages({ body, signal, now }: LocalRequest): Promise
     data,
     usage: { images, input_tokens: inputTokens, output_tokens: 0, total_tokens: inputTokens },
   });
-}
-
-/** Mulberry32 (Tommy Ettinger, public domain): the same seed gives the same picture on every machine. */
-function randomOf(seed: number): Random {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -14,12 +14,13 @@ const LETTER_WIDTH = GLYPH_WIDTH + 1;
 const LINE_HEIGHT = GLYPH_HEIGHT + 3;
 const MARGIN = 3;
 
-export function drawCaption(canvas: Canvas, text: string): void {
+/** Returns the height of the band in pixels; 0 where there is no room or nothing to say. */
+export function drawCaption(canvas: Canvas, text: string): number {
   const dot = Math.max(1, Math.round(canvas.width * DOT_SHARE));
   const columns = Math.floor((canvas.width / dot - 2 * MARGIN) / LETTER_WIDTH);
   const room = Math.floor((canvas.height * CAPTION_SHARE_MAX) / dot - 2 * MARGIN + 3);
   const lines = toLines(toAscii(text), columns, Math.min(LINES_MAX, Math.floor(room / LINE_HEIGHT)));
-  if (lines.length === 0) return;
+  if (lines.length === 0) return 0;
   const bandHeight = (lines.length * LINE_HEIGHT - 3 + 2 * MARGIN) * dot;
   const top = canvas.height - bandHeight;
   canvas.fillRectangle(0, top, canvas.width, bandHeight, BLACK, BAND_STRENGTH);
@@ -27,6 +28,7 @@ export function drawCaption(canvas: Canvas, text: string): void {
     const left = Math.floor((canvas.width - line.length * LETTER_WIDTH * dot) / 2);
     drawLine(canvas, line, left, top + (MARGIN + row * LINE_HEIGHT) * dot, dot);
   }
+  return bandHeight;
 }
 
 function drawLine(canvas: Canvas, line: string, left: number, top: number, dot: number): void {

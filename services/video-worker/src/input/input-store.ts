@@ -1,0 +1,98 @@
+// What a job is made from, kept apart from its record and its events: no prompt and no picture is ever in those. Two
+// objects of the store `video-inputs`: the words, and the first frame where there is one.
+import type { ObjectStore } from '@switchyard/bus';
+import { VIDEO_FIELDS, type VideosRequest } from '@switchyard/contracts';
+import type { VideoImage, VideoJob } from '@switchyard/model-router/video';
+import { z } from 'zod';
+
+const storedWords = z.object({
+  prompt: z.string(),
+  duration: z.int(),
+  resolution: z.string().nullable(),
+  aspect_ratio: z.string().nullable(),
+  generate_audio: z.boolean().nullable(),
+  seed: z.int().nullable(),
+  provider_options: z.record(z.string(), z.unknown()),
+  callback_url: z.string().nullable(),
+  further: z.record(z.string(), z.unknown()),
+  /** Media type of the first frame; null: there is none. */
+  image: z.string().nullable(),
+});
+type StoredWords = z.infer<typeof storedWords>;
+
+export class InputStore {
+  readonly #objects: ObjectStore;
+
+  constructor(objects: ObjectStore) {
+    this.#objects = objects;
+  }
+
+  async put(id: string, request: VideosRequest, image: VideoImage | null): Promise<void> {
+    const further = Object.entries(request).filter(([name]) => !VIDEO_FIELDS.includes(name));
+    const words: StoredWords = {
+      prompt: request.prompt,
+      duration: request.duration,
+      resolution: request.resolution ?? null,
+      aspect_ratio: request.aspect_ratio ?? null,
+      generate_audio: request.generate_audio ?? null,
+      seed: request.seed ?? null,
+      provider_options: request.provider_options ?? {},
+      callback_url: request.callback_url ?? null,
+      further: Object.fromEntries(further),
+      image: image?.mediaType ?? null,
+    };
+    if (image) await this.#objects.put(imageOf(id), image.bytes);
+    await this.#objects.put(wordsOf(id), Buffer.from(JSON.stringify(words)));
+  }
+
+  /** Null where it is no longer kept. */
+  async callbackUrl(id: string): Promise<string | null> {
+    return (await this.#words(id))?.callback_url ?? null;
+  }
+
+  /** Null where it is no longer kept. */
+  async read(id: string): Promise<VideoJob | null> {
+    const words = await this.#words(id);
+    if (!words) return null;
+    const bytes = words.image === null ? null : await this.#read(imageOf(id));
+    if (words.image !== null && bytes === null) return null;
+    return {
+      id,
+      prompt: words.prompt,
+      duration: words.duration,
+      resolution: words.resolution,
+      aspectRatio: words.aspect_ratio,
+      generateAudio: words.generate_audio,
+      image: words.image === null || bytes === null ? null : { mediaType: words.image, bytes },
+      seed: words.seed,
+      providerOptions: words.provider_options,
+      further: words.further,
+    };
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#objects.delete(wordsOf(id));
+    await this.#objects.delete(imageOf(id));
+  }
+
+  async #words(id: string): Promise<StoredWords | null> {
+    const bytes = await this.#read(wordsOf(id));
+    return bytes && storedWords.parse(JSON.parse(bytes.toString('utf8')));
+  }
+
+  async #read(name: string): Promise<Buffer | null> {
+    const stored = await this.#objects.get(name);
+    if (!stored) return null;
+    const chunks: Buffer[] = [];
+    for await (const chunk of stored.body) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+}
+
+function wordsOf(id: string): string {
+  return `${id}.json`;
+}
+
+function imageOf(id: string): string {
+  return `${id}.image`;
+}

@@ -1,0 +1,61 @@
+// The first frame of a video, from a data URL or an address, and what kind of picture it really is.
+import { ServiceError, VIDEO_IMAGE_BYTES_MAX } from '@switchyard/contracts';
+import type { Egress } from '@switchyard/egress';
+import type { VideoImage } from '@switchyard/model-router/video';
+
+/** From the first look-up of its name to its last byte: the caller waits for it. */
+const FETCH_TIMEOUT_MS = 20_000;
+const DATA_URL = /^data:([^;,]*)(;[^,]*)?,/i;
+/** Characters of a data URL before its data. */
+const PREAMBLE_LENGTH_MAX = 256;
+const MIB = 1024 * 1024;
+
+/** @throws ServiceError naming `image`: no picture, too large, or an address that leads where we do not go. */
+export async function readPicture(image: string, egress: Egress, signal: AbortSignal): Promise<VideoImage> {
+  const bytes = /^data:/i.test(image) ? decode(image) : await download(image, egress, signal);
+  if (bytes.length > VIDEO_IMAGE_BYTES_MAX) throw tooLarge();
+  const mediaType = pictureType(bytes);
+  if (mediaType === null) throw refused('is no picture that can be read: send PNG, JPEG, WebP or GIF');
+  return { mediaType, bytes };
+}
+
+function decode(url: string): Buffer {
+  const [preamble, , parameters = ''] = DATA_URL.exec(url.slice(0, PREAMBLE_LENGTH_MAX)) ?? [];
+  if (preamble === undefined || !/;base64$/i.test(parameters))
+    throw refused('a data URL has the form data:<media_type>;base64,<data>');
+  const data = url.slice(preamble.length);
+  if (!/^[A-Za-z0-9+/\s_-]*={0,2}\s*$/.test(data)) throw refused('the data of the data URL is not base64');
+  return Buffer.from(data, 'base64');
+}
+
+async function download(url: string, egress: Egress, signal: AbortSignal): Promise<Buffer> {
+  const answer = await egress.fetch(url, {
+    param: 'image',
+    bytesMax: VIDEO_IMAGE_BYTES_MAX,
+    timeoutMs: FETCH_TIMEOUT_MS,
+    signal,
+  });
+  if (answer.status === 200) return answer.bytes();
+  answer.close();
+  throw refused(`the address answered ${answer.status}`);
+}
+
+/** By its first bytes: what a server or a caller says of it decides nothing. */
+export function pictureType(bytes: Buffer): string | null {
+  if (bytes.subarray(0, 8).equals(PNG)) return 'image/png';
+  if (bytes.subarray(0, 3).equals(JPEG)) return 'image/jpeg';
+  if (/^GIF8[79]a$/.test(bytes.toString('latin1', 0, 6))) return 'image/gif';
+  if (/^RIFF.{4}WEBP$/s.test(bytes.toString('latin1', 0, 12))) return 'image/webp';
+  return null;
+}
+
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const JPEG = Buffer.from([0xff, 0xd8, 0xff]);
+
+function tooLarge(): ServiceError {
+  return refused(`the picture has more than ${VIDEO_IMAGE_BYTES_MAX / MIB} MiB`);
+}
+
+function refused(message: string): ServiceError {
+  return new ServiceError('invalid_request', `image: ${message}`, { param: 'image' });
+}

@@ -1,0 +1,24 @@
+// What a video costs: seconds at the rate of its resolution.
+import type { CatalogModel } from '@switchyard/contracts';
+import { type ChargeLine, charge } from '@switchyard/money';
+
+export interface VideoPrice {
+  costNano: bigint;
+  lines: ChargeLine[];
+}
+
+/**
+ * The full price. What is not in the model's table (no resolution asked for, or a size of the caller's own) is charged
+ * at its highest rate: nobody knows what the model will make.
+ */
+export function priceVideo(model: CatalogModel, duration: number, resolution: string | null): VideoPrice {
+  const rates = model.pricing.second ?? {};
+  const own = resolution !== null && Object.hasOwn(rates, resolution) ? rates[resolution] : undefined;
+  const prices = (own === undefined ? Object.values(rates) : [own]).map((rate) => {
+    const lines: ChargeLine[] = [{ unit: 'second', quantity: duration, rate }];
+    return { costNano: charge(lines), lines };
+  });
+  return prices.reduce((highest, one) => (one.costNano > highest.costNano ? one : highest), FREE);
+}
+
+const FREE: VideoPrice = { costNano: 0n, lines: [] };

@@ -1,0 +1,21 @@
+// What the operations on videos need.
+import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
+import type { VideoRecord } from '@switchyard/contracts';
+import type { Egress } from '@switchyard/egress';
+import type { Catalog } from '@switchyard/model-router/video';
+import type { Clock, Logger } from '@switchyard/service';
+import type { InputStore } from '../input/input-store.ts';
+
+export interface VideoOperations {
+  bus: Bus;
+  videos: Bucket<VideoRecord>;
+  inputs: InputStore;
+  results: ObjectStore;
+  events: EventPublisher;
+  catalog: Catalog;
+  egress: Egress;
+  /** Milliseconds that a job may take. */
+  jobMsMax: number;
+  clock: Clock;
+  logger: Logger;
+}

@@ -1,0 +1,92 @@
+// Builds the video-worker from its parts.
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  createEventPublisher,
+  ensureEventsStream,
+  openBucket,
+  openObjectStore,
+  serve,
+} from '@switchyard/bus';
+import { createEgress } from '@switchyard/egress';
+import {
+  createMakers,
+  createVideoMakers,
+  loadCatalog,
+  SHIPPED_CATALOGS,
+} from '@switchyard/model-router/video';
+import type { Running, Surroundings } from '@switchyard/service';
+import { type Config, secretOf } from './config.ts';
+import { InputStore } from './input/input-store.ts';
+import { followCharges } from './jobs/charges.ts';
+import { ensureRecord } from './jobs/new-record.ts';
+import type { JobSurroundings } from './jobs/surroundings.ts';
+import { startWorker } from './jobs/worker.ts';
+import { register } from './register.ts';
+
+const MINUTE_MS = 60_000;
+/** No rendering takes as long: its worker died. */
+const LEFT_OVER_AFTER_MS = 60 * MINUTE_MS;
+
+type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
+
+export async function start({ config, bus, logger, clock }: Needs): Promise<Running> {
+  const secret = (name: string) => secretOf(config, name);
+  const renderings = join(config.SWITCHYARD_DATA, 'video-worker');
+  await removeLeftovers(renderings, clock.now() - LEFT_OVER_AFTER_MS);
+  const folder = join(renderings, bus.instance);
+  const routerMakers = createMakers({ secret, now: clock.now });
+  const makers = createVideoMakers({ secret, now: clock.now, folder });
+  const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
+  const catalog = loadCatalog({ files, makers: routerMakers.byName, secret });
+  await ensureEventsStream(bus);
+  const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'video-worker');
+  const events = await createEventPublisher({ bus, outboxDir, logger });
+  const videos = await openBucket(bus, 'videos');
+  const inputs = new InputStore(await openObjectStore(bus, 'video-inputs'));
+  const results = await openObjectStore(bus, 'video-results');
+  const stopping = new AbortController();
+  const on: JobSurroundings = {
+    ...{ videos, inputs, results, events, catalog, clock, logger },
+    makers: makers.byName,
+    resultBytesMax: config.SWITCHYARD_VIDEO_BYTES_MAX,
+    stopping: stopping.signal,
+  };
+  const worker = await startWorker({ bus, videos, on });
+  const charges = await followCharges({ bus, clock, logger, take: (event) => ensureRecord(on, event) });
+  const service = await serve(bus, {
+    name: 'video-worker',
+    version: '0.1.0',
+    description:
+      'Video jobs from their start to their result: charged once, started once, refunded when they fail.',
+  });
+  register(service, {
+    ...{ bus, videos, inputs, results, events, catalog, clock, logger },
+    egress: createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW }),
+    jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,
+  });
+  return {
+    async stop() {
+      await service.drain();
+      stopping.abort(new Error('the worker is stopping'));
+      await charges.stop();
+      await worker.stop();
+      await events.close();
+      await Promise.all([makers.close(), routerMakers.close()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Removes what workers that were killed left of their renderings. */
+async function removeLeftovers(folder: string, changedBefore: number): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const changedAt = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => changedBefore,
+    ); // another was faster
+    if (changedAt < changedBefore) await rm(path, { recursive: true, force: true });
+  }
+}

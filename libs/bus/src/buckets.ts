@@ -5,7 +5,10 @@ import {
   fileRecord,
   fileUsage,
   hostHeartbeat,
+  IDEMPOTENCY_HOURS,
+  idempotencyRecord,
   keyRecord,
+  orgRecord,
   signingSecretRecord,
   videoRecord,
   webhookRecord,
@@ -21,6 +24,8 @@ export const leaseRecord = z.object({ owner: z.string() });
 export const BUCKETS = {
   /** SHA-256 of a key, in hex -> its record. Written by control. */
   keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0 },
+  /** Org -> how it pays and what it may spend; none: afterwards, without a limit. Written by control. */
+  orgs: { schema: orgRecord, maxBytes: 64 * MIB, ttlMs: 0 },
   /** Settings that belong to the installation, `tick` among them. Written by control. */
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
   /** Host id -> heartbeat; gone when the agent is silent for a minute. Written by each agent. */
@@ -42,6 +47,8 @@ export const BUCKETS = {
   webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0 },
   /** Org -> the secrets that sign its `callback_url`s. Written by control. */
   'webhook-secrets': { schema: signingSecretRecord, maxBytes: 16 * MIB, ttlMs: 0 },
+  /** `<org>.<sha-256 of an Idempotency-Key>` -> the first request under it, and its answer. Written by the edges. */
+  idempotency: { schema: idempotencyRecord, maxBytes: 4096 * MIB, ttlMs: IDEMPOTENCY_HOURS * 3_600_000 },
 } as const;
 
 export type BucketName = keyof typeof BUCKETS;

@@ -103,6 +103,11 @@ export const ERRORS = {
     type: 'permission_error',
     meaning: 'The address was not signed here, or was changed since.',
   },
+  model_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    meaning: 'The key may not use this model: it is not among its `models`.',
+  },
   route_not_found: { status: 404, type: 'not_found_error', meaning: 'No such path.' },
   model_not_found: {
     status: 404,
@@ -144,7 +149,7 @@ export const ERRORS = {
     status: 408,
     type: 'invalid_request_error',
     retry: true,
-    meaning: 'The body came too slowly while others waited for its place in memory. Nothing was charged.',
+    meaning: 'The body came too slowly, or stopped coming. Nothing was charged.',
   },
   computer_not_running: {
     status: 409,
@@ -184,6 +189,12 @@ export const ERRORS = {
     status: 415,
     type: 'invalid_request_error',
     meaning: 'The endpoint takes bodies of another type; the message names it.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    type: 'invalid_request_error',
+    meaning:
+      'Nothing of the range that `Range` asks for is in the file; `details.bytes` says how long it is.',
   },
   command_timed_out: {
     status: 422,

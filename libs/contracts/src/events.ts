@@ -195,7 +195,10 @@ export const EVENTS = {
   },
   'video.completed': { data: videoEnded, meaning: 'A video is there to be fetched.' },
   'video.failed': { data: videoEnded, meaning: 'A video job failed; `error_code` says why.' },
-  'credit.granted': { data: creditGranted, meaning: 'An org got credits; it may spend them when it is prepaid.' },
+  'credit.granted': {
+    data: creditGranted,
+    meaning: 'An org got credits; it may spend them when it is prepaid.',
+  },
   'key.created': { data: keyChanged, meaning: 'An API key was made.' },
   'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
 } as const;

@@ -12,6 +12,7 @@ export const ID_PREFIXES = {
   file: 'file_',
   webhook: 'wh_',
   video: 'vid_',
+  credit: 'crd_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -1,4 +1,5 @@
 // Every shape that crosses a process boundary, once, in zod.
+export * from './accounts.ts';
 export * from './audio-formats.ts';
 export * from './catalog.ts';
 export * from './chat.ts';
@@ -13,6 +14,7 @@ export * from './embeddings.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './files.ts';
+export * from './idempotency.ts';
 export * from './ids.ts';
 export * from './images.ts';
 export * from './keys.ts';

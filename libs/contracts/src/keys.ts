@@ -1,5 +1,6 @@
 // API keys: the HTTP shapes, and the record in the KV bucket `keys` under the SHA-256 of the key.
 import { z } from 'zod';
+import { spendLimit } from './accounts.ts';
 import { idOf } from './ids.ts';
 import { ALL_PERMISSIONS, permission } from './permissions.ts';
 
@@ -7,6 +8,9 @@ import { ALL_PERMISSIONS, permission } from './permissions.ts';
 export const KEY_LENGTH_MIN = 20;
 export const KEY_NAME_LENGTH_MAX = 100;
 export const KEYS_PER_ORG_MAX = 1_000;
+export const KEY_MODELS_MAX = 200;
+
+const models = z.array(z.string().min(1).max(256)).min(1).max(KEY_MODELS_MAX);
 
 /** KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. */
 export const keyRecord = z.object({
@@ -17,6 +21,10 @@ export const keyRecord = z.object({
   prefix: z.string().describe('First characters of the key, to tell one from another in a list'),
   created_at: z.iso.datetime().describe('When it was made'),
   expires_at: z.iso.datetime().nullable().describe('From when it is refused; null: never'),
+  limit: spendLimit.nullish().describe('What it may spend in each interval; null: as much as its org'),
+  models: models
+    .nullish()
+    .describe('Models that it may use, `maker/*` for all of a maker; null: every model'),
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
 
@@ -32,9 +40,17 @@ export const createKeyRequest = z
       .datetime({ offset: true })
       .nullish()
       .describe('From when it is refused; default: never'),
+    limit: spendLimit.nullish().describe('What it may spend in each interval; default: as much as its org'),
+    models: models
+      .nullish()
+      .describe('Models that it may use, `maker/*` for all of a maker; default: every model'),
   })
   .meta({ examples: [{ name: 'a reader', permissions: ['usage:read'] }] });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
+
+/** What is left out stays as it is; null takes a limit away. */
+export const updateKeyRequest = createKeyRequest.partial();
+export type UpdateKeyRequest = z.infer<typeof updateKeyRequest>;
 
 export const keyObject = keyRecord
   .omit({ org: true })
@@ -53,6 +69,13 @@ export const deletedKey = z.object({
   deleted: z.literal(true).describe('Always true'),
 });
 
-export function toKeyObject({ org: _org, ...record }: KeyRecord): KeyObject {
-  return { object: 'key', ...record };
+export function toKeyObject({ org: _org, limit = null, models = null, ...record }: KeyRecord): KeyObject {
+  return { object: 'key', ...record, limit, models };
+}
+
+/** Whether a key may use a model: by its name, or by `maker/*`. */
+export function mayUse({ models }: Pick<KeyRecord, 'models'>, model: string): boolean {
+  if (!models) return true;
+  const maker = `${model.slice(0, model.indexOf('/'))}/*`;
+  return models.includes(model) || models.includes(maker);
 }

@@ -1,6 +1,16 @@
 // Every request/reply operation on the bus, once: subject -> request and response. Model calls are byte streams and
 // have their heads in model-calls.ts; `exec` of a computer is an operation whose answer may take as long as its command.
 import { z } from 'zod';
+import {
+  accountObject,
+  createCreditRequest,
+  creditObject,
+  grantedHold,
+  renewHolds,
+  settleHold,
+  takeHold,
+  updateAccountRequest,
+} from './accounts.ts';
 import { modelObject } from './catalog.ts';
 import { uploadRequest, uploadResult } from './computer-uploads.ts';
 import {
@@ -12,7 +22,7 @@ import {
   execResult,
 } from './computers.ts';
 import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
-import { createdKey, createKeyRequest, deletedKey, keyObject } from './keys.ts';
+import { createdKey, createKeyRequest, deletedKey, keyObject, updateKeyRequest } from './keys.ts';
 import { listOf } from './lists.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
@@ -43,6 +53,11 @@ export const OPERATIONS = {
 
   'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
   'keys.list': operation('control.v1.keys.list', caller, listOf(keyObject)),
+  'keys.update': operation(
+    'control.v1.keys.update',
+    caller.extend({ ...byId.shape, body: updateKeyRequest }),
+    keyObject,
+  ),
   'keys.delete': operation('control.v1.keys.delete', caller.extend(byId.shape), deletedKey),
 
   'webhooks.create': operation(
@@ -88,6 +103,22 @@ export const OPERATIONS = {
   'files.list': operation('control.v1.files.list', caller.extend({ query: filesQuery }), fileList),
   'files.get': operation('control.v1.files.get', caller.extend(byId.shape), fileObject),
   'files.delete': operation('control.v1.files.delete', caller.extend(byId.shape), deletedFile),
+
+  'account.update': operation(
+    'control.v1.account.update',
+    caller.extend({ body: updateAccountRequest }),
+    empty,
+  ),
+  'account.get': operation('billing.v1.p0.account.get', caller, accountObject),
+  'credits.create': operation(
+    'billing.v1.p0.credits.create',
+    caller.extend({ body: createCreditRequest }),
+    creditObject,
+  ),
+  'credits.list': operation('billing.v1.p0.credits.list', caller, listOf(creditObject)),
+  'holds.take': operation('billing.v1.p0.holds.take', takeHold, grantedHold),
+  'holds.settle': operation('billing.v1.p0.holds.settle', settleHold, empty),
+  'holds.renew': operation('billing.v1.p0.holds.renew', renewHolds, empty),
 
   'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
   'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),

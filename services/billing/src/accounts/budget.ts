@@ -22,7 +22,7 @@ export class Budget {
   #limit: bigint;
   #spent: bigint;
   #window: Window;
-  readonly #windowAt: BudgetOptions['windowAt'];
+  #windowAt: BudgetOptions['windowAt'];
   /** Call id -> what it may cost at the most as far as anybody knows yet. */
   readonly #held = new Map<string, bigint>();
   /** Event id -> its cost, until the ledger has it. */
@@ -68,6 +68,14 @@ export class Budget {
     this.#limit = limit;
   }
 
+  /** Other terms, or the same read anew; what is held and settled goes on counting. */
+  redefine({ limit, spent, windowAt, now }: BudgetOptions): void {
+    this.#limit = limit;
+    this.#spent = spent;
+    this.#windowAt = windowAt;
+    this.#window = windowAt(now);
+  }
+
   /** Holds this much for a call, in the place of what it held. */
   hold(call: string, amount: bigint): void {
     this.release(call);
@@ -99,6 +107,10 @@ export class Budget {
     this.unsettle(event);
     this.pass(at);
     if (at >= this.#window.start) this.#spent += cost;
+  }
+
+  get settledEvents(): string[] {
+    return [...this.#settled.keys()];
   }
 
   /** What was settled for an event that did not come: it counts no longer. */

@@ -1,7 +1,7 @@
 // What a batch of entries writes, decided against what the ledger already holds. Pure: it is where "exactly once" and
 // "a void nets its charge in either order" are decided, entry by entry, as if each came alone.
 import type { LogRow, UnnumberedRow } from './documents.ts';
-import type { Entry, Occurrence, Void } from './entries.ts';
+import type { Entry, Granted, Occurrence, Void } from './entries.ts';
 import { negateQuantities } from './quantities.ts';
 
 export interface BatchPlan {
@@ -33,6 +33,7 @@ export function idsToLookUp(entries: readonly Entry[]): string[] {
   const ids = new Set<string>();
   for (const entry of entries) {
     if (entry.what === 'void') ids.add(entry.id).add(entry.requestId);
+    else if (entry.what === 'credit') ids.add(entry.row._id);
     else if (entry.charge) {
       ids.add(entry.charge._id);
       if (entry.charge.kind === 'call') ids.add(entry.charge._id + VOID_SUFFIX);
@@ -50,6 +51,7 @@ export function planBatch(entries: readonly Entry[], known: readonly UnnumberedR
   const plan: BatchPlan = { logs: [], voidedLogs: [], rows: [], conflicts: [] };
   for (const entry of entries) {
     if (entry.what === 'void') planVoid(entry, booked, plan);
+    else if (entry.what === 'credit') planCredit(entry, booked, plan);
     else planOccurrence(entry, booked, plan);
   }
   const voided = new Map(plan.voidedLogs.map((log) => [log.id, log.cost]));
@@ -75,6 +77,14 @@ function planOccurrence(entry: Occurrence, booked: Map<string, UnnumberedRow>, p
   const row = void_?.org === charge.org ? netted(charge) : charge;
   if (row !== charge) plan.voidedLogs.push({ id: charge._id, cost: charge.cost });
   append(row, booked, plan);
+}
+
+function planCredit(entry: Granted, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
+  const before = booked.get(entry.row._id);
+  if (!before) return append(entry.row, booked, plan);
+  const [amount, again] = [before.credit?.amount, entry.row.credit?.amount];
+  if (amount !== again)
+    plan.conflicts.push({ entry, reason: `it was booked as ${amount} nano-dollars, not ${again}` });
 }
 
 /** The charge whose void came first: it is in the ledger as a fact, and counts for nothing. */

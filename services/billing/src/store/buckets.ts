@@ -44,7 +44,7 @@ export function bucketsOf(row: LedgerRow): Bucket[] {
 }
 
 /** The value comes last and after `=`, so that no name can be taken for another's, nor for none. */
-function bucketId(p: string, org: string, start: Date, family: Family, value: string | null): string {
+export function bucketId(p: string, org: string, start: Date, family: Family, value: string | null): string {
   const group = value === null ? family : `${family}=${value}`;
   return `${p}/${org}/${start.toISOString()}/${group}`;
 }

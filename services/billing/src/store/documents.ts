@@ -28,15 +28,26 @@ export interface Amounts {
 export interface UnnumberedRow extends Dimensions, Amounts {
   /** The id of the event that it books. */
   _id: string;
-  kind: 'call' | 'computer_minute' | 'video' | 'refund' | 'void';
+  kind: 'call' | 'computer_minute' | 'video' | 'refund' | 'void' | 'credit';
   /** When the thing that is charged ended. A void carries the time of its charge, so that any interval nets. */
   at: Date;
   /** Of a void: the row that it takes back, which may not be there yet. */
   voids?: string;
   /** Of a refund: the charge that it gives back, in whole or in part. */
   refunds?: string;
+  /** Of a credit: what was granted, to whom (indexed), by which key, and why. It costs nothing and is in no sum of Usage. */
+  credit?: Credit;
   /** Of a call that was voided before its charge came: what it would have cost. It was booked at 0. */
   voided_cost?: bigint;
+}
+
+export interface Credit {
+  org: string;
+  key: string;
+  /** Nano-dollars. */
+  amount: bigint;
+  reason: string;
+  reference: string | null;
 }
 
 export interface LedgerRow extends UnnumberedRow {

@@ -21,7 +21,13 @@ export interface Void {
   readonly at: Date;
 }
 
-export type Entry = Occurrence | Void;
+/** Credits were granted: a row of the ledger, and no log row. */
+export interface Granted {
+  readonly what: 'credit';
+  readonly row: UnnumberedRow;
+}
+
+export type Entry = Occurrence | Void | Granted;
 
 /**
  * The entry of an event; null for those that are none of billing's business.
@@ -32,6 +38,7 @@ export function entryOf(event: Event): Entry | null {
   if (isA(event, 'call.refused')) return refused(event);
   if (isA(event, 'call.voided')) return voided(event);
   if (isA(event, 'computer.metered')) return metered(event);
+  if (isA(event, 'credit.granted')) return granted(event);
   if (isA(event, 'video.charged')) return videoCharge(event);
   if (isA(event, 'video.refunded')) return videoRefund(event);
   return null;
@@ -128,6 +135,26 @@ function voided(event: Event<'call.voided'>): Void {
   const { request_id: requestId, org } = event.data;
   assertId(event, eventIds.voided(requestId));
   return { what: 'void', id: event.id, org, requestId, at: new Date(event.time) };
+}
+
+function granted(event: Event<'credit.granted'>): Granted {
+  const { credit_id: id, org, key_id: key, amount_nano: amount, reason, reference } = event.data;
+  assertId(event, eventIds.credit(id));
+  const nothing = { key: null, type: null, model: null, maker: null, computer: null };
+  return {
+    what: 'credit',
+    row: {
+      _id: event.id,
+      kind: 'credit',
+      at: new Date(event.time),
+      org,
+      ...nothing,
+      calls: 0n,
+      cost: 0n,
+      quantities: {},
+      credit: { org, key, amount: nonNegativeNanos(amount), reason, reference },
+    },
+  };
 }
 
 /** `type` of a computer's minutes in Usage and Logs, beside the types of models. */

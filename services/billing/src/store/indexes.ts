@@ -16,6 +16,8 @@ export const INDEXES = {
     { name: 'number', keys: { p: 1, n: 1 }, options: { unique: true } },
     // usage.get: minutes, and the ends of a range that lie within a quarter hour.
     { name: 'org_at', keys: { org: 1, at: 1 } },
+    // account.get, credits.list, and the balance of a prepaid org: only credits are in it.
+    { name: 'credit_org', keys: { 'credit.org': 1 }, options: { sparse: true } },
   ],
   logs: [
     // logs.list without a filter, or with `from` and `to` only

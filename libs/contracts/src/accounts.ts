@@ -1,0 +1,143 @@
+// Accounts: how an org pays, what it may spend, its credits; and the holds by which a limit is kept.
+import { z } from 'zod';
+import { dollars } from './dollars.ts';
+import { idOf } from './ids.ts';
+
+/** Dollars of one limit or one credit at the most. */
+export const AMOUNT_DOLLARS_MAX = 1_000_000;
+export const CREDIT_REASON_LENGTH_MAX = 200;
+export const CREDIT_REFERENCE_LENGTH_MAX = 200;
+export const HOLDS_RENEWED_AT_ONCE_MAX = 10_000;
+
+export const LIMIT_INTERVALS = ['day', 'week', 'month'] as const;
+const limitInterval = z.enum(LIMIT_INTERVALS);
+export type LimitInterval = z.infer<typeof limitInterval>;
+
+const NINE_DECIMALS = /^\d+(\.\d{1,9})?$/;
+const amount = z
+  .number()
+  .positive()
+  .max(AMOUNT_DOLLARS_MAX)
+  .refine((value) => NINE_DECIMALS.test(plain(value)), 'dollars with at most 9 decimals');
+
+/** JavaScript writes 1e-7 and smaller with an exponent. */
+function plain(value: number): string {
+  return String(value).includes('e') ? value.toFixed(20).replace(/0+$/, '') : String(value);
+}
+
+/** Integer nano-dollars as a decimal string. */
+const nanos = z.string().regex(/^-?\d{1,18}$/);
+
+/** What a key may spend in each day, week (from Monday) or month of UTC. */
+export const spendLimit = z.strictObject({
+  amount: amount.describe('US dollars, at most 9 decimals'),
+  interval: limitInterval.describe('In each day, week (from Monday) or month of UTC'),
+});
+export type SpendLimit = z.infer<typeof spendLimit>;
+
+export const BILLING_MODES = ['postpaid', 'prepaid'] as const;
+const billingMode = z.enum(BILLING_MODES);
+
+/** KV bucket `orgs`, key: the org's id. An org without a record pays afterwards and has no limit. */
+export const orgRecord = z.object({
+  id: idOf('org'),
+  billing: billingMode,
+  /** Dollars, of an org that pays afterwards. */
+  monthly_limit: amount.nullable(),
+  updated_at: z.iso.datetime(),
+});
+export type OrgRecord = z.infer<typeof orgRecord>;
+
+export const updateAccountRequest = z
+  .strictObject({
+    billing: billingMode
+      .optional()
+      .describe(
+        'prepaid: spend credits, and be refused with 402 when they are used up; postpaid: pay afterwards',
+      ),
+    monthly_limit: amount
+      .nullable()
+      .optional()
+      .describe('US dollars that an org that pays afterwards may spend in a month of UTC; null: no limit'),
+  })
+  .meta({ examples: [{ billing: 'prepaid' }, { monthly_limit: 250 }] });
+export type UpdateAccountRequest = z.infer<typeof updateAccountRequest>;
+
+export const accountObject = z.object({
+  object: z.literal('account').describe('Always account'),
+  org: idOf('org').describe('The org'),
+  billing: billingMode.describe('How it pays'),
+  balance: dollars.nullable().describe('Credits that are left, of a prepaid org; null: it pays afterwards'),
+  credits: dollars.describe('All credits ever granted'),
+  spent: dollars.describe('All that was ever spent'),
+  held: dollars.describe('What running calls may still cost'),
+  month: z
+    .object({
+      starts_at: z.iso.datetime().describe('Its first moment'),
+      ends_at: z.iso.datetime().describe('The first moment after it'),
+      spent: dollars.describe('What was spent in it'),
+      limit: dollars.nullable().describe('What may be spent in it; null: no limit'),
+    })
+    .describe('The month of UTC that is on'),
+  as_of: z.iso.datetime().describe('The moment up to which all of it holds'),
+});
+export type AccountObject = z.infer<typeof accountObject>;
+
+export const createCreditRequest = z
+  .strictObject({
+    amount: amount.describe('US dollars, at most 9 decimals'),
+    reason: z.string().min(1).max(CREDIT_REASON_LENGTH_MAX).describe('Why it is granted'),
+    reference: z
+      .string()
+      .min(1)
+      .max(CREDIT_REFERENCE_LENGTH_MAX)
+      .nullish()
+      .describe('What it belongs to: an invoice, a payment, a request id'),
+  })
+  .meta({ examples: [{ amount: 25, reason: 'payment', reference: 'inv_2026_11' }] });
+export type CreateCreditRequest = z.infer<typeof createCreditRequest>;
+
+export const creditObject = z.object({
+  id: idOf('credit').describe('Id of the credit'),
+  object: z.literal('credit').describe('Always credit'),
+  amount: dollars.describe('US dollars'),
+  reason: z.string().describe('Why it was granted'),
+  reference: z.string().nullable().describe('What it belongs to'),
+  key_id: z.string().describe('The key that granted it'),
+  created_at: z.iso.datetime().describe('When it was granted'),
+});
+export type CreditObject = z.infer<typeof creditObject>;
+
+/** Asks to hold what a call may cost; asked again under the same `call`, the hold is made larger or smaller. */
+export const takeHold = z.object({
+  org: idOf('org'),
+  key_id: z.string(),
+  /** Id of the call, the video or the computer. */
+  call: z.string(),
+  amount_nano: nanos,
+  /** The amount is the price and no estimate. */
+  exact: z.boolean(),
+});
+export const grantedHold = z.object({
+  /** Null: nothing limits this call, and nothing is held. */
+  granted_nano: nanos.nullable(),
+  /** Less than was asked for: the call is alone with what is left, and must be kept within it. */
+  capped: z.boolean(),
+});
+export type GrantedHold = z.infer<typeof grantedHold>;
+
+export const settleHold = z.object({
+  call: z.string(),
+  /** Id of the event that charges it. */
+  event: z.string(),
+  cost_nano: nanos,
+});
+
+/** What one instance holds, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
+export const renewHolds = z.object({
+  holds: z
+    .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true }))
+    .max(HOLDS_RENEWED_AT_ONCE_MAX),
+});
+/** Milliseconds between two renewals. */
+export const HOLD_RENEW_MS = 2_000;

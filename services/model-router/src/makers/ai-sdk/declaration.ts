@@ -6,6 +6,7 @@ import type {
   ImageModelV4,
   JSONObject,
   LanguageModelV4,
+  LanguageModelV4FinishReason,
   RerankingModelV4,
   SpeechModelV4,
   TranscriptionModelV4,
@@ -84,6 +85,8 @@ export interface ChatHabits {
   readonly imageDetail?: string;
   /** Parts may be marked for the maker's cache (`cache_control`). */
   readonly cacheControl?: boolean;
+  /** Why an answer ended, where its body says more of it than its provider package tells. */
+  readonly finishOf?: (body: unknown) => LanguageModelV4FinishReason | undefined;
   /** Of the tokens written to the maker's cache, those that are kept for an hour. */
   readonly cacheWrites1h?: (usage: JSONObject) => number;
   /** The tokens that the maker charges for, where they are others than those that it counts. */

@@ -1,10 +1,25 @@
 // What a chat may ask of xAI's Responses API beyond the AI SDK's common settings.
 import type { ChatHabits } from '../ai-sdk/declaration.ts';
 
+const INCOMPLETE: Readonly<Record<string, 'length' | 'content-filter'>> = {
+  max_output_tokens: 'length',
+  content_filter: 'content-filter',
+};
+
 export const chat: ChatHabits = {
   onWire: ['parallel_tool_calls', 'prompt_cache_key', 'safety_identifier', 'user'],
   options: { store: (store) => ({ store: store === true }) },
   // OpenAI's chat keeps nothing unless it is asked to, xAI's does: its reasoning then comes encrypted, to be sent back.
   defaults: { store: false },
   imageDetail: 'imageDetail',
+  finishOf: (body) => {
+    const { status, incomplete_details: details } = (body ?? {}) as {
+      status?: unknown;
+      incomplete_details?: { reason?: unknown } | null;
+    };
+    if (status === 'failed') return { unified: 'error', raw: 'failed' };
+    if (status !== 'incomplete') return undefined;
+    const raw = String(details?.reason ?? status);
+    return { unified: INCOMPLETE[raw] ?? 'other', raw };
+  },
 };

@@ -34,7 +34,8 @@ export function toCompletion(
         message: toMessage(content, refusal),
         logprobs: logprobs ? { content: logprobs, refusal: null } : null,
         // OpenAI itself says `stop` of a refusal in words, and that is what its clients expect.
-        finish_reason: refusal === null ? toFinishReason(finishReason) : 'stop',
+        finish_reason:
+          refusal === null ? toFinishReason(habits.finishOf?.(response?.body) ?? finishReason) : 'stop',
       },
     ],
     ...(counted && { usage: counted }),

@@ -19,7 +19,7 @@ import {
 import type { WireRequest } from '../ai-sdk/replayed-maker.ts';
 import { anthropic } from './index.ts';
 
-const answer = (name: string) => chatFixture(import.meta.dirname, name);
+const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'claude-sonnet-4-6';
 
 describe('a chat goes onto the wire', () => {

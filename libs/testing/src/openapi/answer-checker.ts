@@ -9,6 +9,7 @@ export interface OpenApiDocument {
 }
 
 interface Operation {
+  readonly parameters?: readonly { readonly 'x-rest-of-path'?: true }[];
   readonly responses: Readonly<Record<string, DescribedAnswer>>;
 }
 
@@ -61,8 +62,9 @@ export class AnswerChecker {
   /** Those of the path that fits; of several the one with the fewest parameters. */
   #operationsAt(path: string): Readonly<Record<string, Operation>> | undefined {
     const parameters = (template: string) => template.split('{').length;
-    const [best] = Object.keys(this.#document.paths)
-      .filter((template) => fits(template, path))
+    const [best] = Object.entries(this.#document.paths)
+      .filter(([template, operations]) => fits(template, path, takesTheRest(operations)))
+      .map(([template]) => template)
       .sort((a, b) => parameters(a) - parameters(b));
     return best === undefined ? undefined : this.#document.paths[best];
   }
@@ -98,12 +100,21 @@ export class AnswerChecker {
   }
 }
 
-function fits(template: string, path: string): boolean {
+/** `takesRest`: the last parameter has all that is left of the path, its slashes too. */
+function fits(template: string, path: string, takesRest: boolean): boolean {
   const wanted = template.split('/');
   const given = path.split('/');
+  if (takesRest && given.length > wanted.length)
+    given.splice(wanted.length - 1, given.length, given.slice(wanted.length - 1).join('/'));
   return (
     wanted.length === given.length &&
     wanted.every((part, index) => (part.startsWith('{') ? given[index] !== '' : part === given[index]))
+  );
+}
+
+function takesTheRest(operations: Readonly<Record<string, Operation>>): boolean {
+  return Object.values(operations).some(({ parameters = [] }) =>
+    parameters.some((parameter) => parameter['x-rest-of-path'] === true),
   );
 }
 

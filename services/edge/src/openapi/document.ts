@@ -41,14 +41,17 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
 }
 
 function operation(route: RouteDescription): Record<string, unknown> {
-  const { request, response } = route;
+  const { request, response, restParam } = route;
   return {
     tags: [route.tag],
     operationId: operationId(route),
     summary: route.summary,
     description: [route.description, permissionNote(route.permission)].filter(Boolean).join('\n\n'),
     ...(route.permission === 'public' ? { security: [] } : {}),
-    parameters: [...parametersOf(request?.params, 'path'), ...parametersOf(request?.query, 'query')],
+    parameters: [
+      ...parametersOf(request?.params, 'path', restParam),
+      ...parametersOf(request?.query, 'query'),
+    ],
     ...(request?.body || request?.form ? { requestBody: requestBody(route) } : {}),
     responses: { [response.status]: success(response), ...errorsByStatus(codesOf(route)) },
   };
@@ -122,7 +125,8 @@ function errorOf(codes: readonly ErrorCode[]): Record<string, unknown> {
   };
 }
 
-function parametersOf(schema: z.ZodType | undefined, where: 'path' | 'query'): unknown[] {
+/** OpenAPI 3.1 has no word for a parameter of a path that takes slashes: `x-rest-of-path` is ours. */
+function parametersOf(schema: z.ZodType | undefined, where: 'path' | 'query', restParam?: string): unknown[] {
   if (!schema) return [];
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, { description?: string }>;
@@ -133,6 +137,7 @@ function parametersOf(schema: z.ZodType | undefined, where: 'path' | 'query'): u
     in: where,
     required: where === 'path' || required.includes(name),
     ...(description === undefined ? {} : { description }),
+    ...(name === restParam ? { 'x-rest-of-path': true } : {}),
     schema: described,
   }));
 }

@@ -36,6 +36,7 @@ export async function startModelServers(): Promise<ModelServers> {
       return ok({ models: tags.answer.models.filter((model) => !removed.has(model.name)) });
     if (request.url === '/api/show' && cards[name] && !removed.has(name)) return ok(cards[name]);
     if (request.url === '/v1/models') return ok(vllm.answer);
+    if (request.url === '/v1/chat/completions') return ok(completionBy(name));
     return { status: 404, body: '{"error":"not found"}' };
   };
   const server = createServer(async (request, response) => {
@@ -57,6 +58,19 @@ export async function startModelServers(): Promise<ModelServers> {
       server.close();
       await once(server, 'close');
     },
+  };
+}
+
+/** As Ollama's OpenAI-compatible endpoint answers. */
+function completionBy(model: string): object {
+  return {
+    id: 'chatcmpl-461',
+    object: 'chat.completion',
+    created: 1_727_000_000,
+    model,
+    system_fingerprint: 'fp_ollama',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hello!' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 26, completion_tokens: 10, total_tokens: 36 },
   };
 }
 

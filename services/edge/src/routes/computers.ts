@@ -13,6 +13,8 @@ import {
   ID_PATTERN,
   listOf,
   ServiceError,
+  uploadRequest,
+  uploadResult,
 } from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
@@ -207,6 +209,39 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
           host,
           'exec',
           { id, org: key.org, body },
+          { timeoutMs: WHILE_IT_TAKES, signal, requestId },
+        );
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'POST',
+        path: '/v1/computers/{id}/upload',
+        permission: 'computers:write',
+        tag: TAG,
+        summary: 'Copy a stored file into /workspace of a running computer',
+        request: { params, body: uploadRequest },
+        computerParam: 'id',
+        repeatable: false,
+        response: { status: 200, description: 'Where the file is now', body: uploadResult },
+        errors: [
+          'invalid_json',
+          'invalid_request',
+          'unknown_field',
+          'computer_not_found',
+          'file_not_found',
+          'computer_not_running',
+          'computer_failed',
+          'no_capacity',
+          'service_unavailable',
+        ],
+      },
+      ({ key, params: { id }, body, signal, requestId }) => {
+        requireEnabled();
+        return request(
+          bus,
+          'computers.upload',
+          { org: key.org, key_id: key.id, id, body },
           { timeoutMs: WHILE_IT_TAKES, signal, requestId },
         );
       },

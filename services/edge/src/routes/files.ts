@@ -1,0 +1,150 @@
+import { request as ask, type Bus, openReply } from '@switchyard/bus';
+import {
+  deletedFile,
+  FILE_STORE_SUBJECT,
+  type FileObject,
+  type FileStoreHead,
+  fileList,
+  fileObject,
+  filesQuery,
+  type KeyRecord,
+  ServiceError,
+  uploadForm,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
+import { sendContent } from '../files/send-content.ts';
+import { check } from '../http/read-body.ts';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+
+const TAG = 'Files';
+const params = z.object({ id: z.string().describe('Id of the file') });
+
+export interface FileRoutesOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+}
+
+export function fileRoutes(on: FileRoutesOptions): Route[] {
+  const { bus } = on;
+  return [
+    rawRoute(
+      {
+        method: 'POST',
+        path: '/v1/files',
+        permission: 'storage:write',
+        tag: TAG,
+        summary: 'Store a file',
+        description:
+          'One file of at most 512 MB, stored as it comes: it is there when the answer says so, whole, or not at all. What an org stores counts against its quota.',
+        bodyBytesMax: UPLOAD_BODY_BYTES_MAX,
+        request: { form: uploadForm },
+        repeatable: false,
+        response: { status: 201, description: 'The file', body: fileObject },
+        errors: [
+          'invalid_multipart',
+          'invalid_request',
+          'unknown_field',
+          'body_timeout',
+          'body_too_large',
+          'storage_quota_exceeded',
+          'unsupported_media_type',
+          'service_unavailable',
+          'storage_full',
+        ],
+      },
+      async (request, reply, key) => {
+        const file = await upload(on, withKey(key), request, reply);
+        reply.code(201).header('x-request-id', request.id).send(file);
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/files',
+        permission: 'storage:read',
+        tag: TAG,
+        summary: 'List the files of your org, newest first',
+        request: { query: filesQuery },
+        response: { status: 200, description: 'A page of files', body: fileList },
+        errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
+      },
+      ({ key, query }) => ask(bus, 'files.list', { org: key.org, key_id: key.id, query }),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/files/{id}',
+        permission: 'storage:read',
+        tag: TAG,
+        summary: 'One file: its name, type, length and digest',
+        request: { params },
+        response: { status: 200, description: 'The file', body: fileObject },
+        errors: ['file_not_found', 'service_unavailable'],
+      },
+      ({ key, params: { id } }) => ask(bus, 'files.get', { org: key.org, key_id: key.id, id }),
+    ),
+    rawRoute(
+      {
+        method: 'GET',
+        path: '/v1/files/{id}/content',
+        permission: 'storage:read',
+        tag: TAG,
+        summary: 'The bytes of a file',
+        description: 'With `Range` the part of it that is asked for, as 206. Always as an attachment.',
+        request: { params },
+        response: { status: 200, description: 'The content', contentType: '*/*' },
+        errors: ['file_not_found', 'range_not_satisfiable', 'service_unavailable'],
+      },
+      (request, reply, key) =>
+        sendContent(on, withKey(key), check(params, request.params).id, request, reply),
+    ),
+    jsonRoute(
+      {
+        method: 'DELETE',
+        path: '/v1/files/{id}',
+        permission: 'storage:write',
+        tag: TAG,
+        summary: 'Delete a file for good',
+        request: { params },
+        response: { status: 200, description: 'The file is gone', body: deletedFile },
+        errors: ['file_not_found', 'service_unavailable'],
+      },
+      ({ key, params: { id } }) => ask(bus, 'files.delete', { org: key.org, key_id: key.id, id }),
+    ),
+  ];
+}
+
+async function upload(
+  { bus, clock }: FileRoutesOptions,
+  key: KeyRecord,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FileObject> {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort(new ServiceError('service_unavailable', 'the client went away')));
+  const form = new FileForm(request.raw, clock);
+  try {
+    const { filename, mediaType, bytesMin, content } = await form.read();
+    const head: FileStoreHead = {
+      request_id: request.id,
+      org: key.org,
+      key_id: key.id,
+      filename,
+      media_type: mediaType,
+      bytes_min: bytesMin,
+    };
+    const stored = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content }, gone.signal);
+    return fileObject.parse(await stored.end);
+  } catch (error) {
+    form.discard();
+    throw error;
+  }
+}
+
+function withKey(key: KeyRecord | null): KeyRecord {
+  if (!key) throw new Error('a route of files without a key');
+  return key;
+}

@@ -70,7 +70,11 @@ export const videosRequest = z
     message: 'contradicts the size given as resolution',
     path: ['aspect_ratio'],
   })
-  .meta(ONE_OF_THEM_REQUIRED);
+  .meta({
+    description: 'A video to be made. Fields that are not listed here go to the maker as they are',
+    examples: [{ model: 'local/video', prompt: 'a red boat on the sea', duration: 2, resolution: '480p' }],
+    ...ONE_OF_THEM_REQUIRED,
+  });
 export type VideosRequest = z.infer<typeof videosRequest>;
 
 /** Fields of a request that have a meaning of their own; all others go on to the maker as they are. */

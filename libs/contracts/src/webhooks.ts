@@ -22,59 +22,79 @@ export const webhookEvent = z.string().refine((text) => PATTERNS.has(text), {
 
 const url = z.url({ protocol: /^https?$/, error: 'is an http(s) URL' }).max(WEBHOOK_URL_LENGTH_MAX);
 const events = z.array(webhookEvent).min(1).max(EVENTS_MAX);
-const description = z.string().max(WEBHOOK_DESCRIPTION_LENGTH_MAX);
+const description = z
+  .string()
+  .max(WEBHOOK_DESCRIPTION_LENGTH_MAX)
+  .nullish()
+  .describe('What it is for, in your words');
+const WHERE_TO = 'Where events are sent, by POST: an http(s) address in the public internet';
+const WHICH = 'Which events: names as docs/events.md has them, `computer.*` for all of a noun, or `*`';
 
-export const createWebhookRequest = z.strictObject({ url, events, description: description.nullish() });
+export const createWebhookRequest = z
+  .strictObject({ url: url.describe(WHERE_TO), events: events.describe(WHICH), description })
+  .meta({ examples: [{ url: 'https://example.com/hook', events: ['video.completed', 'computer.*'] }] });
 export type CreateWebhookRequest = z.infer<typeof createWebhookRequest>;
 
-export const updateWebhookRequest = z.strictObject({
-  url: url.optional(),
-  events: events.optional(),
-  description: description.nullish(),
-  /** `enabled` starts a disabled one anew, with the events from now on. */
-  status: z.enum(['enabled', 'disabled']).optional(),
-});
+export const updateWebhookRequest = z
+  .strictObject({
+    url: url.optional().describe(WHERE_TO),
+    events: events.optional().describe(WHICH),
+    description,
+    status: z
+      .enum(['enabled', 'disabled'])
+      .optional()
+      .describe('`enabled` starts a disabled one anew, with the events from now on'),
+  })
+  .meta({ description: 'What is left out stays as it is', examples: [{ status: 'enabled' }] });
 export type UpdateWebhookRequest = z.infer<typeof updateWebhookRequest>;
 
 /** The last attempt that failed. */
 export const webhookFailure = z.object({
-  at: z.iso.datetime(),
-  event_id: z.string(),
-  event_type: z.string(),
-  /** Of the endpoint's answer; null where there was none. */
-  http_status: z.int().nullable(),
-  message: z.string(),
+  at: z.iso.datetime().describe('When'),
+  event_id: z.string().describe('Id of the event that was to be sent'),
+  event_type: z.string().describe('Its name'),
+  http_status: z.int().nullable().describe('Of the endpoint’s answer; null where there was none'),
+  message: z.string().describe('What went wrong'),
 });
 export type WebhookFailure = z.infer<typeof webhookFailure>;
 
 export const webhookObject = z.object({
-  id: idOf('webhook'),
-  object: z.literal('webhook'),
-  url: z.string(),
-  events: z.array(z.string()),
-  description: z.string().nullable(),
-  status: z.enum(['enabled', 'disabled']),
-  /** `failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for. */
-  disabled_reason: z.enum(['failing', 'gone', 'user']).nullable(),
-  /** Since when every attempt has failed; null after one that did not. */
-  failing_since: z.iso.datetime().nullable(),
-  last_error: webhookFailure.nullable(),
-  created_at: z.iso.datetime(),
+  id: idOf('webhook').describe('Id of the webhook'),
+  object: z.literal('webhook').describe('Always webhook'),
+  url: z.string().describe('Where events are sent'),
+  events: z.array(z.string()).describe('Which events are'),
+  description: z.string().nullable().describe('What it is for'),
+  status: z.enum(['enabled', 'disabled']).describe('A disabled one is sent nothing'),
+  disabled_reason: z
+    .enum(['failing', 'gone', 'user'])
+    .nullable()
+    .describe('`failing`: it took nothing for too long; `gone`: it answered 410; `user`: so asked for'),
+  failing_since: z.iso
+    .datetime()
+    .nullable()
+    .describe('Since when every attempt has failed; null after one that did not'),
+  last_error: webhookFailure.nullable().describe('The last attempt that failed; null where none has'),
+  created_at: z.iso.datetime().describe('When it was made'),
 });
 export type WebhookObject = z.infer<typeof webhookObject>;
 
 /** The answers that hold the secret: of its making, and of its rotation. */
-export const webhookWithSecret = webhookObject.extend({ secret: z.string() });
+export const webhookWithSecret = webhookObject.extend({
+  secret: z.string().describe('`whsec_` and base64, by which deliveries are signed'),
+});
 export type WebhookWithSecret = z.infer<typeof webhookWithSecret>;
 
 export const deletedWebhook = z.object({
-  id: z.string(),
-  object: z.literal('webhook'),
-  deleted: z.literal(true),
+  id: z.string().describe('Id of the webhook that is gone'),
+  object: z.literal('webhook').describe('Always webhook'),
+  deleted: z.literal(true).describe('Always true'),
 });
 
 /** What signs `callback_url`s of an org: made when it is first needed. */
-export const signingSecret = z.object({ object: z.literal('webhook_signing_secret'), secret: z.string() });
+export const signingSecret = z.object({
+  object: z.literal('webhook_signing_secret').describe('Always webhook_signing_secret'),
+  secret: z.string().describe('`whsec_` and base64, by which what is sent to a `callback_url` is signed'),
+});
 export type SigningSecret = z.infer<typeof signingSecret>;
 
 /** `whsec_` and base64. One that was rotated away signs until `until`, after the newest, which comes first. */

@@ -141,6 +141,8 @@ describe('the limits of the interface', () => {
   const IMAGES = 'POST /v1/images/generations';
   const SPEECH = 'POST /v1/audio/speech';
   const DECISIONS = 'POST /v1/decisions';
+  const VIDEOS = 'POST /v1/videos/generations';
+  const TRANSCRIPTIONS = 'POST /v1/audio/transcriptions';
   const EXEC = 'POST /v1/computers/{id}/exec';
 
   test.each([
@@ -156,6 +158,11 @@ describe('the limits of the interface', () => {
     [SPEECH, 'input', { minLength: 1, maxLength: 32_000 }],
     [SPEECH, 'speed', { minimum: 0.25, maximum: 4 }],
     [SPEECH, 'response_format', { enum: ['mp3', 'wav', 'opus', 'pcm'] }],
+    [VIDEOS, 'duration', { minimum: 1, maximum: 60 }],
+    [VIDEOS, 'resolution', { pattern: '^(480p|720p|1080p|[1-9]\\d{1,4}x[1-9]\\d{1,4})$' }],
+    [VIDEOS, 'prompt', { minLength: 1, maxLength: 32_000 }],
+    [TRANSCRIPTIONS, 'response_format', { enum: ['json', 'verbose_json', 'text', 'srt', 'vtt'] }],
+    [TRANSCRIPTIONS, 'temperature', { minimum: 0, maximum: 1 }],
     ['POST /v1/rerank', 'documents', { minItems: 1, maxItems: 1_000 }],
     ['POST /v2/rerank', 'documents', { minItems: 1, maxItems: 1_000 }],
     [DECISIONS, 'questions', { minProperties: 1, maxProperties: 300 }],
@@ -182,9 +189,24 @@ describe('the limits of the interface', () => {
     expect(schema).toMatchObject(limits);
   });
 
+  test('audio may have 25 MiB in either form of a transcription', () => {
+    const { description, requestBody } = operation(TRANSCRIPTIONS);
+    expect(description).toContain(String(25 * 1024 * 1024));
+    expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json', 'multipart/form-data']);
+  });
+
   test('required fields are told, and that a model must be named by one of its two fields', () => {
     expect(body(IMAGES).required).toEqual(['prompt']);
-    for (const name of [CHAT, IMAGES, SPEECH, DECISIONS, 'POST /v1/embeddings', 'POST /v1/rerank'])
+    for (const name of [
+      CHAT,
+      IMAGES,
+      VIDEOS,
+      SPEECH,
+      TRANSCRIPTIONS,
+      DECISIONS,
+      'POST /v1/embeddings',
+      'POST /v1/rerank',
+    ])
       expect(body(name).anyOf, name).toEqual([{ required: ['model'] }, { required: ['models'] }]);
   });
 });
@@ -209,6 +231,7 @@ describe('the errors of an operation', () => {
 
   test('are of that operation only', () => {
     expect(codesOf('GET /v1/models', 403)).toEqual([]);
-    expect(codesOf('POST /v1/embeddings', 409)).toEqual([]);
+    expect(codesOf('POST /v1/embeddings', 409)).not.toContain('computer_not_running');
+    expect(codesOf('POST /v1/embeddings', 400)).not.toContain('image_unavailable');
   });
 });

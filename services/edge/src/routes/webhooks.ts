@@ -15,7 +15,7 @@ import { requirePermission } from '../auth/authenticate.ts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Webhooks';
-const params = z.object({ id: z.string() });
+const params = z.object({ id: z.string().describe('Id of the webhook') });
 const caller = (key: KeyRecord) => ({ org: key.org, key_id: key.id });
 const URL_ERRORS = ['url_not_allowed', 'url_fetch_failed'] as const;
 const BODY_ERRORS = ['invalid_json', 'invalid_request', 'unknown_field'] as const;

@@ -7,6 +7,7 @@ import {
   ensureEventsStream,
   mirrorBucket,
   openBucket,
+  openObjectStore,
 } from '@switchyard/bus';
 import { eventIds, makeEvent } from '@switchyard/contracts';
 import { ByteBudget, type Clock, type Logger, type Running, type Surroundings } from '@switchyard/service';
@@ -17,6 +18,8 @@ import { transcriptionRoutes } from './calls/transcription/transcription-route.t
 import type { Config } from './config.ts';
 import { buildApp, EVENT_SOURCE } from './http/app.ts';
 import type { Route } from './http/route.ts';
+import { Idempotency } from './idempotency/idempotency.ts';
+import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
 import { computerRoutes } from './routes/computers.ts';
 import { docsRoutes } from './routes/docs.ts';
@@ -65,12 +68,19 @@ export async function start({
     ...usageRoutes(bus),
     ...healthRoutes(bus, metrics),
   ];
+  const kept = new KeptRequests({
+    bucket: await openBucket(bus, 'idempotency'),
+    objects: await openObjectStore(bus, 'idempotency'),
+    logger,
+  });
+  const idempotency = new Idempotency({ kept, clock });
   const authenticate = authenticator({ keys, now: clock.now });
   const app = buildApp({
     routes: [...routes, ...docsRoutes(routes)],
     authenticate,
     events,
     largeBodies,
+    idempotency,
     clock,
     logger,
   });
@@ -80,6 +90,7 @@ export async function start({
     async stop() {
       clearInterval(watching);
       await app.close(); // no new connection; the requests that are on are answered
+      await idempotency.idle();
       keys.close();
       journal.close();
       await events.close();

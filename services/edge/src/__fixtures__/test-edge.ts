@@ -11,6 +11,7 @@ import { start } from '../run.ts';
 export interface TestEdge {
   readonly url: string;
   readonly port: number;
+  readonly natsUrl: string;
   /** The test's own connection, to serve what the edge calls. */
   readonly bus: Bus;
   readonly clock: FakeClock;
@@ -50,6 +51,7 @@ export async function startTestEdge(): Promise<TestEdge> {
   return {
     url: edge.url,
     port: Number(new URL(edge.url).port),
+    natsUrl: nats.url,
     bus,
     clock,
     events,

@@ -146,7 +146,7 @@ class Relay implements ReplySink {
       raw.end(last, () => this.#settle());
     }
     // What the kernel has, the client gets even if this process dies: at once, and not in a later turn of the loop.
-    if (raw.writableLength === 0) this.#settle();
+    if (raw.writableEnded && raw.writableLength === 0) this.#settle();
     else this.#startClock();
   }
 
@@ -213,7 +213,7 @@ class Relay implements ReplySink {
   }
 
   #clientGone(): void {
-    if (this.#over) return;
+    if (this.#over || this.#request.idempotent?.outlivesClient) return;
     this.#settle(); // the charge stands: what the maker produced until now
     this.#call?.cancel();
   }

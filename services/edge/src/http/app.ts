@@ -2,8 +2,15 @@
 import type { EventPublisher } from '@switchyard/bus';
 import { eventIds, ID_PATTERN, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  type onRequestHookHandler,
+} from 'fastify';
 import { type Authenticate, requirePermission } from '../auth/authenticate.ts';
+import type { Idempotency } from '../idempotency/idempotency.ts';
 import { Connections } from './connections.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import {
@@ -14,7 +21,7 @@ import {
 } from './limits.ts';
 import { check, parseBody } from './read-body.ts';
 import { requestIds } from './request-id.ts';
-import type { JsonRoute, Route } from './route.ts';
+import { type JsonRoute, type Route, takesIdempotencyKey } from './route.ts';
 import { renderError, toServiceError } from './send-error.ts';
 
 declare module 'fastify' {
@@ -37,6 +44,7 @@ export interface AppOptions {
   events: EventPublisher;
   /** Of the whole process: what routes that read their bodies themselves take theirs from too. */
   largeBodies: ByteBudget;
+  idempotency: Idempotency;
   clock: Clock;
   logger: Logger;
 }
@@ -44,7 +52,7 @@ export interface AppOptions {
 export const EVENT_SOURCE = '/switchyard/edge';
 
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { routes, authenticate, events, largeBodies, clock, logger } = options;
+  const { routes, authenticate, events, largeBodies, idempotency, clock, logger } = options;
   const connections = new Connections();
   const app = fastify({
     logger: false,
@@ -70,6 +78,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   readJsonBodies(app, { budget: largeBodies, clock });
   app.decorateRequest('apiKey', null);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('idempotent', null);
   app.decorateRequest('subject');
 
   const sendError = (request: FastifyRequest, reply: FastifyReply, thrown: unknown) => {
@@ -108,38 +117,44 @@ export function buildApp(options: AppOptions): FastifyInstance {
     );
   };
 
-  const register = (scope: FastifyInstance, route: Route) =>
+  const register = (scope: FastifyInstance, route: Route) => {
+    const guard: onRequestHookHandler = (request, _reply, done) => {
+      request.startedAt = clock.monotonic();
+      if (route.computerParam !== undefined) request.subject = computerOf(request, route.computerParam);
+      if (route.permission === 'public') return done();
+      const { permission } = route;
+      const admit = (key: KeyRecord) => {
+        request.apiKey = key;
+        if (permission !== 'any') requirePermission(key, permission);
+      };
+      try {
+        const found = authenticate(request.headers.authorization);
+        if (!(found instanceof Promise)) {
+          admit(found);
+          return done();
+        }
+        found.then(admit).then(() => done(), done);
+      } catch (error) {
+        done(error as Error);
+      }
+    };
+    const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
+      ? idempotency.hooksFor(route)
+      : { onRequest: null };
     scope.route({
+      ...hooks,
       method: route.method,
       url: pathPattern(route, ':$1', '*'),
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // where it is a GET: health checks ask that way
       config: { repeatable: route.repeatable ?? true },
-      onRequest(request, _reply, done) {
-        request.startedAt = clock.monotonic();
-        if (route.computerParam !== undefined) request.subject = computerOf(request, route.computerParam);
-        if (route.permission === 'public') return done();
-        const { permission } = route;
-        const admit = (key: KeyRecord) => {
-          request.apiKey = key;
-          if (permission !== 'any') requirePermission(key, permission);
-        };
-        try {
-          const found = authenticate(request.headers.authorization);
-          if (!(found instanceof Promise)) {
-            admit(found);
-            return done();
-          }
-          found.then(admit).then(() => done(), done);
-        } catch (error) {
-          done(error as Error);
-        }
-      },
+      onRequest: taken ? [taken, guard] : guard,
       handler:
         route.kind === 'json'
           ? (request, reply) => answerJson(route, request, reply)
           : (request, reply) => route.handle(request, reply, request.apiKey),
     });
+  };
 
   const { json = [], form = [], none = [] } = Object.groupBy(routes, bodyOf);
   app.register(async (scope) => {
@@ -191,7 +206,7 @@ async function answerJson(
   const { request: schemas = {}, response } = route;
   const gone = new AbortController();
   reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished)
+    if (!reply.raw.writableFinished && !request.idempotent?.outlivesClient)
       gone.abort(new ServiceError('service_unavailable', 'the client went away'));
   });
   const input = {

@@ -72,3 +72,8 @@ export function jsonRoute<const R extends NonNullable<RouteDescription['request'
 export function rawRoute(description: RouteDescription, handle: RawRoute['handle']): RawRoute {
   return { ...description, kind: 'raw', handle };
 }
+
+/** Every POST of a caller that is known may carry an `Idempotency-Key`. */
+export function takesIdempotencyKey({ method, permission }: RouteDescription): boolean {
+  return method === 'POST' && permission !== 'public';
+}

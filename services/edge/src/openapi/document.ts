@@ -1,9 +1,14 @@
 // The OpenAPI 3.1 document, made from the same table and the same zod schemas that serve the requests.
-import { ERRORS, type ErrorCode, errorBody } from '@switchyard/contracts';
+import { ERRORS, type ErrorCode, errorBody, IDEMPOTENCY_HEADER, idempotencyKey } from '@switchyard/contracts';
 import { z } from 'zod';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
-import type { RouteDescription } from '../http/route.ts';
-import { costHeader, errorHeaders, REQUEST_ID_HEADER } from './response-headers.ts';
+import { type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
+import {
+  costHeader,
+  errorHeaders,
+  REPLAYED_HEADER_DESCRIPTION,
+  REQUEST_ID_HEADER,
+} from './response-headers.ts';
 
 const EVERYWHERE: readonly ErrorCode[] = ['internal_error', 'service_unavailable'];
 const WITH_A_KEY: readonly ErrorCode[] = ['missing_api_key', 'invalid_api_key', 'expired_api_key'];
@@ -12,6 +17,12 @@ const WITH_A_BODY: readonly ErrorCode[] = [
   'invalid_request',
   'body_too_large',
   'unsupported_media_type',
+];
+
+const WITH_AN_IDEMPOTENCY_KEY: readonly ErrorCode[] = [
+  'invalid_request',
+  'idempotency_in_use',
+  'idempotency_conflict',
 ];
 
 /** Describes the routes, all but those of operations and of the documents themselves. */
@@ -51,18 +62,21 @@ function operation(route: RouteDescription): Record<string, unknown> {
     parameters: [
       ...parametersOf(request?.params, 'path', restParam),
       ...parametersOf(request?.query, 'query'),
+      ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route)] : []),
     ],
     ...(request?.body || request?.form ? { requestBody: requestBody(route) } : {}),
-    responses: { [response.status]: success(response), ...errorsByStatus(codesOf(route)) },
+    responses: { [response.status]: success(route), ...errorsByStatus(codesOf(route)) },
   };
 }
 
 /** Every error that the route can answer: its own, and those of the guard and of reading a body. */
-function codesOf({ permission, request, errors }: RouteDescription): readonly ErrorCode[] {
+function codesOf(route: RouteDescription): readonly ErrorCode[] {
+  const { permission, request, errors } = route;
   return [
     ...(permission === 'public' ? [] : WITH_A_KEY),
     ...(permission === 'public' || permission === 'any' ? [] : (['permission_denied'] as const)),
     ...(request?.body || request?.form ? WITH_A_BODY : []),
+    ...(takesIdempotencyKey(route) ? WITH_AN_IDEMPOTENCY_KEY : []),
     ...errors,
     ...EVERYWHERE,
   ];
@@ -80,16 +94,27 @@ function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDesc
   };
 }
 
-function success({
-  description,
-  body,
-  contentType = 'application/json',
-  alsoStreams = false,
-  priced,
-}: RouteDescription['response']) {
+function idempotencyKeyParameter({ response }: RouteDescription) {
+  return {
+    name: IDEMPOTENCY_HEADER,
+    in: 'header',
+    required: false,
+    description:
+      'A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before' +
+      (response.alsoStreams ? '. Not for streams' : ''),
+    schema: schemaOf(idempotencyKey, 'input'),
+  };
+}
+
+function success(route: RouteDescription) {
+  const { description, body, contentType = 'application/json', alsoStreams = false, priced } = route.response;
   return {
     description,
-    headers: { ...REQUEST_ID_HEADER, ...(priced ? costHeader(!alsoStreams) : {}) },
+    headers: {
+      ...REQUEST_ID_HEADER,
+      ...(priced ? costHeader(!alsoStreams) : {}),
+      ...(takesIdempotencyKey(route) ? REPLAYED_HEADER_DESCRIPTION : {}),
+    },
     content: {
       [contentType]: body ? { schema: schemaOf(body, 'output') } : {},
       ...(alsoStreams

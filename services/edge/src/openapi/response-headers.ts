@@ -16,6 +16,15 @@ export const REQUEST_ID_HEADER: Record<string, HeaderDescription> = {
   },
 };
 
+/** On an answer that was given before, under the same Idempotency-Key; its other headers are those of then. */
+export const REPLAYED_HEADER_DESCRIPTION: Record<string, HeaderDescription> = {
+  'Idempotent-Replayed': {
+    description:
+      'This is the answer of the first request under the Idempotency-Key; nothing was run or charged now',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
+
 /** On the answer of a model; of a stream only where the price is known before it begins. */
 export function costHeader(alwaysThere: boolean): Record<string, HeaderDescription> {
   return {
@@ -59,7 +68,7 @@ export function errorHeaders(status: number): Record<string, HeaderDescription> 
   return {
     ...REQUEST_ID_HEADER,
     ...(status === 401 ? AUTHENTICATE_HEADER : {}),
-    ...(status === 429 || status === 503 ? RETRY_AFTER_HEADER : {}),
-    ...(status === 409 || status >= 429 ? RETRY_HEADERS : {}),
+    ...(status === 409 || status === 429 || status === 503 ? RETRY_AFTER_HEADER : {}),
+    ...(status === 409 || status >= 422 ? RETRY_HEADERS : {}),
   };
 }

@@ -1,0 +1,48 @@
+// `Idempotency-Key`: the record of a first request and its answer, in the KV bucket `idempotency`.
+import { z } from 'zod';
+import { idOf } from './ids.ts';
+
+export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
+/** On an answer that was given before. */
+export const REPLAYED_HEADER = 'idempotent-replayed';
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
+export const IDEMPOTENCY_HOURS = 24;
+
+export const idempotencyKey = z
+  .string()
+  .regex(
+    new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_LENGTH_MAX}}$`),
+    `is 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters without blanks`,
+  );
+
+const begun = {
+  org: idOf('org'),
+  /** Of the first request. */
+  request_id: z.string(),
+  method: z.string(),
+  /** With its query. */
+  path: z.string(),
+  started_at: z.iso.datetime(),
+};
+
+const keptAnswer = z.object({
+  status: z.int(),
+  headers: z.record(z.string(), z.string()),
+  /** In base64, or as an object of the store `idempotency`. */
+  body: z.union([
+    z.object({ kind: z.literal('inline'), base64: z.string() }),
+    z.object({ kind: z.literal('object'), id: z.string(), bytes: z.int() }),
+  ]),
+});
+export type KeptAnswer = z.infer<typeof keptAnswer>;
+
+/**
+ * KV bucket `idempotency`, key `<org>.<sha-256 of the Idempotency-Key>`. Made by the edge that runs the request, by
+ * compare-and-set; `running` for ever when that edge dies, and then the request's end is unknown.
+ */
+export const idempotencyRecord = z.discriminatedUnion('state', [
+  z.object({ ...begun, state: z.literal('running') }),
+  /** `digest`: of the request's body. */
+  z.object({ ...begun, state: z.literal('answered'), digest: z.string(), answer: keptAnswer }),
+]);
+export type IdempotencyRecord = z.infer<typeof idempotencyRecord>;

@@ -1,0 +1,396 @@
+// `Idempotency-Key` over HTTP: two real edges on one nats-server, and a router of the test's own that counts its calls.
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type Bus, connectBus, type IncomingCall, openBucket, serve } from '@switchyard/bus';
+import { IDEMPOTENCY_KEY_LENGTH_MAX, modelCallSubject, ServiceError } from '@switchyard/contracts';
+import { makeLogger, readConfig } from '@switchyard/service';
+import { FakeClock, temporaryFolder } from '@switchyard/testing';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { config } from '../config.ts';
+import { type RunningEdge, start } from '../run.ts';
+
+let first: TestEdge;
+let second: RunningEdge & { bus: Bus };
+let key: string;
+/** What the router does with a call, and those that it has had. */
+let answer: (call: IncomingCall, n: number) => Promise<void> | void;
+let calls: string[] = [];
+
+beforeAll(async () => {
+  first = await startTestEdge();
+  const logger = makeLogger('edge', 'silent');
+  const bus = await connectBus({ url: first.natsUrl, service: 'edge', logger });
+  const edge = await start({
+    config: readConfig(config, { SWITCHYARD_DATA: await temporaryFolder('edge'), PORT: '0' }),
+    bus,
+    logger,
+    clock: new FakeClock(),
+    metrics: new Registry(),
+    signal: new AbortController().signal,
+  });
+  second = { ...edge, bus };
+  key = await first.addKey();
+  const router = await serve(first.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  for (const type of ['language', 'image', 'speech', 'transcription'] as const)
+    router.stream(modelCallSubject(type), async (call) => {
+      await call.readBody();
+      calls.push((call.head as { request_id: string }).request_id);
+      await answer(call, calls.length);
+    });
+});
+afterAll(async () => {
+  await second?.stop();
+  await second?.bus.close();
+  await first?.stop();
+});
+beforeEach(() => {
+  calls = [];
+  answer = (call, n) => finish(call, { n });
+});
+
+function finish(call: IncomingCall, value: unknown): void {
+  call.setHead({ status: 200, content_type: 'application/json' });
+  call.end({ cost: '0.000001' }, Buffer.from(JSON.stringify(value)));
+}
+
+const CHAT = { model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] };
+
+interface Ask {
+  on?: { url: string };
+  path?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+async function post(idempotencyKey: string, { on = first, path, body = CHAT, headers, signal }: Ask = {}) {
+  const answered = await fetch(`${on.url}${path ?? '/v1/chat/completions'}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'idempotency-key': idempotencyKey,
+      ...headers,
+    },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
+  return readAnswer(answered);
+}
+
+async function readAnswer(answered: Response) {
+  const bytes = Buffer.from(await answered.arrayBuffer());
+  const headers = Object.fromEntries(answered.headers);
+  for (const ofConnection of ['date', 'connection', 'keep-alive', 'transfer-encoding'])
+    delete headers[ofConnection];
+  const json = headers['content-type']?.startsWith('application/json') ? JSON.parse(bytes.toString()) : null;
+  return { status: answered.status, headers, bytes, json };
+}
+
+const IN_USE = { status: 409, json: { error: { code: 'idempotency_in_use', param: 'Idempotency-Key' } } };
+
+test('a repeat gets the first answer, byte for byte with its status and headers, from either edge', async () => {
+  const id = randomUUID();
+  const original = await post(id);
+  expect(original).toMatchObject({ status: 200, json: { n: 1 }, headers: { 'x-service-cost': '0.000001' } });
+  expect(original.headers['idempotent-replayed']).toBeUndefined();
+  for (const on of [first, second]) {
+    const repeat = await post(id, { on });
+    expect(repeat.bytes.equals(original.bytes)).toBe(true);
+    expect(repeat.status).toBe(200);
+    expect(repeat.headers).toEqual({ ...original.headers, 'idempotent-replayed': 'true' });
+  }
+  expect(calls).toHaveLength(1);
+});
+
+test('without the header every request runs, and nothing is kept', async () => {
+  const bucket = await openBucket(first.bus, 'idempotency');
+  const before = (await bucket.kv.status()).values;
+  const ask = () =>
+    fetch(`${first.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(CHAT),
+    });
+  await (await ask()).text();
+  await (await ask()).text();
+  expect(calls).toHaveLength(2);
+  expect((await bucket.kv.status()).values).toBe(before);
+});
+
+test('another request under the same key is refused: body, path or query', async () => {
+  const id = randomUUID();
+  await post(id);
+  const others: Ask[] = [
+    { body: { ...CHAT, model: 'acme/other' } },
+    { path: '/v1/chat/completions?a=b' },
+    { path: '/v1/images/generations' },
+  ];
+  for (const other of others)
+    expect(await post(id, other)).toMatchObject({
+      status: 422,
+      headers: { 'x-should-retry': 'false' },
+      json: { error: { code: 'idempotency_conflict', details: { request_id: calls[0] } } },
+    });
+  expect(calls).toHaveLength(1);
+});
+
+test('while the first is not over a repeat is 409 and may come again; then it gets the answer', async () => {
+  const id = randomUUID();
+  const arrived = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  answer = async (call) => {
+    arrived.resolve();
+    await go.promise;
+    finish(call, 'late');
+  };
+  const original = post(id);
+  await arrived.promise;
+  for (const on of [first, second])
+    expect(await post(id, { on })).toMatchObject({
+      ...IN_USE,
+      headers: { 'retry-after': '1', 'x-should-retry': 'true' },
+    });
+  go.resolve();
+  expect(await original).toMatchObject({ status: 200, json: 'late' });
+  expect(await post(id, { on: second })).toMatchObject({ status: 200, json: 'late' });
+  expect(calls).toHaveLength(1);
+});
+
+test('of twenty at once over two edges one runs', async () => {
+  const id = randomUUID();
+  const all = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => post(id, { on: n % 2 === 0 ? first : second })),
+  );
+  expect(calls).toHaveLength(1);
+  const taken = all.filter(({ status }) => status === 200);
+  expect(taken.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).toHaveLength(1);
+  for (const { json } of taken) expect(json).toEqual({ n: 1 });
+  for (const refused of all.filter(({ status }) => status !== 200)) expect(refused).toMatchObject(IN_USE);
+  expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
+});
+
+test('a client that goes away in the middle gets the answer when it asks again: the work went on, and is charged', async () => {
+  const id = randomUUID();
+  const arrived = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  let cancelled = false;
+  answer = async (call) => {
+    call.onCancelled(() => {
+      cancelled = true;
+    });
+    arrived.resolve();
+    await go.promise;
+    finish(call, 'worth waiting for');
+  };
+  const leaving = new AbortController();
+  const left = post(id, { signal: leaving.signal });
+  await arrived.promise;
+  leaving.abort();
+  await expect(left).rejects.toThrow();
+  expect(await post(id)).toMatchObject(IN_USE);
+  go.resolve();
+  await expect
+    .poll(() => post(id), { timeout: 5_000 })
+    .toMatchObject({ status: 200, json: 'worth waiting for' });
+  expect(cancelled).toBe(false);
+  expect(calls).toHaveLength(1);
+  expect(first.events.of('call.voided')).toEqual([]);
+});
+
+test('a client that goes away in the middle of a long answer holds nothing up, and may have it whole', async () => {
+  const id = randomUUID();
+  const piece = Buffer.alloc(128 * 1024, 's');
+  const pieces = 64;
+  const begun = Promise.withResolvers<void>();
+  answer = async (call) => {
+    call.setHead({ status: 200, content_type: 'audio/mpeg', cost: '0.01' });
+    for (let sent = 0; sent < pieces; sent++) {
+      if (!call.write(piece)) await call.drained();
+      begun.resolve();
+    }
+    call.end({ cost: '0.01' });
+  };
+  const body = { model: 'acme/voice', input: 'Hello!', voice: 'alloy' };
+  const text = JSON.stringify(body);
+  const socket = connect(first.port, '127.0.0.1').on('error', () => {});
+  socket.write(
+    `POST /v1/audio/speech HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\nIdempotency-Key: ${id}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+  );
+  await begun.promise;
+  socket.destroy(); // without having read
+  await once(socket, 'close');
+  const ask = () => post(id, { path: '/v1/audio/speech', body });
+  await expect.poll(async () => (await ask()).status, { timeout: 10_000 }).toBe(200);
+  const repeat = await ask();
+  expect(repeat.headers).toMatchObject({
+    'content-type': 'audio/mpeg',
+    'content-length': String(pieces * piece.length),
+    'x-service-cost': '0.01',
+  });
+  expect(repeat.bytes.equals(Buffer.alloc(pieces * piece.length, 's'))).toBe(true);
+  expect(calls).toHaveLength(1);
+});
+
+test('an answer of several megabytes is given again byte for byte', async () => {
+  const id = randomUUID();
+  const b64_json = Buffer.from(Array.from({ length: 5_000_000 }, (_, n) => (n * 7919) % 256)).toString(
+    'base64',
+  );
+  answer = (call) => finish(call, { created: 1, data: [{ b64_json }] });
+  const ask: Ask = { path: '/v1/images/generations', body: { model: 'acme/painter', prompt: 'a cat' } };
+  const original = await post(id, ask);
+  const repeat = await post(id, { ...ask, on: second });
+  expect(original.bytes.length).toBeGreaterThan(6_000_000);
+  expect(repeat.bytes.equals(original.bytes)).toBe(true);
+  expect(repeat.headers).toEqual({
+    ...original.headers,
+    'content-length': String(original.bytes.length), // known by now
+    'idempotent-replayed': 'true',
+  });
+  expect(calls).toHaveLength(1);
+});
+
+test.each([
+  ['service_unavailable', 503, 2],
+  ['rate_limited', 429, 2],
+  ['upstream_error', 502, 1],
+  ['model_not_found', 404, 1],
+] as const)('%s (%i): such requests run %i times when they are repeated', async (code, status, runs) => {
+  const id = randomUUID();
+  answer = () => {
+    throw new ServiceError(code, 'as the test wants it');
+  };
+  const original = await post(id);
+  expect(original).toMatchObject({ status, json: { error: { code } } });
+  const repeat = await post(id);
+  expect(repeat).toMatchObject({ status, json: { error: { code } } });
+  expect(calls).toHaveLength(runs);
+  expect(repeat.headers['idempotent-replayed']).toBe(runs === 1 ? 'true' : undefined);
+});
+
+test('a key that was given back takes another request', async () => {
+  const id = randomUUID();
+  answer = (call, n) => {
+    if (n === 1) throw new ServiceError('service_unavailable', 'not now');
+    finish(call, n);
+  };
+  expect(await post(id)).toMatchObject({ status: 503 });
+  expect(await post(id, { body: { ...CHAT, model: 'acme/other' } })).toMatchObject({ status: 200, json: 2 });
+});
+
+test('a request that is refused for what is in it gets the same refusal again', async () => {
+  const id = randomUUID();
+  const original = await post(id, { body: { model: 'acme/any' } });
+  expect(original).toMatchObject({ status: 400, json: { error: { param: 'messages' } } });
+  const repeat = await post(id, { body: { model: 'acme/any' } });
+  expect(repeat.bytes.equals(original.bytes)).toBe(true);
+  expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
+});
+
+test('requests that the guard refuses leave their key alone', async () => {
+  const id = randomUUID();
+  expect(await post(id, { headers: { authorization: 'Bearer sy_unknown' } })).toMatchObject({ status: 401 });
+  const powerless = await first.addKey(['usage:read']);
+  expect(await post(id, { headers: { authorization: `Bearer ${powerless}` } })).toMatchObject({
+    status: 403,
+  });
+  expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
+});
+
+test('a stream is refused under a key, by the name of the header, and the key stays free', async () => {
+  const id = randomUUID();
+  expect(await post(id, { body: { ...CHAT, stream: true } })).toMatchObject({
+    status: 400,
+    json: { error: { code: 'invalid_request', param: 'Idempotency-Key' } },
+  });
+  expect(calls).toEqual([]);
+  expect(await post(id)).toMatchObject({ status: 200 });
+});
+
+test.each([
+  ['a'.repeat(IDEMPOTENCY_KEY_LENGTH_MAX), 200],
+  ['a'.repeat(IDEMPOTENCY_KEY_LENGTH_MAX + 1), 400],
+  ['', 400],
+  ['with blanks', 400],
+  ['schlüssel', 400],
+  [`"quoted-${'x'.repeat(8)}~!"`, 200],
+])('the key %j is answered with %i', async (idempotencyKey, status) => {
+  const answered = await post(idempotencyKey);
+  expect(answered.status).toBe(status);
+  if (status === 400)
+    expect(answered.json.error).toMatchObject({ code: 'invalid_request', param: 'Idempotency-Key' });
+});
+
+test('the header means nothing where there is nothing to repeat', async () => {
+  const get = () => fetch(`${first.url}/v1/openapi.json`, { headers: { 'idempotency-key': 'with blanks' } });
+  expect((await get()).status).toBe(200);
+  expect((await get()).headers.get('idempotent-replayed')).toBeNull();
+});
+
+/** As `fetch` sends it, under a boundary of its own each time. */
+function form(audio: string, fields: Record<string, string> = { model: 'acme/ears' }): FormData {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(fields)) data.append(name, value);
+  data.append('file', new File([audio], 'hello.wav', { type: 'audio/wav' }));
+  return data;
+}
+
+async function send(idempotencyKey: string, data: FormData, on: { url: string } = first) {
+  const answered = await fetch(`${on.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey },
+    body: data,
+  });
+  return readAnswer(answered);
+}
+
+test('a multipart request is known again under another boundary, and another file or field is not', async () => {
+  const id = randomUUID();
+  const audio = 'RIFF'.repeat(100_000);
+  const original = await send(id, form(audio));
+  expect(original).toMatchObject({ status: 200, json: { n: 1 } });
+  expect(await send(id, form(audio), second)).toMatchObject({
+    json: { n: 1 },
+    headers: { 'idempotent-replayed': 'true' },
+  });
+  const conflict = { status: 422, json: { error: { code: 'idempotency_conflict' } } };
+  expect(await send(id, form(`${audio}!`))).toMatchObject(conflict);
+  expect(await send(id, form(audio, { model: 'acme/ears', language: 'de' }))).toMatchObject(conflict);
+  expect(calls).toHaveLength(1);
+});
+
+test('a body that is cut leaves its key free', async () => {
+  const id = randomUUID();
+  const socket = connect(first.port, '127.0.0.1').on('error', () => {});
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\nIdempotency-Key: ${id}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"model":',
+  );
+  const bucket = await openBucket(first.bus, 'idempotency');
+  const taken = async () => (await bucket.entries()).filter(({ value }) => value.state === 'running').length;
+  await expect.poll(taken).toBe(1);
+  socket.destroy();
+  await expect.poll(taken).toBe(0);
+  expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
+});
+
+test('an answer that was cut in the middle is not run again: its end is unknown', async () => {
+  const id = randomUUID();
+  answer = (call) => {
+    call.setHead({ status: 200, content_type: 'audio/mpeg', cost: '0.01' });
+    call.write(Buffer.from('some'));
+    throw new ServiceError('upstream_error', 'and then nothing');
+  };
+  const ask: Ask = {
+    path: '/v1/audio/speech',
+    body: { model: 'acme/voice', input: 'Hello!', voice: 'alloy' },
+  };
+  await expect(post(id, ask)).rejects.toThrow();
+  expect(await post(id, ask)).toMatchObject(IN_USE);
+  expect(calls).toHaveLength(1);
+});

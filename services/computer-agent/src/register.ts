@@ -1,12 +1,13 @@
 // What this host serves on the bus, and by whom: the only wiring list.
 import type { ServiceHost } from '@switchyard/bus';
-import type { ComputerLimits } from '@switchyard/contracts';
+import { type ComputerLimits, hostUploadSubject } from '@switchyard/contracts';
 import type { Computers } from './lifecycle/computers.ts';
 import { createComputer } from './operations/computer-create.ts';
 import { deleteComputer } from './operations/computer-delete.ts';
 import { execInComputer } from './operations/computer-exec.ts';
 import { startComputer } from './operations/computer-start.ts';
 import { stopComputer } from './operations/computer-stop.ts';
+import { uploadIntoComputer } from './operations/computer-upload.ts';
 import { showComputers } from './operations/show-computer.ts';
 
 export interface Served {
@@ -22,4 +23,5 @@ export function register(service: ServiceHost, { hostId, computers, limits }: Se
   service.handleHost(hostId, 'stop', (request) => stopComputer(on, request));
   service.handleHost(hostId, 'delete', (request) => deleteComputer(on, request));
   service.handleHost(hostId, 'exec', (request, context) => execInComputer(on, request, context));
+  service.stream(hostUploadSubject(hostId), uploadIntoComputer(on));
 }

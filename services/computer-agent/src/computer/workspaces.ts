@@ -3,6 +3,9 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { placeFile } from './place-file.ts';
+import { openStaging, type Staging } from './staging.ts';
+import type { WorkspacePath } from './workspace-path.ts';
 
 const run = promisify(execFile);
 
@@ -17,6 +20,10 @@ export interface Workspaces {
   exists(computerId: string): Promise<boolean>;
   /** Deletes it with all its files, for good. Nothing happens if it is gone already. */
   delete(computerId: string): Promise<void>;
+  /** Where files wait until they are whole; on the workspaces' file system. */
+  readonly staging: Staging;
+  /** Moves a staged file into a workspace, making the folders on its way. Throws as `placeFile`. */
+  place(computerId: string, staged: string, path: WorkspacePath): Promise<void>;
 }
 
 /** Keeps workspaces under `directory`, which is made with mode 0700: their files are nobody else's on this host. */
@@ -25,6 +32,7 @@ export async function openWorkspaces(directory: string): Promise<Workspaces> {
   const trash = join(directory, 'trash');
   await mkdir(files, { recursive: true, mode: 0o700 });
   await mkdir(trash, { recursive: true, mode: 0o700 });
+  const staging = await openStaging(join(directory, 'incoming'));
   // What an earlier agent had begun to delete; nobody waits for it.
   for (const name of await readdir(trash)) void removeTree(join(trash, name)).catch(() => {});
 
@@ -34,6 +42,8 @@ export async function openWorkspaces(directory: string): Promise<Workspaces> {
   };
   return {
     path,
+    staging,
+    place: (computerId, staged, to) => placeFile(path(computerId), staged, to),
     async create(computerId) {
       await mkdir(path(computerId), { recursive: true, mode: 0o755 });
     },

@@ -11,6 +11,7 @@ import type { ComputerRecord, ComputerRun, ExecRequest, ExecResult, StopReason }
 import { completedMinutes, ServiceError, startedMinutes } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
 import type { Reservation, RunningComputer } from '../computer/computer-host.ts';
+import type { WorkspacePath } from '../computer/workspace-path.ts';
 import { chargedMinute, minuteCost } from '../metering/minutes.ts';
 import { billableWhenLost, billableWhenResumed } from '../metering/resumed-run.ts';
 import { type RecordEntry, RecordTaken } from '../store/computer-records.ts';
@@ -130,13 +131,7 @@ export class Computer {
    * @throws ServiceError `computer_not_running`, `command_timed_out`, `computer_failed`, `invalid_request`.
    */
   async exec(execId: string, request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
-    const live = await this.#lock.run(() => {
-      if (this.#isGone || this.record.state === 'creating' || this.record.state === 'deleting')
-        throw notFound();
-      if (this.record.state !== 'running') throw notRunning(this.record);
-      if (!this.#live) throw new ServiceError('service_unavailable', 'the computer’s host is restarting');
-      return this.#live;
-    });
+    const live = await this.#lock.run(() => this.#requireRun());
     const ended = live.beginCommand();
     this.#activity();
     try {
@@ -157,6 +152,45 @@ export class Computer {
       ended();
       this.#activity();
     }
+  }
+
+  /**
+   * Puts a file into /workspace: it is there when this resolves, whole. Counts as activity, as a command does.
+   * @throws ServiceError `computer_not_running`, also when it stops before the file is whole; `invalid_request` for a
+   *   path that cannot be; `computer_failed`; what the source throws.
+   */
+  async upload(
+    path: WorkspacePath,
+    source: AsyncIterable<Uint8Array>,
+    expected: { bytes: number; sha256: string },
+  ): Promise<void> {
+    const { workspaces } = this.#on.host;
+    const live = await this.#lock.run(() => this.#requireRun());
+    const ended = live.beginCommand();
+    this.#activity();
+    try {
+      const staged = await workspaces.staging.receive(source, expected);
+      try {
+        await this.#lock.run(async () => {
+          if (this.#requireRun() !== live) throw notRunning(this.record);
+          await workspaces.place(this.id, staged.path, path);
+        });
+      } finally {
+        await staged.discard();
+      }
+    } finally {
+      ended();
+      this.#activity();
+    }
+  }
+
+  /** Under the lock: the run that is on. */
+  #requireRun(): LiveRun {
+    if (this.#isGone || this.record.state === 'creating' || this.record.state === 'deleting')
+      throw notFound();
+    if (this.record.state !== 'running') throw notRunning(this.record);
+    if (!this.#live) throw new ServiceError('service_unavailable', 'the computer’s host is restarting');
+    return this.#live;
   }
 
   /**

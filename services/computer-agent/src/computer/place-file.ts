@@ -1,0 +1,97 @@
+// Moves a whole file into a workspace, whose owner may change everything in it meanwhile: each folder on the way is opened
+// from the one before and by its own name alone, never through a link, so that the file cannot land anywhere else.
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
+import { ServiceError } from '@switchyard/contracts';
+import type { WorkspacePath } from './workspace-path.ts';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+/** A link, something else, or taken away by those inside since it was made. */
+const NO_FOLDER: readonly string[] = ['ELOOP', 'ENOTDIR', 'ENOENT'];
+const FOLDER_MODE = 0o755;
+const FILE_MODE = 0o644;
+
+/**
+ * @param workspace the folder on this host; `staged` lies on the same file system
+ * @throws ServiceError `invalid_request`, param `path`, where something else than folders is on the way or a folder is in
+ *   the file's place.
+ */
+export async function placeFile(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
+  // The workspace itself is ours and no link; O_NOFOLLOW says so.
+  let folder = await open(workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((cause: unknown) => {
+    throw new ServiceError('computer_failed', 'its files are no longer on the host', { cause });
+  });
+  try {
+    const owner = await folder.stat();
+    for (const name of path.folders) {
+      const next = await enter(folder, name, owner);
+      await folder.close();
+      folder = next;
+    }
+    await give(staged, owner);
+    await moveInto(folder, path.name, staged);
+  } finally {
+    await folder.close();
+  }
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** The folder of this name in `folder`, made if it is not there. */
+async function enter(folder: FileHandle, name: string, owner: Owner): Promise<FileHandle> {
+  const path = within(folder, name);
+  const made = await mkdir(path, FOLDER_MODE).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+  const entered = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== undefined && NO_FOLDER.includes(error.code))
+        throw refuse(`${name} on its way is not, or is no longer, a folder: links are not followed`, error);
+      throw error;
+    },
+  );
+  if (!made) return entered;
+  await entered.chown(owner.uid, owner.gid);
+  await entered.chmod(FOLDER_MODE); // whatever this process's umask is
+  return entered;
+}
+
+/** As the workspace's owner would have made it. */
+async function give(staged: string, { uid, gid }: Owner): Promise<void> {
+  const file = await open(staged, O_RDONLY | O_NOFOLLOW);
+  try {
+    await file.chown(uid, gid);
+    await file.chmod(FILE_MODE);
+  } finally {
+    await file.close();
+  }
+}
+
+/** What is there under the name is replaced: a file, or a link itself and not what it points to. */
+async function moveInto(folder: FileHandle, name: string, staged: string): Promise<void> {
+  const path = within(folder, name);
+  try {
+    await rename(staged, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw refuse('its folder was removed meanwhile', error);
+    if (code !== 'EISDIR') throw error;
+    throw refuse(`${name} is a folder there; end the path with a slash to go into it`, error);
+  }
+}
+
+/** The kernel takes this for openat, mkdirat, renameat from the open folder: Node.js has no such calls. */
+function within(folder: FileHandle, name: string): string {
+  return `/proc/self/fd/${folder.fd}/${name}`;
+}
+
+function refuse(what: string, cause: unknown): ServiceError {
+  return new ServiceError('invalid_request', `path: ${what}`, { param: 'path', cause });
+}

@@ -1,0 +1,75 @@
+// Files on their way into a workspace, beside the workspaces and on their file system: nobody inside a computer sees a file
+// before it is whole, and what a dead agent left half is removed by the next one.
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ServiceError } from '@switchyard/contracts';
+
+export interface StagedFile {
+  readonly path: string;
+  /** Removes it, unless it was moved on. */
+  discard(): Promise<void>;
+}
+
+export interface Expected {
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+}
+
+export interface Staging {
+  /**
+   * Writes what the source brings.
+   * @throws ServiceError `computer_failed` where it is not what was expected, or the disk is full; what the source throws.
+   */
+  receive(source: AsyncIterable<Uint8Array>, expected: Expected): Promise<StagedFile>;
+}
+
+export async function openStaging(directory: string): Promise<Staging> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(directory))
+    await rm(join(directory, name), { recursive: true, force: true });
+  return {
+    async receive(source, expected) {
+      const path = join(directory, randomUUID());
+      const discard = () => rm(path, { force: true });
+      try {
+        await write(path, source, expected);
+        return { path, discard };
+      } catch (error) {
+        await discard();
+        throw isNoRoom(error) ? noRoom(error) : error;
+      }
+    },
+  };
+}
+
+async function write(path: string, source: AsyncIterable<Uint8Array>, expected: Expected): Promise<void> {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const file = await open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+  try {
+    const sha256 = createHash('sha256');
+    let bytes = 0;
+    for await (const piece of source) {
+      sha256.update(piece);
+      bytes += piece.length;
+      for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
+    }
+    if (bytes !== expected.bytes || sha256.digest('hex') !== expected.sha256)
+      throw new ServiceError(
+        'computer_failed',
+        'the file did not arrive as it is stored; nothing was written',
+      );
+  } finally {
+    await file.close();
+  }
+}
+
+function isNoRoom(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+}
+
+function noRoom(cause: unknown): ServiceError {
+  return new ServiceError('computer_failed', 'the disk of the computer’s host is full', { cause });
+}

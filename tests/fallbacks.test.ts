@@ -363,6 +363,12 @@ const ROWS: Row[] = [
     log: { status: 200, error: /filtered/ },
   },
   {
+    name: 'policy-in-a-200-that-does-not-stream',
+    script: status(200, JSON.stringify(FILTERED)),
+    ...both(REFUSAL),
+    log: { status: 200, error: /filtered/ },
+  },
+  {
     name: 'filtered-to-nothing',
     script: either(
       sse(ROLE, chunk({}, 'content_filter'), USAGE, DONE),
@@ -421,6 +427,141 @@ const CELLS: Cell[] = ROWS.flatMap((row) =>
   ),
 );
 
+// The types of model that answer in other shapes: what is special about them, and one plain fault each.
+
+const VECTORS = JSON.stringify(FIXTURES.embeddings);
+const PNG = Buffer.from('a picture').toString('base64');
+const PICTURES = JSON.stringify({ created: 1, data: [{ b64_json: PNG }] });
+const SOUND = 'ID3'.padEnd(4_096, 'sound');
+
+interface Kind {
+  path: string;
+  body: object;
+  entry: Pick<CatalogEntry, 'type' | 'modalities' | 'pricing'>;
+  /** A good answer, as it is on the wire. */
+  good: string;
+  cost: number;
+}
+
+const KINDS = {
+  embedding: {
+    path: '/v1/embeddings',
+    body: { input: 'Hello!' },
+    entry: {
+      type: 'embedding',
+      modalities: { input: ['text'], output: ['embedding'] },
+      pricing: { input_token: '0.00000002' },
+    },
+    good: answer(200, VECTORS),
+    cost: (FIXTURES.embeddings.usage.prompt_tokens * 20) / 1e9,
+  },
+  image: {
+    path: '/v1/images/generations',
+    body: { prompt: 'A switch' },
+    entry: { type: 'image', modalities: { input: ['text'], output: ['image'] }, pricing: { image: '0.04' } },
+    good: answer(200, PICTURES),
+    cost: 0.04,
+  },
+  speech: {
+    path: '/v1/audio/speech',
+    body: { input: 'Hello!', voice: 'alloy' },
+    entry: {
+      type: 'speech',
+      modalities: { input: ['text'], output: ['audio'] },
+      pricing: { character: '0.000015' },
+    },
+    good: headOf('audio/mpeg', SOUND.length) + SOUND,
+    cost: 0.00009,
+  },
+} satisfies Record<string, Kind>;
+
+interface OtherRow {
+  name: string;
+  kind: keyof typeof KINDS;
+  script: RawScript;
+  /** `cut`: the answer had begun, and has no words for an error: its connection is cut. */
+  is: 'fault' | 'refusal' | 'cut';
+  quick?: true;
+  error: RegExp;
+}
+
+const OTHER_ROWS: OtherRow[] = [
+  { name: '500', kind: 'embedding', script: status(500, error('500')), is: 'fault', error: /had an error/ },
+  {
+    name: 'truncated',
+    kind: 'embedding',
+    script: status(200, VECTORS.slice(0, -10)),
+    is: 'fault',
+    error: /no whole JSON/,
+  },
+  {
+    name: 'empty',
+    kind: 'embedding',
+    script: status(200, '{"data":[]}'),
+    is: 'fault',
+    error: /no data/,
+  },
+  { name: '429', kind: 'image', script: status(429, error('429')), is: 'fault', error: /Rate limit/ },
+  {
+    name: 'policy',
+    kind: 'image',
+    script: status(400, error('policy')),
+    is: 'refusal',
+    error: /safety system/,
+  },
+  {
+    name: 'addresses',
+    kind: 'image',
+    script: status(200, '{"data":[{"url":"http://127.0.0.1/x.png"}]}'),
+    is: 'fault',
+    error: /not base64/,
+  },
+  {
+    name: 'error-in-a-200',
+    kind: 'image',
+    script: status(200, JSON.stringify(OVERLOADED)),
+    is: 'fault',
+    error: /Overloaded/,
+  },
+  { name: '503', kind: 'speech', script: status(503, error('503')), is: 'fault', error: /overloaded/ },
+  {
+    name: 'silence',
+    kind: 'speech',
+    script: ({ socket }) => socket.write(headOf('audio/mpeg', 0)),
+    is: 'fault',
+    error: /no sound in it/,
+  },
+  {
+    name: 'words',
+    kind: 'speech',
+    script: status(200, JSON.stringify(OVERLOADED)),
+    is: 'fault',
+    error: /reported an error: Overloaded/,
+  },
+  {
+    name: 'cut',
+    kind: 'speech',
+    script: withCut(({ socket }) => socket.write(headOf('audio/mpeg', 2 * SOUND.length) + SOUND)),
+    is: 'cut',
+    error: /UND_ERR_SOCKET|UND_ERR/,
+  },
+  {
+    name: 'stall',
+    kind: 'speech',
+    quick: true,
+    script: ({ socket }) => socket.write(headOf('audio/mpeg', 2 * SOUND.length) + SOUND),
+    is: 'cut',
+    error: /sent nothing for/,
+  },
+];
+
+const OTHER_CELLS = OTHER_ROWS.flatMap((row) =>
+  [true, false].map((alone) => {
+    const model = `${row.kind}-${row.name}.${alone ? 'alone' : 'fallback'}`;
+    return { row, alone, model, spare: `spare.${model}` };
+  }),
+);
+
 let raw: RawUpstream;
 let good: Upstream;
 let tls: { url: string; close(): void };
@@ -450,19 +591,36 @@ beforeAll(async () => {
       chatModel(`acme/${spare}`, good.url, spare),
     ];
   });
+  const otherModels = OTHER_CELLS.flatMap(({ row, model, spare }): CatalogEntry[] => {
+    const { entry, good: answered } = KINDS[row.kind];
+    scripts.set(model, row.script);
+    scripts.set(spare, ({ socket }) => socket.write(answered));
+    return [model, spare].map((name) => ({
+      ...entry,
+      id: `acme/${name}`,
+      name,
+      upstreams: [
+        { adapter: 'openai-compatible', base_url: raw.url, model: name, ...(row.quick ? quick : {}) },
+      ],
+    }));
+  });
   scripts.set('limited-once', ({ socket, earlier }: RawExchange) =>
     socket.write(earlier === 0 ? answer(429, error('429'), { 'retry-after': '1' }) : answer(200, GOOD)),
   );
+  scripts.set('limited', status(429, error('429'), { 'retry-after': '20' }));
+  scripts.set('limited-for-a-while', status(429, error('429'), { 'retry-after': '5' }));
   scripts.set('breaks', ({ socket }) => socket.write(answer(500, error('500'))));
   const catalog = await writeTestCatalog({
     url: good.url,
     models: [
       ...models,
+      ...otherModels,
       ...['late-1', 'late-2', 'late-3'].map((name) =>
         chatModel(`acme/${name}`, raw.url, name, { first_byte_timeout_ms: 5_000 }),
       ),
-      chatModel('acme/limited-once', raw.url, 'limited-once'),
-      chatModel('acme/breaks', raw.url, 'breaks'),
+      ...['limited-once', 'limited', 'limited-for-a-while', 'breaks'].map((name) =>
+        chatModel(`acme/${name}`, raw.url, name),
+      ),
     ],
   });
   stack = await startStack({
@@ -480,10 +638,10 @@ afterAll(async () => {
 
 const headers = () => ({ authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' });
 
-function chat(models: string[], stream = false): Promise<Response> {
+function chat(models: string[], stream = false, signal: AbortSignal | null = null): Promise<Response> {
   const messages = [{ role: 'user', content: 'Hello!' }];
   const body = JSON.stringify({ models, stream, messages });
-  return fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers: headers(), body });
+  return fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers: headers(), body, signal });
 }
 
 interface Attempt {
@@ -616,6 +774,44 @@ describe.concurrent('an upstream that misbehaves', () => {
   });
 });
 
+describe.concurrent('an upstream of another type that misbehaves', () => {
+  test.for(OTHER_CELLS)('$model', async ({ row, alone, model, spare }, { expect }) => {
+    const { path, body, cost } = KINDS[row.kind];
+    const response = await fetch(stack.url + path, {
+      method: 'POST',
+      headers: headers(),
+      body: JSON.stringify({
+        ...body,
+        models: alone ? [`acme/${model}`] : [`acme/${model}`, `acme/${spare}`],
+      }),
+    });
+    const read = await response.arrayBuffer().then(
+      (bytes) => bytes.byteLength,
+      () => 'cut' as const,
+    );
+    const log = await logOf(response, expect);
+    const fellBack = row.is === 'fault' && !alone;
+    expect(log.attempts).toMatchObject([
+      { model: `acme/${model}`, error: expect.stringMatching(row.error) },
+      ...(fellBack ? [{ model: `acme/${spare}`, status: 200, error: null }] : []),
+    ]);
+    expect([raw.asked(model), raw.asked(spare)]).toEqual([1, fellBack ? 1 : 0]);
+    if (fellBack) {
+      expect(response.status).toBe(200);
+      expect(read).toBeGreaterThan(0);
+      expect(Number(response.headers.get('x-service-cost'))).toBeCloseTo(cost, 12);
+      expect(log).toMatchObject({ status: 'ok', model: `acme/${spare}` });
+      expect(log.cost).toBeCloseTo(cost, 12);
+      return;
+    }
+    expect(log.cost).toBe(0);
+    if (row.is === 'cut') expect([response.status, read, log.status]).toEqual([200, 'cut', 'error']);
+    if (row.is === 'refusal') expect([response.status, log.status]).toEqual([400, 'refused']);
+    if (row.is === 'fault')
+      expect([row.name === '429' ? 429 : 502, 'error']).toEqual([response.status, log.status]);
+  });
+});
+
 test('the whole call ends at its deadline, whatever its attempts might still take', async () => {
   const startedAt = performance.now();
   const response = await chat(['acme/late-1', 'acme/late-2', 'acme/late-3']);
@@ -637,6 +833,33 @@ test('an upstream that asked for a second is left alone for it: a call with no o
   const log = await logOf(response);
   expect(log.attempts.map(({ status: of }) => of)).toEqual([429, 200]);
   expect(log).toMatchObject({ status: 'ok', cost: FULL_COST });
+});
+
+test('an upstream that asked for time is skipped until then by calls that have another', async () => {
+  for (const attempt of [
+    { status: 429 },
+    { status: null, skipped: true, error: expect.stringMatching(/left alone/) },
+  ]) {
+    const response = await chat(['acme/limited', 'acme/chat-1']);
+    expect(response.status).toBe(200);
+    expect((await logOf(response)).attempts).toMatchObject([attempt, { model: 'acme/chat-1', error: null }]);
+  }
+  expect(raw.asked('limited')).toBe(1);
+});
+
+test('a caller that goes away while its call waits ends the wait: nobody is asked again, nothing is charged', async () => {
+  const gone = new AbortController();
+  const response = chat(['acme/limited-for-a-while'], false, gone.signal);
+  await expect.poll(() => raw.asked('limited-for-a-while')).toBe(1);
+  gone.abort();
+  await expect(response).rejects.toThrow();
+  const logs = `${stack.url}/v1/logs?model=acme/limited-for-a-while`;
+  const rows = async () =>
+    ((await (await fetch(logs, { headers: headers() })).json()) as { data: Log[] }).data;
+  await expect
+    .poll(async () => (await rows()).map((row) => [row.status, row.cost]))
+    .toEqual([['cancelled', 0]]);
+  expect(raw.asked('limited-for-a-while')).toBe(1);
 });
 
 test('an upstream that failed five times in a row is skipped, and the log says so', async () => {

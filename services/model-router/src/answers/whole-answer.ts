@@ -40,15 +40,26 @@ export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Bu
 function refuseError(body: Buffer, members: Map<string, Member>): void {
   const member = members.get('error');
   if (!member) return;
-  const text = body.toString('utf8', member.valueStart, member.valueEnd);
-  if (text === 'null') return;
-  let error: unknown;
+  const error = parseMember(body, member);
+  if (error !== null) throw new ReportedError(error);
+}
+
+/** What is wrong with an answer in one piece where a stream was asked for: the error that it reports, if it does. */
+export function unstreamed(body: Buffer, contentType: string): UnusableAnswer {
   try {
-    error = JSON.parse(text);
+    refuseError(body, topLevelMembers(body));
+  } catch (error) {
+    if (error instanceof ReportedError) return error;
+  }
+  return new UnusableAnswer(`the upstream did not stream: it sent ${contentType}`);
+}
+
+function parseMember(body: Buffer, { valueStart, valueEnd }: Member): unknown {
+  try {
+    return JSON.parse(body.toString('utf8', valueStart, valueEnd));
   } catch (cause) {
     throw new UnusableAnswer('the answer is no JSON', { cause });
   }
-  throw new ReportedError(error);
 }
 
 function readMembers(body: Buffer): Map<string, Member> {

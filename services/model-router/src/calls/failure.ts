@@ -2,6 +2,7 @@
 // a fault: it is never laundered through a fallback.
 import { ServiceError } from '@switchyard/contracts';
 import { ReportedError, UnusableAnswer } from '../answers/unusable-answer.ts';
+import { ADAPTER_LACKS_FIELD } from '../makers/maker.ts';
 
 export interface Failure {
   /** The upstream's status; null when it gave none. */
@@ -9,9 +10,11 @@ export interface Failure {
   message: string;
   /**
    * `rejected`: of the request itself, so no other upstream is asked. `too_long`: for this model's context; another's may
-   * be longer. The others are about the upstream.
+   * be longer. `unsupported`: this maker has nothing like a field of it; another may. The others are about the upstream.
    */
-  kind: 'rejected' | 'too_long' | 'rate_limited' | 'timeout' | 'fault';
+  kind: 'rejected' | 'too_long' | 'unsupported' | 'rate_limited' | 'timeout' | 'fault';
+  /** The caller's field that it is about, where it was named. */
+  param?: string | null;
   /** Seconds after which the upstream wants to be asked again, as it said itself. */
   retryAfterS: number | null;
 }
@@ -71,16 +74,20 @@ export function faultOf(error: unknown): Failure {
   return { status, message, kind: 'fault', retryAfterS: null };
 }
 
-function judge(status: number, { message, code }: ReportedFault): Pick<Failure, 'message' | 'kind'> {
+function judge(
+  status: number,
+  { message, code, param }: ReportedFault,
+): Pick<Failure, 'message' | 'kind' | 'param'> {
   if (isRefusal(status, message, code))
     return { message: message ?? 'the upstream refused the content', kind: 'rejected' };
+  if (code === ADAPTER_LACKS_FIELD && message !== null) return { message, kind: 'unsupported', param };
   // What a maker says of our credentials is ours to read, in its own console: it may quote them.
   const said = OUR_CREDENTIALS[status] ?? message ?? `the upstream answered ${status}`;
   if (status === 429) return { message: said, kind: 'rate_limited' };
   if (code === 'context_length_exceeded' || (status === 400 && CONTEXT_LENGTH.test(said)))
     return { message: said, kind: 'too_long' };
   const fault = status >= 500 || FAULT_STATUSES.has(status) || status < 400;
-  return { message: said, kind: fault ? 'fault' : 'rejected' };
+  return fault ? { message: said, kind: 'fault' } : { message: said, kind: 'rejected', param };
 }
 
 function isRefusal(status: number, message: string | null, code: string | null): boolean {
@@ -102,20 +109,29 @@ export function timedOut(what: string): AttemptFailed {
 
 /** The error that the caller gets when the last attempt has failed. */
 export function toServiceError(failures: Failure[], details: Record<string, unknown>): ServiceError {
-  const last = failures.at(-1);
-  if (last?.kind === 'rejected') return new ServiceError('upstream_rejected', last.message, { details });
-  const all = (kind: Failure['kind']) => failures.every((failure) => failure.kind === kind);
+  const [first] = failures;
+  const asked = failures.filter(({ kind }) => kind !== 'unsupported');
+  if (first && asked.length === 0)
+    return new ServiceError('invalid_request', first.message, { ...paramOf(first), details });
+  const last = asked.at(-1);
+  if (last?.kind === 'rejected')
+    return new ServiceError('upstream_rejected', last.message, { ...paramOf(last), details });
+  const all = (kind: Failure['kind']) => asked.every((failure) => failure.kind === kind);
   if (all('too_long'))
     return new ServiceError('upstream_rejected', last?.message ?? 'the request is too long', { details });
   if (all('rate_limited'))
     return rateLimited(
       `every upstream of the model is busy: ${last?.message}`,
-      Math.min(...failures.map(({ retryAfterS }) => retryAfterS ?? RETRY_AFTER_S_DEFAULT)),
+      Math.min(...asked.map(({ retryAfterS }) => retryAfterS ?? RETRY_AFTER_S_DEFAULT)),
       details,
     );
   if (all('timeout'))
     return new ServiceError('upstream_timeout', last?.message ?? 'no upstream answered in time', { details });
   return new ServiceError('upstream_error', `no upstream could answer: ${last?.message}`, { details });
+}
+
+function paramOf({ param }: Failure): { param?: string } {
+  return param ? { param } : {};
 }
 
 /** 429 for the caller, with when to come back. */
@@ -138,9 +154,10 @@ interface ReportedFault {
   message: string | null;
   code: string | null;
   type: string | null;
+  param: string | null;
 }
 
-const NOTHING_SAID: ReportedFault = { message: null, code: null, type: null };
+const NOTHING_SAID: ReportedFault = { message: null, code: null, type: null, param: null };
 
 function readErrorBody(body: Buffer): ReportedFault {
   try {
@@ -153,11 +170,12 @@ function readErrorBody(body: Buffer): ReportedFault {
 function readError(error: unknown): ReportedFault {
   if (typeof error === 'string') return { ...NOTHING_SAID, message: error.slice(0, MESSAGE_LENGTH_MAX) };
   if (typeof error !== 'object' || error === null) return NOTHING_SAID;
-  const { message, code, type } = error as { message?: unknown; code?: unknown; type?: unknown };
+  const { message, code, type, param } = error as Partial<Record<keyof ReportedFault, unknown>>;
   return {
     message: typeof message === 'string' ? message.slice(0, MESSAGE_LENGTH_MAX) : null,
     code: typeof code === 'string' || typeof code === 'number' ? String(code) : null,
     type: typeof type === 'string' ? type : null,
+    param: typeof param === 'string' ? param : null,
   };
 }
 

@@ -18,8 +18,7 @@ import {
 import type { Clock, Logger } from '@switchyard/service';
 import { upstreamBody } from '../answers/request-body.ts';
 import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
-import { UnusableAnswer } from '../answers/unusable-answer.ts';
-import { finishWholeAnswer } from '../answers/whole-answer.ts';
+import { finishWholeAnswer, unstreamed } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
 import { type Circuits, isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts';
 import { runExchange } from './exchange.ts';
@@ -254,8 +253,7 @@ class ModelCall {
           this.#firstByteMs = roundMs(this.#on.clock.monotonic() - this.#startedAt);
         },
       });
-      if (received.body !== null && streamed !== null)
-        throw new UnusableAnswer(`the upstream did not stream: it sent ${received.contentType}`);
+      if (received.body !== null && streamed !== null) throw unstreamed(received.body, received.contentType);
       if (received.body === null)
         this.#endStream(model, streamed as StreamedAnswer, received.contentType, record);
       else this.#endWhole(model, body, received.body, record);
@@ -347,7 +345,7 @@ class ModelCall {
         { err: thrown, request: this.#head.request_id },
         'a call failed with an error that nobody expected',
       );
-    const status = this.#attempts.length > 0 && error.code !== 'upstream_rejected' ? 'error' : 'refused';
+    const status = this.#attempts.length > 0 && !REFUSALS.has(error.code) ? 'error' : 'refused';
     const outcome: Outcome = {
       status,
       http_status: error.status,
@@ -423,6 +421,9 @@ class ModelCall {
     return this.#on.callTimeoutMs - (this.#on.clock.monotonic() - this.#startedAt);
   }
 }
+
+/** Errors that are about the request, though a maker or its adapter had to be asked to know. */
+const REFUSALS: ReadonlySet<string> = new Set(['upstream_rejected', 'invalid_request']);
 
 const JSON_HEAD: ModelReplyHead = { status: 200, content_type: 'application/json' };
 

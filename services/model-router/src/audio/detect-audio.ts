@@ -1,0 +1,43 @@
+// What an audio file is, by its own first bytes; names and media types are not asked.
+import type { AudioFormatName } from '@switchyard/contracts';
+
+const TAG_HEADER_BYTES = 10;
+
+export interface DetectedAudio {
+  format: AudioFormatName;
+  /** Where it begins: behind a tag, if there is one. */
+  start: number;
+}
+
+/** Null when nothing that is known begins so. */
+export function detectAudio(bytes: Buffer): DetectedAudio | null {
+  const start = behindTags(bytes);
+  const text = (from: number, to: number) => bytes.toString('latin1', start + from, start + to);
+  const first = text(0, 4);
+  const kind = text(8, 12);
+  const found = (format: AudioFormatName): DetectedAudio => ({ format, start });
+  if ((first === 'RIFF' || first === 'RF64') && kind === 'WAVE') return found('wav');
+  if (first === 'fLaC') return found('flac');
+  if (first === 'OggS') return found('ogg');
+  if (first === '\x1a\x45\xdf\xa3') return found('webm');
+  if (['ftyp', 'moov', 'mdat', 'styp', 'wide'].includes(text(4, 8))) return found('mp4');
+  if (first === 'FORM' && kind.startsWith('AIF')) return found('aiff');
+  if (text(0, 5) === '#!AMR') return found('amr');
+  if (first === 'caff') return found('caf');
+  if (first === '.snd') return found('au');
+  const [sync = 0, next = 0] = bytes.subarray(start, start + 2);
+  if (sync === 0xff && (next & 0xf6) === 0xf0) return found('aac');
+  if (sync === 0xff && (next & 0xe0) === 0xe0 && (next & 0x06) !== 0) return found('mp3');
+  return start > 0 ? found('mp3') : null; // a tag before what is no frame yet: padding, then frames
+}
+
+/** ID3v2 tags, one behind another. Their sizes are written in bytes of seven bits. */
+function behindTags(bytes: Buffer): number {
+  let at = 0;
+  while (bytes.toString('latin1', at, at + 3) === 'ID3' && at + TAG_HEADER_BYTES <= bytes.length) {
+    const size = [6, 7, 8, 9].reduce((sum, place) => sum * 128 + ((bytes[at + place] as number) & 0x7f), 0);
+    const footer = ((bytes[at + 5] as number) & 0x10) === 0 ? 0 : TAG_HEADER_BYTES;
+    at += TAG_HEADER_BYTES + size + footer;
+  }
+  return Math.min(at, bytes.length);
+}

@@ -1,0 +1,254 @@
+// Every kind of file is made by ffmpeg, measured, and measured again after its heads have been made to lie.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseBuffer } from 'music-metadata';
+import { afterAll, describe, expect, test } from 'vitest';
+import { measureAudio } from './measure-audio.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'measure-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const here = new AbortController().signal;
+const SECONDS = 12.345;
+let count = 0;
+
+/** A tone of SECONDS as ffmpeg encodes it with these options, in a file of this ending. */
+function make(ending: string, options: string[] = [], seconds = SECONDS): Buffer {
+  const file = join(folder, `${count++}.${ending}`);
+  const tone = `aevalsrc='0.4*sin(440*t*6.283)+0.1*random(0)':s=44100:d=${seconds}`;
+  execFileSync('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i', tone, ...options, file]);
+  return readFileSync(file);
+}
+
+const secondsOf = async (bytes: Buffer) => (await measureAudio(bytes, here)).seconds;
+
+/** Encoders that tell what they padded: exact. Others leave the padding of a block in. */
+const EXACT = 0.001;
+const A_BLOCK = 0.08;
+
+const KINDS: [name: string, ending: string, options: string[], within: number][] = [
+  ['mp3, variable', 'mp3', ['-q:a', '4'], EXACT],
+  ['mp3, constant', 'mp3', ['-b:a', '64k'], EXACT],
+  ['mp3 at 16 kHz (MPEG-2)', 'mp3', ['-ar', '16000', '-ac', '1', '-b:a', '32k'], EXACT],
+  ['mp3 at 8 kHz (MPEG-2.5)', 'mp3', ['-ar', '8000', '-ac', '1'], EXACT],
+  ['mp3 without the encoder’s head', 'mp3', ['-write_xing', '0'], A_BLOCK],
+  [
+    'mp3 with a picture in its tag',
+    'mp3',
+    ['-id3v2_version', '3', '-metadata', `title=${'x'.repeat(5000)}`],
+    EXACT,
+  ],
+  ['mp2', 'mp2', ['-f', 'mp2'], A_BLOCK],
+  ['wav', 'wav', [], EXACT],
+  ['wav of floats in stereo', 'wav', ['-ac', '2', '-c:a', 'pcm_f32le'], EXACT],
+  ['wav of 24 bits (extensible)', 'wav', ['-c:a', 'pcm_s24le', '-ac', '6'], EXACT],
+  ['wav, µ-law', 'wav', ['-c:a', 'pcm_mulaw', '-ar', '8000'], EXACT],
+  ['flac', 'flac', [], EXACT],
+  ['flac at 16 kHz', 'flac', ['-ar', '16000'], EXACT],
+  ['flac at an odd rate', 'flac', ['-ar', '11000'], EXACT],
+  ['ogg with vorbis', 'ogg', ['-c:a', 'libvorbis'], EXACT],
+  ['ogg with vorbis at 8 kHz', 'ogg', ['-c:a', 'libvorbis', '-ar', '8000'], EXACT],
+  ['ogg with opus', 'opus', ['-c:a', 'libopus'], EXACT],
+  ['ogg with opus in packets of 60 ms', 'ogg', ['-c:a', 'libopus', '-frame_duration', '60'], EXACT],
+  ['ogg with flac', 'oga', ['-c:a', 'flac'], EXACT],
+  ['ogg with speex', 'ogg', ['-c:a', 'libspeex', '-ar', '16000'], A_BLOCK],
+  ['m4a', 'm4a', [], 0.002],
+  ['m4a with its head first', 'm4a', ['-movflags', '+faststart', '-ar', '16000'], 0.002],
+  [
+    'm4a in fragments',
+    'mp4',
+    ['-movflags', '+frag_keyframe+empty_moov', '-frag_duration', '1000000'],
+    A_BLOCK,
+  ],
+  ['m4a with alac', 'm4a', ['-c:a', 'alac'], EXACT],
+  ['m4a with opus (decoded)', 'mp4', ['-c:a', 'libopus'], A_BLOCK],
+  ['mov', 'mov', ['-c:a', 'aac'], A_BLOCK],
+  ['webm with opus', 'webm', ['-c:a', 'libopus'], EXACT],
+  ['webm with vorbis', 'webm', ['-c:a', 'libvorbis'], A_BLOCK],
+  ['webm as browsers record it', 'webm', ['-c:a', 'libopus', '-live', '1'], EXACT],
+  ['matroska with aac', 'mka', ['-c:a', 'aac'], A_BLOCK],
+  ['matroska with flac (decoded)', 'mka', ['-c:a', 'flac'], A_BLOCK],
+  ['aac', 'aac', [], A_BLOCK],
+  ['aiff (decoded)', 'aiff', [], A_BLOCK],
+  ['caf (decoded)', 'caf', [], A_BLOCK],
+  ['au (decoded)', 'au', [], A_BLOCK],
+  ['wav with adpcm (decoded)', 'wav', ['-c:a', 'adpcm_ima_wav'], A_BLOCK],
+];
+
+describe('the length of', () => {
+  test.each(KINDS)('%s is what went into it', async (_, ending, options, within) => {
+    const seconds = await secondsOf(make(ending, options));
+    expect(Math.abs(seconds - SECONDS)).toBeLessThanOrEqual(within);
+  });
+
+  test('a file in which a video leads is that of its sound', async () => {
+    const file = join(folder, 'video.mp4');
+    const video = ['-f', 'lavfi', '-i', 'testsrc=d=3:s=64x64:r=5', '-f', 'lavfi', '-i', 'sine=d=7'];
+    execFileSync('ffmpeg', ['-v', 'error', ...video, '-c:a', 'aac', file]);
+    expect(Math.abs((await secondsOf(readFileSync(file))) - 7)).toBeLessThan(0.01);
+  });
+
+  test.each([
+    ['mp3', []],
+    ['flac', []],
+    ['ogg', ['-c:a', 'libvorbis']],
+    ['wav', []],
+    ['m4a', []],
+  ] as [string, string[]][])('an honest %s is what its head says', async (ending, options) => {
+    const bytes = make(ending, options);
+    const { format } = await parseBuffer(bytes, undefined, { duration: true });
+    expect(Math.abs((await secondsOf(bytes)) - (format.duration ?? 0))).toBeLessThan(A_BLOCK);
+  });
+
+  test('two ogg streams, one behind the other, is that of both', async () => {
+    const one = make('ogg', ['-c:a', 'libvorbis', '-serial_offset', '7'], 2);
+    const other = make('opus', ['-c:a', 'libopus'], 3);
+    expect(await secondsOf(Buffer.concat([one, other]))).toBeCloseTo(5, 2);
+  });
+
+  test('the shortest sound that can be charged is not nothing', async () => {
+    expect(await secondsOf(make('wav', [], 0.02))).toBeCloseTo(0.02, 3);
+  });
+});
+
+/** A copy in which something is written over. */
+function altered(bytes: Buffer, change: (copy: Buffer) => void): Buffer {
+  const copy = Buffer.from(bytes);
+  change(copy);
+  return copy;
+}
+
+describe('a head that lies does not make', () => {
+  test.each([0, 1, 1_000, 0xffffffff])(
+    'a wav shorter by saying that it has %i bytes of sound',
+    async (said) => {
+      const bytes = make('wav');
+      const at = bytes.indexOf('data') + 4;
+      expect(await secondsOf(altered(bytes, (copy) => copy.writeUInt32LE(said, at)))).toBeCloseTo(SECONDS, 2);
+    },
+  );
+
+  test('a wav shorter by saying that a second of it has more bytes', async () => {
+    const lying = altered(make('wav'), (copy) => copy.writeUInt32LE(0x7fffffff, 28));
+    expect(await secondsOf(lying)).toBeCloseTo(SECONDS, 3);
+  });
+
+  test('a wav longer by its other chunks', async () => {
+    const bytes = make('wav', ['-metadata', 'title=of a test']);
+    const tail = Buffer.concat([Buffer.from('LIST\x64\x00\x00\x00', 'latin1'), Buffer.alloc(100)]);
+    expect(await secondsOf(Buffer.concat([bytes, tail]))).toBeCloseTo(SECONDS, 3);
+  });
+
+  test.each(['-q:a', '-b:a'])(
+    'an mp3 (%s) shorter by the number of frames in its first one',
+    async (option) => {
+      const bytes = make('mp3', [option, option === '-q:a' ? '4' : '64k']);
+      const at = Math.max(bytes.indexOf('Xing'), bytes.indexOf('Info'));
+      expect(at).toBeGreaterThan(0);
+      const lying = altered(bytes, (copy) => {
+        copy.writeUInt32BE(10, at + 8);
+        copy.writeUInt32BE(1_000, at + 12);
+      });
+      expect(await secondsOf(lying)).toBeCloseTo(SECONDS, 3);
+    },
+  );
+
+  test('a flac shorter by its number of samples', async () => {
+    const bytes = make('flac');
+    // The low 32 of 36 bits, after 13 bytes of STREAMINFO.
+    expect(await secondsOf(altered(bytes, (copy) => copy.writeUInt32BE(44_100, 4 + 4 + 14)))).toBeCloseTo(
+      SECONDS,
+      3,
+    );
+  });
+
+  test.each([
+    ['vorbis', 'libvorbis'],
+    ['opus', 'libopus'],
+  ])('an ogg with %s shorter by the positions of its pages', async (_, codec) => {
+    const lying = altered(make('ogg', ['-c:a', codec]), (copy) => {
+      for (let at = copy.indexOf('OggS'); at !== -1; at = copy.indexOf('OggS', at + 1))
+        if (copy.readBigInt64LE(at + 6) > 0n) copy.writeBigInt64LE(1_000n, at + 6);
+    });
+    expect(Math.abs((await secondsOf(lying)) - SECONDS)).toBeLessThan(0.03);
+  });
+
+  test('an m4a shorter by any of its durations', async () => {
+    const lying = altered(make('m4a'), (copy) => {
+      for (const [box, at] of [
+        ['mvhd', 20],
+        ['mdhd', 20],
+        ['tkhd', 24],
+        ['elst', 12],
+        ['stts', 16],
+      ] as const)
+        copy.writeUInt32BE(1, copy.indexOf(box) + at);
+    });
+    expect(Math.abs((await secondsOf(lying)) - SECONDS)).toBeLessThan(A_BLOCK);
+  });
+
+  test('a webm shorter by its duration or the times of its blocks', async () => {
+    const bytes = make('webm', ['-c:a', 'libopus']);
+    const lying = altered(bytes, (copy) =>
+      copy.writeDoubleBE(10, bytes.indexOf(Buffer.from('448988', 'hex')) + 3),
+    );
+    expect(await secondsOf(lying)).toBeCloseTo(SECONDS, 2);
+  });
+});
+
+describe('refused, with a code, is', () => {
+  test.each<[string, Buffer]>([
+    ['text', Buffer.from('This is no sound at all. '.repeat(100))],
+    ['a picture', Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(1_000)])],
+    [
+      'a wav without sound',
+      Buffer.from(
+        'RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0',
+        'latin1',
+      ),
+    ],
+    ['an mp3 of noise', Buffer.concat([Buffer.from('ff1b', 'hex'), Buffer.alloc(500, 0x55)])],
+    ['a flac that ends in its head', Buffer.from('fLaC\0\0\0\x22', 'latin1')],
+    ['an ogg of nothing', Buffer.concat([Buffer.from('OggS'), Buffer.alloc(100)])],
+    ['an mp4 of nothing', Buffer.concat([Buffer.from('\0\0\0\x18ftypM4A ', 'latin1'), Buffer.alloc(100)])],
+    ['a webm of nothing', Buffer.concat([Buffer.from('1a45dfa3', 'hex'), Buffer.alloc(100)])],
+    ['nothing', Buffer.alloc(0)],
+  ])('%s', async (_, bytes) => {
+    await expect(measureAudio(bytes, here)).rejects.toMatchObject({
+      code: 'audio_unreadable',
+      param: 'file',
+    });
+  });
+});
+
+describe('a hostile file', () => {
+  test.each<[string, Buffer]>([
+    ['flac heads without end', hostileFlac()],
+    ['bytes that all look like the beginning of a frame', Buffer.alloc(4_000_000, 0xff)],
+    [
+      'boxes in boxes',
+      Buffer.concat([Buffer.from('\0\0\0\x08ftyp', 'latin1'), repeated('\0\0\0\x08moof', 500_000)]),
+    ],
+    ['pages of nothing', repeated(`OggS\0\x02${'\0'.repeat(21)}`, 150_000)],
+  ])('of %s is done with at once', async (_, bytes) => {
+    const before = performance.now();
+    await measureAudio(bytes, here).catch((error) => expect(error.code).toBe('audio_unreadable'));
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+});
+
+function repeated(text: string, times: number): Buffer {
+  return Buffer.from(text.repeat(times), 'latin1');
+}
+
+/** Each head is right in itself, and none is the next of the one before. */
+function hostileFlac(): Buffer {
+  const bytes = make('flac', [], 0.5);
+  const at = bytes.indexOf(Buffer.from('fff8', 'hex'), 42);
+  return Buffer.concat([
+    bytes.subarray(0, at),
+    ...Array.from({ length: 200_000 }, () => bytes.subarray(at, at + 16)),
+  ]);
+}

@@ -1,0 +1,200 @@
+// MP4 (m4a, mov): the table of sample sizes says how many packets of sound the file holds, and each is as long as its codec
+// makes it; the durations that its heads tell are believed only for the padding of encoders.
+import { AAC_BLOCK_SAMPLES, AAC_RATES_HZ } from './adts.ts';
+
+/** Packets that an encoder pads with, at its beginning and its end together. */
+const PADDING_PACKETS_MAX = 5;
+const BOX_HEADER_BYTES = 8;
+/** Boxes inside boxes: a file of nothing but heads must not be walked for ever. */
+const BOXES_MAX = 200_000;
+
+interface Track {
+  id: number;
+  isSound: boolean;
+  packets: number;
+  /** Of one packet; null: of a codec that is not counted here. */
+  packetSeconds: number | null;
+  /** As its edit list tells. */
+  playedSeconds: number | null;
+}
+
+/** Seconds of the longest track of sound; null when there is none that can be counted. */
+export function measureMp4(bytes: Buffer): number | null {
+  const tracks: Track[] = [];
+  const budget = { boxes: BOXES_MAX };
+  let movieScale = 0;
+  for (const top of boxes(bytes, 0, bytes.length, budget)) {
+    if (top.type === 'moov')
+      for (const box of boxes(bytes, top.start, top.end, budget)) {
+        if (box.type === 'mvhd') movieScale = timescaleOf(bytes, box);
+        if (box.type === 'trak') tracks.push(readTrack(bytes, box, movieScale, budget));
+      }
+    if (top.type === 'moof') countFragment(bytes, top, tracks, budget);
+  }
+  const heard = tracks.filter((track) => track.isSound).map(secondsOf);
+  const known = heard.filter((seconds) => seconds !== null);
+  return known.length === 0 || known.length < heard.length ? null : Math.max(...known);
+}
+
+function secondsOf({ packets, packetSeconds, playedSeconds }: Track): number | null {
+  if (packetSeconds === null || packets === 0) return null;
+  const seconds = packets * packetSeconds;
+  const padding = seconds - (playedSeconds ?? seconds);
+  return padding > 0 && padding <= PADDING_PACKETS_MAX * packetSeconds ? seconds - padding : seconds;
+}
+
+interface Box {
+  type: string;
+  /** Of what is in it. */
+  start: number;
+  end: number;
+}
+
+function* boxes(bytes: Buffer, from: number, to: number, budget: { boxes: number }): Generator<Box> {
+  for (let at = from; at + BOX_HEADER_BYTES <= to; ) {
+    if (budget.boxes-- <= 0) return;
+    const told = bytes.readUInt32BE(at);
+    const isLong = told === 1 && at + 16 <= to;
+    const size = told === 0 ? to - at : isLong ? Number(bytes.readBigUInt64BE(at + 8)) : told;
+    const header = isLong ? 16 : BOX_HEADER_BYTES;
+    if (size < header) return;
+    const end = Math.min(at + size, to);
+    yield { type: bytes.toString('latin1', at + 4, at + 8), start: at + header, end };
+    at += size;
+  }
+}
+
+/** In `mvhd` and `mdhd`: 32-bit times, or 64-bit ones where the version is 1. */
+function timescaleOf(bytes: Buffer, { start, end }: Box): number {
+  const at = start + (bytes[start] === 1 ? 20 : 12);
+  return at + 4 <= end ? bytes.readUInt32BE(at) : 0;
+}
+
+function readTrack(bytes: Buffer, trak: Box, movieScale: number, budget: { boxes: number }): Track {
+  const track: Track = { id: 0, isSound: false, packets: 0, packetSeconds: null, playedSeconds: null };
+  const walk = (parent: Box) => {
+    for (const box of boxes(bytes, parent.start, parent.end, budget)) {
+      const { start, end } = box;
+      if (['mdia', 'minf', 'stbl', 'edts'].includes(box.type)) walk(box);
+      else if (box.type === 'tkhd') track.id = uint32(bytes, start + (bytes[start] === 1 ? 20 : 12), end);
+      else if (box.type === 'hdlr')
+        track.isSound = bytes.toString('latin1', start + 8, start + 12) === 'soun';
+      else if (box.type === 'stsd' && track.isSound)
+        track.packetSeconds = packetSecondsOf(bytes, box, budget);
+      else if (box.type === 'stsz') track.packets = countSizes(bytes, box);
+      else if (box.type === 'elst' && movieScale > 0) track.playedSeconds = playedOf(bytes, box) / movieScale;
+    }
+  };
+  walk(trak);
+  return track;
+}
+
+/** Packets with something in them; as many as the table really has, whatever it says. */
+function countSizes(bytes: Buffer, { start, end }: Box): number {
+  const oneSize = uint32(bytes, start + 4, end);
+  const count = uint32(bytes, start + 8, end);
+  if (oneSize > 0) return Math.min(count, Math.floor(bytes.length / oneSize));
+  let packets = 0;
+  const last = Math.min(end, start + 12 + count * 4);
+  for (let at = start + 12; at + 4 <= last; at += 4) if (bytes.readUInt32BE(at) > 0) packets += 1;
+  return packets;
+}
+
+/** What the edit list plays, in the movie's timescale. */
+function playedOf(bytes: Buffer, { start, end }: Box): number {
+  const isLong = bytes[start] === 1;
+  const entryBytes = isLong ? 20 : 12;
+  const last = Math.min(end, start + 8 + uint32(bytes, start + 4, end) * entryBytes);
+  let played = 0;
+  for (let at = start + 8; at + entryBytes <= last; at += entryBytes) {
+    const isEmpty = (isLong ? bytes.readBigInt64BE(at + 8) : BigInt(bytes.readInt32BE(at + 4))) === -1n;
+    if (!isEmpty) played += isLong ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at);
+  }
+  return played;
+}
+
+/** Bytes of a sound's sample entry before the boxes in it; QuickTime's later versions have more. */
+const SOUND_ENTRY_BYTES = [28, 44, 64];
+
+function packetSecondsOf(bytes: Buffer, stsd: Box, budget: { boxes: number }): number | null {
+  const [entry] = boxes(bytes, stsd.start + 8, stsd.end, budget);
+  if (!entry || entry.start + 28 > entry.end) return null;
+  const inside = entry.start + (SOUND_ENTRY_BYTES[bytes.readUInt16BE(entry.start + 8)] ?? 28);
+  if (entry.type === 'mp4a') {
+    const esds = findBox(bytes, inside, entry.end, 'esds', budget);
+    return esds ? aacPacketSeconds(bytes, esds) : null;
+  }
+  if (entry.type === 'alac') {
+    const cookie = findBox(bytes, inside, entry.end, 'alac', budget);
+    if (!cookie || cookie.start + 28 > cookie.end) return null;
+    const rateHz = bytes.readUInt32BE(cookie.start + 24);
+    return rateHz === 0 ? null : bytes.readUInt32BE(cookie.start + 4) / rateHz;
+  }
+  return null;
+}
+
+function findBox(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  type: string,
+  budget: { boxes: number },
+): Box | null {
+  for (const box of boxes(bytes, from, to, budget)) {
+    if (box.type === type) return box;
+    const inner = box.type === 'wave' ? findBox(bytes, box.start, box.end, type, budget) : null;
+    if (inner) return inner;
+  }
+  return null;
+}
+
+const DECODER_CONFIG = 4;
+const DECODER_SPECIFIC = 5;
+/** Kinds of AAC in MPEG-4 (0x40) and MPEG-2 (0x66 to 0x68). */
+const AAC_OBJECT_TYPES = [0x40, 0x66, 0x67, 0x68];
+
+/** The descriptors of `esds`: in the decoder's configuration stands what kind of AAC it is, at which rate. */
+function aacPacketSeconds(bytes: Buffer, { start, end }: Box): number | null {
+  let at = start + 4;
+  while (at + 2 <= end) {
+    const tag = bytes[at++] as number;
+    let size = 0;
+    for (let more = true; more && at < end; ) {
+      const byte = bytes[at++] as number;
+      size = size * 128 + (byte & 0x7f);
+      more = byte >= 0x80;
+    }
+    if (tag === DECODER_SPECIFIC) return aacSeconds(bytes.subarray(at, Math.min(at + size, end)));
+    if (tag === DECODER_CONFIG && !AAC_OBJECT_TYPES.includes(bytes[at] as number)) return null;
+    // Into the elementary stream (its id and flags) and into the configuration (its 13 bytes of fields).
+    at += tag === 3 ? 3 : tag === DECODER_CONFIG ? 13 : size;
+  }
+  return null;
+}
+
+/** An AudioSpecificConfig: object type (5 bits), rate (4, or 24 more), channels (4), and whether a block has 960 samples. */
+export function aacSeconds(config: Buffer): number | null {
+  if (config.length < 2) return null;
+  const rateIndex = (config.readUInt16BE(0) >> 7) & 15;
+  if (rateIndex === 15 && config.length < 5) return null;
+  const rateHz = rateIndex === 15 ? (config.readUInt32BE(1) >>> 7) & 0xffffff : AAC_RATES_HZ[rateIndex];
+  const isShort =
+    rateIndex !== 15 && config[0] !== undefined && config[0] >> 3 === 2 && ((config[1] as number) & 4) !== 0;
+  return rateHz ? (isShort ? 960 : AAC_BLOCK_SAMPLES) / rateHz : null;
+}
+
+function countFragment(bytes: Buffer, moof: Box, tracks: Track[], budget: { boxes: number }): void {
+  for (const traf of boxes(bytes, moof.start, moof.end, budget)) {
+    if (traf.type !== 'traf') continue;
+    let track: Track | undefined;
+    for (const box of boxes(bytes, traf.start, traf.end, budget)) {
+      const id = uint32(bytes, box.start + 4, box.end);
+      if (box.type === 'tfhd') track = tracks.find((one) => one.id === id);
+      if (box.type === 'trun' && track) track.packets += Math.min(id, bytes.length); // there it is their number
+    }
+  }
+}
+
+function uint32(bytes: Buffer, at: number, end: number): number {
+  return at + 4 <= end ? bytes.readUInt32BE(at) : 0;
+}

@@ -1,0 +1,157 @@
+// Ogg: its pages are taken apart into packets, and the packets of sound are counted. The positions that pages tell
+// (granules) are believed only for the last packet's padding.
+import {
+  evenPackets,
+  flacPackets,
+  OPUS_RATE_HZ,
+  opusPackets,
+  PACKET_HEAD_BYTES,
+  type PacketCounter,
+  vorbisPackets,
+} from './packet-counter.ts';
+import { readVorbisModes } from './vorbis.ts';
+
+const PAGE_HEADER_BYTES = 27;
+const FLAG_CONTINUED = 1;
+const FLAG_FIRST = 2;
+/** A setup header of Vorbis is a few KiB. */
+const HEADER_PACKET_BYTES_MAX = 1024 * 1024;
+
+/** Seconds of sound, of all streams of sound that follow each other; null when none is found. */
+export function measureOgg(bytes: Buffer): number | null {
+  const streams = new Map<number, OggStream>();
+  const all: OggStream[] = [];
+  for (let at = bytes.indexOf('OggS'); at !== -1; ) {
+    const page = readPage(bytes, at);
+    if (!page) break;
+    if (page.flags & FLAG_FIRST) {
+      const stream = new OggStream();
+      streams.set(page.serial, stream);
+      all.push(stream);
+    }
+    streams.get(page.serial)?.addPage(page);
+    const next = at + page.bytes;
+    at = bytes.toString('latin1', next, next + 4) === 'OggS' ? next : bytes.indexOf('OggS', next);
+  }
+  const heard = all.map((stream) => stream.seconds).filter((seconds) => seconds !== null);
+  return heard.length === 0 ? null : heard.reduce((sum, seconds) => sum + seconds, 0);
+}
+
+interface Page {
+  flags: number;
+  granule: bigint;
+  serial: number;
+  /** Pieces of packets; `ends`: the packet's last. */
+  pieces: { data: Buffer; ends: boolean }[];
+  bytes: number;
+}
+
+function readPage(bytes: Buffer, at: number): Page | null {
+  const segments = bytes[at + 26];
+  if (segments === undefined || at + PAGE_HEADER_BYTES + segments > bytes.length) return null;
+  const pieces: Page['pieces'] = [];
+  let start = at + PAGE_HEADER_BYTES + segments;
+  let end = start;
+  for (let index = 0; index < segments; index++) {
+    const lacing = bytes[at + PAGE_HEADER_BYTES + index] as number;
+    end += lacing;
+    if (end > bytes.length) break; // cut short
+    if (lacing === 255 && index < segments - 1) continue;
+    pieces.push({ data: bytes.subarray(start, end), ends: lacing < 255 });
+    start = end;
+  }
+  return {
+    flags: bytes[at + 5] as number,
+    granule: bytes.readBigInt64LE(at + 6),
+    serial: bytes.readUInt32LE(at + 14),
+    pieces,
+    bytes: end - at,
+  };
+}
+
+interface Codec {
+  counter: PacketCounter;
+  granulesPerSecond: number;
+  /** Samples before the sound. */
+  skipSamples: number;
+}
+
+class OggStream {
+  #headers: Buffer[] = [];
+  #headersWanted = 1;
+  #codec: Codec | null = null;
+  #parts: Buffer[] = [];
+  #lastGranule = -1n;
+
+  get seconds(): number | null {
+    if (!this.#codec || this.#codec.counter.counted.packets === 0) return null;
+    const { counter, granulesPerSecond, skipSamples } = this.#codec;
+    const { counted } = counter;
+    const toldSeconds = Number(this.#lastGranule) / granulesPerSecond;
+    const padding = counted.seconds - toldSeconds;
+    const believed = padding > 0 && padding <= counted.lastSeconds ? padding : 0;
+    return Math.max(0, counted.seconds - believed - skipSamples / granulesPerSecond);
+  }
+
+  addPage({ flags, granule, pieces }: Page): void {
+    if (!(flags & FLAG_CONTINUED)) this.#parts = [];
+    for (const { data, ends } of pieces) {
+      this.#keep(data);
+      if (!ends) continue;
+      this.#addPacket(this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts));
+      this.#parts = [];
+    }
+    if (granule >= 0n) this.#lastGranule = granule;
+  }
+
+  /** Of sound only a packet's first bytes are looked at; a header is needed whole. */
+  #keep(data: Buffer): void {
+    const bytes = this.#parts.reduce((sum, part) => sum + part.length, 0);
+    const most = this.#headersWanted > 0 ? HEADER_PACKET_BYTES_MAX : PACKET_HEAD_BYTES;
+    if (bytes < most) this.#parts.push(data.subarray(0, most - bytes));
+  }
+
+  #addPacket(packet: Buffer): void {
+    if (this.#headersWanted === 0) return void this.#codec?.counter.add(packet);
+    this.#headers.push(packet);
+    if (this.#headers.length === 1) this.#headersWanted = headersOf(packet);
+    if (--this.#headersWanted > 0) return;
+    this.#codec = openCodec(this.#headers);
+    this.#headers = [];
+  }
+}
+
+/** Packets before the sound, the first one included. */
+function headersOf(first: Buffer): number {
+  if (startsWith(first, '\x01vorbis')) return 3;
+  // OpusTags; the comment of Speex.
+  if (startsWith(first, 'OpusHead') || startsWith(first, 'Speex   ')) return 2;
+  // How many follow is told (0: not known), and none of them looks like a frame.
+  return 1;
+}
+
+function openCodec(headers: Buffer[]): Codec | null {
+  const [first = Buffer.alloc(0)] = headers;
+  if (startsWith(first, 'OpusHead') && first.length >= 19)
+    return { counter: opusPackets(), granulesPerSecond: OPUS_RATE_HZ, skipSamples: first.readUInt16LE(10) };
+  if (startsWith(first, '\x01vorbis')) {
+    const modes = readVorbisModes(first, headers[2] ?? Buffer.alloc(0));
+    return modes && { counter: vorbisPackets(modes), granulesPerSecond: modes.rateHz, skipSamples: 0 };
+  }
+  if (startsWith(first, '\x7fFLAC') && first.length >= 30) {
+    const rateHz = first.readUIntBE(27, 3) >> 4;
+    return rateHz === 0 ? null : { counter: flacPackets(rateHz), granulesPerSecond: rateHz, skipSamples: 0 };
+  }
+  if (startsWith(first, 'Speex   ') && first.length >= 68) {
+    const rateHz = first.readUInt32LE(36);
+    const samples = first.readUInt32LE(56) * Math.max(1, first.readUInt32LE(64));
+    return rateHz === 0 || samples === 0
+      ? null
+      : { counter: evenPackets(samples, rateHz), granulesPerSecond: rateHz, skipSamples: 0 };
+  }
+  return null; // a picture, a skeleton
+}
+
+function startsWith(packet: Buffer, text: string): boolean {
+  return packet.toString('latin1', 0, text.length) === text;
+}

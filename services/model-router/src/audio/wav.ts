@@ -1,0 +1,56 @@
+// WAV: the bytes of sound that are there, over the bytes of a second. What its head says of their number is believed only
+// where the file's chunks bear it out to its last byte.
+
+const CHUNK_HEADER_BYTES = 8;
+const FORMAT = { pcm: 1, float: 3, aLaw: 6, muLaw: 7, extensible: 0xfffe } as const;
+
+interface WavFormat {
+  /** Bytes of a second, all channels together. */
+  bytesPerSecond: number;
+}
+
+/** Seconds of sound; null when it is no WAV, or its sound is packed otherwise than sample by sample. */
+export function measureWav(bytes: Buffer): number | null {
+  let format: WavFormat | null = null;
+  for (let at = 12; at + CHUNK_HEADER_BYTES <= bytes.length; ) {
+    const id = bytes.toString('latin1', at, at + 4);
+    const size = bytes.readUInt32LE(at + 4);
+    const start = at + CHUNK_HEADER_BYTES;
+    if (id === 'fmt ') {
+      format = readFormat(bytes.subarray(start, start + size));
+      if (!format) return null;
+    }
+    if (id === 'data') return format && soundBytes(bytes, start, size) / format.bytesPerSecond;
+    at = start + size + (size % 2);
+  }
+  return null;
+}
+
+function readFormat(chunk: Buffer): WavFormat | null {
+  if (chunk.length < 16) return null;
+  const tag = chunk.readUInt16LE(0);
+  const code = tag === FORMAT.extensible && chunk.length >= 26 ? chunk.readUInt16LE(24) : tag;
+  const isPlain =
+    code === FORMAT.pcm || code === FORMAT.float || code === FORMAT.aLaw || code === FORMAT.muLaw;
+  const channels = chunk.readUInt16LE(2);
+  const rateHz = chunk.readUInt32LE(4);
+  const bytesPerSample = Math.ceil(chunk.readUInt16LE(14) / 8);
+  if (!isPlain || channels === 0 || rateHz === 0 || bytesPerSample === 0) return null;
+  return { bytesPerSecond: channels * bytesPerSample * rateHz };
+}
+
+/** As many as the chunk says, where whole chunks follow it to the end; else all there are (a stream's head says 0, or 4 GiB). */
+function soundBytes(bytes: Buffer, start: number, said: number): number {
+  const there = bytes.length - start;
+  if (said > there) return there;
+  let at = start + said + (said % 2);
+  while (
+    at + CHUNK_HEADER_BYTES <= bytes.length &&
+    /^[\x20-\x7e]{4}$/.test(bytes.toString('latin1', at, at + 4))
+  ) {
+    const size = bytes.readUInt32LE(at + 4);
+    at += CHUNK_HEADER_BYTES + size + (size % 2);
+  }
+  const bornOut = at >= bytes.length && at <= bytes.length + 1;
+  return bornOut && said > 0 ? said : there;
+}

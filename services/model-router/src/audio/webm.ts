@@ -1,0 +1,221 @@
+// WebM and Matroska: the packets of the first track of sound are counted. Recorders of browsers write no duration at all,
+// and what others write is not believed.
+import { aacSeconds } from './mp4.ts';
+import {
+  evenPackets,
+  opusPackets,
+  PACKET_HEAD_BYTES,
+  type PacketCounter,
+  vorbisPackets,
+} from './packet-counter.ts';
+import { readVorbisModes } from './vorbis.ts';
+
+const ID = {
+  segment: 0x18538067,
+  cluster: 0x1f43b675,
+  blockGroup: 0xa0,
+  block: 0xa1,
+  simpleBlock: 0xa3,
+  tracks: 0x1654ae6b,
+  trackEntry: 0xae,
+  trackNumber: 0xd7,
+  trackType: 0x83,
+  codecId: 0x86,
+  codecPrivate: 0x63a2,
+  codecDelay: 0x56aa,
+  discardPadding: 0x75a2,
+} as const;
+
+/** Elements that others stand in. */
+const PARENTS: ReadonlySet<number> = new Set([ID.segment, ID.cluster, ID.blockGroup, ID.tracks]);
+const TRACK_TYPE_SOUND = 2;
+const ELEMENTS_MAX = 5_000_000;
+const NANOS_PER_SECOND = 1e9;
+
+interface Element {
+  id: number;
+  start: number;
+  /** Of a size that is not told (live recordings): the end of what it stands in. */
+  end: number;
+}
+
+interface SoundTrack {
+  number: number;
+  counter: PacketCounter;
+  delaySeconds: number;
+}
+
+/** Seconds of sound; null when there is none that can be counted. */
+export function measureWebm(bytes: Buffer): number | null {
+  let track: SoundTrack | null = null;
+  let discardSeconds = 0;
+  for (const element of elements(bytes)) {
+    const { id, start, end } = element;
+    if (id === ID.trackEntry) track ??= readTrack(bytes, element);
+    else if (id === ID.discardPadding) discardSeconds = Number(signed(bytes, start, end)) / NANOS_PER_SECOND;
+    else if (track && (id === ID.simpleBlock || id === ID.block)) addBlock(bytes, element, track);
+  }
+  if (!track || track.counter.counted.packets === 0) return null;
+  const { counted } = track.counter;
+  const discarded = discardSeconds > 0 && discardSeconds <= counted.lastSeconds ? discardSeconds : 0;
+  return Math.max(0, counted.seconds - discarded - track.delaySeconds);
+}
+
+/** All elements, those that others stand in before what is in them. */
+function* elements(bytes: Buffer): Generator<Element> {
+  let at = 0;
+  for (let count = 0; at < bytes.length && count < ELEMENTS_MAX; count++) {
+    const element = readElement(bytes, at, bytes.length);
+    if (!element) return;
+    yield element;
+    at = PARENTS.has(element.id) ? element.start : element.end;
+  }
+}
+
+function readElement(bytes: Buffer, at: number, to: number): Element | null {
+  const idBytes = lengthOf(bytes[at] ?? 0);
+  if (idBytes > 4 || at + idBytes >= to) return null;
+  const size = readVint(bytes, at + idBytes);
+  if (!size) return null;
+  const start = at + idBytes + size.bytes;
+  return {
+    id: bytes.readUIntBE(at, idBytes),
+    start,
+    end: size.value === null ? to : Math.min(start + size.value, to),
+  };
+}
+
+/** Bytes of a number whose first byte this is: by its leading zeros. */
+function lengthOf(first: number): number {
+  return Math.clz32(first) - 23;
+}
+
+/** A number that says its own length; null for its value: not told. */
+function readVint(bytes: Buffer, at: number): { value: number | null; bytes: number } | null {
+  const first = bytes[at] ?? 0;
+  const length = lengthOf(first);
+  if (length > 8 || at + length > bytes.length) return null;
+  let value = first & (0xff >> length);
+  let isUntold = value === 0xff >> length;
+  for (let index = 1; index < length; index++) {
+    const byte = bytes[at + index] as number;
+    value = value * 256 + byte;
+    isUntold &&= byte === 0xff;
+  }
+  return { value: isUntold ? null : value, bytes: length };
+}
+
+function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
+  const fields = new Map<number, Buffer>();
+  for (let at = entry.start; at < entry.end; ) {
+    const element = readElement(bytes, at, entry.end);
+    if (!element) break;
+    fields.set(element.id, bytes.subarray(element.start, element.end));
+    at = element.end;
+  }
+  const number = (id: number) => unsigned(fields.get(id));
+  if (number(ID.trackType) !== TRACK_TYPE_SOUND) return null;
+  const codec = fields.get(ID.codecId)?.toString('latin1').replace(/\0+$/, '') ?? '';
+  const counter = counterOf(codec, fields.get(ID.codecPrivate) ?? Buffer.alloc(0));
+  // As much as a pre-skip of Opus can be.
+  const delaySeconds = Math.min(number(ID.codecDelay) / NANOS_PER_SECOND, DELAY_SECONDS_MAX);
+  return counter && { number: number(ID.trackNumber), counter, delaySeconds };
+}
+
+const DELAY_SECONDS_MAX = 0.12;
+
+function counterOf(codec: string, config: Buffer): PacketCounter | null {
+  if (codec === 'A_OPUS') return opusPackets();
+  if (codec === 'A_VORBIS') {
+    const [identification, , setup] = unlaceHeaders(config);
+    const modes = identification && setup ? readVorbisModes(identification, setup) : null;
+    return modes && vorbisPackets(modes);
+  }
+  const seconds = codec.startsWith('A_AAC') ? aacSeconds(config) : null;
+  return seconds === null ? null : evenPackets(seconds, 1);
+}
+
+/** The three headers of Vorbis in one field: their number less one, the lengths of all but the last, and they. */
+function unlaceHeaders(config: Buffer): Buffer[] {
+  const lengths: number[] = [];
+  let at = 1;
+  for (let index = 0; index < (config[0] ?? 0); index++) {
+    let length = 0;
+    let byte = 255;
+    while (byte === 255 && at < config.length) {
+      byte = config[at++] as number;
+      length += byte;
+    }
+    lengths.push(length);
+  }
+  return cut(config.subarray(at), lengths);
+}
+
+/** Pieces of these lengths, and the rest. */
+function cut(bytes: Buffer, lengths: number[]): Buffer[] {
+  const pieces: Buffer[] = [];
+  let at = 0;
+  for (const length of lengths) {
+    pieces.push(bytes.subarray(at, at + Math.max(0, length)));
+    at += Math.max(0, length);
+  }
+  return [...pieces, bytes.subarray(at)];
+}
+
+const LACING = { none: 0, xiph: 1, fixed: 2, ebml: 3 } as const;
+
+/** A block: its track, a time (2 bytes), flags, and one frame or several with their lengths before them. */
+function addBlock(bytes: Buffer, { start, end }: Element, track: SoundTrack): void {
+  const number = readVint(bytes, start);
+  if (!number || number.value !== track.number) return;
+  const flagsAt = start + number.bytes + 2;
+  const lacing = ((bytes[flagsAt] ?? 0) >> 1) & 3;
+  const frames = bytes.subarray(flagsAt + 1, end);
+  for (const frame of lacing === LACING.none ? [frames] : unlace(frames, lacing))
+    if (frame.length > 0) track.counter.add(frame.subarray(0, PACKET_HEAD_BYTES));
+}
+
+function unlace(block: Buffer, lacing: number): Buffer[] {
+  const count = (block[0] ?? 0) + 1;
+  const lengths: number[] = [];
+  let at = 1;
+  if (lacing === LACING.fixed) {
+    const length = Math.floor((block.length - 1) / count);
+    return Array.from({ length: count }, (_, index) =>
+      block.subarray(1 + index * length, 1 + (index + 1) * length),
+    );
+  }
+  while (lengths.length < count - 1) {
+    if (lacing === LACING.xiph) {
+      let length = 0;
+      let byte = 255;
+      while (byte === 255 && at < block.length) {
+        byte = block[at++] as number;
+        length += byte;
+      }
+      lengths.push(length);
+    } else {
+      const told = readVint(block, at);
+      if (!told) return [];
+      at += told.bytes;
+      // The first one as it is, each further one as the difference to that before, its zero in the middle of the range.
+      const value = told.value ?? 0;
+      lengths.push(
+        lengths.length === 0 ? value : (lengths.at(-1) ?? 0) + value - (2 ** (7 * told.bytes - 1) - 1),
+      );
+    }
+  }
+  return cut(block.subarray(at), lengths);
+}
+
+function unsigned(field: Buffer = Buffer.alloc(0)): number {
+  let value = 0;
+  for (const byte of field) value = value * 256 + byte;
+  return value;
+}
+
+function signed(bytes: Buffer, start: number, end: number): bigint {
+  let value = 0n;
+  for (let at = start; at < end; at++) value = (value << 8n) | BigInt(bytes[at] as number);
+  return BigInt.asIntN(8 * (end - start), value);
+}

@@ -16,6 +16,9 @@ export interface UpstreamRequest {
   requestId: string;
 }
 
+/** `error.code` of an adapter's own refusal of a field that its maker has nothing like, before anything was sent. */
+export const ADAPTER_LACKS_FIELD = 'adapter_lacks_field';
+
 export interface UpstreamHead {
   status: number;
   contentType: string;

@@ -6,6 +6,7 @@ import { APICallError, EmptyResponseBodyError, UnsupportedFunctionalityError } f
 import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
 import { UnusableAnswer } from '../../answers/unusable-answer.ts';
 import type { MadeAnswer } from '../answered-exchange.ts';
+import { ADAPTER_LACKS_FIELD } from '../maker.ts';
 import { ContentRefused } from './content-refused.ts';
 import { wordsIn } from './error-words.ts';
 import { once, UnsupportedField } from './translation.ts';
@@ -56,7 +57,7 @@ export function errorAnswer({ status, message, code, param, retryAfterS }: Said)
 }
 
 function unsupported(message: string, param: string | null): Said {
-  return { status: 400, message, code: 'unsupported_parameter', param, retryAfterS: null };
+  return { status: 400, message, code: ADAPTER_LACKS_FIELD, param, retryAfterS: null };
 }
 
 /** An error in the middle of a stream has a status only where its provider package knows one for it. */

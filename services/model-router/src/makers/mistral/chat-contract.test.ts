@@ -168,8 +168,8 @@ describe('a field that it cannot serve is refused by its name, before anything i
   ])('%s', (param, fields) =>
     withMaker(mistral, [answer('text')], async ({ call, requests }) => {
       const outcome = await call('language', { ...HELLO, ...fields }, { model });
-      expect(outcome.json()).toMatchObject({ error: { code: 'unsupported_parameter', param } });
-      expect(failureOf(outcome)).toMatchObject({ kind: 'rejected' });
+      expect(outcome.json()).toMatchObject({ error: { code: 'adapter_lacks_field', param } });
+      expect(failureOf(outcome)).toMatchObject({ kind: 'unsupported', param });
       expect(requests).toEqual([]);
     }),
   );

@@ -62,7 +62,7 @@ describe('images', () => {
     await replay([read('images')]);
     const { status, json } = await maker.call('image', { prompt: 'x', ...field }, { model: 'gpt-image-2' });
     expect(status).toBe(400);
-    expect(json().error).toMatchObject({ param, code: 'unsupported_parameter' });
+    expect(json().error).toMatchObject({ param, code: 'adapter_lacks_field' });
     expect(maker.requests).toHaveLength(0);
   });
 

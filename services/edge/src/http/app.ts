@@ -11,6 +11,7 @@ import {
 } from 'fastify';
 import { type Authenticate, requirePermission } from '../auth/authenticate.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
+import { clientGone } from './client-gone.ts';
 import { Connections } from './connections.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import {
@@ -204,15 +205,10 @@ async function answerJson(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { request: schemas = {}, response } = route;
-  const gone = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished && !request.idempotent?.outlivesClient)
-      gone.abort(new ServiceError('service_unavailable', 'the client went away'));
-  });
   const input = {
     key: request.apiKey,
     requestId: request.id,
-    signal: gone.signal,
+    signal: clientGone(request, reply),
     params: schemas.params ? check(schemas.params, paramsOf(route, request)) : undefined,
     query: schemas.query ? check(schemas.query, request.query) : undefined,
     body: schemas.body ? parseBody(schemas.body, request.body) : undefined,

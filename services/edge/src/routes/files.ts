@@ -8,7 +8,6 @@ import {
   fileObject,
   filesQuery,
   type KeyRecord,
-  ServiceError,
   uploadForm,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
@@ -16,6 +15,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
+import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 
@@ -95,7 +95,7 @@ export function fileRoutes(on: FileRoutesOptions): Route[] {
         summary: 'The bytes of a file',
         description: 'With `Range` the part of it that is asked for, as 206. Always as an attachment.',
         request: { params },
-        response: { status: 200, description: 'The content', contentType: '*/*' },
+        response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
         errors: ['file_not_found', 'range_not_satisfiable', 'service_unavailable'],
       },
       (request, reply, key) =>
@@ -123,8 +123,7 @@ async function upload(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FileObject> {
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort(new ServiceError('service_unavailable', 'the client went away')));
+  const gone = clientGone(request, reply);
   const form = new FileForm(request.raw, clock);
   try {
     const { filename, mediaType, bytesMin, content } = await form.read();
@@ -136,7 +135,7 @@ async function upload(
       media_type: mediaType,
       bytes_min: bytesMin,
     };
-    const stored = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content }, gone.signal);
+    const stored = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content }, gone);
     return fileObject.parse(await stored.end);
   } catch (error) {
     form.discard();

@@ -49,7 +49,7 @@ export const ERRORS = {
   upstream_rejected: {
     status: 400,
     type: 'invalid_request_error',
-    meaning: 'The model’s maker refused the request as invalid; its words are in the message.',
+    meaning: 'The model’s maker refused the request (invalid, against its policy, too long for every model asked); its words are in the message.',
   },
   image_unavailable: {
     status: 400,
@@ -211,7 +211,7 @@ export const ERRORS = {
     status: 429,
     type: 'rate_limit_error',
     retry: true,
-    meaning: 'Too many requests; `Retry-After` says when to come back.',
+    meaning: 'Too many requests here, or every upstream of the model is busy; `Retry-After` says when to come back.',
   },
   computer_limit_reached: {
     status: 429,
@@ -261,7 +261,7 @@ export const ERRORS = {
     status: 504,
     type: 'upstream_error',
     retry: false,
-    meaning: 'The upstream did not answer in time.',
+    meaning: 'No upstream answered in time, or the time of the whole call was up.',
   },
   storage_full: {
     status: 507,

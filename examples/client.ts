@@ -39,6 +39,9 @@ export class ApiError extends Error {
   }
 }
 
+/** `api` with its key chosen already. */
+export type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>;
+
 /** One call of the HTTP API: its JSON. @throws ApiError */
 export async function api<T>(method: string, path: string, body?: unknown, apiKey = key): Promise<T> {
   const response = await fetch(url + path, {

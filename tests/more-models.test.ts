@@ -410,27 +410,50 @@ describe('a model of the wrong type', () => {
     decision: 'acme/decide-1',
     rerank: 'acme/rerank-1',
   };
-  const bodies = {
+  /** The least that each endpoint takes beside a model. */
+  const bodies: Record<ModelType, object> = {
     language: { messages: [{ role: 'user', content: 'x' }] },
     embedding: { input: 'x' },
     image: { prompt: 'x' },
+    video: { prompt: 'x', duration: 1 },
+    speech: { input: 'x' },
+    transcription: { audio: 'UklGRg==', media_type: 'audio/wav' },
     decision: { state: 'x', questions: { q: { type: 'boolean', instructions: 'x' } } },
     rerank: { query: 'x', documents: ['x'] },
-    speech: { input: 'x' },
-  } as const;
+  };
   const types = Object.keys(MODEL_TYPES) as ModelType[];
-  const pairs = (Object.keys(bodies) as (keyof typeof bodies)[]).flatMap((endpoint) =>
+  const pairs = types.flatMap((endpoint) =>
     types.filter((type) => type !== endpoint).map((type) => [type, endpoint] as const),
   );
+  const pathOf = (endpoint: ModelType) => MODEL_TYPES[endpoint].endpoint.slice('POST '.length);
+  const expectRefusal = (type: ModelType, status: number, error: unknown) => {
+    expect(status).toBe(400);
+    expect(error).toMatchObject({ code: 'wrong_endpoint', param: 'model' });
+    expect((error as { message: string }).message).toContain(MODEL_TYPES[type].endpoint);
+  };
+
+  test('has 56 ways to go wrong', () => expect(pairs).toHaveLength(56));
 
   test.each(pairs)(
     '%s at the endpoint for %s is refused with the right endpoint named',
     async (type, endpoint) => {
-      const path = MODEL_TYPES[endpoint].endpoint.slice('POST '.length);
-      const { status, json } = await post(path, { ...bodies[endpoint], model: idOf[type] });
-      expect(status).toBe(400);
-      expect(json.error).toMatchObject({ code: 'wrong_endpoint', param: 'model' });
-      expect((json.error as { message: string }).message).toContain(MODEL_TYPES[type].endpoint);
+      const { status, json } = await post(pathOf(endpoint), { ...bodies[endpoint], model: idOf[type] });
+      expectRefusal(type, status, json.error);
+    },
+  );
+
+  test.each(types.filter((type) => type !== 'transcription'))(
+    '%s at the endpoint for transcription is refused in a multipart form too',
+    async (type) => {
+      const form = new FormData();
+      form.set('model', idOf[type]);
+      form.set('file', new Blob(['RIFF']), 'x.wav');
+      const response = await fetch(stack.url + pathOf('transcription'), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${stack.key}` },
+        body: form,
+      });
+      expectRefusal(type, response.status, ((await response.json()) as { error: unknown }).error);
     },
   );
 });

@@ -1,63 +1,89 @@
 // Every program in examples/ runs as a user would run it, and the tour notices a bill that is off by a nano-dollar.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { docker, startStack, type TestStack } from '@switchyard/testing';
+import { docker, startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../examples');
 const RUN_TIMEOUT_MS = 100_000;
+/** A line of the tour's bill for each type of model: the model, its cost, and what was counted. */
+const BILLED = [
+  /local\/chat .*output tokens/,
+  /local\/embed .*input tokens/,
+  /local\/rerank .*1 searches/,
+  /local\/decide .*output tokens/,
+  /local\/image .*2 images/,
+  /local\/speech .*20 characters/,
+  /local\/transcribe .*seconds/,
+  /local\/video .*2 seconds/,
+];
+
 /** Not programs, but what they share. */
-const SHARED = ['client.ts', 'terminal.ts'];
+const SHARED = ['client.ts', 'saved.ts', 'terminal.ts', 'tour-computer.ts', 'tour-models.ts'];
 
 const withComputers = (await docker()) !== undefined;
 
 let stack: TestStack;
+/** Where the examples save what they make. */
+let output: string;
 
 beforeAll(async () => {
+  output = await temporaryFolder('examples');
   stack = await startStack({
     env: { SWITCHYARD_COMPUTERS: withComputers ? 'on' : 'off', SWITCHYARD_WARM_POOL: '1' },
   });
 });
 afterAll(async () => {
   await stack?.stop();
+  await rm(output, { recursive: true, force: true });
 });
 
 interface Ran {
   code: number;
-  output: string;
+  /** Both streams. */
+  said: string;
 }
 
 function run(file: string, url = stack.url, args: string[] = []): Promise<Ran> {
-  const env = { ...process.env, SWITCHYARD_URL: url, SWITCHYARD_KEY: stack.key };
+  const env = { ...process.env, SWITCHYARD_URL: url, SWITCHYARD_KEY: stack.key, OUTPUT: output };
   const options = { env, timeout: RUN_TIMEOUT_MS };
   return new Promise((done) => {
     execFile(process.execPath, [join(EXAMPLES, file), ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
-      done({ code, output: stdout + stderr });
+      done({ code, said: stdout + stderr });
     });
   });
 }
 
 describe('the tour', () => {
   it('ends with a bill that agrees to the nano-dollar', async () => {
-    const { code, output } = await run('tour.ts');
-    expect(output).toContain('6 * 7 = 42');
-    expect(output).toContain(withComputers ? '42 (exit 0' : 'computers are switched off');
-    expect(output).toContain('They agree to the nano-dollar.');
+    const { code, said } = await run('tour.ts');
+    expect(said).toContain('6 * 7 = 42');
+    expect(said).toContain(withComputers ? '42 (exit 0' : 'computers are switched off');
+    expect(said).toContain('They agree to the nano-dollar.');
     expect(code).toBe(0);
+    for (const line of BILLED) expect(said).toMatch(line);
+  });
+
+  it('saves pictures, sound and a video', async () => {
+    const saved = (name: string) => readFile(join(output, name));
+    for (const picture of ['tour-1.png', 'tour-2.png'])
+      expect((await saved(picture)).subarray(1, 4).toString()).toBe('PNG');
+    expect((await saved('tour.wav')).subarray(0, 4).toString()).toBe('RIFF');
+    expect((await saved('tour.mp4')).subarray(4, 8).toString()).toBe('ftyp');
   });
 
   it('exits with 1 when the bill is off by one nano-dollar', async () => {
     const crooked = await startCrookedProxy();
     const { port } = crooked.address() as AddressInfo;
-    const { code, output } = await run('tour.ts', `http://127.0.0.1:${port}`);
+    const { code, said } = await run('tour.ts', `http://127.0.0.1:${port}`);
     crooked.closeAllConnections();
     crooked.close();
-    expect(output).toContain('THEY DO NOT AGREE');
+    expect(said).toContain('THEY DO NOT AGREE');
     expect(code).toBe(1);
   });
 });
@@ -66,6 +92,13 @@ describe('the examples', () => {
   const expected: Record<string, RegExp> = {
     'chat.ts': /The letter r is 3 times.*local\/chat, \d+ tokens, \$0\.0000/s,
     'chat-stream.ts': /1, 2, 3, .*20.*local\/chat, \d+ tokens, \$0\.0000/s,
+    'images.ts': /image-1\.png.*image-2\.png.*2 images, \$0\.001\b/s,
+    'speech.ts': /speech\.mp3, audio\/mpeg, \d+ bytes.*44 characters, \$0\.000044/s,
+    'transcriptions.ts': /\n {2}(seven three nine one|7 ?3 ?9 ?1)\n.* seconds, \$0\.0000/is,
+    'videos.ts': /pending, 480p.*video\.mp4, video\/mp4, \d+ bytes.*2 seconds, \$0\.002\b/s,
+    'decisions.ts': /large +true +p = (0\.[5-9]\d|1\.00).*team +refunds.*anger/s,
+    'rerank.ts': /by the minute\n +\d\.\d+ +Computers are rented.*1 search, \$0\.00002/s,
+    'files.ts': /cities\.csv is stored as file_.*the same to the byte.*deleted/s,
     'embeddings.ts': /rain tomorrow\?\n +0\.\d+ +Heavy rain/,
     'usage.ts': /local\/chat +\d+ calls.*The latest:/s,
     'keys.ts': /it may read the usage.*403 permission_denied.*revoked/s,
@@ -78,16 +111,19 @@ describe('the examples', () => {
     expect(Object.keys(expected).sort()).toEqual(files.sort());
   });
 
-  it.each(['chat.ts', 'chat-stream.ts', 'embeddings.ts', 'usage.ts', 'keys.ts'])('%s', async (file) => {
-    const { code, output } = await run(file);
-    expect(output).toMatch(expected[file] ?? /^$/);
-    expect(code).toBe(0);
-  });
+  it.each(Object.keys(expected).filter((file) => !['tour.ts', 'computer.ts'].includes(file)))(
+    '%s',
+    async (file) => {
+      const { code, said } = await run(file);
+      expect(said).toMatch(expected[file] ?? /^$/);
+      expect(code).toBe(0);
+    },
+  );
 
   it.skipIf(!withComputers)('computer.ts', async () => {
     // The tour before it has waited for the image.
-    const { code, output } = await run('computer.ts');
-    expect(output).toMatch(expected['computer.ts'] ?? /^$/);
+    const { code, said } = await run('computer.ts');
+    expect(said).toMatch(expected['computer.ts'] ?? /^$/);
     expect(code).toBe(0);
   });
 
@@ -108,19 +144,22 @@ async function startCrookedProxy(): Promise<Server> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const headers = new Headers({ authorization: request.headers.authorization ?? '' });
-    if (chunks.length > 0) headers.set('content-type', 'application/json');
+    const { authorization = '', 'content-type': contentType } = request.headers;
+    const headers = new Headers({ authorization });
+    if (contentType !== undefined) headers.set('content-type', contentType);
     const answer = await fetch(stack.url + request.url, {
       method: request.method ?? 'GET',
       headers,
       ...(chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}),
     });
-    const text = await answer.text();
+    const body = Buffer.from(await answer.arrayBuffer());
     const isUsage = request.url?.startsWith('/v1/usage') === true;
+    const cost = answer.headers.get('x-service-cost');
     response.writeHead(answer.status, {
       'content-type': answer.headers.get('content-type') ?? 'application/json',
+      ...(cost === null ? {} : { 'x-service-cost': cost }),
     });
-    response.end(isUsage ? JSON.stringify(oneNanoMore(JSON.parse(text))) : text);
+    response.end(isUsage ? JSON.stringify(oneNanoMore(JSON.parse(body.toString()))) : body);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,0 +1,188 @@
+// The tour's models: one of each of the eight types is called, what it makes is saved, and what it cost is told.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type OpenAI from 'openai';
+import { toFile } from 'openai';
+import { ApiError, type Call, costOf, dollars } from './client.ts';
+import { saved } from './saved.ts';
+import { bold, dim, heading, line, waitingLine } from './terminal.ts';
+
+const VIDEO_POLL_MS = 500;
+const VIDEO_WAIT_MS_MAX = 5 * 60_000;
+const SPOKEN = 'seven three nine one';
+
+export interface Visit {
+  client: OpenAI;
+  call: Call;
+}
+
+/** Calls one model of each type. Returns the dollars that each answer told. */
+export async function visitModels(visit: Visit): Promise<number[]> {
+  const costs = [await chat(visit), await embed(visit), await rerank(visit), await decide(visit)];
+  costs.push(await draw(visit));
+  const sound = await orNone(() => speak(visit));
+  if (sound) costs.push(sound.cost, (await orNone(() => listen(visit, sound.wav))) ?? 0);
+  costs.push((await orNone(() => film(visit))) ?? 0);
+  return costs;
+}
+
+/** A local model says which program of the system it lacks; the tour goes on without it. */
+async function orNone<T>(step: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await step();
+  } catch (error) {
+    const { status, message } = error as { status?: number; message: string };
+    if (status === undefined || status < 500) throw error;
+    line(`not here: ${message}`);
+    return undefined;
+  }
+}
+
+async function chat({ client }: Visit): Promise<number> {
+  const content = 'What is 6 times 7?';
+  heading('A chat, streamed', `local/chat is asked: ${content}`);
+  const messages = [{ role: 'user' as const, content }];
+  const stream = await client.chat.completions.create({ model: 'local/chat', messages, stream: true });
+  let cost = 0;
+  process.stdout.write('  ');
+  for await (const chunk of stream) {
+    process.stdout.write(bold(chunk.choices[0]?.delta.content ?? ''));
+    if (chunk.usage) cost = costOf(chunk.usage);
+  }
+  console.log();
+  line(dim(dollars(cost)));
+  return cost;
+}
+
+async function embed({ client }: Visit): Promise<number> {
+  heading('Vectors', 'local/embed compares three sentences');
+  const input = ['A cold wind and heavy rain', 'Rain, and a strong wind', 'Bake the bread for an hour'];
+  const { data, usage } = await client.embeddings.create({ model: 'local/embed', input });
+  const [first = [], second = [], third = []] = data.map(({ embedding }) => embedding);
+  line(`"${input[0]}" ~ "${input[1]}": ${bold(dot(first, second).toFixed(2))}`);
+  line(`"${input[0]}" ~ "${input[2]}": ${bold(dot(first, third).toFixed(2))}`);
+  line(dim(`${first.length} dimensions, ${usage.prompt_tokens} tokens, ${dollars(costOf(usage))}`));
+  return costOf(usage);
+}
+
+async function rerank({ call }: Visit): Promise<number> {
+  const query = 'renting a computer';
+  heading('A search', `local/rerank finds: ${query}`);
+  const documents = [
+    'Bread is baked from flour.',
+    'Computers are rented by the minute.',
+    'Rain falls on the sea.',
+  ];
+  const { results, usage } = await call<{
+    results: { index: number; relevance_score: number }[];
+    usage: object;
+  }>('POST', '/v1/rerank', { model: 'local/rerank', query, documents });
+  for (const { index, relevance_score: score } of results) line(`${score.toFixed(3)}  ${documents[index]}`);
+  line(dim(dollars(costOf(usage))));
+  return costOf(usage);
+}
+
+async function decide({ call }: Visit): Promise<number> {
+  const text = 'The parcel never arrived. I want my money back!';
+  heading('Decisions', `local/decide reads: ${text}`);
+  const { answers, usage } = await call<{
+    answers: Record<string, { probability: number; choice?: string }>;
+    usage: object;
+  }>('POST', '/v1/decisions', {
+    model: 'local/decide',
+    state: { text, amount: 120 },
+    questions: {
+      large: { type: 'boolean', instructions: 'Is the amount over 100?' },
+      team: {
+        type: 'choice',
+        instructions: 'Which team is it for?',
+        criteria: { refunds: 'wants money back', sales: 'wants to buy something' },
+      },
+    },
+  });
+  for (const [name, { choice = 'true', probability }] of Object.entries(answers))
+    line(`${name.padEnd(6)} ${bold(choice)} ${dim(`p = ${probability.toFixed(2)}`)}`);
+  line(dim(dollars(costOf(usage))));
+  return costOf(usage);
+}
+
+async function draw({ client }: Visit): Promise<number> {
+  const prompt = 'two red boats on the sea under a yellow sun';
+  heading('Pictures', `local/image draws: ${prompt}`);
+  const { data = [], usage } = await client.images.generate({
+    model: 'local/image',
+    prompt,
+    n: 2,
+    size: '512x512',
+  });
+  for (const [index, { b64_json = '' }] of data.entries())
+    line(bold(await saved(`tour-${index + 1}.png`, Buffer.from(b64_json, 'base64'))));
+  line(dim(dollars(costOf(usage))));
+  return costOf(usage);
+}
+
+async function speak({ client }: Visit): Promise<{ wav: Uint8Array; cost: number }> {
+  heading('Sound', `local/speech says: ${SPOKEN}`);
+  const response = await client.audio.speech.create({
+    model: 'local/speech',
+    voice: 'alloy',
+    input: SPOKEN,
+    response_format: 'wav',
+  });
+  const wav = new Uint8Array(await response.arrayBuffer());
+  const cost = Number(response.headers.get('x-service-cost'));
+  line(bold(await saved('tour.wav', wav)));
+  line(dim(dollars(cost)));
+  return { wav, cost };
+}
+
+async function listen({ client }: Visit, wav: Uint8Array): Promise<number> {
+  heading('And understood again', 'local/transcribe listens to it');
+  const { text, usage } = await client.audio.transcriptions.create({
+    model: 'local/transcribe',
+    file: await toFile(wav, 'tour.wav'),
+  });
+  line(bold(text));
+  line(dim(dollars(costOf(usage))));
+  return costOf(usage);
+}
+
+interface Video {
+  id: string;
+  status: 'pending' | 'completed' | 'failed';
+  videos?: { url: string }[];
+  error?: { message: string };
+  usage: object;
+}
+
+async function film({ call }: Visit): Promise<number> {
+  const prompt = 'a red boat on the sea under a yellow sun';
+  heading('A video', `local/video films: ${prompt}`);
+  const body = { model: 'local/video', prompt, duration: 2, resolution: '480p', generate_audio: true };
+  const started = await call<Video>('POST', '/v1/videos/generations', body);
+  const video = await ended(call, started);
+  if (video.status === 'failed') line(`it failed, and costs nothing: ${video.error?.message}`);
+  for (const { url } of video.videos ?? [])
+    line(bold(await saved('tour.mp4', new Uint8Array(await (await fetch(url)).arrayBuffer()))));
+  line(dim(dollars(costOf(video.usage))));
+  return costOf(video.usage);
+}
+
+async function ended(call: Call, video: Video): Promise<Video> {
+  const until = Date.now() + VIDEO_WAIT_MS_MAX;
+  const tell = waitingLine();
+  let latest = video;
+  while (latest.status === 'pending') {
+    if (Date.now() > until)
+      throw new ApiError(504, { code: 'upstream_timeout', message: `${video.id} is still pending` });
+    tell('it is being made …');
+    await sleep(VIDEO_POLL_MS);
+    latest = await call<Video>('GET', `/v1/videos/${video.id}`);
+  }
+  tell('');
+  return latest;
+}
+
+/** The cosine, as the vectors have the norm 1. */
+function dot(a: readonly number[], b: readonly number[]): number {
+  return a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+}

@@ -1,6 +1,25 @@
 // The catalog files that come with Switchyard, in the order in which they are read.
 import { join } from 'node:path';
 
-export const SHIPPED_CATALOGS: readonly string[] = ['local.yaml', 'local-more.yaml', 'local-video.yaml'].map(
-  (file) => join(import.meta.dirname, '../../catalog', file),
+/** One file for each maker; the local models need none. */
+const FILES = [
+  'local.yaml',
+  'local-more.yaml',
+  'local-video.yaml',
+  'openai.yaml',
+  'anthropic.yaml',
+  'google.yaml',
+  'mistral.yaml',
+  'xai.yaml',
+  'cohere.yaml',
+  'voyage.yaml',
+  'elevenlabs.yaml',
+  'deepgram.yaml',
+  'black-forest-labs.yaml',
+  'fal.yaml',
+  'replicate.yaml',
+];
+
+export const SHIPPED_CATALOGS: readonly string[] = FILES.map((file) =>
+  join(import.meta.dirname, '../../catalog', file),
 );

@@ -1,10 +1,10 @@
-// Google's Gemini API: text and images by generateContent, embeddings, decisions.
+// Google's Gemini API: text and images by generateContent, videos (Veo), embeddings, decisions.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_SIZE } from '../ai-sdk/image.ts';
 
 export const google: MakerDeclaration = {
   name: 'google',
-  types: ['language', 'image', 'embedding', 'decision'],
+  types: ['language', 'image', 'video', 'embedding', 'decision'],
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   apiKeyEnv: 'GOOGLE_GENERATIVE_AI_API_KEY',
   containers: ['generationConfig'],
@@ -16,6 +16,7 @@ export const google: MakerDeclaration = {
     return {
       language: (id) => maker.languageModel(id),
       image: (id) => maker.imageModel(id),
+      video: (id) => maker.videoModel(id),
       embedding: (id) => maker.embeddingModel(id),
       decision: (id) => maker.decisionModel(id),
     };

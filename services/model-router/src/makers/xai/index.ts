@@ -1,11 +1,11 @@
-// xAI: text by its Responses API, the only one that its provider package speaks; images.
+// xAI: text by its Responses API, the only one that its provider package speaks; images; videos.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_SEED, NO_SIZE } from '../ai-sdk/image.ts';
 import { chat } from './chat.ts';
 
 export const xai: MakerDeclaration = {
   name: 'xai',
-  types: ['language', 'image'],
+  types: ['language', 'image', 'video'],
   baseUrl: 'https://api.x.ai/v1',
   apiKeyEnv: 'XAI_API_KEY',
   chat,
@@ -18,6 +18,10 @@ export const xai: MakerDeclaration = {
   async create(settings) {
     const { createXai } = await import('@ai-sdk/xai');
     const maker = createXai(settings);
-    return { language: (id) => maker.languageModel(id), image: (id) => maker.imageModel(id) };
+    return {
+      language: (id) => maker.languageModel(id),
+      image: (id) => maker.imageModel(id),
+      video: (id) => maker.videoModel(id),
+    };
   },
 };

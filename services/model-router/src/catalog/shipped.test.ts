@@ -1,0 +1,127 @@
+// The catalog that is shipped: every model of it can be called once its key is set, under a name that its maker's
+// provider package knows, at a price whose source is told.
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { type CatalogModel, catalogFile } from '@switchyard/contracts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { createMakers } from '../makers/registry.ts';
+import { loadCatalog } from './catalog.ts';
+import { SHIPPED_CATALOGS } from './shipped.ts';
+
+const makers = createMakers({ secret: () => undefined, now: () => 0 });
+afterAll(() => makers.close());
+
+const files = SHIPPED_CATALOGS.map((path) => {
+  const text = readFileSync(path, 'utf8');
+  return { name: basename(path), text, models: catalogFile.parse(parse(text)).models };
+});
+const makersFiles = files.filter(({ name }) => !name.startsWith('local'));
+const ofMakers: CatalogModel[] = makersFiles.flatMap(({ models }) => models);
+const named = (models: CatalogModel[]) => models.map((model) => [model.id, model] as const);
+
+const catalogWith = (secret: (name: string) => string | undefined) =>
+  loadCatalog({ files: [...SHIPPED_CATALOGS], makers: makers.byName, secret });
+
+describe('ids', () => {
+  it('are told once', () => {
+    const ids = files.flatMap(({ models }) => models.map(({ id }) => id));
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+  });
+
+  it.each(makersFiles)('$name holds models of the one maker that it is named for', ({ name, models }) => {
+    expect(models.length).toBeGreaterThan(0);
+    expect(new Set(models.map(({ id }) => id.split('/')[0]))).toEqual(new Set([name.replace('.yaml', '')]));
+  });
+});
+
+describe('sources', () => {
+  const SOURCE = /^ {2}# source: https:\/\/\S+(, .+)?, read \d{4}-\d{2}-\d{2}$/;
+
+  it.each(makersFiles)(
+    '$name tells where the price of every model is from, and when it was read',
+    ({ text }) => {
+      const lines = text.split('\n');
+      const without = lines.filter(
+        (line, at) => line.startsWith('  - id:') && !SOURCE.test(lines[at - 1] ?? ''),
+      );
+      expect(without).toEqual([]);
+    },
+  );
+});
+
+describe('prices', () => {
+  const DOLLARS_PER_TOKEN_MAX = 0.001;
+
+  it.each(named(ofMakers))('%s is priced within reason', (_id, { pricing, type }) => {
+    const { input_token: input, cached_input_token: cached, output_token: output, second, ...rest } = pricing;
+    for (const rate of [input, cached, output])
+      if (rate !== undefined) expect(Number(rate)).toBeLessThan(DOLLARS_PER_TOKEN_MAX);
+    if (input !== undefined) expect(Number(input)).toBeGreaterThan(0);
+    if (cached !== undefined) expect(Number(cached)).toBeLessThan(Number(input));
+    if (type === 'language') expect(Number(output)).toBeGreaterThanOrEqual(Number(input));
+    for (const rate of [rest.image, rest.minute, rest.character, rest.search])
+      if (rate !== undefined) expect(Number(rate)).toSatisfy((dollars) => dollars > 0 && dollars < 1);
+    // More picture for a second never costs less.
+    const bySize = Object.entries(second ?? {})
+      .toSorted(([a], [b]) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+      .map(([, rate]) => Number(rate));
+    expect(bySize).toEqual(bySize.toSorted((a, b) => a - b));
+  });
+});
+
+describe('upstreams', () => {
+  /** Names that are newer than the types of the installed provider package, which takes any name. */
+  const NEWER_THAN_THE_PACKAGE = new Set([
+    'cohere/embed-v5.0-pro',
+    'cohere/embed-v5.0-fast',
+    'cohere/embed-v4.0',
+    'cohere/rerank-v4.0-pro',
+    'cohere/rerank-v4.0-fast',
+  ]);
+  /** What the package of OpenAI is asked for by another adapter is named there all the same. */
+  const packageOf = (adapter: string) => (adapter === 'openai-compatible' ? 'openai' : adapter);
+  const packages = new Map<string, string>();
+  const namesIn = (adapter: string) => {
+    const name = packageOf(adapter);
+    const types = packages.get(name) ?? readFileSync(typesOf(name), 'utf8');
+    packages.set(name, types);
+    return types;
+  };
+
+  it.each(named(ofMakers))('%s has a name that its provider package knows', (id, { upstreams }) => {
+    if (NEWER_THAN_THE_PACKAGE.has(id)) return;
+    for (const { adapter, model } of upstreams) expect(namesIn(adapter)).toMatch(quoted(model));
+  });
+
+  it.each(named(ofMakers))('%s is served by its adapter', (_id, { upstreams, type }) => {
+    for (const { adapter } of upstreams) expect(makers.byName[adapter]?.types).toContain(type);
+  });
+
+  const withoutKeys = new Map(
+    catalogWith(() => undefined)
+      .list(0)
+      .map((model) => [model.id, model]),
+  );
+
+  it.each(named(ofMakers))('%s waits for its key, and says which variable to set', (id) => {
+    expect(withoutKeys.get(id)).toMatchObject({
+      available: false,
+      unavailable_reason: expect.stringMatching(/^set [A-Z_]+ to use this model$/),
+    });
+  });
+
+  it('are all to be had once every key is set', () => {
+    const listed = catalogWith(() => 'a key').list(0);
+    expect(listed.filter(({ available, id }) => !available && !id.startsWith('local/'))).toEqual([]);
+  });
+});
+
+/** The declarations of an installed provider package, as it exports them. */
+function typesOf(adapter: string): string {
+  return new URL('./index.d.ts', import.meta.resolve(`@ai-sdk/${adapter}`)).pathname;
+}
+
+function quoted(name: string): RegExp {
+  return new RegExp(`['"]${name.replaceAll(/[.\\/]/g, '\\$&')}['"]`);
+}

@@ -67,7 +67,7 @@ export function runExchange(options: ExchangeOptions): Promise<Received> {
       );
     let byteClock = setTimeout(silent, byteMs);
     const wholeMs = Math.min(attemptMs, remainingMs);
-    const tooLong = () => fail(timedOut(`the upstream was not done within ${wholeMs} ms`));
+    const tooLong = () => fail(timedOut(`the upstream was not done within ${Math.round(wholeMs)} ms`));
     let leftMs = wholeMs;
     let runningSince = performance.now();
     let wholeClock = setTimeout(tooLong, leftMs);

@@ -220,8 +220,7 @@ class ModelCall {
   async #attempt({ model, upstream }: Candidate, body: Buffer, pass: Pass): Promise<boolean> {
     this.#asked += 1;
     const startedAt = this.#on.clock.monotonic();
-    const streamed = streamedAnswer(this.#type, model, body, this.#head);
-    this.#current = { model, streamed };
+    let streamed: StreamedAnswer | null = null;
     const record = (status: number | null, error: string | null) =>
       this.#attempts.push({
         model: model.id,
@@ -231,20 +230,23 @@ class ModelCall {
         latency_ms: roundMs(this.#on.clock.monotonic() - startedAt),
       });
     try {
+      const answer = streamedAnswer(this.#type, model, body, this.#head);
+      streamed = answer;
+      this.#current = { model, streamed };
       const received = await runExchange({
         maker: this.#on.catalog.maker(upstream.adapter),
         request: {
           type: this.#type,
           upstream,
           body: upstreamBody(body, { model: upstream.model, stream: this.#head.stream }),
-          stream: streamed !== null,
+          stream: answer !== null,
           requestId: this.#head.request_id,
         },
         remainingMs: this.#remainingMs(),
-        streams: (contentType) => streamed?.takes(contentType) ?? false,
-        onStream: (bytes, contentType) => this.#forward(streamed as StreamedAnswer, bytes, contentType),
+        streams: (contentType) => answer?.takes(contentType) ?? false,
+        onStream: (bytes, contentType) => this.#forward(answer as StreamedAnswer, bytes, contentType),
         drained: () => this.#call.drained(),
-        hasBegun: () => streamed?.forwarded ?? false,
+        hasBegun: () => answer?.forwarded ?? false,
         onStarted: (abandon) => {
           this.#abandon = abandon;
           if (this.#call.isCancelled) abandon();
@@ -253,9 +255,9 @@ class ModelCall {
           this.#firstByteMs = roundMs(this.#on.clock.monotonic() - this.#startedAt);
         },
       });
-      if (received.body !== null && streamed !== null) throw unstreamed(received.body, received.contentType);
+      if (received.body !== null && answer !== null) throw unstreamed(received.body, received.contentType);
       if (received.body === null)
-        this.#endStream(model, streamed as StreamedAnswer, received.contentType, record);
+        this.#endStream(model, answer as StreamedAnswer, received.contentType, record);
       else this.#endWhole(model, body, received.body, record);
       pass.answered();
       return true;

@@ -23,11 +23,14 @@ import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
 import { computerRoutes } from './routes/computers.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { fileRoutes } from './routes/files.ts';
 import { healthRoutes } from './routes/health.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { modelRoutes } from './routes/models.ts';
 import { usageRoutes } from './routes/usage.ts';
+import { videoRoutes } from './routes/videos.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
+import { ensureUrlSecret, UrlSigner } from './videos/url-signer.ts';
 
 export interface RunningEdge extends Running {
   /** http://host:port, with the port that was really taken. */
@@ -56,6 +59,9 @@ export async function start({
   keys.onChange((_hash, record, previous) => {
     if (record === null && previous !== null) open.revoke(previous.id);
   });
+  const urlSecret =
+    config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
+  const signer = new UrlSigner(urlSecret, clock.now);
   const largeBodies = ByteBudget.of(config, clock);
   const relay = { bus, open, events, journal, largeBodies, clock, logger };
   const routes: Route[] = [
@@ -64,8 +70,10 @@ export async function start({
     ...modelRoutes(bus),
     ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
     ...keyRoutes(bus),
+    ...fileRoutes({ bus, clock }),
     ...webhookRoutes(bus),
     ...usageRoutes(bus),
+    ...videoRoutes({ bus, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
     ...healthRoutes(bus, metrics),
   ];
   const kept = new KeptRequests({

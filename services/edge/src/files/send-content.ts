@@ -1,6 +1,4 @@
 // Sends a file's bytes to an HTTP client at the client's pace.
-import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { request as ask, type Bus, openReply } from '@switchyard/bus';
 import {
   FILE_CONTENT_SUBJECT,
@@ -12,7 +10,7 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
+import { pass } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf, type Range, readRange } from './content-headers.ts';
 
 export interface SendContentOptions {
@@ -61,37 +59,4 @@ function wantedRange(request: FastifyRequest, file: FileObject): Range | null {
 function begin(reply: FastifyReply, file: FileObject, range: Range | null): void {
   reply.hijack();
   reply.raw.writeHead(range ? 206 : 200, contentHeaders(file, range, reply.request.id));
-}
-
-export async function pass(
-  body: AsyncIterable<Buffer>,
-  { raw }: FastifyReply,
-  clock: Clock,
-  begin: () => void,
-): Promise<void> {
-  try {
-    for await (const piece of body) {
-      if (!raw.headersSent) begin(); // not before: until then an error is an answer of its own
-      if (!raw.write(piece)) await drained(raw, clock);
-    }
-    if (!raw.headersSent) begin();
-    raw.end();
-  } catch (error) {
-    if (!raw.headersSent) throw error;
-    raw.destroy();
-  }
-}
-
-/** Resolves when the client has taken what was written; one that takes nothing for too long is cut off. */
-async function drained(raw: ServerResponse, clock: Clock): Promise<void> {
-  const done = new AbortController();
-  const stopClock = clock.after(STALLED_CLIENT_MS_MAX, () => raw.destroy());
-  try {
-    if (raw.destroyed) return;
-    const { signal } = done;
-    await Promise.race([once(raw, 'drain', { signal }), once(raw, 'close', { signal })]);
-  } finally {
-    stopClock();
-    done.abort();
-  }
 }

@@ -65,7 +65,11 @@ function operation(route: RouteDescription): Record<string, unknown> {
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route)] : []),
     ],
     ...(request?.body || request?.form ? { requestBody: requestBody(route) } : {}),
-    responses: { [response.status]: success(route), ...errorsByStatus(codesOf(route)) },
+    responses: {
+      [response.status]: success(route),
+      ...(response.inParts ? { 206: part(route) } : {}),
+      ...errorsByStatus(codesOf(route)),
+    },
   };
 }
 
@@ -128,6 +132,16 @@ function success(route: RouteDescription) {
           }
         : {}),
     },
+  };
+}
+
+function part(route: RouteDescription) {
+  const range = { schema: { type: 'string' }, description: 'bytes <first>-<last>/<all>' };
+  const { headers, ...rest } = success(route);
+  return {
+    ...rest,
+    description: 'The part of it that `Range` asked for',
+    headers: { ...headers, 'Content-Range': range },
   };
 }
 

@@ -1,0 +1,215 @@
+import { request as ask, type Bus, openReply } from '@switchyard/bus';
+import {
+  type CreateVideoHead,
+  deletedVideo,
+  type KeyRecord,
+  MODEL_BODY_BYTES_MAX,
+  ServiceError,
+  VIDEO_CREATE_SUBJECT,
+  type VideoObject,
+  type VideoView,
+  videoList,
+  videoObject,
+  videosQuery,
+  videosRequest,
+  videoView,
+} from '@switchyard/contracts';
+import { formatDollars } from '@switchyard/money';
+import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { handOver } from '../calls/hand-over.ts';
+import { clientGone } from '../http/client-gone.ts';
+import { check, parseBody } from '../http/read-body.ts';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { sendVideo } from '../videos/send-video.ts';
+import { signedQuery, type UrlSigner } from '../videos/url-signer.ts';
+
+const TAG = 'Videos';
+const params = z.object({ id: z.string().describe('Id of the video job') });
+/** A first frame may be fetched for this long before the job is taken, and then some. */
+const CREATE_TIMEOUT_MS = 60_000;
+const NANOS_PER_DOLLAR = 1e9;
+
+export interface VideoRoutesOptions {
+  readonly bus: Bus;
+  readonly signer: UrlSigner;
+  /** Where clients reach us; undefined: where the request was sent to. */
+  readonly publicUrl: string | undefined;
+  readonly clock: Clock;
+}
+
+export function videoRoutes(on: VideoRoutesOptions): Route[] {
+  const { bus } = on;
+  return [
+    rawRoute(
+      {
+        method: 'POST',
+        path: '/v1/videos/generations',
+        permission: 'models:write',
+        tag: TAG,
+        summary: 'Start a video',
+        description:
+          'Answers at once with the job; the full price of the seconds asked for is charged, and given back if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.',
+        bodyBytesMax: MODEL_BODY_BYTES_MAX,
+        request: { body: videosRequest },
+        repeatable: false,
+        response: { status: 202, description: 'The job, pending', body: videoObject, priced: true },
+        errors: [
+          'invalid_json',
+          'invalid_request',
+          'wrong_endpoint',
+          'model_not_found',
+          'url_not_allowed',
+          'url_fetch_failed',
+          'model_unavailable',
+          'service_unavailable',
+        ],
+      },
+      (request, reply, key) => startVideo(on, withKey(key), request, reply),
+    ),
+    rawRoute(
+      {
+        method: 'GET',
+        path: '/v1/videos',
+        permission: 'models:write',
+        tag: TAG,
+        summary: 'List videos',
+        description: 'Those of the last 30 days, the newest first.',
+        request: { query: videosQuery },
+        response: { status: 200, description: 'A page of the videos', body: videoList },
+        errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
+      },
+      async (request, reply, key) => {
+        const { org, id: key_id } = withKey(key);
+        const query = check(videosQuery, request.query);
+        const list = await ask(bus, 'videos.list', { org, key_id, query });
+        const data = list.data.map((view) => withUrl(on, org, view, request));
+        sendJson(reply, 200, { ...list, data });
+      },
+    ),
+    rawRoute(
+      {
+        method: 'GET',
+        path: '/v1/videos/{id}',
+        permission: 'models:write',
+        tag: TAG,
+        summary: 'One video',
+        description:
+          'While it is completed and kept (24 hours), `videos` has an address that lives for an hour and needs no key; each answer has a new one.',
+        request: { params },
+        response: { status: 200, description: 'The job as it stands', body: videoObject },
+        errors: ['video_not_found', 'service_unavailable'],
+      },
+      async (request, reply, key) => {
+        const { org, id: key_id } = withKey(key);
+        const { id } = check(params, request.params);
+        sendJson(reply, 200, withUrl(on, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'DELETE',
+        path: '/v1/videos/{id}',
+        permission: 'models:write',
+        tag: TAG,
+        summary: 'Delete a video',
+        description:
+          'With its result. A job that no maker had yet is given back; one that a maker had is stopped there where that can be, and stays charged.',
+        request: { params },
+        response: { status: 200, description: 'The video is gone', body: deletedVideo },
+        errors: ['video_not_found', 'service_unavailable'],
+      },
+      ({ key, params: { id } }) => ask(bus, 'videos.delete', { org: key.org, key_id: key.id, id }),
+    ),
+    rawRoute(
+      {
+        method: 'GET',
+        path: '/v1/videos/{id}/content',
+        permission: 'public',
+        tag: TAG,
+        summary: 'The bytes of a video',
+        description:
+          'At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.',
+        request: { params, query: signedQuery },
+        response: { status: 200, description: 'The video', contentType: 'video/*', inParts: true },
+        errors: [
+          'url_expired',
+          'url_not_valid',
+          'video_not_found',
+          'video_expired',
+          'range_not_satisfiable',
+          'service_unavailable',
+        ],
+      },
+      (request, reply) => {
+        const { id } = check(params, request.params);
+        const video = on.signer.verify(id, check(signedQuery, request.query));
+        return sendVideo(on, video, request, reply);
+      },
+    ),
+  ];
+}
+
+async function startVideo(
+  on: VideoRoutesOptions,
+  key: KeyRecord,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  request.subject = { type: 'video', model: null, computer: null };
+  const { model, models } = parseBody(videosRequest, request.body);
+  request.subject.model = model ?? models?.[0] ?? null;
+  if (!on.bus.canStoreUsage)
+    throw new ServiceError('service_unavailable', 'usage cannot be stored just now, so no call is taken', {
+      retryAfterS: 1,
+    });
+  const view = await askToStart(on, key, request, reply);
+  const cost = BigInt(Math.round(view.usage.cost * NANOS_PER_DOLLAR));
+  reply.header('x-service-cost', formatDollars(cost));
+  sendJson(reply, 202, withUrl(on, key.org, view, request));
+}
+
+async function askToStart(
+  { bus, clock }: VideoRoutesOptions,
+  { org, id: key_id }: KeyRecord,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<VideoView> {
+  const gone = clientGone(request, reply);
+  const head: CreateVideoHead = { request_id: request.id, org, key_id, received_at: clock.now() };
+  const bytes = request.body as Buffer;
+  const held = request.heldBody;
+  const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
+  const call = { subject: VIDEO_CREATE_SUBJECT, head, body, timeoutMs: CREATE_TIMEOUT_MS };
+  const answer = await openReply(bus, call, gone);
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer.body) chunks.push(chunk);
+  return videoView.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+}
+
+/** The job as the caller sees it: a result that is kept has its address. */
+function withUrl(
+  { signer, publicUrl }: VideoRoutesOptions,
+  org: string,
+  { media_type, ...view }: VideoView,
+  request: FastifyRequest,
+): VideoObject {
+  if (view.status !== 'completed') return view;
+  if (media_type === null) return { ...view, videos: [] };
+  const origin = publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`;
+  return { ...view, videos: [{ media_type, url: origin + signer.contentPath({ org, id: view.id }) }] };
+}
+
+function sendJson(reply: FastifyReply, status: number, value: unknown): void {
+  reply
+    .code(status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('x-request-id', reply.request.id)
+    .send(JSON.stringify(value));
+}
+
+function withKey(key: KeyRecord | null): KeyRecord {
+  if (!key) throw new Error('a route of videos without a key');
+  return key;
+}

@@ -1,0 +1,73 @@
+// Sends the bytes of a video, or a part of them, to an HTTP client at the client's pace.
+import { type Bus, openReply } from '@switchyard/bus';
+import {
+  ServiceError,
+  VIDEO_CONTENT_SUBJECT,
+  type VideoContentHead,
+  type VideoContentReply,
+  videoContentReply,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pass } from '../http/pass-bytes.ts';
+import { readByteRange } from './byte-range.ts';
+import type { SignedVideo } from './url-signer.ts';
+
+export interface SendVideoOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+}
+
+const ENDINGS: Readonly<Record<string, string>> = { 'video/webm': 'webm', 'video/quicktime': 'mov' };
+
+/** @throws ServiceError as long as nothing was sent; afterwards the connection is cut, so that no part passes for all. */
+export async function sendVideo(
+  { bus, clock }: SendVideoOptions,
+  video: SignedVideo,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort(new ServiceError('service_unavailable', 'the client went away')));
+  const onlyHead = request.method === 'HEAD';
+  const range = readByteRange(request.headers.range);
+  const head: VideoContentHead = { ...video, range };
+  const answer = await openReply(bus, { subject: VIDEO_CONTENT_SUBJECT, head }, gone.signal);
+  const part = videoContentReply.parse(answer.head);
+  if (part.first === null || part.last === null) {
+    answer.cancel();
+    reply.header('content-range', `bytes */${part.bytes}`);
+    const details = { bytes: part.bytes };
+    throw new ServiceError('range_not_satisfiable', `the video has ${part.bytes} bytes`, { details });
+  }
+  const begin = () => {
+    reply.hijack();
+    reply.raw.writeHead(range ? 206 : 200, headersOf(video.id, part, range !== null, request.id));
+  };
+  if (onlyHead) {
+    answer.cancel();
+    begin();
+    reply.raw.end();
+    return;
+  }
+  await pass(answer.body, reply, clock, begin);
+}
+
+function headersOf(
+  id: string,
+  { media_type: mediaType, bytes, first, last }: VideoContentReply,
+  isPart: boolean,
+  requestId: string,
+): Record<string, string> {
+  return {
+    'content-type': mediaType,
+    'content-length': String((last ?? 0) - (first ?? 0) + 1),
+    'content-disposition': `inline; filename="${id}.${ENDINGS[mediaType] ?? 'mp4'}"`,
+    'accept-ranges': 'bytes',
+    'cache-control': 'private',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; media-src 'self'",
+    'x-request-id': requestId,
+    ...(isPart ? { 'content-range': `bytes ${first}-${last}/${bytes}` } : {}),
+  };
+}

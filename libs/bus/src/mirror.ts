@@ -75,6 +75,11 @@ export class Mirror<V> {
     return this.#bucket.get(key).then((entry) => entry?.value ?? null);
   }
 
+  /** What memory has, whether it may be trusted (see `fresh`) or not; the bucket is not asked. */
+  peek(key: string): V | null {
+    return this.#entries.get(key) ?? null;
+  }
+
   #mayAskForMissing(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#missSecond) {

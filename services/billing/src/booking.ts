@@ -3,6 +3,7 @@
 import type { Consumer, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import type { Logger } from '@switchyard/service';
+import type { Accounts } from './accounts/accounts.ts';
 import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
 import type { Progress } from './progress.ts';
@@ -28,6 +29,8 @@ export interface BookingOptions {
   readonly bus: Bus;
   readonly store: Store;
   readonly progress: Progress;
+  /** Told of every row; nobody reads them while a batch is written. */
+  readonly accounts: Accounts;
   readonly logger: Logger;
   /** Ends the loop after the batch that it is at. */
   readonly signal: AbortSignal;
@@ -56,11 +59,14 @@ export async function bookEvents(options: BookingOptions): Promise<void> {
 
 /** With a writer of its own: one that has failed may still have an operation under way. */
 async function bookUntilOver(options: BookingOptions, onBooked: () => void): Promise<void> {
-  const { bus, store, logger, signal } = options;
+  const { bus, store, accounts, logger, signal } = options;
   await ensureIndexes(store);
   const consumer = await ensureConsumer(bus);
-  const writer = new LedgerWriter({ store, logger });
-  await writer.recover(signal);
+  const writer = new LedgerWriter({ store, logger, onBooked: (rows) => accounts.booked(rows) });
+  await accounts.still.run(async () => {
+    await writer.recover(signal);
+    accounts.forget(); // an earlier batch may have ended in the middle, and what it wrote was folded just now
+  });
   while (!signal.aborted) {
     await bookOnePull(consumer, { ...options, writer });
     onBooked();
@@ -91,11 +97,12 @@ async function bookOnePull(consumer: Consumer, options: Booking): Promise<void> 
 }
 
 async function bookBatch(messages: JsMsg[], options: Booking): Promise<void> {
-  const { bus, store, writer, progress, logger } = options;
+  const { bus, store, writer, progress, accounts, logger } = options;
   try {
     const batch = readBatch(messages, logger);
     await reject(store, batch.rejected, logger);
-    const conflicts = batch.entries.length === 0 ? [] : await writer.append(batch.entries);
+    const { entries } = batch;
+    const conflicts = entries.length === 0 ? [] : await accounts.still.run(() => writer.append(entries));
     const refused = new Set(batch.rejectedMessages);
     const contradictions: Rejected[] = [];
     for (const { entry, reason } of conflicts) {

@@ -2,6 +2,7 @@
 // both and queue up for it again. The lease keeps things quiet and answers in one place; the ledger is exact without.
 import { type Bus, holdLease, serve } from '@switchyard/bus';
 import type { Clock, Logger } from '@switchyard/service';
+import { openAccounts } from './accounts/open-accounts.ts';
 import { bookEvents } from './booking.ts';
 import { ensureConsumer } from './consumer.ts';
 import { Progress } from './progress.ts';
@@ -44,17 +45,26 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
   const lease = await holdLease({ bus, name: LEASE, onLost: () => lost.abort(), signal });
   const over = AbortSignal.any([signal, lost.signal]);
   const progress = new Progress();
-  const booking = bookEvents({ bus, store, progress, logger, signal: over });
+  const opened = await openAccounts({ bus, store, progress, clock, logger });
+  const { accounts } = opened;
+  const booking = bookEvents({ bus, store, progress, accounts, logger, signal: over });
   try {
     await ensureConsumer(bus); // every answer asks it how far we are
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
-    register(host, { bus, store, progress, clock });
+    register(host, { bus, store, progress, accounts, clock });
+    const admitting = opened.admit(over).catch((error: unknown) => {
+      logger.error({ err: error }, 'the budgets could not be opened; another instance may');
+      lost.abort();
+    });
     logger.info({ lease: LEASE }, 'the partition is ours');
     onServing?.();
     await aborted(over);
+    opened.close();
     await host.drain();
+    await admitting;
   } finally {
     lost.abort();
+    opened.close();
     await booking;
     await lease.release();
   }

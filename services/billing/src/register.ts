@@ -5,6 +5,13 @@ import type { Bus, ServiceHost } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { MongoError } from 'mongodb';
+import type { Accounts } from './accounts/accounts.ts';
+import { accountGet } from './operations/account-get.ts';
+import { creditsCreate } from './operations/credits-create.ts';
+import { creditsList } from './operations/credits-list.ts';
+import { holdsRenew } from './operations/holds-renew.ts';
+import { holdsSettle } from './operations/holds-settle.ts';
+import { holdsTake } from './operations/holds-take.ts';
 import { logsGet } from './operations/logs-get.ts';
 import { logsList } from './operations/logs-list.ts';
 import { usageGet } from './operations/usage-get.ts';
@@ -17,6 +24,7 @@ export interface BillingDeps {
   readonly bus: Bus;
   readonly store: Store;
   readonly progress: Progress;
+  readonly accounts: Accounts;
   readonly clock: Clock;
 }
 
@@ -26,6 +34,12 @@ const ANSWER_MS_MAX = 12_000;
 const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
+  host.handle('account.get', (request) => orUnavailable(accountGet(request, deps)));
+  host.handle('credits.create', (request) => orUnavailable(creditsCreate(request, deps)));
+  host.handle('credits.list', (request) => orUnavailable(creditsList(request, deps)));
+  host.handle('holds.take', (request, context) => orUnavailable(holdsTake(request, deps, context)));
+  host.handle('holds.settle', (request) => holdsSettle(request, deps));
+  host.handle('holds.renew', (request) => orUnavailable(holdsRenew(request, deps)));
   host.handle('usage.get', (request) => orUnavailable(usageGet(request, deps)));
   host.handle('logs.list', (request) => orUnavailable(logsList(request, deps)));
   host.handle('logs.get', (request) => orUnavailable(logsGet(request, deps)));

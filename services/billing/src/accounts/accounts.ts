@@ -60,6 +60,15 @@ export class Accounts {
     return limits;
   }
 
+  recordOf(org: string): OrgRecord | null {
+    return this.#on.orgRecord(org);
+  }
+
+  /** Nano-dollars that running calls of an org may still cost; 0 where nothing limits it. */
+  heldBy(org: string): bigint {
+    return this.#kept.get(org)?.budget.held ?? 0n;
+  }
+
   /** Rows were booked, at a still point. */
   booked(rows: readonly LedgerRow[]): void {
     for (const { _id, org, key, cost, at, credit } of rows) {

@@ -22,6 +22,8 @@ export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
 export interface LedgerWriterOptions {
   readonly store: Store;
   readonly logger: Logger;
+  /** Told the rows of each batch once they are written and folded. */
+  readonly onBooked?: (rows: readonly LedgerRow[]) => void;
   /** Called after each step and waited for; what it throws ends the batch there. */
   readonly onStep?: (step: Step) => void | Promise<void>;
 }
@@ -29,12 +31,14 @@ export interface LedgerWriterOptions {
 export class LedgerWriter {
   readonly #store: Store;
   readonly #logger: Logger;
+  readonly #onBooked: (rows: readonly LedgerRow[]) => void;
   readonly #onStep: (step: Step) => void | Promise<void>;
   /** The last row that we know to be written and folded; null: not known, recover first. */
   #last: bigint | null = null;
   #batches = 0;
 
-  constructor({ store, logger, onStep = () => {} }: LedgerWriterOptions) {
+  constructor({ store, logger, onBooked = () => {}, onStep = () => {} }: LedgerWriterOptions) {
+    this.#onBooked = onBooked;
     this.#store = store;
     this.#logger = logger;
     this.#onStep = onStep;
@@ -88,6 +92,7 @@ export class LedgerWriter {
       await this.#onStep('rows');
       await answered(foldRows(store.aggregates, rows));
       await this.#onStep('folded');
+      this.#onBooked(rows);
     }
     this.#last = last + BigInt(rows.length);
     await this.#checkpointNowAndThen();

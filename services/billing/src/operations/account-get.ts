@@ -1,0 +1,38 @@
+// account.get: how an org pays, what it has spent, and what is left of its credits.
+import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import { dollarsToJson } from '@switchyard/money';
+import { creditsOf, spentByOrg } from '../accounts/spent.ts';
+import { windowOf } from '../accounts/windows.ts';
+import { catchUp } from '../catch-up.ts';
+import type { BillingDeps } from '../register.ts';
+
+export async function accountGet(
+  { org }: OperationRequest<'account.get'>,
+  deps: BillingDeps,
+): Promise<OperationResponse<'account.get'>> {
+  const { accounts, store, clock } = deps;
+  const asOf = await catchUp(deps);
+  const month = windowOf('month', clock.now());
+  // Together, or a row that is booked in between would be in one figure and not in the other.
+  const [credits, spent, spentInMonth] = await accounts.still.run(() =>
+    Promise.all([creditsOf(store, org), spentByOrg(store, org), spentByOrg(store, org, month)]),
+  );
+  const record = accounts.recordOf(org);
+  const prepaid = record?.billing === 'prepaid';
+  return {
+    object: 'account',
+    org,
+    billing: record?.billing ?? 'postpaid',
+    balance: prepaid ? dollarsToJson(credits - spent) : null,
+    credits: dollarsToJson(credits),
+    spent: dollarsToJson(spent),
+    held: dollarsToJson(accounts.heldBy(org)),
+    month: {
+      starts_at: new Date(month.start).toISOString(),
+      ends_at: new Date(month.end).toISOString(),
+      spent: dollarsToJson(spentInMonth),
+      limit: prepaid ? null : (record?.monthly_limit ?? null),
+    },
+    as_of: asOf.toISOString(),
+  };
+}

@@ -10,11 +10,13 @@ import {
   generateObject,
   generateSpeech,
   generateText,
+  experimental_generateVideo as generateVideo,
   isStepCount,
   Output,
   rerank,
   streamText,
   tool,
+  transcribe,
 } from 'ai';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -155,7 +157,10 @@ it('generateImage gives PNGs of the size asked for, whose shares of the cost add
   );
 });
 
-const withSpeech = !spawnSync('espeak-ng', ['--version']).error;
+const has = (program: string) => !spawnSync(program, ['-version']).error;
+const withSpeech = has('espeak-ng');
+const withTranscription = withSpeech && has('pocketsphinx_batch') && has('ffmpeg');
+const withVideo = has('ffmpeg') && has('ffprobe');
 
 test.skipIf(!withSpeech)('generateSpeech gives the sound in the format asked for', async () => {
   const { audio, providerMetadata } = await generateSpeech({
@@ -167,6 +172,26 @@ test.skipIf(!withSpeech)('generateSpeech gives the sound in the format asked for
   expect(audio.mediaType).toBe('audio/wav');
   expect(Buffer.from(audio.uint8Array).subarray(0, 4).toString()).toBe('RIFF');
   expect(costOf(providerMetadata)).toBe(0.000013);
+});
+
+test.skipIf(!withTranscription)('transcribe understands the digits that generateSpeech says', async () => {
+  const { audio } = await generateSpeech({
+    model: switchyard.speechModel('local/speech'),
+    text: 'seven three nine one',
+    voice: 'alloy',
+    outputFormat: 'wav',
+  });
+  const { text, segments, language, durationInSeconds, providerMetadata } = await transcribe({
+    model: switchyard.transcriptionModel('local/transcribe'),
+    audio: audio.uint8Array,
+  });
+  expect(text.toLowerCase().match(/seven|three|nine|one|[7391]/g)).toEqual(
+    expect.toSatisfy((words: string[]) => ['seven three nine one', '7 3 9 1'].includes(words.join(' '))),
+  );
+  expect(language).toBe('en');
+  expect(durationInSeconds).toBeGreaterThan(1);
+  expect(segments[0]?.endSecond).toBeLessThanOrEqual((durationInSeconds ?? 0) + 0.1);
+  expect((await latestLog('local/transcribe')).cost).toBe(costOf(providerMetadata));
 });
 
 describe('rerank', () => {
@@ -237,6 +262,71 @@ describe('decide', () => {
     expect(answers.fire.probability).toBeGreaterThan(0.5);
   });
 });
+
+describe.skipIf(!withVideo)('generateVideo', () => {
+  const poll = { intervalMs: 200, timeoutMs: 60_000 };
+
+  it('waits for the job and gives its MP4, of the size and length asked for, with sound', async () => {
+    const { video, providerMetadata } = await generateVideo({
+      model: switchyard.videoModel('local/video'),
+      prompt: 'a red boat on the sea',
+      duration: 2,
+      generateAudio: true,
+      providerOptions: { switchyard: { resolution: '480p' } },
+      poll,
+    });
+    expect(video.mediaType).toBe('video/mp4');
+    expect(probe(video.uint8Array)).toEqual({
+      picture: { width: 854, height: 480 },
+      sound: true,
+      seconds: expect.closeTo(2, 1),
+    });
+    const { id, seconds, cost } = z
+      .object({ id: z.string(), seconds: z.number(), cost: z.number() })
+      .parse(providerMetadata.switchyard);
+    expect({ seconds, cost }).toEqual({ seconds: 2, cost: 0.002 });
+    const job = await fetch(`${on.baseURL}/videos/${id}`, { headers: { authorization: `Bearer ${on.key}` } });
+    expect(await job.json()).toMatchObject({ status: 'completed', usage: { seconds: 2, cost: 0.002 } });
+  });
+
+  it('takes a first frame', async () => {
+    const { image } = await generateImage({
+      model: switchyard.imageModel('local/image'),
+      prompt: 'a green house',
+      size: '320x240',
+    });
+    const { video } = await generateVideo({
+      model: switchyard.videoModel('local/video'),
+      prompt: { image: image.uint8Array, text: 'closer' },
+      duration: 1,
+      resolution: '320x240',
+      poll,
+    });
+    expect(probe(video.uint8Array)).toMatchObject({ picture: { width: 320, height: 240 }, sound: false });
+  });
+
+  it('says which field is missing where no duration is given', async () => {
+    const started = generateVideo({ model: switchyard.videoModel('local/video'), prompt: 'x', poll });
+    await expect(started).rejects.toThrow(/duration/);
+  });
+});
+
+/** What ffprobe makes of a video. */
+function probe(video: Uint8Array): { picture: unknown; sound: boolean; seconds: number } {
+  const args = '-v error -show_entries stream=codec_type,width,height:format=duration -of json -i pipe:0';
+  const { stdout } = spawnSync('ffprobe', args.split(' '), { input: video });
+  const { streams, format } = z
+    .object({
+      streams: z.array(
+        z.object({ codec_type: z.string(), width: z.int().optional(), height: z.int().optional() }),
+      ),
+      format: z.object({ duration: z.coerce.number() }),
+    })
+    .parse(JSON.parse(stdout.toString()));
+  const { width, height } = streams.find(({ codec_type }) => codec_type === 'video') ?? {};
+  const sound = streams.some(({ codec_type }) => codec_type === 'audio');
+  return { picture: { width, height }, sound, seconds: format.duration };
+}
 
 describe('errors', () => {
   const failure = (call: PromiseLike<unknown>): Promise<APICallError> =>

@@ -1,6 +1,6 @@
 // The official `openai` client, unchanged, against upstream-backed and local models.
 import { spawnSync } from 'node:child_process';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ClientStack,
@@ -259,7 +259,10 @@ describe('images.generate', () => {
   });
 });
 
-describe.skipIf(spawnSync('espeak-ng', ['--version']).error)('audio.speech.create', () => {
+const missing = (...programs: string[]) =>
+  programs.some((program) => spawnSync(program, ['-version']).error !== undefined);
+
+describe.skipIf(missing('espeak-ng', 'ffmpeg'))('audio.speech.create', () => {
   it.each([
     ['wav', 'audio/wav', 'RIFF'],
     ['mp3', 'audio/mpeg', ''],
@@ -281,6 +284,58 @@ describe.skipIf(spawnSync('espeak-ng', ['--version']).error)('audio.speech.creat
       expect(sound.length).toBeGreaterThan(1_000);
     },
   );
+});
+
+describe.skipIf(missing('espeak-ng', 'ffmpeg', 'pocketsphinx_batch'))('audio.transcriptions.create', () => {
+  const spoken = async () => {
+    const wanted = { model: 'local/speech', voice: 'alloy', response_format: 'wav' } as const;
+    const sound = await client.audio.speech.create({ ...wanted, input: 'seven three nine one' });
+    return toFile(await sound.arrayBuffer(), 'digits.wav');
+  };
+  const DIGITS = /^\W*(seven|7)\W*(three|3)\W*(nine|9)\W*(one|1)\W*$/i;
+
+  it('understands spoken digits, with the cost of the seconds that the file has', async () => {
+    const answer = await client.audio.transcriptions.create({
+      model: 'local/transcribe',
+      file: await spoken(),
+    });
+    expect(answer.text).toMatch(DIGITS);
+    const { seconds } = answer.usage as unknown as { seconds: number };
+    expect(seconds).toBeGreaterThan(1);
+    expect(costOf(answer.usage)).toBeCloseTo((seconds * 0.0006) / 60, 8);
+  });
+
+  it('tells segments in verbose_json, and gives text, SRT and VTT as text', async () => {
+    const ask = { model: 'local/transcribe', file: await spoken() };
+    const verbose = await client.audio.transcriptions.create({ ...ask, response_format: 'verbose_json' });
+    expect(verbose.segments?.map(({ text }) => text).join(' ')).toMatch(DIGITS);
+    expect(verbose.duration).toBeGreaterThan(1);
+    expect(await client.audio.transcriptions.create({ ...ask, response_format: 'text' })).toMatch(DIGITS);
+    expect(await client.audio.transcriptions.create({ ...ask, response_format: 'srt' })).toMatch(
+      /^1\n00:00:0\d,\d{3} --> 00:00:0\d,\d{3}\n/,
+    );
+    expect(await client.audio.transcriptions.create({ ...ask, response_format: 'vtt' })).toMatch(/^WEBVTT\n/);
+  });
+});
+
+describe('files', () => {
+  it('are stored, listed, read and deleted', async () => {
+    const content = Buffer.from('city,inhabitants\nUlm,126000\n');
+    const stored = await client.files.create({
+      file: await toFile(content, 'cities.csv', { type: 'text/csv' }),
+      purpose: 'user_data',
+    });
+    expect(stored).toMatchObject({ object: 'file', filename: 'cities.csv', bytes: content.length });
+    expect(await client.files.retrieve(stored.id)).toEqual(stored);
+    const ids: string[] = [];
+    for await (const { id } of client.files.list()) ids.push(id);
+    expect(ids).toEqual([stored.id]);
+    const read = await client.files.content(stored.id);
+    expect(read.headers.get('content-type')).toMatch(/^text\/csv/);
+    expect(Buffer.from(await read.arrayBuffer())).toEqual(content);
+    expect(await client.files.delete(stored.id)).toMatchObject({ id: stored.id, deleted: true });
+    await expect(client.files.retrieve(stored.id)).rejects.toThrow(OpenAI.NotFoundError);
+  });
 });
 
 describe('models', () => {

@@ -21,6 +21,7 @@ const document: OpenApiDocument = {
   paths: {
     '/v1/things/{id}': { get: { responses: { 200: json(thing), 404: json(error) } } },
     '/v1/things/options': { get: { responses: { 200: json({ type: 'array' }) } } },
+    '/v1/files/{id}': { get: { responses: { 200: { headers: requestId, content: { '*/*': {} } } } } },
     '/v1/sound': { post: { responses: { 200: { headers: requestId, content: { 'audio/*': {} } } } } },
   },
   components: { schemas: { Error: { type: 'object', properties: { code: string }, required: ['code'] } } },
@@ -53,6 +54,7 @@ describe('an answer that the document describes', () => {
     ['as an error', { status: 404, json: { code: 'not_found' } }],
     ['by a path without parameters, where one with them fits too', { path: '/v1/things/options', json: [] }],
     ['as one of a family of media types', { method: 'POST', path: '/v1/sound', type: 'audio/mpeg' }],
+    ['as something of any media type', { path: '/v1/files/a', type: 'text/csv' }],
     ['as the refusal of a path that is not there', { path: '/v1/x', status: 404, json: { code: 'x' } }],
     ['as the refusal of a method that is not there', { method: 'PUT', status: 405, json: { code: 'x' } }],
     ['to HEAD, without a body', { method: 'HEAD' }],

@@ -118,7 +118,8 @@ function takesTheRest(operations: Readonly<Record<string, Operation>>): boolean 
   );
 }
 
-/** `audio/*` has every kind of audio. */
+/** `audio/*` has every kind of audio, and `*\/*` every kind of anything. */
 function isOf(described: string, type: string): boolean {
+  if (described === '*/*') return type !== '';
   return described === type || (described.endsWith('/*') && type.startsWith(described.slice(0, -1)));
 }

@@ -1,0 +1,108 @@
+// What a provider package sends, as it stands on the wire: over a real HTTP server.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makersAgent } from '../registry.ts';
+import { type MemberPlaces, mergeMembers, providerFetch, REHEARSAL, rawMembers } from './provider-fetch.ts';
+
+const dispatcher = makersAgent();
+let origin = '';
+let last: { url: string; headers: IncomingMessage['headers']; body: string } | null = null;
+let answer: (response: ServerResponse, request: IncomingMessage) => void;
+
+const server = createServer(async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  last = { url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() };
+  answer(response, request);
+});
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await dispatcher.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+function fetchWith(members: Record<string, string>, places: MemberPlaces = {}) {
+  answer = (response) => response.end('{}');
+  last = null;
+  return providerFetch({
+    dispatcher,
+    requestId: 'req_1',
+    members: new Map(Object.entries(members)),
+    places,
+  });
+}
+
+const post = (body: string) => ({ method: 'POST', headers: { 'x-api-key': 'k' }, body });
+
+test('members stand at the top level of the JSON body, to the letter, in place of those of the same name', async () => {
+  const fetch = fetchWith({ big: '12345678901234567890', x: '1.0', seed: '{ "a" : [ 1,2 ] }' });
+  await fetch(`${origin}/v1`, post('{"model":"m","seed":7,"text":"a \\"seed\\":1 b"}'));
+  expect(last?.body).toBe(
+    '{"big":12345678901234567890,"x":1.0,"model":"m","seed":{ "a" : [ 1,2 ] },"text":"a \\"seed\\":1 b"}',
+  );
+  expect(last?.headers).toMatchObject({ 'x-api-key': 'k', 'x-request-id': 'req_1' });
+});
+
+test('in a container they are put beside ours, elsewhere they take their place', async () => {
+  const fetch = fetchWith({ config: '{"b":2}', other: '{"b":2}' }, { containers: ['config'] });
+  await fetch(origin, post('{"config":{"a":1,"b":1},"other":{"a":1}}'));
+  expect(last?.body).toBe('{"config":{"a":1,"b":2},"other":{"b":2}}');
+});
+
+test('without members a body goes out byte for byte', async () => {
+  const body = '{"a": 1 ,\n"b":[] }';
+  await fetchWith({})(origin, post(body));
+  expect(last?.body).toBe(body);
+});
+
+test('any members come out of any object as they went in', () => {
+  const object = fc.dictionary(fc.string(), fc.jsonValue());
+  fc.assert(
+    fc.property(object, object, (ours, theirs) => {
+      const text = (value: object) => Buffer.from(JSON.stringify(value));
+      const merged = JSON.parse(mergeMembers(text(ours), rawMembers(text(theirs))).toString()) as object;
+      expect(merged).toEqual(JSON.parse(JSON.stringify({ ...ours, ...theirs })));
+    }),
+  );
+});
+
+test('a redirect of a request with our key is refused', async () => {
+  const fetch = fetchWith({});
+  answer = (response) => response.writeHead(307, { location: `${origin}/elsewhere` }).end();
+  await expect(fetch(`${origin}/v1`, post('{}'))).rejects.toThrow();
+  expect(last?.url).toBe('/v1');
+});
+
+test('an abort closes the socket of the maker, before its answer and in the middle of it', async () => {
+  for (const begun of [false, true]) {
+    const fetch = fetchWith({});
+    const arrived = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    answer = (response) => {
+      response.on('close', () => closed.resolve());
+      if (begun) response.write('{');
+      arrived.resolve();
+    };
+    const ending = new AbortController();
+    const read = fetch(origin, { ...post('{}'), signal: ending.signal }).then((response) => response.text());
+    await arrived.promise;
+    ending.abort();
+    await expect(read).rejects.toThrow();
+    await closed.promise;
+  }
+});
+
+test('a rehearsal goes nowhere', async () => {
+  const response = await fetchWith({})(origin, { ...post('{}'), headers: { [REHEARSAL]: 'true' } });
+  expect(response.status).toBe(200);
+  expect(last).toBeNull();
+});

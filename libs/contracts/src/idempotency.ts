@@ -25,13 +25,16 @@ const begun = {
   started_at: z.iso.datetime(),
 };
 
+/** What a body was sealed with; what opens it comes from the Idempotency-Key itself. */
+const seal = z.object({ iv: z.string(), tag: z.string() });
+
 const keptAnswer = z.object({
   status: z.int(),
   headers: z.record(z.string(), z.string()),
-  /** In base64, or as an object of the store `idempotency`. */
+  /** Sealed: in base64, or as an object of the store `idempotency`. `bytes`: its length. */
   body: z.union([
-    z.object({ kind: z.literal('inline'), base64: z.string() }),
-    z.object({ kind: z.literal('object'), id: z.string(), bytes: z.int() }),
+    z.object({ kind: z.literal('inline'), base64: z.string(), bytes: z.int(), seal }),
+    z.object({ kind: z.literal('object'), id: z.string(), bytes: z.int(), seal }),
   ]),
 });
 export type KeptAnswer = z.infer<typeof keptAnswer>;

@@ -2,43 +2,32 @@
 // gone. Its end is held back until it has been stored: a client that has an answer can have it again.
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-/** Bytes of an answer that are kept; a longer one passes, and is not. */
-export const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-
 /** Of one connection, or made anew each time. */
 const NOT_KEPT = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date', 'content-length']);
 
-export interface CapturedAnswer {
+export interface CapturedHead {
   readonly status: number;
+  /** Names in lower case. */
   readonly headers: Record<string, string>;
-  /** Null where there was too much of it. */
-  readonly body: Buffer | null;
+}
+
+export interface AnswerKeeper {
+  /** Takes the answer's bytes; false: no more until the response emits `drain`. */
+  write(piece: Buffer): boolean;
+  /** Runs before the answer ends; must not throw. */
+  end(head: CapturedHead): Promise<void>;
+  /** The answer was given up on our side; it may end all the same. */
+  onDestroy(): void;
 }
 
 type Callback = (error?: Error | null) => void;
 type Chunk = Uint8Array | string;
 
-export interface AnswerKeeper {
-  /** Runs before the answer ends; must not throw. */
-  store(answer: CapturedAnswer): Promise<void>;
-  /** The answer was given up on our side; it may end all the same. */
-  onDestroy(): void;
-}
-
 /** Begins to capture. Returns whether the answer has ended. */
-export function captureAnswer(raw: ServerResponse, { store, onDestroy }: AnswerKeeper): () => boolean {
+export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => boolean {
   const { writeHead, write, end, destroy } = raw;
-  const pieces: Buffer[] = [];
-  let bytes = 0;
   let headers: OutgoingHttpHeaders = {};
   let ended = false;
-  const keep = (chunk: Chunk | null | undefined) => {
-    if (chunk === null || chunk === undefined) return;
-    const piece = Buffer.from(chunk as string); // a copy: who wrote it may use its memory again
-    bytes += piece.length;
-    if (bytes <= ANSWER_BYTES_MAX) pieces.push(piece);
-    else pieces.length = 0;
-  };
 
   raw.writeHead = (status: number, ...rest: unknown[]) => {
     const given = rest.at(-1);
@@ -46,22 +35,19 @@ export function captureAnswer(raw: ServerResponse, { store, onDestroy }: AnswerK
     return Reflect.apply(writeHead, raw, [status, ...rest]);
   };
   raw.write = (chunk: Chunk, ...rest: unknown[]) => {
-    keep(chunk);
+    const hasRoom = keeper.write(toBuffer(chunk));
     // Nobody is there any more: what is written is consumed at once.
-    return raw.destroyed || Reflect.apply(write, raw, [chunk, ...rest]);
+    const isSent = raw.destroyed || Reflect.apply(write, raw, [chunk, ...rest]);
+    return hasRoom && isSent;
   };
   raw.once('close', () => {
     if (!ended) raw.emit('drain'); // whoever waits for a reader that went
   });
   raw.end = (...given: unknown[]) => {
     const [chunk, callback] = endArguments(given);
-    keep(chunk);
-    const answer = {
-      status: raw.statusCode,
-      headers: namesAndValues({ ...raw.getHeaders(), ...headers }),
-      body: bytes <= ANSWER_BYTES_MAX ? Buffer.concat(pieces) : null,
-    };
-    void store(answer).then(() => {
+    if (chunk !== undefined) keeper.write(toBuffer(chunk));
+    const head = { status: raw.statusCode, headers: keptHeaders({ ...raw.getHeaders(), ...headers }) };
+    void keeper.end(head).then(() => {
       ended = true;
       if (raw.destroyed) callback?.();
       else Reflect.apply(end, raw, [chunk, callback]);
@@ -69,7 +55,7 @@ export function captureAnswer(raw: ServerResponse, { store, onDestroy }: AnswerK
     return raw;
   };
   raw.destroy = (error?: Error) => {
-    onDestroy();
+    keeper.onDestroy();
     return Reflect.apply(destroy, raw, [error]);
   };
   return () => ended;
@@ -82,7 +68,13 @@ function endArguments(given: unknown[]): [Chunk | undefined, Callback | undefine
   return [typeof first === 'function' ? undefined : ((first ?? undefined) as Chunk | undefined), callback];
 }
 
-function namesAndValues(headers: OutgoingHttpHeaders): Record<string, string> {
+function toBuffer(chunk: Chunk): Buffer {
+  return typeof chunk === 'string'
+    ? Buffer.from(chunk)
+    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+function keptHeaders(headers: OutgoingHttpHeaders): Record<string, string> {
   const kept = Object.entries(headers).filter(([name]) => !NOT_KEPT.has(name.toLowerCase()));
   return Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), asText(value)]));
 }

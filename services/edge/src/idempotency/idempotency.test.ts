@@ -106,6 +106,16 @@ test('a repeat gets the first answer, byte for byte with its status and headers,
   expect(calls).toHaveLength(1);
 });
 
+test('what is kept shows neither the key nor the answer', async () => {
+  const id = randomUUID();
+  answer = (call) => finish(call, 'a secret that was made');
+  await post(id);
+  const entries = JSON.stringify(await (await openBucket(first.bus, 'idempotency')).entries());
+  expect(entries).toContain(calls[0]);
+  for (const secret of ['a secret', Buffer.from('"a secret').toString('base64').slice(0, 12), id])
+    expect(entries).not.toContain(secret);
+});
+
 test('without the header every request runs, and nothing is kept', async () => {
   const bucket = await openBucket(first.bus, 'idempotency');
   const before = (await bucket.kv.status()).values;

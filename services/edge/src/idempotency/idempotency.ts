@@ -12,7 +12,7 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteShorthandOptions } from 'fastify';
 import type { RouteDescription } from '../http/route.ts';
-import { type CapturedAnswer, captureAnswer } from './captured-answer.ts';
+import { type CapturedHead, captureAnswer } from './captured-answer.ts';
 import type { Answered, KeptRequests, Reservation } from './kept-requests.ts';
 import { digestOf, type RequestDigest } from './request-digest.ts';
 
@@ -120,12 +120,15 @@ export class Idempotency {
     const over = Promise.withResolvers<void>();
     this.#running.add(over.promise);
     over.promise.finally(() => this.#running.delete(over.promise));
+    const body = this.#kept.bodyKeeper(reservation, () => reply.raw.emit('drain'));
     const hasEnded = captureAnswer(reply.raw, {
-      store: async (answer) => {
+      write: (piece) => body.write(piece),
+      end: async (head) => {
         // What is answered before the whole request is there was refused: nothing was done.
-        if (run.forget || !run.digest.complete || !isKept(answer, route))
+        if (run.forget || !run.digest.complete || !isKept(head, route)) {
+          body.discard();
           await this.#kept.release(reservation);
-        else await this.#kept.keep(reservation, await run.digest.done, answer);
+        } else await this.#kept.keep(reservation, await run.digest.done, head, body);
         over.resolve();
       },
       onDestroy: over.resolve,
@@ -145,13 +148,13 @@ export class Idempotency {
         `this ${IDEMPOTENCY_HEADER} was used before, for another request (${record.request_id}); take a new one`,
         { param: IDEMPOTENCY_HEADER, details: { request_id: record.request_id } },
       );
-    const body = await this.#kept.bodyOf(record);
+    const body = await this.#kept.bodyOf(record, keyOf(request));
     if (!body) throw inUse(record);
     const { status, headers, body: kept } = record.answer;
     reply.hijack();
     reply.raw.writeHead(status, {
       ...headers,
-      'content-length': kept.kind === 'object' ? kept.bytes : Buffer.byteLength(kept.base64, 'base64'),
+      'content-length': kept.bytes,
       [REPLAYED_HEADER]: 'true',
     });
     // A client that goes away, or a store that does, cuts the answer: it may be asked for again.
@@ -183,7 +186,7 @@ function inUse({ request_id, started_at }: IdempotencyRecord): ServiceError {
 }
 
 /** What says "come back", and what is no answer to the request itself, must not stand for a day. */
-function isKept({ status, headers }: CapturedAnswer, route: RouteDescription): boolean {
+function isKept({ status, headers }: CapturedHead, route: RouteDescription): boolean {
   const retry = headers['x-should-retry'];
   if (status === 401 || status === 429 || retry === 'true') return false;
   // Where work may have begun, a 503 is as final as any other answer.

@@ -2,12 +2,12 @@
 // object store.
 import { hash } from 'node:crypto';
 import { type Bucket, type ObjectStore, RevisionConflict } from '@switchyard/bus';
-import { type IdempotencyRecord, type KeptAnswer, ServiceError } from '@switchyard/contracts';
+import { type IdempotencyRecord, ServiceError } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import type { CapturedAnswer } from './captured-answer.ts';
+import { sealingKey, unsealed } from './answer-seal.ts';
+import { BodyKeeper } from './body-keeper.ts';
+import type { CapturedHead } from './captured-answer.ts';
 
-/** Bytes of an answer that go into its record; base64 and headers stay below NATS' largest message. */
-const INLINE_BYTES_MAX = 256 * 1024;
 /** How often a record is tried to be removed whose making may or may not have happened. */
 const RELEASE_TRIES_MAX = 5;
 
@@ -25,6 +25,7 @@ export interface Reservation {
   readonly key: string;
   readonly revision: number;
   readonly record: Running;
+  readonly sealingKey: Buffer;
 }
 
 export class KeptRequests {
@@ -46,7 +47,8 @@ export class KeptRequests {
   async reserve(idempotencyKey: string, record: Running): Promise<Reservation | IdempotencyRecord> {
     const key = `${record.org}.${hash('sha256', idempotencyKey)}`;
     try {
-      return { key, revision: await this.#bucket.create(key, record), record };
+      const revision = await this.#bucket.create(key, record);
+      return { key, revision, record, sealingKey: sealingKey(record.org, idempotencyKey) };
     } catch (error) {
       if (!(error instanceof RevisionConflict)) {
         void this.#releaseIfOurs(key, record);
@@ -62,16 +64,21 @@ export class KeptRequests {
     }
   }
 
+  /** Where the answer's body goes while it is given. */
+  bodyKeeper({ key, record, sealingKey }: Reservation, onRoom: () => void): BodyKeeper {
+    return new BodyKeeper({ objects: this.#objects, id: `${key}.${record.request_id}`, sealingKey, onRoom });
+  }
+
   /** The answer is there for everybody who asks again. Failing, it leaves the request's end unknown. */
-  async keep({ key, revision, record }: Reservation, digest: string, answer: CapturedAnswer): Promise<void> {
-    const { status, headers, body } = answer;
-    if (body === null) {
-      this.#logger.warn({ request: record.request_id }, 'an answer was too large to be kept');
-      return;
-    }
+  async keep(
+    { key, revision, record }: Reservation,
+    digest: string,
+    { status, headers }: CapturedHead,
+    body: BodyKeeper,
+  ): Promise<void> {
     try {
-      const kept = { status, headers, body: await this.#keepBody(key, record, body) };
-      await this.#bucket.update(key, { ...record, state: 'answered', digest, answer: kept }, revision);
+      const answer = { status, headers, body: await body.end() };
+      await this.#bucket.update(key, { ...record, state: 'answered', digest, answer }, revision);
     } catch (error) {
       this.#logger.error({ err: error, request: record.request_id }, 'an answer could not be kept');
     }
@@ -87,18 +94,16 @@ export class KeptRequests {
     }
   }
 
-  /** The bytes of a kept answer; null where they are gone. */
-  async bodyOf({ answer: { body } }: Answered): Promise<AsyncIterable<Buffer> | null> {
-    if (body.kind === 'inline') return one(Buffer.from(body.base64, 'base64'));
-    const stored = await this.#objects.get(body.id);
-    return stored?.body ?? null;
-  }
-
-  async #keepBody(key: string, { request_id }: Running, body: Buffer): Promise<KeptAnswer['body']> {
-    if (body.length <= INLINE_BYTES_MAX) return { kind: 'inline', base64: body.toString('base64') };
-    const id = `${key}.${request_id}`;
-    await this.#objects.put(id, body);
-    return { kind: 'object', id, bytes: body.length };
+  /** The bytes of a kept answer; null where they are gone. Their iteration throws where they are not what was kept. */
+  async bodyOf(
+    { org, answer: { body } }: Answered,
+    idempotencyKey: string,
+  ): Promise<AsyncIterable<Buffer> | null> {
+    const sealed =
+      body.kind === 'inline'
+        ? one(Buffer.from(body.base64, 'base64'))
+        : (await this.#objects.get(body.id))?.body;
+    return sealed ? unsealed(sealingKey(org, idempotencyKey), body.seal, sealed) : null;
   }
 
   /** Where the store was away: the record may have been written all the same, and would block its key for a day. */

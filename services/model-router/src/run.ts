@@ -1,7 +1,7 @@
 // Builds the router from its parts.
 import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
-import type { Running, Surroundings } from '@switchyard/service';
+import { ByteBudget, type Running, type Surroundings } from '@switchyard/service';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
 import { loadCatalog } from './catalog/catalog.ts';
@@ -31,7 +31,8 @@ export async function start({ config, bus, logger, clock, metrics }: Surrounding
   const circuits = new Circuits(clock);
   metrics.registerMetric(circuitGauge(circuits));
   const callTimeoutMs = config.SWITCHYARD_CALL_TIMEOUT_SECONDS * 1000;
-  register(service, { catalog, circuits, callTimeoutMs, events, clock, logger });
+  const largeBodies = ByteBudget.of(config, clock);
+  register(service, { catalog, circuits, callTimeoutMs, largeBodies, events, clock, logger });
   return {
     async stop() {
       discovery.stop();

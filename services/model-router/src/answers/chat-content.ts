@@ -24,7 +24,8 @@ const LIMITS = new Set(['length', 'max_tokens']);
 /** The choices of a completion or a chunk; none where it has none. */
 export function choicesOf(chunk: unknown): ChatChoice[] {
   const { choices } = (chunk ?? {}) as { choices?: unknown };
-  return Array.isArray(choices) ? choices.filter((one) => typeof one === 'object' && one !== null) : [];
+  if (!Array.isArray(choices)) return [];
+  return choices.every(isObject) ? choices : choices.filter(isObject);
 }
 
 /** Whether the model has said something in it: text, reasoning, a refusal in words, a call of a tool, a sound. */
@@ -40,6 +41,10 @@ export function emptyAnswer(finishReason: unknown): 'refusal' | 'limit' | 'nothi
   if (typeof finishReason !== 'string') return 'nothing';
   if (REFUSALS.has(finishReason)) return 'refusal';
   return LIMITS.has(finishReason) ? 'limit' : 'nothing';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function isSomething(value: unknown): boolean {

@@ -174,26 +174,32 @@ export class SseAnswer implements StreamedAnswer {
    * @throws UnusableAnswer for an event that is no JSON; ReportedError for one that tells of an error.
    */
   #read(events: string): boolean {
+    // Nearly always one event came, of one line.
+    if (events.startsWith('data:') && events.indexOf('\n') === events.length - 2)
+      return this.#readData(events.slice('data:'.length), events);
     let ending = false;
     for (const event of events.split(EVENT_END)) {
       const data = dataOf(event);
-      if (data === null) continue;
-      if (data === '[DONE]') {
-        if (this.#events === 0) throw new UnusableAnswer('the stream ended before its first event');
-        ending = true;
-        continue;
-      }
-      const chunk = this.#parse(data);
-      if (this.#modelAsWritten === null) this.#introduce(chunk, data);
-      refuseError(event, chunk);
-      this.#events += 1;
-      for (const choice of choicesOf(chunk)) {
-        if (!this.#begun) this.#begun = hasContent(choice);
-        if (typeof choice.finish_reason !== 'string' || choice.finish_reason === '') continue;
-        this.#finishReason = choice.finish_reason;
-        ending = true;
-      }
-      ending ||= typeof chunk.usage === 'object' && chunk.usage !== null;
+      if (data !== null && this.#readData(data, event)) ending = true;
+    }
+    return ending;
+  }
+
+  #readData(data: string, event: string): boolean {
+    if (data.length < DONE_LENGTH_MAX && data.trim() === '[DONE]') {
+      if (this.#events === 0) throw new UnusableAnswer('the stream ended before its first event');
+      return true;
+    }
+    const chunk = this.#parse(data);
+    if (this.#modelAsWritten === null) this.#introduce(chunk, data);
+    refuseError(event, chunk);
+    this.#events += 1;
+    let ending = typeof chunk.usage === 'object' && chunk.usage !== null;
+    for (const choice of choicesOf(chunk)) {
+      if (!this.#begun) this.#begun = hasContent(choice);
+      if (typeof choice.finish_reason !== 'string' || choice.finish_reason === '') continue;
+      this.#finishReason = choice.finish_reason;
+      ending = true;
     }
     return ending;
   }
@@ -267,11 +273,14 @@ export class SseAnswer implements StreamedAnswer {
 
 /** An event's end has up to three characters: `\n\r\n`. */
 const SEAM_LENGTH = 2;
+/** Characters of what may be a `[DONE]` with blanks around it. */
+const DONE_LENGTH_MAX = 32;
 /** Characters of an error event that are shown. */
 const ERROR_LENGTH_MAX = 500;
 const EVENT_END = /\r?\n\r?\n/;
 const IS_DONE = /^data: ?\[DONE\]/m;
 const IS_DATA = /^data:/m;
+/** Names come before data. */
 const EVENT_NAMED_ERROR = /^event: ?error\b/m;
 const FINISH_REASON = /"finish_reason": ?"/;
 
@@ -293,13 +302,8 @@ interface Chunk {
 
 /** The data of an event; null where it has none: a comment, a name, a time to come back. */
 function dataOf(event: string): string | null {
-  if (event.startsWith('data:') && !event.includes('\n')) return event.slice('data:'.length).trim();
   const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
-  if (lines.length === 0) return null;
-  return lines
-    .map((line) => line.slice('data:'.length))
-    .join('\n')
-    .trim();
+  return lines.length === 0 ? null : lines.map((line) => line.slice('data:'.length)).join('\n');
 }
 
 /**
@@ -307,7 +311,9 @@ function dataOf(event: string): string | null {
  * @throws ReportedError for an error event: a fault, or a refusal, inside a 200.
  */
 function refuseError(event: string, chunk: Chunk): void {
-  if (EVENT_NAMED_ERROR.test(event)) throw new ReportedError(toUtf8(chunk.error ?? chunk));
+  if (!event.startsWith('data:') && EVENT_NAMED_ERROR.test(event))
+    throw new ReportedError(toUtf8(chunk.error ?? chunk));
+  if (!event.includes('"error"')) return;
   const at = event.search(/"error": ?[{"]/);
   if (at < 0) return;
   const nested = choicesOf(chunk).find(({ error }) => error)?.error;

@@ -5,7 +5,6 @@ import {
   type EventData,
   eventIds,
   type LogAttempt,
-  MODEL_BODY_BYTES_MAX,
   MODEL_TYPES,
   type ModelCallHead,
   type ModelReplyHead,
@@ -15,16 +14,18 @@ import {
   ServiceError,
   type Upstream,
 } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
-import { upstreamBody } from '../answers/request-body.ts';
-import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
-import { finishWholeAnswer, unstreamed } from '../answers/whole-answer.ts';
+import type { ByteBudget, Clock, Logger } from '@switchyard/service';
+import type { StreamedAnswer } from '../answers/streamed-answer.ts';
+import { unstreamed } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
 import { type Circuits, isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts';
 import { runExchange } from './exchange.ts';
 import { type Failure, faultOf, rateLimited, toServiceError } from './failure.ts';
-import { refusalOf } from './model-limits.ts';
-import { estimateTokens, FREE, type Price, priceTokens } from './pricing.ts';
+import { JsonRequest } from './json-request.ts';
+import type { ModelRequest } from './model-request.ts';
+import { FREE, type Price } from './pricing.ts';
+import { receiveBody } from './receive-body.ts';
+import { transcriptionRequest } from './transcription-request.ts';
 
 export const EVENT_SOURCE = '/switchyard/model-router';
 /** Below this nothing is worth starting. */
@@ -39,6 +40,8 @@ export interface ModelCallSurroundings {
   circuits: Circuits;
   /** Milliseconds of the whole call, all attempts and waits together. */
   callTimeoutMs: number;
+  /** What large bodies take their memory from. */
+  largeBodies: ByteBudget;
   events: EventPublisher;
   clock: Clock;
   logger: Logger;
@@ -77,7 +80,7 @@ class ModelCall {
   #abandon: (() => void) | null = null;
   #asked = 0;
   #current: { model: CatalogModel; streamed: StreamedAnswer | null } | null = null;
-  #requestBytes = 0;
+  #request: ModelRequest | null = null;
 
   constructor(on: ModelCallSurroundings, type: ModelType, call: IncomingCall) {
     this.#on = on;
@@ -91,19 +94,28 @@ class ModelCall {
     this.#call.onCancelled(() => this.#callerGone());
     try {
       const models = this.#on.catalog.resolve(this.#head.models, this.#type);
-      const body = await this.#call.readBody(MODEL_BODY_BYTES_MAX);
-      this.#requestBytes = body.length;
-      await this.#attemptEach(models, body);
+      const body = await receiveBody(this.#call, this.#type, this.#head, this.#on.largeBodies);
+      try {
+        this.#request = await this.#requestOf(body.bytes);
+        await this.#attemptEach(models, this.#request);
+      } finally {
+        body.release();
+      }
     } catch (error) {
       if (this.#call.isCancelled) return; // its event is out already
       this.#refuse(error);
     }
   }
 
-  async #attemptEach(models: CatalogModel[], body: Buffer): Promise<void> {
+  #requestOf(body: Buffer): ModelRequest | Promise<ModelRequest> {
+    if (this.#type === 'transcription') return transcriptionRequest(body, this.#head, this.#call.signal);
+    return new JsonRequest(this.#type, body, this.#head);
+  }
+
+  async #attemptEach(models: CatalogModel[], request: ModelRequest): Promise<void> {
     const [first] = models;
     const able = models.filter((model) => {
-      const refusal = refusalOf(model, body);
+      const refusal = request.refusalOf(model);
       if (refusal !== null && model === first) throw refusal;
       return refusal === null;
     });
@@ -115,15 +127,15 @@ class ModelCall {
         'model_unavailable',
         `${first.id} is not available: ${this.#on.catalog.unavailable(first)}`,
       );
-    if (await this.#answerFrom(candidates, body)) return;
+    if (await this.#answerFrom(candidates, request)) return;
     if (!this.#call.isCancelled) throw this.#nobodyAnswered(candidates);
   }
 
   /** True when the call has ended. Asks each in turn; then, where some named a time to come back, those once more. */
-  async #answerFrom(candidates: Candidate[], body: Buffer): Promise<boolean> {
+  async #answerFrom(candidates: Candidate[], request: ModelRequest): Promise<boolean> {
     let round = candidates;
     for (let waits = 0; ; waits += 1) {
-      if (await this.#askEach(round, body)) return true;
+      if (await this.#askEach(round, request)) return true;
       const busy = this.#soonest(candidates);
       if (busy === null || waits >= WAITS_MAX || !this.#mayAsk()) return false;
       await this.#wait(busy.backInMs);
@@ -131,7 +143,7 @@ class ModelCall {
     }
   }
 
-  async #askEach(candidates: Candidate[], body: Buffer): Promise<boolean> {
+  async #askEach(candidates: Candidate[], request: ModelRequest): Promise<boolean> {
     const asked = this.#asked;
     const skipped: { candidate: Candidate; skip: Skip }[] = [];
     for (const candidate of candidates) {
@@ -140,14 +152,14 @@ class ModelCall {
       if (isSkip(entry)) {
         skipped.push({ candidate, skip: entry });
         this.#recordSkip(candidate, entry);
-      } else if (await this.#attempt(candidate, body, entry)) return true;
+      } else if (await this.#attempt(candidate, request, entry)) return true;
     }
     if (this.#asked > asked) return false;
     // Nobody was asked: rather the one that comes back soonest than nobody. A rest that was asked for is waited for.
     const open = skipped.filter(({ skip }) => skip.state !== 'resting');
     const [first] = open.toSorted((a, b) => a.skip.backInMs - b.skip.backInMs);
     if (!first || !this.#mayAsk()) return false;
-    return this.#attempt(first.candidate, body, this.#on.circuits.force(first.candidate.upstream));
+    return this.#attempt(first.candidate, request, this.#on.circuits.force(first.candidate.upstream));
   }
 
   /** Of those that named a time to come back, the first, where its time is worth waiting for. */
@@ -217,7 +229,7 @@ class ModelCall {
   }
 
   /** True when the call has ended with this attempt, well or badly; false when another may be made. */
-  async #attempt({ model, upstream }: Candidate, body: Buffer, pass: Pass): Promise<boolean> {
+  async #attempt({ model, upstream }: Candidate, request: ModelRequest, pass: Pass): Promise<boolean> {
     this.#asked += 1;
     const startedAt = this.#on.clock.monotonic();
     let streamed: StreamedAnswer | null = null;
@@ -230,7 +242,7 @@ class ModelCall {
         latency_ms: roundMs(this.#on.clock.monotonic() - startedAt),
       });
     try {
-      const answer = streamedAnswer(this.#type, model, body, this.#head);
+      const answer = request.streamedAnswer(model);
       streamed = answer;
       this.#current = { model, streamed };
       const received = await runExchange({
@@ -238,7 +250,7 @@ class ModelCall {
         request: {
           type: this.#type,
           upstream,
-          body: upstreamBody(body, { model: upstream.model, stream: this.#head.stream }),
+          ...request.toUpstream(model, upstream),
           stream: answer !== null,
           requestId: this.#head.request_id,
         },
@@ -258,7 +270,7 @@ class ModelCall {
       if (received.body !== null && answer !== null) throw unstreamed(received.body, received.contentType);
       if (received.body === null)
         this.#endStream(model, answer as StreamedAnswer, received.contentType, record);
-      else this.#endWhole(model, body, received.body, record);
+      else this.#endWhole(model, request, received.body, record);
       pass.answered();
       return true;
     } catch (error) {
@@ -305,13 +317,14 @@ class ModelCall {
 
   #endWhole(
     model: CatalogModel,
-    request: Buffer,
+    request: ModelRequest,
     answer: Buffer,
     record: (status: number, error: null) => void,
   ): void {
-    const { body, price, basis } = finishWholeAnswer(model, request, answer);
+    const { contentType, body, price, basis } = request.finish(model, answer);
     record(200, null);
-    this.#call.setHead({ ...JSON_HEAD, cost: price.cost, content_length: body.length });
+    const head = { status: 200, content_type: contentType, cost: price.cost, content_length: body.length };
+    this.#call.setHead(head satisfies ModelReplyHead);
     this.#finish({ status: 'ok', http_status: 200, error_code: null, basis, model, price }, body);
   }
 
@@ -364,7 +377,8 @@ class ModelCall {
   #callerGone(): void {
     this.#abandon?.();
     const { model, streamed } = this.#current ?? {};
-    const used = model && this.#firstByteMs !== null ? this.#produced(model, streamed ?? null) : null;
+    const produced = () => streamed?.produced() ?? (model && this.#request?.produced(model));
+    const used = this.#firstByteMs === null ? null : produced();
     const outcome: Outcome = {
       status: 'cancelled',
       http_status: 499,
@@ -374,18 +388,6 @@ class ModelCall {
       price: used?.price ?? FREE,
     };
     void this.#on.events.publish(this.#event(outcome));
-  }
-
-  #produced(
-    model: CatalogModel,
-    streamed: StreamedAnswer | null,
-  ): { price: Price; basis: 'upstream' | 'estimated' } {
-    if (streamed) return streamed.produced();
-    const inputTokens = estimateTokens(this.#requestBytes);
-    return {
-      price: priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens: 0 }),
-      basis: 'estimated',
-    };
   }
 
   #event({ status, http_status, error_code, basis, model, price }: Outcome) {
@@ -426,8 +428,6 @@ class ModelCall {
 
 /** Errors that are about the request, though a maker or its adapter had to be asked to know. */
 const REFUSALS: ReadonlySet<string> = new Set(['upstream_rejected', 'invalid_request']);
-
-const JSON_HEAD: ModelReplyHead = { status: 200, content_type: 'application/json' };
 
 function roundMs(ms: number): number {
   return Math.round(ms * 100) / 100;

@@ -1,11 +1,14 @@
 // What a model's own limits (its `limits` in the catalog) refuse, beyond what its endpoint takes: said by us, at once
 // and in the right words, instead of by the maker in its own.
 import {
+  AUDIO_FORMATS,
+  type AudioFormatName,
   type CatalogModel,
   imagesRequest,
   ServiceError,
   speechRequest,
   spokenCharacters,
+  type TranscriptionFormat,
 } from '@switchyard/contracts';
 import { z } from 'zod';
 
@@ -45,6 +48,61 @@ function refusalOfSpeech(model: CatalogModel, body: Buffer): ServiceError | null
   if (max && spokenCharacters(input) > max)
     return refuse('input', `${model.id} speaks at most ${max} characters`);
   return null;
+}
+
+/** Limits of transcription models that the router knows. */
+const transcriptionLimits = z.looseObject({
+  bytes_max: count,
+  seconds_max: z.number().positive().optional().catch(undefined),
+  /** ISO 639-1. */
+  languages: names,
+  /** Endings of file names. */
+  formats: names,
+  /** Those of OpenAI that the model itself answers in; without `verbose_json` it tells no times. */
+  response_formats: names,
+});
+
+/** What a transcription asks, as far as limits go. */
+export interface AskedTranscription {
+  format: AudioFormatName;
+  seconds: number;
+  bytes: number;
+  language: string | null;
+  responseFormat: TranscriptionFormat;
+}
+
+const NEEDS_TIMES: ReadonlySet<TranscriptionFormat> = new Set(['verbose_json', 'srt', 'vtt']);
+
+export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscription): ServiceError | null {
+  const {
+    bytes_max: bytesMax,
+    seconds_max: secondsMax,
+    languages,
+    formats,
+  } = transcriptionLimits.parse(model.limits);
+  const endings: readonly string[] = AUDIO_FORMATS[asked.format].endings;
+  if (bytesMax && asked.bytes > bytesMax)
+    return refuse('file', `${model.id} takes at most ${bytesMax} bytes`);
+  if (secondsMax && asked.seconds > secondsMax)
+    return refuse('file', `${model.id} takes at most ${secondsMax} seconds, and there are ${asked.seconds}`);
+  if (formats && !endings.some((ending) => formats.includes(ending)))
+    return refuse('file', `it is ${asked.format}, and ${model.id} takes ${formats.join(', ')}`);
+  if (languages && asked.language && !languages.includes(languageCode(asked.language)))
+    return refuse('language', `${model.id} knows ${languages.join(', ')}`);
+  if (NEEDS_TIMES.has(asked.responseFormat) && !verboseIsKnownTo(model))
+    return refuse('response_format', `${model.id} tells no times: json and text are what it has`);
+  return null;
+}
+
+/** Whether the model answers in `verbose_json`: most do, and those that do not say what they have. */
+export function verboseIsKnownTo(model: CatalogModel): boolean {
+  const { response_formats: formats } = transcriptionLimits.parse(model.limits);
+  return formats === undefined || formats.includes('verbose_json');
+}
+
+/** `en-US` and `EN` are `en`. */
+function languageCode(language: string): string {
+  return language.split(/[-_]/)[0]?.toLowerCase() ?? '';
 }
 
 function refuse(param: string, message: string): ServiceError {

@@ -123,6 +123,18 @@ export function priceCharacters(model: CatalogModel, characters: number): Price 
   return priced(lines, { characters });
 }
 
+const SECONDS_PER_MINUTE = 60;
+
+/** Transcription is priced by the minute of audio: its seconds, over 60. */
+export function priceSeconds(model: CatalogModel, seconds: number): Price {
+  const { minute } = model.pricing;
+  const lines =
+    minute === undefined
+      ? []
+      : [{ unit: 'minute', quantity: seconds, rate: minute, per: SECONDS_PER_MINUTE }];
+  return priced(lines, { seconds });
+}
+
 function priced(lines: ChargeLine[], quantities: Quantities): Price {
   const costNano = charge(lines);
   return { costNano, cost: formatDollars(costNano), lines, quantities };

@@ -70,7 +70,7 @@ describe('the catalog of the further local models', () => {
     });
     expect(limitsOf('local/transcribe')).toMatchObject({
       seconds_of_speech: SPEECH_SECONDS_MAX,
-      seconds_of_audio: AUDIO_SECONDS_MAX,
+      seconds_max: AUDIO_SECONDS_MAX,
     });
   });
 

@@ -3,6 +3,7 @@ import type { ModelType } from '@switchyard/contracts';
 import { Agent, type Dispatcher } from 'undici';
 import type { Exchange, Maker, UpstreamHead, UpstreamRequest, UpstreamSink } from './maker.ts';
 import { readRetryAfter } from './retry-after.ts';
+import { transcriptionForm } from './transcription-form.ts';
 
 const PATHS: Partial<Record<ModelType, string>> = {
   language: '/chat/completions',
@@ -11,6 +12,7 @@ const PATHS: Partial<Record<ModelType, string>> = {
   decision: '/decisions',
   rerank: '/rerank',
   speech: '/audio/speech',
+  transcription: '/audio/transcriptions',
 };
 
 const CONNECTIONS_PER_UPSTREAM_MAX = 256;
@@ -52,17 +54,18 @@ function start(
   request: UpstreamRequest,
   sink: UpstreamSink,
 ): Exchange {
-  const { upstream, type, body } = request;
+  const { upstream, type } = request;
   const url = new URL(`${upstream.base_url?.replace(/\/$/, '')}${PATHS[type]}`);
   const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
   const exchange = new DispatchedExchange(sink, now);
+  const { headers, body } = contentOf(request);
   agent.dispatch(
     {
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'POST',
       headers: {
-        'content-type': 'application/json',
+        ...headers,
         accept: acceptOf(request),
         'x-request-id': request.requestId,
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
@@ -72,6 +75,13 @@ function start(
     exchange,
   );
   return exchange;
+}
+
+function contentOf({ upstream, body, transcription }: UpstreamRequest) {
+  if (!transcription) return { headers: { 'content-type': 'application/json' }, body };
+  const form = transcriptionForm(upstream.model, body, transcription);
+  const headers = { 'content-type': form.contentType, 'content-length': String(form.contentLength) };
+  return { headers, body: form.body };
 }
 
 function acceptOf({ type, stream }: UpstreamRequest): string {

@@ -1,0 +1,112 @@
+// A maker's transcription (OpenAI's verbose_json) in the format that the caller asked for, with our name for the model, the
+// true length of the audio and its cost.
+import {
+  type CatalogModel,
+  type TranscriptionAnswer,
+  type TranscriptionFormat,
+  type TranscriptionParams,
+  transcriptionAnswer,
+} from '@switchyard/contracts';
+import type { Price } from '../../calls/pricing.ts';
+import { ReportedError, UnusableAnswer } from '../unusable-answer.ts';
+import { withCost } from '../usage-with-cost.ts';
+import { type Cue, toSrt, toVtt } from './subtitles.ts';
+
+export interface TranscriptionToFinish {
+  model: CatalogModel;
+  /** The maker's, JSON. */
+  answer: Buffer;
+  params: TranscriptionParams;
+  /** Of audio, measured. */
+  seconds: number;
+  price: Price;
+}
+
+interface Rendered {
+  contentType: string;
+  body: Buffer;
+}
+
+/** @throws UnusableAnswer, ReportedError */
+export function finishTranscription(finished: TranscriptionToFinish): Rendered {
+  const answer = readAnswer(finished.answer);
+  const format = finished.params.response_format ?? 'json';
+  return { contentType: CONTENT_TYPES[format], body: Buffer.from(RENDER[format](answer, finished)) };
+}
+
+const CONTENT_TYPES: Readonly<Record<TranscriptionFormat, string>> = {
+  json: 'application/json',
+  verbose_json: 'application/json',
+  text: 'text/plain; charset=utf-8',
+  srt: 'application/x-subrip; charset=utf-8',
+  vtt: 'text/vtt; charset=utf-8',
+};
+
+type Render = (answer: TranscriptionAnswer, finished: TranscriptionToFinish) => string;
+
+const RENDER: Readonly<Record<TranscriptionFormat, Render>> = {
+  json: toJson,
+  verbose_json: toVerboseJson,
+  text: ({ text }) => `${text}\n`,
+  srt: (answer, { seconds }) => toSrt(cuesOf(answer, seconds)),
+  vtt: (answer, { seconds }) => toVtt(cuesOf(answer, seconds)),
+};
+
+function readAnswer(bytes: Buffer): TranscriptionAnswer {
+  const json = parse(bytes);
+  if (typeof json === 'object' && json !== null && 'error' in json && json.error !== null)
+    throw new ReportedError(json.error);
+  const parsed = transcriptionAnswer.safeParse(json);
+  if (parsed.success) return parsed.data;
+  throw new UnusableAnswer('the answer has no text in it', { cause: parsed.error });
+}
+
+function parse(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new UnusableAnswer('the answer is empty');
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (cause) {
+    throw new UnusableAnswer('the answer is no whole JSON object', { cause });
+  }
+}
+
+function toJson(answer: TranscriptionAnswer, finished: TranscriptionToFinish): string {
+  const { segments: _, words: __, task: ___, ...rest } = answer;
+  return withUsage(rest, finished);
+}
+
+function toVerboseJson(answer: TranscriptionAnswer, finished: TranscriptionToFinish): string {
+  const { segments, words, ...rest } = answer;
+  const wanted = finished.params.timestamp_granularities ?? ['segment'];
+  return withUsage(
+    {
+      task: 'transcribe',
+      ...rest,
+      ...(segments && wanted.includes('segment')
+        ? { segments: segments.map((segment, id) => ({ id, ...segment })) }
+        : {}),
+      ...(words && wanted.includes('word') ? { words } : {}),
+    },
+    finished,
+  );
+}
+
+function withUsage(
+  answer: Omit<TranscriptionAnswer, 'segments' | 'words'>,
+  { model, params, seconds, price }: TranscriptionToFinish,
+): string {
+  const { usage: _theirs, language, ...rest } = answer;
+  const members = {
+    ...rest,
+    language: language ?? params.language ?? '',
+    duration: seconds,
+    model: model.id,
+  };
+  return `${JSON.stringify(members).slice(0, -1)},"usage":${withCost({ seconds }, price)}}`;
+}
+
+/** Where a maker tells no times, all that was said is one cue. */
+function cuesOf({ segments, text }: TranscriptionAnswer, seconds: number): Cue[] {
+  if (segments && segments.length > 0) return segments;
+  return text.trim() === '' ? [] : [{ start: 0, end: seconds, text }];
+}

@@ -1,11 +1,11 @@
 // The catalog that is shipped: every model of it can be called once its key is set, under a name that its maker's
 // provider package knows, at a price whose source is told.
 import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createMakers } from '../makers/registry.ts';
+import { AI_SDK_MAKERS, createMakers } from '../makers/registry.ts';
 import { loadCatalog } from './catalog.ts';
 import { SHIPPED_CATALOGS } from './shipped.ts';
 
@@ -114,6 +114,27 @@ describe('upstreams', () => {
   it('are all to be had once every key is set', () => {
     const listed = catalogWith(() => 'a key').list(0);
     expect(listed.filter(({ available, id }) => !available && !id.startsWith('local/'))).toEqual([]);
+  });
+});
+
+describe('docs/catalog.md', () => {
+  const docs = readFileSync(join(import.meta.dirname, '../../../../docs/catalog.md'), 'utf8');
+
+  it('lists every maker with its variable and types', () => {
+    const rows = [...docs.matchAll(/^\| `([a-z-]+)` \| `([A-Z_]+)` \| ([a-z, ]+) \|$/gm)].map((row) =>
+      row.slice(1),
+    );
+    expect(rows).toEqual(
+      AI_SDK_MAKERS.map(({ name, apiKeyEnv, types }) => [name, apiKeyEnv, types.join(', ')]),
+    );
+  });
+
+  it('shows models that a catalog takes', () => {
+    const blocks = [...docs.matchAll(/```yaml\n(models:\n[\s\S]+?)```/g)].map(([, yaml]) =>
+      parse(yaml ?? ''),
+    );
+    expect(blocks.length).toBeGreaterThan(1);
+    for (const block of blocks) expect(catalogFile.safeParse(block)).toMatchObject({ success: true });
   });
 });
 

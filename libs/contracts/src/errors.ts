@@ -49,7 +49,8 @@ export const ERRORS = {
   upstream_rejected: {
     status: 400,
     type: 'invalid_request_error',
-    meaning: 'The model’s maker refused the request (invalid, against its policy, too long for every model asked); its words are in the message.',
+    meaning:
+      'The model’s maker refused the request (invalid, against its policy, too long for every model asked); its words are in the message.',
   },
   image_unavailable: {
     status: 400,
@@ -211,7 +212,8 @@ export const ERRORS = {
     status: 429,
     type: 'rate_limit_error',
     retry: true,
-    meaning: 'Too many requests here, or every upstream of the model is busy; `Retry-After` says when to come back.',
+    meaning:
+      'Too many requests here, or every upstream of the model is busy; `Retry-After` says when to come back.',
   },
   computer_limit_reached: {
     status: 429,

@@ -200,6 +200,7 @@ export const EVENTS = {
     meaning: 'An org got credits; it may spend them when it is prepaid.',
   },
   'key.created': { data: keyChanged, meaning: 'An API key was made.' },
+  'key.updated': { data: keyChanged, meaning: 'An API key was given another name, permissions or limits.' },
   'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
 } as const;
 
@@ -274,6 +275,7 @@ export const eventIds = {
   /** Given back when a cheaper model takes the job; a failure later gives back the rest. */
   videoDifference: (videoId: string) => `${videoId}:difference`,
   videoEnd: (videoId: string, end: 'completed' | 'failed') => `${videoId}:${end}`,
+  keyUpdated: (keyId: string, revision: number) => `${keyId}:updated:${revision}`,
   credit: (creditId: string) => creditId,
   key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
 } as const;

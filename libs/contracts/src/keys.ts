@@ -49,7 +49,9 @@ export const createKeyRequest = z
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
 
 /** What is left out stays as it is; null takes a limit away. */
-export const updateKeyRequest = createKeyRequest.partial();
+export const updateKeyRequest = createKeyRequest
+  .partial()
+  .meta({ examples: [{ limit: { amount: 5, interval: 'day' }, models: ['local/*'] }, { limit: null }] });
 export type UpdateKeyRequest = z.infer<typeof updateKeyRequest>;
 
 export const keyObject = keyRecord

@@ -19,6 +19,8 @@ export const modelCallHead = z.object({
   stream: z.boolean(),
   /** Whether the client itself asked for the usage chunk of a stream. */
   include_usage: z.boolean(),
+  /** Something limits what its org or key may spend: it holds what it may cost before it is made. */
+  limited: z.literal(true).optional(),
   /** Milliseconds since the epoch when the edge took the call. */
   received_at: z.int(),
   /** Bytes of the body: room for it is made before it is asked for. */

@@ -46,12 +46,12 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
   const over = AbortSignal.any([signal, lost.signal]);
   const progress = new Progress();
   const opened = await openAccounts({ bus, store, progress, clock, logger });
-  const { accounts } = opened;
+  const { accounts, orgs } = opened;
   const booking = bookEvents({ bus, store, progress, accounts, logger, signal: over });
   try {
     await ensureConsumer(bus); // every answer asks it how far we are
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
-    register(host, { bus, store, progress, accounts, clock });
+    register(host, { bus, store, progress, accounts, orgs, clock });
     const admitting = opened.admit(over).catch((error: unknown) => {
       logger.error({ err: error }, 'the budgets could not be opened; another instance may');
       lost.abort();

@@ -1,8 +1,8 @@
 // What billing serves: the only wiring list.
 import { JetStreamError } from '@nats-io/jetstream';
 import { TimeoutError } from '@nats-io/nats-core';
-import type { Bus, ServiceHost } from '@switchyard/bus';
-import { ServiceError } from '@switchyard/contracts';
+import type { Bucket, Bus, ServiceHost } from '@switchyard/bus';
+import { type OrgRecord, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { MongoError } from 'mongodb';
 import type { Accounts } from './accounts/accounts.ts';
@@ -25,6 +25,7 @@ export interface BillingDeps {
   readonly store: Store;
   readonly progress: Progress;
   readonly accounts: Accounts;
+  readonly orgs: Bucket<OrgRecord>;
   readonly clock: Clock;
 }
 

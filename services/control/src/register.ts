@@ -3,6 +3,7 @@ import type { ServiceHost } from '@switchyard/bus';
 import { FILE_CONTENT_SUBJECT, FILE_STORE_SUBJECT } from '@switchyard/contracts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import type { FileOperations } from './files/file-operations.ts';
+import { type AccountOperations, updateAccount } from './operations/account-update.ts';
 import { createComputer } from './operations/computers-create.ts';
 import { deleteComputer } from './operations/computers-delete.ts';
 import { getComputer } from './operations/computers-get.ts';
@@ -17,6 +18,7 @@ import { listFiles } from './operations/files-list.ts';
 import { createKey, type KeyOperations } from './operations/keys-create.ts';
 import { deleteKey } from './operations/keys-delete.ts';
 import { listKeys } from './operations/keys-list.ts';
+import { updateKey } from './operations/keys-update.ts';
 import { getSigningSecret } from './operations/signing-secret-get.ts';
 import { rotateOrgSigningSecret } from './operations/signing-secret-rotate.ts';
 import { createWebhook } from './operations/webhooks-create.ts';
@@ -29,15 +31,18 @@ import type { WebhookOperations } from './webhooks/webhook-operations.ts';
 
 export interface Served {
   readonly keys: KeyOperations;
+  readonly accounts: AccountOperations;
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
   readonly webhooks: WebhookOperations;
 }
 
-export function register(service: ServiceHost, { keys, computers, files, webhooks }: Served): void {
+export function register(service: ServiceHost, { keys, accounts, computers, files, webhooks }: Served): void {
   service.handle('keys.create', createKey(keys));
   service.handle('keys.list', listKeys(keys));
+  service.handle('keys.update', updateKey(keys));
   service.handle('keys.delete', deleteKey(keys));
+  service.handle('account.update', updateAccount(accounts));
   service.handle('computers.options', computerOptions(computers));
   service.handle('computers.create', createComputer(computers));
   service.handle('computers.list', listComputers(computers));

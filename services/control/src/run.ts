@@ -34,7 +34,8 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const keys = await openBucket(bus, 'keys');
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
   const known = await mirrorBucket(bus, keys, { tick: false });
-  const ticking = keepTicking(bus, keys, logger);
+  const orgs = await openBucket(bus, 'orgs');
+  const ticking = keepTicking(bus, [keys, orgs], logger);
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const sweeping = keepSweeping(computers);
@@ -56,6 +57,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   });
   register(service, {
     keys: { keys, known, events, clock },
+    accounts: { orgs, clock },
     computers,
     files,
     webhooks: webhooks.operations,

@@ -12,6 +12,7 @@ import {
 import { eventIds, makeEvent } from '@switchyard/contracts';
 import { ByteBudget, type Clock, type Logger, type Running, type Surroundings } from '@switchyard/service';
 import { authenticator } from './auth/authenticate.ts';
+import { Spending } from './auth/spending.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
 import { OpenRelays } from './calls/relay-call.ts';
 import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
@@ -21,6 +22,7 @@ import type { Route } from './http/route.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
+import { accountRoutes } from './routes/account.ts';
 import { computerRoutes } from './routes/computers.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -62,15 +64,18 @@ export async function start({
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
   const signer = new UrlSigner(urlSecret, clock.now);
+  const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
+  const spending = new Spending(orgs);
   const largeBodies = ByteBudget.of(config, clock);
-  const relay = { bus, open, events, journal, largeBodies, clock, logger };
+  const relay = { bus, open, events, journal, largeBodies, spending, clock, logger };
   const routes: Route[] = [
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
     ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
     ...keyRoutes(bus),
-    ...fileRoutes({ bus, clock }),
+    ...accountRoutes(bus),
+    ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
     ...usageRoutes(bus),
     ...videoRoutes({ bus, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
@@ -100,6 +105,7 @@ export async function start({
       await app.close(); // no new connection; the requests that are on are answered
       await idempotency.idle();
       keys.close();
+      orgs.close();
       journal.close();
       await events.close();
     },

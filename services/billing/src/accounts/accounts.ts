@@ -60,10 +60,6 @@ export class Accounts {
     return limits;
   }
 
-  recordOf(org: string): OrgRecord | null {
-    return this.#on.orgRecord(org);
-  }
-
   /** Nano-dollars that running calls of an org may still cost; 0 where nothing limits it. */
   heldBy(org: string): bigint {
     return this.#kept.get(org)?.budget.held ?? 0n;

@@ -1,7 +1,7 @@
 // The accounts of the instance that owns the partition: opened when it has caught up with the stream and every router has
 // said what it holds; swept while it owns; closed with the ownership.
-import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
-import { HOLD_RENEW_MS, type KeyRecord } from '@switchyard/contracts';
+import { type Bucket, type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
+import { HOLD_RENEW_MS, type KeyRecord, type OrgRecord } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
 import type { Progress } from '../progress.ts';
@@ -22,6 +22,7 @@ export interface OpenAccountsOptions {
 
 export interface OpenedAccounts {
   readonly accounts: Accounts;
+  readonly orgs: Bucket<OrgRecord>;
   /** Lets calls in once everything is known that was spent and held before. */
   admit(signal: AbortSignal): Promise<void>;
   close(): void;
@@ -29,7 +30,8 @@ export interface OpenedAccounts {
 
 export async function openAccounts(options: OpenAccountsOptions): Promise<OpenedAccounts> {
   const { bus, store, progress, clock, logger } = options;
-  const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: false });
+  const orgBucket = await openBucket(bus, 'orgs');
+  const orgs = await mirrorBucket(bus, orgBucket, { tick: false });
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
   const byId = new Map<string, KeyRecord>(keys.entries().map(([, record]) => [record.id, record]));
   keys.onChange((_hash, record, previous) => {
@@ -56,6 +58,7 @@ export async function openAccounts(options: OpenAccountsOptions): Promise<Opened
   }, SWEEP_MS);
   return {
     accounts,
+    orgs: orgBucket,
     async admit(signal) {
       const learnt = new Promise<void>((resolve) => {
         clock.after(LEARN_MS, resolve);

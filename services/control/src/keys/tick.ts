@@ -1,6 +1,6 @@
-// The tick of the bucket `keys`: written each second by one control, so that edges notice when they hear nothing.
+// The tick of the buckets `keys` and `orgs`: written each second by one control, so that edges notice when they hear
+// nothing.
 import { type Bucket, type Bus, holdLease, TICK_KEY, TICK_MS } from '@switchyard/bus';
-import type { KeyRecord } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 
 export interface Ticking {
@@ -8,7 +8,7 @@ export interface Ticking {
 }
 
 /** Ticks while this instance holds the lease, and tries for it while it does not. */
-export function keepTicking(bus: Bus, keys: Bucket<KeyRecord>, logger: Logger): Ticking {
+export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'kv'>[], logger: Logger): Ticking {
   const stopping = new AbortController();
   const { signal } = stopping;
   const run = async () => {
@@ -17,9 +17,10 @@ export function keepTicking(bus: Bus, keys: Bucket<KeyRecord>, logger: Logger): 
       const lease = await holdLease({ bus, name: 'control-tick', onLost: () => turn.abort(), signal });
       while (!turn.signal.aborted && !signal.aborted) {
         // Not waited for: one that met a dying server answers only after seconds, and the next tick is due.
-        keys.kv
-          .put(TICK_KEY, bus.instance)
-          .catch((error: unknown) => logger.debug({ err: error }, 'a tick was not written'));
+        for (const { kv } of buckets)
+          kv.put(TICK_KEY, bus.instance).catch((error: unknown) =>
+            logger.debug({ err: error }, 'a tick was not written'),
+          );
         await pause(TICK_MS, [turn.signal, signal]);
       }
       await lease.release();

@@ -45,6 +45,8 @@ export function createKey({ keys, known, events, clock }: KeyOperations) {
       prefix: keyPrefix(secret),
       created_at: new Date(now).toISOString(),
       expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+      limit: body.limit ?? null,
+      models: body.models ?? null,
     };
     await keys.create(hashKey(secret), record);
     const data = { key_id: record.id, org, by_key_id: by };

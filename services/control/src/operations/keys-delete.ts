@@ -5,6 +5,7 @@ import {
   type OperationResponse,
   ServiceError,
 } from '@switchyard/contracts';
+import { findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
 
@@ -15,8 +16,7 @@ export function deleteKey({ keys, known, events, clock }: KeyOperations) {
     key_id: by,
     id,
   }: OperationRequest<'keys.delete'>): Promise<OperationResponse<'keys.delete'>> => {
-    const hash = findHash(known.entries(), org, id) ?? findHash(await readAll(keys), org, id);
-    if (hash === undefined) throw new ServiceError('key_not_found', `there is no key ${id}`);
+    const hash = await findKey({ keys, known }, org, id);
     if (isFirstKey(id))
       throw new ServiceError(
         'invalid_request',
@@ -31,15 +31,4 @@ export function deleteKey({ keys, known, events, clock }: KeyOperations) {
     );
     return { id, object: 'key', deleted: true };
   };
-}
-
-type Entries = [string, { org: string; id: string }][];
-
-function findHash(entries: Entries, org: string, id: string): string | undefined {
-  return entries.find(([, record]) => record.org === org && record.id === id)?.[0];
-}
-
-/** A key made a moment ago may not have reached the memory yet. */
-async function readAll(keys: KeyOperations['keys']): Promise<Entries> {
-  return (await keys.entries()).map(({ key, value }) => [key, value]);
 }

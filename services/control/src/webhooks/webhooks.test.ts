@@ -379,6 +379,22 @@ test('events of a webhook can be changed; a deleted one gets nothing more and le
   expect(receiver.received).toHaveLength(count);
 });
 
+test('what happened just before the bus was killed, and what happens after it is back, is delivered', async () => {
+  await openInstance();
+  const receiver = await openReceiver([500, 200]);
+  await create({ url: receiver.url, events: ['key.created'] });
+  const before = await emit();
+  await until(() => expect(receiver.of(before)).toHaveLength(1)); // and it is to be tried again
+  await nats.restart();
+  await until(() => expect(bus.connected).toBe(true));
+  let after: Event | null = null;
+  await until(async () => {
+    after ??= await emit();
+  });
+  await until(() => expect(receiver.of(before).length).toBeGreaterThanOrEqual(2));
+  await until(() => expect(after && receiver.of(after)).toHaveLength(1));
+});
+
 test('another org’s webhook is unknown', async () => {
   await openInstance();
   const receiver = await openReceiver();

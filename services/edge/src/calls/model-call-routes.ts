@@ -20,6 +20,7 @@ import {
 } from '@switchyard/contracts';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { z } from 'zod';
+import { allowedModels } from '../auth/spending.ts';
 import { parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { handOver } from './hand-over.ts';
@@ -29,6 +30,9 @@ export const MODEL_ERRORS = [
   'invalid_json',
   'invalid_request',
   'wrong_endpoint',
+  'insufficient_funds',
+  'budget_exceeded',
+  'model_not_allowed',
   'upstream_rejected',
   'model_not_found',
   'body_too_large',
@@ -129,8 +133,9 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         request.subject = { type, model: null, computer: null };
         const parsed: ModelBody = parseBody(body, request.body);
         requireUsageStore(relay);
-        const models = namesOf(parsed);
-        request.subject.model = models[0] ?? null;
+        const named = namesOf(parsed);
+        request.subject.model = named[0] ?? null;
+        const models = allowedModels(key, named);
         const bytes = request.body as Buffer;
         request.body = undefined; // from here on it is the relay's, which lets go of it before the answer is there
         const head: ModelCallHead = {
@@ -140,6 +145,7 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
           models,
           stream: streams && parsed.stream === true,
           include_usage: parsed.stream_options?.include_usage === true,
+          ...(relay.spending.isLimited(key) ? { limited: true } : {}),
           received_at: relay.clock.now(),
           body_bytes: bytes.length,
         };

@@ -12,6 +12,7 @@ import {
 } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Spending } from '../auth/spending.ts';
 import { EVENT_SOURCE } from '../http/app.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
@@ -21,6 +22,7 @@ export interface CallRelay {
   /** The calls that are on, by the id of their key: a key that is revoked ends them. */
   open: OpenRelays;
   events: EventPublisher;
+  spending: Spending;
   journal: DeliveryJournal;
   /** What large bodies take their memory from. */
   largeBodies: ByteBudget;
@@ -43,17 +45,22 @@ export function relayCall(
   new Relay(relay, call.head, request, reply).start(call);
 }
 
-/** The calls of each key, so that revoking a key ends them too. */
-export class OpenRelays {
-  readonly #byKey = new Map<string, Set<Relay>>();
+/** What goes on under a key after it was let in, and ends when the key is revoked. */
+export interface Revocable {
+  revoke(): void;
+}
 
-  add(keyId: string, relay: Relay): void {
+/** What is on under each key, so that revoking a key ends it too. */
+export class OpenRelays {
+  readonly #byKey = new Map<string, Set<Revocable>>();
+
+  add(keyId: string, relay: Revocable): void {
     const relays = this.#byKey.get(keyId);
     if (relays) relays.add(relay);
     else this.#byKey.set(keyId, new Set([relay]));
   }
 
-  delete(keyId: string, relay: Relay): void {
+  delete(keyId: string, relay: Revocable): void {
     const relays = this.#byKey.get(keyId);
     if (relays?.delete(relay) && relays.size === 0) this.#byKey.delete(keyId);
   }
@@ -63,7 +70,7 @@ export class OpenRelays {
   }
 }
 
-class Relay implements ReplySink {
+class Relay implements ReplySink, Revocable {
   readonly #on: CallRelay;
   readonly #head: ModelCallHead;
   readonly #request: FastifyRequest;

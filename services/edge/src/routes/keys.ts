@@ -4,14 +4,18 @@ import {
   createdKey,
   createKeyRequest,
   deletedKey,
+  type KeyRecord,
   keyObject,
   listOf,
+  type Permission,
   ServiceError,
+  updateKeyRequest,
 } from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Keys';
+const params = z.object({ id: z.string().describe('Id of the key') });
 
 export function keyRoutes(bus: Bus): Route[] {
   return [
@@ -27,12 +31,7 @@ export function keyRoutes(bus: Bus): Route[] {
         errors: ['invalid_json', 'invalid_request', 'unknown_field', 'service_unavailable'],
       },
       ({ key, body }) => {
-        const foreign = body.permissions.find((one) => !allows(key.permissions, one));
-        if (foreign !== undefined)
-          throw new ServiceError(
-            'permission_denied',
-            `a key gives only permissions that it has itself: this API key lacks ${foreign}`,
-          );
+        requireOwn(key, body.permissions);
         return request(bus, 'keys.create', { org: key.org, key_id: key.id, body });
       },
     ),
@@ -51,16 +50,40 @@ export function keyRoutes(bus: Bus): Route[] {
     ),
     jsonRoute(
       {
+        method: 'PATCH',
+        path: '/v1/keys/{id}',
+        permission: 'keys:write',
+        tag: TAG,
+        summary: 'Change a key: what is left out stays as it is, null takes a limit away',
+        request: { params, body: updateKeyRequest },
+        response: { status: 200, description: 'The key as it is now', body: keyObject },
+        errors: ['invalid_json', 'invalid_request', 'unknown_field', 'key_not_found', 'service_unavailable'],
+      },
+      ({ key, params: { id }, body }) => {
+        requireOwn(key, body.permissions ?? []);
+        return request(bus, 'keys.update', { org: key.org, key_id: key.id, id, body });
+      },
+    ),
+    jsonRoute(
+      {
         method: 'DELETE',
         path: '/v1/keys/{id}',
         permission: 'keys:write',
         tag: TAG,
         summary: 'Revoke a key; every edge refuses it within a second',
-        request: { params: z.object({ id: z.string().describe('Id of the key') }) },
+        request: { params },
         response: { status: 200, description: 'The key is gone', body: deletedKey },
         errors: ['key_not_found', 'service_unavailable'],
       },
       ({ key, params }) => request(bus, 'keys.delete', { org: key.org, key_id: key.id, id: params.id }),
     ),
   ];
+}
+
+/** @throws ServiceError `permission_denied`: nobody gives away more than he has. */
+function requireOwn(key: KeyRecord, wanted: readonly Permission[]): void {
+  const foreign = wanted.find((one) => !allows(key.permissions, one));
+  if (foreign === undefined) return;
+  const message = `a key gives only permissions that it has itself: this API key lacks ${foreign}`;
+  throw new ServiceError('permission_denied', message);
 }

@@ -2,6 +2,7 @@
 // said beside it in the head of the call.
 import {
   AUDIO_BYTES_MAX,
+  type KeyRecord,
   MODEL_TYPES,
   type ModelCallHead,
   modelCallSubject,
@@ -10,6 +11,7 @@ import {
   transcriptionResult,
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { allowedModels } from '../../auth/spending.ts';
 import { type Route, rawRoute } from '../../http/route.ts';
 import { handOver } from '../hand-over.ts';
 import { MODEL_ERRORS, namesOf, requireUsageStore } from '../model-call-routes.ts';
@@ -44,9 +46,7 @@ export function transcriptionRoutes(relay: CallRelay): Route[] {
       (request, reply, key) => {
         if (!key) throw new Error('a model route without a key');
         request.subject = { type: TYPE, model: null, computer: null };
-        transcribe(relay, { org: key.org, key_id: key.id }, request, reply).catch((error) =>
-          reply.send(error),
-        );
+        transcribe(relay, key, request, reply).catch((error) => reply.send(error));
       },
     ),
   ];
@@ -54,7 +54,7 @@ export function transcriptionRoutes(relay: CallRelay): Route[] {
 
 async function transcribe(
   relay: CallRelay,
-  caller: Pick<ModelCallHead, 'org' | 'key_id'>,
+  key: KeyRecord,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -66,10 +66,12 @@ async function transcribe(
   requireUsageStore(relay);
   const head: ModelCallHead = {
     request_id: request.id,
-    ...caller,
-    models: names,
+    org: key.org,
+    key_id: key.id,
+    models: allowedModels(key, names),
     stream: false,
     include_usage: false,
+    ...(relay.spending.isLimited(key) ? { limited: true } : {}),
     received_at: relay.clock.now(),
     body_bytes: audio.length,
     params,

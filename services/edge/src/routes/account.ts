@@ -1,0 +1,73 @@
+import { type Bus, request } from '@switchyard/bus';
+import {
+  accountObject,
+  createCreditRequest,
+  creditObject,
+  listOf,
+  updateAccountRequest,
+} from '@switchyard/contracts';
+import { jsonRoute, type Route } from '../http/route.ts';
+
+const TAG = 'Account';
+
+export function accountRoutes(bus: Bus): Route[] {
+  return [
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/account',
+        permission: 'usage:read',
+        tag: TAG,
+        summary: 'How your org pays, what it has spent, and what is left of its credits',
+        request: {},
+        response: { status: 200, description: 'The account', body: accountObject },
+        errors: ['service_unavailable'],
+      },
+      ({ key }) => request(bus, 'account.get', { org: key.org, key_id: key.id }),
+    ),
+    jsonRoute(
+      {
+        method: 'PATCH',
+        path: '/v1/account',
+        permission: 'billing:write',
+        tag: TAG,
+        summary: 'Change how your org pays, or what it may spend in a month',
+        request: { body: updateAccountRequest },
+        response: { status: 200, description: 'The account as it is now', body: accountObject },
+        errors: ['invalid_json', 'invalid_request', 'unknown_field', 'service_unavailable'],
+      },
+      async ({ key, body }) => {
+        const caller = { org: key.org, key_id: key.id };
+        await request(bus, 'account.update', { ...caller, body });
+        return request(bus, 'account.get', caller);
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'POST',
+        path: '/v1/credits',
+        permission: 'billing:write',
+        tag: TAG,
+        summary: 'Grant credits to your org: a prepaid org spends them, and is refused when they are used up',
+        request: { body: createCreditRequest },
+        repeatable: false, // a repeat without an Idempotency-Key would grant them twice
+        response: { status: 201, description: 'The credit, in the ledger', body: creditObject },
+        errors: ['invalid_json', 'invalid_request', 'unknown_field', 'service_unavailable'],
+      },
+      ({ key, body }) => request(bus, 'credits.create', { org: key.org, key_id: key.id, body }),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/credits',
+        permission: 'usage:read',
+        tag: TAG,
+        summary: 'List the credits of your org, newest first',
+        request: {},
+        response: { status: 200, description: 'The credits', body: listOf(creditObject) },
+        errors: ['service_unavailable'],
+      },
+      ({ key }) => request(bus, 'credits.list', { org: key.org, key_id: key.id }),
+    ),
+  ];
+}

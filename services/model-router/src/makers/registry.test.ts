@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { AI_SDK_MAKERS, createMakers } from './registry.ts';
+
+const CATALOG_DOC = join(import.meta.dirname, '../../../../docs/catalog.md');
+const TYPES_BY_JOBS = ['video'];
+
+test('docs/catalog.md lists every maker with its types, its key and its address, and no other', () => {
+  const [, section = ''] = readFileSync(CATALOG_DOC, 'utf8').split('\n## Makers\n');
+  const rows = section
+    .split('\n## ')[0]
+    ?.split('\n')
+    .filter((line) => line.startsWith('| `'));
+  expect(rows).toEqual(
+    AI_SDK_MAKERS.map(
+      ({ name, types, apiKeyEnv, baseUrl }) =>
+        `| \`${name}\` | ${types.join(', ')} | \`${apiKeyEnv}\` | ${baseUrl} |`,
+    ),
+  );
+});
+
+describe.each(AI_SDK_MAKERS.map((maker) => [maker.name, maker] as const))('%s', (name, maker) => {
+  test('makes a model of each type that it declares', async () => {
+    const models = await maker.create({ baseURL: maker.baseUrl, apiKey: 'k', headers: {}, fetch });
+    for (const type of maker.types.filter((one) => !TYPES_BY_JOBS.includes(one)))
+      expect(models[type]?.('a-model').modelId).toBe('a-model');
+  });
+
+  test('is held to its answers by fixtures that name their source', () => {
+    const folder = join(import.meta.dirname, name);
+    expect(readdirSync(folder).some((file) => file.endsWith('contract.test.ts'))).toBe(true);
+    const fixtures = join(folder, '__fixtures__');
+    expect(existsSync(fixtures)).toBe(true);
+    for (const file of readdirSync(fixtures).filter((one) => one.endsWith('.json')))
+      expect(JSON.parse(readFileSync(join(fixtures, file), 'utf8')), file).toHaveProperty('source');
+  });
+});
+
+test('what a catalog need not say has its default', async () => {
+  const { byName, close } = createMakers({ secret: () => undefined, now: () => 0 });
+  for (const { name, apiKeyEnv, baseUrl } of AI_SDK_MAKERS)
+    expect(byName[name]?.defaults).toEqual({ apiKeyEnv, baseUrl });
+  await close();
+});
+
+/** Prints which packages of the AI SDK a module imports, itself or by others. */
+const IMPORTS = `
+  import { registerHooks } from 'node:module';
+  const seen = new Set();
+  registerHooks({ resolve(name, context, next) { seen.add(name); return next(name, context); } });
+  await import(process.argv[1]);
+  console.log(JSON.stringify([...seen].filter((name) => name.startsWith('@ai-sdk/')).sort()));
+`;
+
+test('a router starts without the makers’ packages: each is imported at its first call', () => {
+  const module = join(import.meta.dirname, 'registry.ts');
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', IMPORTS, module], {
+    encoding: 'utf8',
+  });
+  expect(JSON.parse(stdout)).toEqual(['@ai-sdk/provider', '@ai-sdk/provider-utils']);
+});

@@ -18,42 +18,46 @@ export interface SendContentOptions {
   readonly clock: Clock;
 }
 
+export interface AskedContent {
+  readonly caller: Pick<KeyRecord, 'id' | 'org'>;
+  /** Of the file. */
+  readonly id: string;
+  /** Aborted when nobody is to have the rest. */
+  readonly signal: AbortSignal;
+}
+
 /** @throws ServiceError as long as nothing was sent; afterwards the connection is cut, so that no part passes for all. */
 export async function sendContent(
   { bus, clock }: SendContentOptions,
-  key: KeyRecord,
-  id: string,
+  { caller, id, signal }: AskedContent,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort(new ServiceError('service_unavailable', 'the client went away')));
-  const who = { org: key.org, key_id: key.id, id };
-  const { range: asked } = request.headers;
+  const who = { org: caller.org, key_id: caller.id, id };
   const onlyHead = request.method === 'HEAD';
-  const known = asked || onlyHead ? await ask(bus, 'files.get', who, { signal: gone.signal }) : null;
-  const range = known && wantedRange(request, known);
+  const lengthFirst = onlyHead || request.headers.range !== undefined;
+  const known = lengthFirst ? await ask(bus, 'files.get', who, { signal }) : null;
+  const range = known && wantedRange(request, reply, known);
   if (known && onlyHead) {
     begin(reply, known, range);
     reply.raw.end();
     return;
   }
   const head: FileContentHead = { request_id: request.id, ...who, ...(range ? { range } : {}) };
-  const answer = await openReply(bus, { subject: FILE_CONTENT_SUBJECT, head }, gone.signal);
+  const answer = await openReply(bus, { subject: FILE_CONTENT_SUBJECT, head }, signal);
   const file = fileObject.parse(answer.head);
   await pass(answer.body, reply, clock, () => begin(reply, file, range));
 }
 
 /** @throws ServiceError `range_not_satisfiable`. */
-function wantedRange(request: FastifyRequest, file: FileObject): Range | null {
+function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObject): Range | null {
   const condition = request.headers['if-range'];
   if (condition !== undefined && condition !== etagOf(file)) return null;
   const range = readRange(request.headers.range, file.bytes);
-  if (range === 'unsatisfiable')
-    throw new ServiceError('range_not_satisfiable', `the file has ${file.bytes} bytes`, {
-      details: { bytes: file.bytes },
-    });
-  return range;
+  if (range !== 'unsatisfiable') return range;
+  reply.header('content-range', `bytes */${file.bytes}`);
+  const details = { bytes: file.bytes };
+  throw new ServiceError('range_not_satisfiable', `the file has ${file.bytes} bytes`, { details });
 }
 
 function begin(reply: FastifyReply, file: FileObject, range: Range | null): void {

@@ -8,11 +8,13 @@ import {
   fileObject,
   filesQuery,
   type KeyRecord,
+  ServiceError,
   uploadForm,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { OpenRelays } from '../calls/relay-call.ts';
 import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
 import { clientGone } from '../http/client-gone.ts';
@@ -24,6 +26,8 @@ const params = z.object({ id: z.string().describe('Id of the file') });
 
 export interface FileRoutesOptions {
   readonly bus: Bus;
+  /** What is on under each key: files may take long, and end with their key. */
+  readonly open: OpenRelays;
   readonly clock: Clock;
 }
 
@@ -56,7 +60,10 @@ export function fileRoutes(on: FileRoutesOptions): Route[] {
         ],
       },
       async (request, reply, key) => {
-        const file = await upload(on, withKey(key), request, reply);
+        const gone = clientGone(request, reply);
+        const file = await whileKeyHolds(on.open, key, gone, (caller, signal) =>
+          upload(on, caller, request, signal),
+        );
         reply.code(201).header('x-request-id', request.id).send(file);
       },
     ),
@@ -98,8 +105,13 @@ export function fileRoutes(on: FileRoutesOptions): Route[] {
         response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
         errors: ['file_not_found', 'range_not_satisfiable', 'service_unavailable'],
       },
-      (request, reply, key) =>
-        sendContent(on, withKey(key), check(params, request.params).id, request, reply),
+      (request, reply, key) => {
+        const { id } = check(params, request.params);
+        const gone = clientGone(request, reply);
+        return whileKeyHolds(on.open, key, gone, (caller, signal) =>
+          sendContent(on, { caller, id, signal }, request, reply),
+        );
+      },
     ),
     jsonRoute(
       {
@@ -121,9 +133,8 @@ async function upload(
   { bus, clock }: FileRoutesOptions,
   key: KeyRecord,
   request: FastifyRequest,
-  reply: FastifyReply,
+  signal: AbortSignal,
 ): Promise<FileObject> {
-  const gone = clientGone(request, reply);
   const form = new FileForm(request.raw, clock);
   try {
     const { filename, mediaType, bytesMin, content } = await form.read();
@@ -135,7 +146,7 @@ async function upload(
       media_type: mediaType,
       bytes_min: bytesMin,
     };
-    const stored = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content }, gone);
+    const stored = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content }, signal);
     return fileObject.parse(await stored.end);
   } catch (error) {
     form.discard();
@@ -143,7 +154,22 @@ async function upload(
   }
 }
 
-function withKey(key: KeyRecord | null): KeyRecord {
+/** Runs `work` under a signal that is aborted when the client goes away or its key is revoked. */
+async function whileKeyHolds<T>(
+  open: OpenRelays,
+  key: KeyRecord | null,
+  gone: AbortSignal,
+  work: (key: KeyRecord, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   if (!key) throw new Error('a route of files without a key');
-  return key;
+  const revoked = new AbortController();
+  const revocable = {
+    revoke: () => revoked.abort(new ServiceError('invalid_api_key', 'the API key was revoked')),
+  };
+  open.add(key.id, revocable);
+  try {
+    return await work(key, AbortSignal.any([gone, revoked.signal]));
+  } finally {
+    open.delete(key.id, revocable);
+  }
 }

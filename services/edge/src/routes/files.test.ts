@@ -1,0 +1,165 @@
+// Uploads and downloads at the edge alone, control's part served by the test: what clients do that no client should.
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type IncomingCall, openBucket, serve } from '@switchyard/bus';
+import {
+  ALL_PERMISSIONS,
+  FILE_CONTENT_SUBJECT,
+  FILE_STORE_SUBJECT,
+  type FileObject,
+  type FileStoreHead,
+} from '@switchyard/contracts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { STALLED_CLIENT_MS_MAX, STALLED_UPLOAD_MS_MAX } from '../http/limits.ts';
+
+const BOUNDARY = 'x';
+const PART = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`;
+/** More than the kernel holds for a client that reads nothing. */
+const BYTES = 64 * 1024 * 1024;
+
+let edge: TestEdge;
+let key: string;
+/** How the last upload ended at its store. */
+let stored: PromiseWithResolvers<{ head: FileStoreHead; bytes: number } | Error>;
+let began: PromiseWithResolvers<void>;
+let sending: PromiseWithResolvers<IncomingCall>;
+
+const fileOf = (bytes: number): FileObject => ({
+  id: 'file_x',
+  object: 'file',
+  filename: 'a',
+  media_type: 'text/plain',
+  bytes,
+  sha256: createHash('sha256').update('').digest('hex'),
+  created_at: '2026-11-21T00:00:00.000Z',
+});
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  key = await edge.addKey(ALL_PERMISSIONS);
+  const control = await serve(edge.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
+  control.stream(FILE_STORE_SUBJECT, async (call) => {
+    let bytes = 0;
+    try {
+      for await (const piece of call.body()) {
+        bytes += piece.length;
+        began.resolve();
+      }
+      stored.resolve({ head: call.head as FileStoreHead, bytes });
+      call.end(fileOf(bytes));
+    } catch (error) {
+      stored.resolve(error as Error);
+    }
+  });
+  control.stream(FILE_CONTENT_SUBJECT, async (call) => {
+    sending.resolve(call);
+    call.setHead(fileOf(BYTES));
+    for (let at = 0; at < BYTES && !call.isCancelled; at += 65_536)
+      if (!call.write(Buffer.alloc(65_536))) await call.drained();
+    call.end(null);
+  });
+});
+beforeEach(() => {
+  stored = Promise.withResolvers();
+  began = Promise.withResolvers();
+  sending = Promise.withResolvers();
+});
+afterAll(() => edge.stop());
+
+/** A connection on which a request's head and the beginning of its body were written. */
+async function open(method: string, path: string, bearer: string, ...rest: string[]): Promise<Socket> {
+  const socket = connect(edge.port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.on('error', () => {}); // it is to be cut
+  const head = `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\n`;
+  socket.write(head + rest.join(''));
+  return socket;
+}
+
+const beginUpload = (bearer = key, length = 1_000_000) =>
+  open(
+    'POST',
+    '/v1/files',
+    bearer,
+    `content-type: multipart/form-data; boundary=${BOUNDARY}\r\ncontent-length: ${length}\r\n\r\n`,
+    PART,
+    'a beginning',
+  );
+
+async function answerOf(socket: Socket): Promise<string> {
+  let text = '';
+  for await (const bytes of socket) {
+    text += bytes.toString();
+    if (text.includes('\r\n\r\n') && text.includes('}}')) break;
+  }
+  return text;
+}
+
+test('an upload tells the store what its length promises, and what it is', async () => {
+  const form = new FormData();
+  form.set('purpose', 'assistants');
+  form.set('file', new Blob([new Uint8Array(500_000)], { type: 'text/plain' }), '../../etc/pass\twd');
+  const response = await fetch(`${edge.url}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: form,
+  });
+  expect([response.status, ((await response.json()) as FileObject).bytes]).toEqual([201, 500_000]);
+  const outcome = await stored.promise;
+  if (outcome instanceof Error) throw outcome;
+  expect(outcome.head).toMatchObject({ org: 'org_default', filename: 'passwd', media_type: 'text/plain' });
+  expect(outcome.head.bytes_min).toBeGreaterThan(300_000);
+  expect(outcome.head.bytes_min).toBeLessThanOrEqual(500_000);
+});
+
+test('an upload of which nothing more comes is given up, with a code, on both sides', async () => {
+  const socket = await beginUpload();
+  await began.promise;
+  edge.clock.advance(STALLED_UPLOAD_MS_MAX); // something came in the first stretch
+  edge.clock.advance(STALLED_UPLOAD_MS_MAX);
+  expect(await answerOf(socket)).toContain('"code":"body_timeout"');
+  expect(await stored.promise).toMatchObject({ code: 'body_timeout' });
+  socket.destroy();
+});
+
+test('an upload whose client goes away is given up at the store', async () => {
+  const socket = await beginUpload();
+  await began.promise;
+  socket.destroy();
+  expect(await stored.promise).toBeInstanceOf(Error);
+});
+
+test('an upload, and a download, end with their key', async () => {
+  const revoked = await edge.addKey();
+  const uploading = await beginUpload(revoked);
+  await began.promise;
+  const downloading = await open('GET', '/v1/files/file_x/content', revoked, '\r\n');
+  const call = await sending.promise;
+  const cut = once(call.signal, 'abort');
+  const keys = await openBucket(edge.bus, 'keys');
+  for (const { key: hash, value } of await keys.entries())
+    if (value.prefix === revoked.slice(0, 8)) await keys.delete(hash);
+  expect(await answerOf(uploading)).toContain('"code":"invalid_api_key"');
+  expect(await stored.promise).toBeInstanceOf(Error);
+  await cut;
+  downloading.resume();
+  await once(downloading, 'close'); // cut in the middle, and never a whole answer
+  uploading.destroy();
+});
+
+test('a download whose client reads nothing is cut off', async () => {
+  const socket = await open('GET', '/v1/files/file_x/content', key, '\r\n');
+  socket.pause();
+  const call = await sending.promise;
+  const cut = once(call.signal, 'abort');
+  await expect
+    .poll(() => {
+      edge.clock.advance(STALLED_CLIENT_MS_MAX);
+      return call.isCancelled;
+    })
+    .toBe(true);
+  await cut;
+  socket.destroy();
+});

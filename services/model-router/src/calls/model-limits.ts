@@ -117,7 +117,7 @@ function refusalOfImages(model: CatalogModel, body: Buffer): ServiceError | null
   if (size && size !== 'auto' && sizes && !sizes.includes(size))
     return refuse('size', `${model.id} takes ${sizes.join(', ')}`);
   if (ratio && ratios && !ratios.includes(ratio))
-    return refuse('aspect_ratio', `${model.id} takes ${ratios.join(', ')}`);
+    return refuse('aspect_ratio', `${model.id} takes ${ratios.join(', ') || 'none: ask for a size'}`);
   if (n && max && n > max) return refuse('n', `${model.id} makes at most ${max} images at once`);
   return null;
 }

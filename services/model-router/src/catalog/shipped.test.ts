@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { refusalOf } from '../calls/model-limits.ts';
 import { AI_SDK_MAKERS, createMakers } from '../makers/registry.ts';
 import { loadCatalog } from './catalog.ts';
 import { SHIPPED_CATALOGS } from './shipped.ts';
@@ -114,6 +115,39 @@ describe('upstreams', () => {
   it('are all to be had once every key is set', () => {
     const listed = catalogWith(() => 'a key').list(0);
     expect(listed.filter(({ available, id }) => !available && !id.startsWith('local/'))).toEqual([]);
+  });
+});
+
+describe('limits', () => {
+  const refusal = (id: string, body: object) => {
+    const model = ofMakers.find((one) => one.id === id) as CatalogModel;
+    return refusalOf(model, Buffer.from(JSON.stringify({ model: id, prompt: 'x', input: 'x', ...body })))
+      ?.message;
+  };
+
+  it('a model of sizes refuses an aspect ratio, and one of aspect ratios a size, saying what there is', () => {
+    expect(refusal('black-forest-labs/flux-pro-1.1', { size: '1344x768' })).toBeUndefined();
+    expect(refusal('black-forest-labs/flux-pro-1.1', { aspect_ratio: '16:9' })).toContain('ask for a size');
+    expect(refusal('black-forest-labs/flux-kontext-pro', { aspect_ratio: '16:9' })).toBeUndefined();
+    expect(refusal('black-forest-labs/flux-kontext-pro', { size: '1024x1024' })).toContain(
+      'aspect_ratio: 1:1',
+    );
+  });
+
+  it('a size that fal would charge as more than a megapixel is refused', () => {
+    expect(refusal('fal/flux/schnell', { size: '1024x1024' })).toBeUndefined();
+    expect(refusal('fal/flux/schnell', { size: '2048x2048' })).toContain('1024x1024');
+    const shipped = ofMakers.filter(({ id }) => id.startsWith('fal/'));
+    for (const { limits } of shipped)
+      for (const size of limits.sizes as string[]) {
+        const [width = 0, height = 0] = size.split('x').map(Number);
+        expect(width * height).toBeLessThanOrEqual(1024 * 1024);
+      }
+  });
+
+  it('a voice that a model does not have is refused, and so is a text that is too long for it', () => {
+    expect(refusal('openai/tts-1', { voice: 'nobody' })).toContain('alloy');
+    expect(refusal('deepgram/aura-2', { input: 'x'.repeat(2_001) })).toContain('2000');
   });
 });
 

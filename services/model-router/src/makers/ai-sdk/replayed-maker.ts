@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/contracts';
+import { createEgress, parseAllowList } from '@switchyard/egress';
 import { makersAgent } from '../registry.ts';
 import { aiSdkMaker } from './ai-sdk-maker.ts';
 import type { MakerDeclaration } from './declaration.ts';
@@ -18,6 +19,8 @@ export interface Fixture {
   json?: unknown;
   /** Bytes of an answer that is no JSON. */
   base64?: string;
+  /** Bytes that come one after the other, of an answer that a test makes. */
+  pieces?: AsyncIterable<Uint8Array>;
 }
 
 export function fixture(folder: string, name: string): Fixture {
@@ -81,13 +84,19 @@ export async function replayedMaker(
   const serve = async (incoming: IncomingMessage, response: ServerResponse) => {
     const request = await wireRequest(incoming, once(response, 'close'));
     requests.push(request);
-    give(await answerOf(request), response, origin);
+    await give(await answerOf(request), response, origin);
   };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const dispatcher = makersAgent();
-  const maker = aiSdkMaker(declaration, { secret: () => KEY, dispatcher, now: () => Date.UTC(2026, 10, 21) });
+  const egress = createEgress({ allow: parseAllowList(new URL(origin).host) });
+  const maker = aiSdkMaker(declaration, {
+    secret: () => KEY,
+    dispatcher,
+    egress,
+    now: () => Date.UTC(2026, 10, 21),
+  });
   const startCall = (
     type: ModelType,
     body: object,
@@ -174,17 +183,16 @@ async function wireRequest(incoming: IncomingMessage, gone: Promise<unknown>): P
   };
 }
 
-function give(
-  { status = 200, headers = {}, json, base64 }: Fixture,
+async function give(
+  { status = 200, headers = {}, json, base64, pieces }: Fixture,
   response: ServerResponse,
   origin: string,
-) {
-  const body =
-    base64 === undefined
-      ? JSON.stringify(json ?? {}).replaceAll('{origin}', origin)
-      : Buffer.from(base64, 'base64');
-  const type = base64 === undefined ? { 'content-type': 'application/json' } : {};
-  response.writeHead(status, { ...type, ...headers }).end(body);
+): Promise<void> {
+  const isJson = base64 === undefined && pieces === undefined;
+  response.writeHead(status, { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers });
+  for await (const piece of pieces ?? []) response.write(piece);
+  if (isJson) response.end(JSON.stringify(json ?? {}).replaceAll('{origin}', origin));
+  else response.end(Buffer.from(base64 ?? '', 'base64'));
 }
 
 function outcome(head: Omit<Outcome, 'body' | 'json'>, body: Buffer): Outcome {

@@ -54,6 +54,26 @@ describe('speech', () => {
     expect(contentType).toBe({ opus: 'audio/ogg', wav: 'audio/wav', pcm: 'audio/pcm' }[format]);
   });
 
+  it('gives the sound as it comes, and hangs up when its caller does', async () => {
+    const rest = Promise.withResolvers<void>();
+    const sound = async function* () {
+      yield Buffer.from(read('speech').base64 ?? '', 'base64');
+      await rest.promise;
+    };
+    const speaking = {
+      source: 'made for the test',
+      headers: { 'content-type': 'audio/mpeg' },
+      pieces: sound(),
+    };
+    await replay([speaking]);
+    const exchange = maker.start('speech', { input: 'Hello' });
+    await expect.poll(() => exchange.heard).toEqual(['head', 'data']);
+    exchange.abort();
+    await maker.requests[0]?.gone;
+    rest.resolve();
+    expect(exchange.heard).toEqual(['head', 'data']);
+  });
+
   it('refuses instructions before a character is spoken', async () => {
     await replay([read('speech')]);
     const { status, json } = await maker.call('speech', { input: 'Hello', instructions: 'whisper' });

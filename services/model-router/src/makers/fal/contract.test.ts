@@ -18,6 +18,8 @@ it('asks the model under its path, fetches its images, and gives base64', async 
     size: '1024x768',
     seed: 7,
     output_format: 'png',
+    guidance_scale: 3.5,
+    user: 'somebody',
     provider_options: { num_inference_steps: 4, loras: [{ path: 'x', scale: 1.0 }] },
   };
   const { status, json } = await maker.call('image', body, model);
@@ -33,6 +35,7 @@ it('asks the model under its path, fetches its images, and gives base64', async 
     image_size: { width: 1024, height: 768 },
     seed: 7,
     output_format: 'png',
+    guidance_scale: 3.5,
     num_inference_steps: 4,
     loras: [{ path: 'x', scale: 1 }],
   });

@@ -7,7 +7,16 @@ import { CATCH_UP_MS_MAX, catchUp } from './catch-up.ts';
 import { ensureConsumer } from './consumer.ts';
 import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
 import { type TestStore, testDatabases } from './fixtures/database.ts';
-import { completed, metered, mixedEvents, refused, TIME, voided } from './fixtures/events.ts';
+import {
+  completed,
+  metered,
+  mixedEvents,
+  refused,
+  TIME,
+  videoCharged,
+  videoRefunded,
+  voided,
+} from './fixtures/events.ts';
 import { runBilling, type TestBilling, TestClient } from './fixtures/running-billing.ts';
 import { Progress } from './progress.ts';
 
@@ -226,3 +235,53 @@ test('the next instance takes over from one that stops, and from one that vanish
     await own.stop();
   }
 }, 30_000);
+
+describe('a video', () => {
+  const allTogether = async (org: string) =>
+    usageReport.parse(await client.usage({ ...ALL, group_by: 'model' }, org));
+
+  test('is a charge with its seconds, found under its request', async () => {
+    const org = 'org_video';
+    await client.publish(videoCharged('vid_1', 800_000_000n, { org }));
+    const report = await allTogether(org);
+    expect(report.total).toEqual({ calls: 1, cost: 0.8, quantities: { seconds: 8 } });
+    expect(report.data).toMatchObject([{ group: 'acme/video-1', cost: 0.8 }]);
+    expect(logEntry.parse(await client.log('req_of_vid_1', org))).toMatchObject({
+      kind: 'call',
+      type: 'video',
+      status: 'ok',
+      http_status: 202,
+      cost: 0.8,
+      quantities: { seconds: 8 },
+    });
+  });
+
+  test.each([
+    ['after its charge', false],
+    ['before its charge', true],
+  ])('that fails is that and a refund, which add up to nothing; the refund %s', async (_when, first) => {
+    const org = `org_refund_${first}`;
+    const id = `vid_2${first}`;
+    const events = [videoCharged(id, 800_000_000n, { org }), videoRefunded(id, 800_000_000n, { org })];
+    for (const event of first ? events.reverse() : events) await client.publish(event);
+    for (const event of events) await client.publish(event); // again: they are known
+    const report = await allTogether(org);
+    expect(report.total).toEqual({ calls: 1, cost: 0, quantities: {} });
+    expect(logEntry.parse(await client.log(`${id}:refund`, org))).toMatchObject({
+      kind: 'refund',
+      cost: -0.8,
+      quantities: { seconds: -8 },
+    });
+  });
+
+  test('that a cheaper model makes gives the difference back, and the rest when that one fails', async () => {
+    const org = 'org_difference';
+    await client.publish(videoCharged('vid_3', 800_000_000n, { org }));
+    await client.publish(videoRefunded('vid_3', 300_000_000n, { org, reason: 'cheaper_model' }));
+    expect((await allTogether(org)).total).toEqual({ calls: 1, cost: 0.5, quantities: { seconds: 8 } });
+    await client.publish(videoRefunded('vid_3', 500_000_000n, { org }));
+    expect((await allTogether(org)).total).toEqual({ calls: 1, cost: 0, quantities: {} });
+  });
+
+  test('leaves books that balance', () => expectBooksBalance(database.db));
+});

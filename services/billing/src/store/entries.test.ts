@@ -1,6 +1,6 @@
 import { makeEvent } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
-import { completed, metered, TIME, voided } from '../fixtures/events.ts';
+import { completed, metered, TIME, videoCharged, videoRefunded, voided } from '../fixtures/events.ts';
 import { entryOf } from './entries.ts';
 
 describe('an event', () => {
@@ -15,6 +15,9 @@ describe('an event', () => {
     ['a void under another id', { ...voided('req_1'), id: 'req_1' }],
     ['a minute under another id', { ...metered('cmp_1', 3, 1n), id: 'cmp_1:1:4' }],
     ['a charge below zero', completed('req_1', -1n)],
+    ['a video under another id', { ...videoCharged('vid_1', 1n), id: 'vid_1' }],
+    ['a refund under the id of a difference', { ...videoRefunded('vid_1', 1n), id: 'vid_1:difference' }],
+    ['a refund below zero', videoRefunded('vid_1', -1n)],
     ['a quantity below zero', completed('req_1', 1n, { quantities: { input_tokens: -1 } })],
   ])('that contradicts itself is refused: %s', (_, event) => {
     expect(() => entryOf(event)).toThrow(RangeError);

@@ -1,0 +1,259 @@
+// Workers as processes of their own on a real NATS, killed with SIGKILL where it hurts, and what the others make of it.
+import type { ServerResponse } from 'node:http';
+import { type Bus, connectBus, openBucket, openReply, request } from '@switchyard/bus';
+import {
+  type CreateVideoHead,
+  DEFAULT_ORG,
+  VIDEO_CREATE_SUBJECT,
+  type VideoRecord,
+  type VideoView,
+  videoKey,
+  videoView,
+} from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import {
+  type CatalogEntry,
+  type EventLog,
+  openEventLog,
+  startNats,
+  startUpstream,
+  type TestServer,
+  temporaryFolder,
+  type Upstream,
+  type UpstreamRequest,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startWorkerProcess, type WorkerProcess } from './fixtures/worker-process.ts';
+
+const RECOVERED_WITHIN_MS = 40_000;
+const TEST_TIMEOUT_MS = 60_000;
+const ASKED = { org: DEFAULT_ORG, key_id: 'key_1' };
+
+let nats: TestServer;
+let upstream: Upstream;
+let bus: Bus;
+let log: EventLog;
+let environment: Record<string, string>;
+let workers: WorkerProcess[] = [];
+
+/** Jobs of the upstream: how often each was looked at. */
+const looks = new Map<string, number>();
+/** What answers a start or a look, where a test wants to. */
+let onStart: ((request: UpstreamRequest, response: ServerResponse) => void) | null = null;
+let onLook: ((id: string, response: ServerResponse) => void) | null = null;
+
+beforeAll(async () => {
+  [nats, upstream] = await Promise.all([startNats(), startUpstream()]);
+  const model = (id: string, idempotent: boolean): CatalogEntry => ({
+    id: `acme/${id}`,
+    type: 'video',
+    name: id,
+    modalities: { input: ['text'], output: ['video'] },
+    pricing: { second: { '480p': '0.1' } },
+    upstreams: [
+      {
+        adapter: 'openai-compatible',
+        base_url: upstream.url,
+        model: id,
+        ...(idempotent ? { idempotent_starts: true } : {}),
+      },
+    ],
+  });
+  const catalog = await writeTestCatalog({
+    url: upstream.url,
+    models: [model('once', false), model('repeatable', true)],
+  });
+  for (const id of ['once', 'repeatable']) upstream.on(id, takeStart);
+  upstream.on('', answerLook);
+  environment = {
+    NATS_URL: nats.url,
+    SWITCHYARD_CATALOG: catalog,
+    SWITCHYARD_DATA: await temporaryFolder('video-workers'),
+  };
+  bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
+  workers = await Promise.all([startWorkerProcess(environment), startWorkerProcess(environment)]);
+  log = await openEventLog(bus);
+}, 60_000);
+
+afterAll(async () => {
+  await log?.stop();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await bus?.close();
+  await upstream?.close();
+  await nats?.stop();
+});
+
+function takeStart(request: UpstreamRequest, response: ServerResponse): void {
+  if (onStart) return onStart(request, response);
+  const id = `job_${request.headers['idempotency-key']}`;
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ id, status: 'queued' }));
+}
+
+function answerLook({ path }: UpstreamRequest, response: ServerResponse): void {
+  if (path.endsWith('/content'))
+    return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(Buffer.alloc(1_000, 1));
+  const id = path.slice(path.lastIndexOf('/') + 1);
+  looks.set(id, (looks.get(id) ?? 0) + 1);
+  if (onLook) return onLook(id, response);
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ id, status: (looks.get(id) ?? 0) > 1 ? 'completed' : 'queued' }));
+}
+
+async function start(model: string): Promise<VideoView> {
+  const head: CreateVideoHead = { ...ASKED, request_id: 'req_1', received_at: Date.now() };
+  const body = Buffer.from(JSON.stringify({ model, prompt: 'a cat', duration: 5 }));
+  const answer = await openReply(bus, { subject: VIDEO_CREATE_SUBJECT, head, body });
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer.body) chunks.push(chunk);
+  return videoView.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+}
+
+async function recordOf(id: string): Promise<VideoRecord> {
+  const entry = await (await openBucket(bus, 'videos')).get(videoKey(DEFAULT_ORG, id));
+  if (!entry) throw new Error(`no record of ${id}`);
+  return entry.value;
+}
+
+const until = (id: string, check: (record: VideoRecord) => void) =>
+  vi.waitFor(async () => check(await recordOf(id)), { timeout: RECOVERED_WITHIN_MS, interval: 50 });
+
+const startsOf = (id: string) =>
+  upstream.requests.filter(({ method, headers }) => method === 'POST' && headers['idempotency-key'] === id);
+
+/** Kills the workers, and starts as many anew: nobody is left that knows anything. */
+async function killAll(): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.kill9()));
+  workers = await Promise.all([startWorkerProcess(environment), startWorkerProcess(environment)]);
+}
+
+describe('a worker killed', () => {
+  test(
+    'in the middle of a start, at a maker that promises nothing, costs the caller nothing, and the maker is not asked again',
+    async () => {
+      const asked = Promise.withResolvers<void>();
+      onStart = () => asked.resolve(); // the maker has it, and never answers
+      const { id } = await start('acme/once');
+      await asked.promise;
+      onStart = null;
+      await killAll();
+      await until(id, ({ state, news }) => expect([state, news]).toEqual(['failed', []]));
+      expect(startsOf(id).length).toBe(1);
+      expect(await recordOf(id)).toMatchObject({
+        refunded_nano: '500000000',
+        error: { code: 'upstream_error' },
+      });
+      await log.until('the refund', (event) => event.id === `${id}:refund`);
+      expect(log.all.filter((event) => event.id.startsWith(id)).map((event) => event.id)).toEqual([
+        `${id}:charge`,
+        `${id}:refund`,
+        `${id}:failed`,
+      ]);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'in the middle of a start is followed by another start under the same key, where the maker knows its keys',
+    async () => {
+      const asked = Promise.withResolvers<void>();
+      onStart = () => asked.resolve();
+      const { id } = await start('acme/repeatable');
+      await asked.promise;
+      onStart = null;
+      await killAll();
+      await until(id, ({ state }) => expect(state).toBe('completed'));
+      expect(startsOf(id).length).toBe(2);
+      expect((await recordOf(id)).refunded_nano).toBe('0');
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'in the middle of a look leaves the job to the other one',
+    async () => {
+      const asked = Promise.withResolvers<void>();
+      onLook = () => asked.resolve();
+      const { id } = await start('acme/once');
+      await asked.promise;
+      const [first, second] = workers as [WorkerProcess, WorkerProcess];
+      const owner = (await recordOf(id)).lease?.owner;
+      expect(owner).toBeDefined();
+      onLook = null;
+      // Whichever of the two has it: the first one is killed, and then it is the second's or was the second's all along.
+      await first.kill9();
+      await until(id, ({ state, lease }) => {
+        expect(state === 'completed' || lease?.owner === owner).toBe(true);
+        expect(second.isAlive).toBe(true);
+      });
+      if ((await recordOf(id)).state !== 'completed') {
+        await second.kill9();
+        workers = [await startWorkerProcess(environment), await startWorkerProcess(environment)];
+      } else workers = [second, await startWorkerProcess(environment)];
+      await until(id, ({ state }) => expect(state).toBe('completed'));
+      expect(startsOf(id).length).toBe(1);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+test(
+  'a worker that is told to stop lets go of what it looks at, and another goes on at once',
+  async () => {
+    const asked = Promise.withResolvers<void>();
+    onLook = () => asked.resolve();
+    const { id } = await start('acme/once');
+    await asked.promise;
+    onLook = null;
+    const codes = await Promise.all(workers.map((worker) => worker.stop()));
+    expect(codes).toEqual([0, 0]);
+    expect((await recordOf(id)).lease).toBeNull();
+    workers = [await startWorkerProcess(environment)];
+    await until(id, ({ state }) => expect(state).toBe('completed'));
+    expect(startsOf(id).length).toBe(1);
+  },
+  TEST_TIMEOUT_MS,
+);
+
+test(
+  'two workers share the jobs, and start each once',
+  async () => {
+    workers.push(await startWorkerProcess(environment));
+    const views = await Promise.all(Array.from({ length: 20 }, () => start('acme/once')));
+    for (const { id } of views) await until(id, ({ state }) => expect(state).toBe('completed'));
+    expect(views.map(({ id }) => startsOf(id).length)).toEqual(views.map(() => 1));
+  },
+  TEST_TIMEOUT_MS,
+);
+
+test('another org’s video is as unknown as one that never was, for every operation', async () => {
+  const { id } = await start('acme/once');
+  const other = { org: 'org_other', key_id: 'key_2', id };
+  for (const operation of ['videos.get', 'videos.delete'] as const)
+    await expect(request(bus, operation, other)).rejects.toMatchObject({ code: 'video_not_found' });
+  const list = await request(bus, 'videos.list', { ...other, query: { limit: 10 } });
+  expect(list.data).toEqual([]);
+  expect((await request(bus, 'videos.get', { ...ASKED, id })).id).toBe(id);
+});
+
+test(
+  'a charge whose record was never made has one made from its event',
+  async () => {
+    const { id } = await start('acme/once');
+    await until(id, ({ state }) => expect(state).toBe('completed'));
+    const videos = await openBucket(bus, 'videos');
+    const event = log.all.find((one) => one.id === `${id}:charge`);
+    // As after a death between the event and the record: the same event, of a job that nobody has a record of.
+    const copy = structuredClone(event) as { id: string; data: { video_id: string } };
+    const lostId = `${id}lost`;
+    copy.id = `${lostId}:charge`;
+    copy.data.video_id = lostId;
+    await bus.js.publish(`event.v1.video.charged.${DEFAULT_ORG}`, JSON.stringify(copy), { msgID: copy.id });
+    await until(lostId, ({ state, error }) =>
+      expect([state, error?.code]).toEqual(['failed', 'internal_error']),
+    );
+    expect((await videos.get(videoKey(DEFAULT_ORG, lostId)))?.value.refunded_nano).toBe('500000000');
+  },
+  TEST_TIMEOUT_MS,
+);

@@ -26,6 +26,8 @@ export interface RouteDescription {
     /** Of an answer that is not JSON; `*` as in `audio/*`. */
     contentType?: string;
     alsoStreams?: boolean;
+    /** Media types in which the answer comes as text instead, where the request asks for that. */
+    asText?: readonly string[];
     /** With `Range` a part of it is answered, as 206. */
     inParts?: true;
     /** Its cost is in X-Service-Cost too; of a stream only where the price is known before. */

@@ -40,6 +40,7 @@ export function transcriptionRoutes(relay: CallRelay): Route[] {
           priced: true,
           description: 'The text, with its cost in `usage.cost`',
           body: transcriptionResult,
+          asText: ['text/plain', 'application/x-subrip', 'text/vtt'],
         },
         errors: [...MODEL_ERRORS, 'invalid_multipart', 'audio_unreadable'],
       },

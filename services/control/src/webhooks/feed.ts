@@ -35,7 +35,7 @@ export interface FeedOptions {
 
 const MS_NS = 1_000_000;
 /** Longer than any attempt, and than the wait for a place before it: an event silent for longer was lost with its process. */
-const ACK_WAIT_MS = 30_000;
+export const ACK_WAIT_MS = 30_000;
 /** Events of one destination that wait for their next attempt; more wait in the stream. */
 const ACK_PENDING_MAX = 5_000;
 /** How often an event comes is decided by its age. */

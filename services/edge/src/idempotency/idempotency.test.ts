@@ -374,6 +374,24 @@ test('a multipart request is known again under another boundary, and another fil
   expect(calls).toHaveLength(1);
 });
 
+test('a request without a body is known again too', async () => {
+  let rotations = 0;
+  const control = await serve(first.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
+  control.handle('signing-secret.rotate', async () => {
+    rotations += 1;
+    return { object: 'webhook_signing_secret', secret: `whsec_${rotations}` };
+  });
+  const rotate = async (idempotencyKey: string) => {
+    const headers = { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey };
+    const path = '/v1/webhooks/signing_secret/rotate';
+    return readAnswer(await fetch(`${first.url}${path}`, { method: 'POST', headers }));
+  };
+  const id = randomUUID();
+  expect(await rotate(id)).toMatchObject({ status: 200, json: { secret: 'whsec_1' } });
+  expect(await rotate(id)).toMatchObject({ status: 200, json: { secret: 'whsec_1' } });
+  expect(await rotate(randomUUID())).toMatchObject({ status: 200, json: { secret: 'whsec_2' } });
+});
+
 test('a body that is cut leaves its key free', async () => {
   const id = randomUUID();
   const socket = connect(first.port, '127.0.0.1').on('error', () => {});

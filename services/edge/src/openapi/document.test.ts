@@ -195,6 +195,23 @@ describe('the limits of the interface', () => {
     expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json', 'multipart/form-data']);
   });
 
+  test('a transcription may be told as JSON, text, SRT or VTT', () => {
+    expect(Object.keys(operation(TRANSCRIPTIONS).responses[200]?.content ?? {})).toEqual([
+      'application/json',
+      'text/plain',
+      'application/x-subrip',
+      'text/vtt',
+    ]);
+  });
+
+  test('every POST that needs a key may carry an Idempotency-Key', () => {
+    for (const [name, { parameters }] of operations)
+      expect(
+        parameters.some((parameter) => parameter.name === 'Idempotency-Key'),
+        name,
+      ).toBe(name.startsWith('POST '));
+  });
+
   test('required fields are told, and that a model must be named by one of its two fields', () => {
     expect(body(IMAGES).required).toEqual(['prompt']);
     for (const name of [

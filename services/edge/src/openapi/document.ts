@@ -111,7 +111,8 @@ function idempotencyKeyParameter({ response }: RouteDescription) {
 }
 
 function success(route: RouteDescription) {
-  const { description, body, contentType = 'application/json', alsoStreams = false, priced } = route.response;
+  const { description, body, contentType = 'application/json', priced } = route.response;
+  const { alsoStreams = false, asText = [] } = route.response;
   return {
     description,
     headers: {
@@ -121,6 +122,7 @@ function success(route: RouteDescription) {
     },
     content: {
       [contentType]: body ? { schema: schemaOf(body, 'output') } : {},
+      ...Object.fromEntries(asText.map((type) => [type, { schema: { type: 'string' } }])),
       ...(alsoStreams
         ? {
             'text/event-stream': {

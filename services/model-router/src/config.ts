@@ -1,4 +1,5 @@
 // Settings of the router; the sole reader of the environment, makers' credentials included.
+import { egressConfig } from '@switchyard/egress';
 import { byteBudgetConfig, commonConfig } from '@switchyard/service';
 import { z } from 'zod';
 
@@ -11,6 +12,7 @@ const dollarsPerToken = z
 export const config = z.looseObject({
   ...commonConfig,
   ...byteBudgetConfig,
+  ...egressConfig,
   /** Further catalog files, separated by commas; a model of a known id replaces the shipped one. */
   SWITCHYARD_CATALOG: z
     .string()

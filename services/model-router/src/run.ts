@@ -1,6 +1,7 @@
 // Builds the router from its parts.
 import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
+import { createEgress } from '@switchyard/egress';
 import { ByteBudget, type Running, type Surroundings } from '@switchyard/service';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
@@ -14,7 +15,8 @@ import { register } from './register.ts';
 
 export async function start({ config, bus, logger, clock, metrics }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
-  const makers = createMakers({ secret, now: clock.now });
+  const egress = createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW, clock });
+  const makers = createMakers({ secret, now: clock.now, egress });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
   const catalog = loadCatalog({ files, makers: makers.byName, secret });
   const servers = configuredServers(config, { fetch, clock });

@@ -1,5 +1,6 @@
 // Every maker that the catalog may name as an `adapter`: one list. An adapter that goes through the AI SDK has its
 // declaration in a folder of its own; ../../../../docs/adding-a-maker.md says how to add one.
+import { createEgress, type Egress } from '@switchyard/egress';
 import { Agent } from 'undici';
 import { aiSdkMaker } from './ai-sdk/ai-sdk-maker.ts';
 import type { MakerDeclaration } from './ai-sdk/declaration.ts';
@@ -46,6 +47,8 @@ export interface MakersOptions {
   secret(name: string): string | undefined;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** For files that callers name by URL; default: one that reaches public addresses only. */
+  egress?: Egress;
 }
 
 export interface Makers {
@@ -53,10 +56,12 @@ export interface Makers {
   close(): Promise<void>;
 }
 
-export function createMakers({ secret, now }: MakersOptions): Makers {
+export function createMakers({ secret, now, egress = createEgress() }: MakersOptions): Makers {
   const openAi = openAiCompatible({ secret, now });
   const dispatcher = makersAgent();
-  const aiSdk = AI_SDK_MAKERS.map((one) => [one.name, aiSdkMaker(one, { secret, dispatcher, now })] as const);
+  const aiSdk = AI_SDK_MAKERS.map(
+    (one) => [one.name, aiSdkMaker(one, { secret, dispatcher, egress, now })] as const,
+  );
   return {
     byName: { 'openai-compatible': openAi, local: localModels(now), ...Object.fromEntries(aiSdk) },
     async close() {

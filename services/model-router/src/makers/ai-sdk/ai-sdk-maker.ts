@@ -1,11 +1,13 @@
 // A maker that is called through its AI SDK provider package: the caller's OpenAI-shaped body in, OpenAI-shaped bytes
 // out, so that reading, pricing and streaming are the same as for every other upstream.
 import type { ModelType } from '@switchyard/contracts';
+import type { Egress } from '@switchyard/egress';
 import type { Dispatcher } from 'undici';
 import { type Member, topLevelMembers } from '../../answers/json-members.ts';
 import { UnusableAnswer } from '../../answers/unusable-answer.ts';
 import { answeredExchange, type MadeAnswer } from '../answered-exchange.ts';
 import type { Maker, UpstreamRequest } from '../maker.ts';
+import { callersFiles } from './callers-files.ts';
 import { answerChat } from './chat.ts';
 import { answerDecisions } from './decide.ts';
 import type { MakerDeclaration } from './declaration.ts';
@@ -38,7 +40,12 @@ export interface AiSdkSurroundings {
   now(): number;
 }
 
-export function aiSdkMaker(declaration: MakerDeclaration, on: AiSdkSurroundings): Maker {
+export interface AiSdkMakerOptions extends AiSdkSurroundings {
+  /** For files that callers name by URL. */
+  egress: Egress;
+}
+
+export function aiSdkMaker(declaration: MakerDeclaration, on: AiSdkMakerOptions): Maker {
   const { types, baseUrl, apiKeyEnv } = declaration;
   return {
     types,
@@ -49,7 +56,7 @@ export function aiSdkMaker(declaration: MakerDeclaration, on: AiSdkSurroundings)
 
 async function answer(
   declaration: MakerDeclaration,
-  on: AiSdkSurroundings,
+  on: AiSdkMakerOptions,
   request: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<MadeAnswer> {
@@ -64,7 +71,7 @@ async function answer(
 async function translate<T extends ModelType>(
   type: T,
   declaration: MakerDeclaration,
-  on: AiSdkSurroundings,
+  on: AiSdkMakerOptions,
   sent: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<Translated> {
@@ -101,6 +108,7 @@ async function translate<T extends ModelType>(
     rules: fields?.[type] ?? {},
     body,
     signal,
+    files: callersFiles(on.egress, signal),
     now: on.now,
     passOn(name) {
       const text = rawOf(name) ?? JSON.stringify(body[name]);

@@ -13,12 +13,12 @@ import { rehearse, toSettings } from './chat/settings.ts';
 import { jsonAnswer, type Translated, type TranslationRequest } from './translation.ts';
 
 export async function answerChat(model: LanguageModelV4, request: TranslationRequest): Promise<Translated> {
-  const { maker, declaration, sent, signal } = request;
+  const { maker, declaration, sent, signal, files } = request;
   const habits = declaration.chat ?? {};
   const chat = readChatRequest(request.body);
   const settings = toSettings(chat, request);
   await rehearse(model, settings);
-  const prompt = await toPrompt(chat.messages, { maker, model, habits });
+  const prompt = await toPrompt(chat.messages, { maker, model, habits, files });
   const options: LanguageModelV4CallOptions = { ...settings, prompt, abortSignal: signal };
   const frame: CompletionFrame = {
     id: `chatcmpl-${sent.requestId}`,

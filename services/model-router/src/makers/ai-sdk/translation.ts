@@ -6,6 +6,7 @@
 // maker's own counts in `usage` where it gives them.
 import type { ModelType } from '@switchyard/contracts';
 import type { UpstreamRequest } from '../maker.ts';
+import type { CallersFiles } from './callers-files.ts';
 import type { MakerDeclaration, ModelOfType } from './declaration.ts';
 import type { FieldRules } from './field-rules.ts';
 
@@ -24,6 +25,8 @@ export interface TranslationRequest {
   sent: UpstreamRequest;
   /** Ends the maker's request: the caller went away, or a clock ran out. */
   signal: AbortSignal;
+  /** For URLs that the maker does not fetch itself. */
+  files: CallersFiles;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Puts a member of the caller's body on the wire, at the top level of the maker's body, as the caller wrote it. */
@@ -51,8 +54,8 @@ export type Translation<T extends ModelType> = (
 /** A field that we know and this maker cannot serve: the caller is told, and which one. */
 export class UnsupportedField extends Error {
   readonly param: string;
-  constructor(param: string, message: string) {
-    super(message);
+  constructor(param: string, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.param = param;
   }
 }

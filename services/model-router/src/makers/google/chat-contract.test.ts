@@ -16,6 +16,7 @@ import {
   usageOf,
   withMaker,
 } from '../ai-sdk/chat/replayed-chat.ts';
+import type { Fixture } from '../ai-sdk/replayed-maker.ts';
 import { google } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
@@ -130,6 +131,45 @@ describe('a chat goes onto the wire', () => {
         ],
       });
     }));
+});
+
+describe('an image by URL that the model does not fetch itself', () => {
+  const older = 'gemini-2.0-flash';
+  const asking = (url: string) => ({
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+  });
+  const picture: Fixture = {
+    source: 'one black pixel',
+    headers: { 'content-type': 'image/png' },
+    base64: PIXEL,
+  };
+
+  test('is fetched and sent along as bytes', () =>
+    withMaker(google, [picture, answer('text')], async ({ call, requests, origin }) => {
+      const outcome = await call('language', asking(`${origin}/a.png`), { model: older });
+      expect(outcome.status).toBe(200);
+      expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        'GET /a.png',
+        `POST /models/${older}:generateContent`,
+      ]);
+      expect(requests[1]?.json()).toMatchObject({
+        contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: PIXEL } }] }],
+      });
+    }));
+
+  test.each([
+    ['in a private network', 'http://10.0.0.1/a.png', []],
+    ['no image', '{origin}/page', ['GET']],
+  ])('%s is refused, naming it', (_why, url, methods) =>
+    withMaker(google, [answer('text')], async ({ call, requests, origin }) => {
+      const outcome = await call('language', asking(url.replace('{origin}', origin)), { model: older });
+      expect(failureOf(outcome)).toMatchObject({
+        kind: 'unsupported',
+        param: 'messages.0.content.0.image_url.url',
+      });
+      expect(requests.map(({ method }) => method)).toEqual(methods);
+    }),
+  );
 });
 
 describe('a whole answer', () => {

@@ -1,6 +1,7 @@
 // OpenAI's messages as the AI SDK's prompt. What a maker cannot be told is refused, naming where it stands.
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { isUrlSupported } from '@ai-sdk/provider-utils';
+import type { CallersFiles } from '../callers-files.ts';
 import type { ChatHabits } from '../declaration.ts';
 import { UnsupportedField } from '../translation.ts';
 import type { ChatMessage, ContentPart, ToolCall } from './request.ts';
@@ -16,6 +17,7 @@ export interface PromptContext {
   maker: string;
   model: LanguageModelV4;
   habits: ChatHabits;
+  files: CallersFiles;
 }
 
 /** @throws UnsupportedField naming the message or the part that the maker cannot be told. */
@@ -28,7 +30,7 @@ export async function toPrompt(
   const translator = new MessageTranslator(context, supportedUrls, toolNames);
   const prompt: LanguageModelV4Prompt = [];
   for (const [index, message] of messages.entries()) {
-    const next = translator.translate(message, `messages.${index}`);
+    const next = await translator.translate(message, `messages.${index}`);
     const last = prompt.at(-1);
     // The results of parallel calls belong into one turn.
     if (next.role === 'tool' && last?.role === 'tool') last.content.push(...next.content);
@@ -58,14 +60,14 @@ class MessageTranslator {
     this.#toolNames = toolNames;
   }
 
-  translate(message: ChatMessage, at: string): LanguageModelV4Message {
+  async translate(message: ChatMessage, at: string): Promise<LanguageModelV4Message> {
     const named = this.#nameOf(message, at);
     switch (message.role) {
       case 'system':
       case 'developer':
         return { ...named, ...this.#system(message, at) };
       case 'user':
-        return { ...named, role: 'user', content: this.#parts(message, at) };
+        return { ...named, role: 'user', content: await this.#parts(message, at) };
       case 'assistant':
         return { ...named, role: 'assistant', content: this.#assistant(message, at) };
       case 'tool':
@@ -96,22 +98,26 @@ class MessageTranslator {
     return { role: 'system', content: texts.join('\n'), ...(options && { providerOptions: options }) };
   }
 
-  #parts(message: ChatMessage, at: string): UserPart[] {
-    return partsOf(message).map((part, index) => this.#part(part, `${at}.content.${index}`));
+  /** One after the other: files that are fetched share one limit. */
+  async #parts(message: ChatMessage, at: string): Promise<UserPart[]> {
+    const parts: UserPart[] = [];
+    for (const [index, part] of partsOf(message).entries())
+      parts.push(await this.#part(part, `${at}.content.${index}`));
+    return parts;
   }
 
-  #part(part: ContentPart, at: string): UserPart {
+  async #part(part: ContentPart, at: string): Promise<UserPart> {
     const options = this.#optionsOf(part);
     const extra = options && { providerOptions: options };
     switch (part.type) {
       case 'text':
         return { type: 'text', text: textOf(part, at), ...extra };
       case 'image_url':
-        return { ...this.#image(part, `${at}.image_url`), ...extra };
+        return { ...(await this.#image(part, `${at}.image_url`)), ...extra };
       case 'input_audio':
         return { ...audioOf(part, `${at}.input_audio`), ...extra };
       case 'file':
-        return { ...this.#file(part, `${at}.file`), ...extra };
+        return { ...(await this.#file(part, `${at}.file`)), ...extra };
       default:
         throw new UnsupportedField(
           `${at}.type`,
@@ -120,14 +126,14 @@ class MessageTranslator {
     }
   }
 
-  #image({ image_url: image }: ContentPart, at: string): UserPart {
+  async #image({ image_url: image }: ContentPart, at: string): Promise<UserPart> {
     const url = typeof image === 'string' ? image : image?.url;
     if (typeof url !== 'string')
       throw new UnsupportedField(`${at}.url`, `${at}.url: a URL or a data URL is needed`);
-    return { type: 'file', ...this.#fileOf(url, 'image/*', `${at}.url`) };
+    return { type: 'file', ...(await this.#fileOf(url, 'image/*', `${at}.url`)) };
   }
 
-  #file({ file }: ContentPart, at: string): UserPart {
+  async #file({ file }: ContentPart, at: string): Promise<UserPart> {
     const filename = file?.filename ? { filename: file.filename } : {};
     if (file?.file_id) {
       const reference = { [this.#context.maker]: file.file_id };
@@ -145,13 +151,13 @@ class MessageTranslator {
       );
     return {
       type: 'file',
-      ...this.#fileOf(file.file_data, 'application/pdf', `${at}.file_data`),
+      ...(await this.#fileOf(file.file_data, 'application/pdf', `${at}.file_data`)),
       ...filename,
     };
   }
 
-  /** A data URL as its bytes; another URL only where the maker fetches it itself. */
-  #fileOf(url: string, kind: string, at: string): { data: FileData; mediaType: string } {
+  /** A data URL as its bytes; another URL as it is where the maker fetches it, else as the bytes behind it. */
+  async #fileOf(url: string, kind: string, at: string): Promise<{ data: FileData; mediaType: string }> {
     const data = /^data:([^;,]*)(?:;[^,]*)?,/.exec(url);
     if (data && /;base64,$/i.test(data[0]))
       return { data: { type: 'data', data: url.slice(data[0].length) }, mediaType: data[1] || kind };
@@ -160,11 +166,10 @@ class MessageTranslator {
     const takes =
       (kind === 'image/*' && this.#context.habits.imageUrls) ||
       isUrlSupported({ mediaType: kind, url, supportedUrls: this.#supportedUrls });
-    if (!takes)
-      throw new UnsupportedField(
-        at,
-        `${at}: ${this.#context.maker} does not fetch this URL; send a data URL`,
-      );
+    if (!takes) {
+      const { bytes, mediaType } = await this.#context.files.fetch(url, kind, at);
+      return { data: { type: 'data', data: bytes }, mediaType };
+    }
     return { data: { type: 'url', url: new URL(url) }, mediaType: kind };
   }
 

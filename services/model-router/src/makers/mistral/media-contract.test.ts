@@ -1,4 +1,4 @@
-// Mistral's embeddings, replayed.
+// Mistral's embeddings, speech and transcription, replayed.
 import { afterEach, expect, it } from 'vitest';
 import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
 import { mistral } from './index.ts';
@@ -43,4 +43,67 @@ it('tells an invalid request in the words of Mistral', async () => {
     400,
     { message: expect.stringContaining('Too many inputs') },
   ]);
+});
+
+it('speaks: base64 of the maker becomes the sound itself, its container told by how it begins', async () => {
+  await replay([read('speech')]);
+  const body = { input: 'Hello', voice: 'paul', provider_options: { expressiveness: 0.5, ref_audio: null } };
+  const { contentType, body: sound } = await maker.call('speech', body, { model: 'voxtral-mini-tts-3-0' });
+  const { audio_data } = read('speech').json as { audio_data: string };
+  expect([contentType, sound.toString('base64')]).toEqual(['audio/mpeg', audio_data]);
+  expect(maker.requests[0]?.json()).toEqual({
+    model: 'voxtral-mini-tts-3-0',
+    input: 'Hello',
+    voice_id: 'paul',
+    response_format: 'mp3',
+    stream: false,
+    expressiveness: 0.5,
+    ref_audio: null,
+  });
+});
+
+it.each([
+  ['speed', { speed: 1.5 }],
+  ['instructions', { instructions: 'whisper' }],
+  ['response_format', { response_format: 'pcm' }],
+])('refuses %s before a character is spoken', async (param, field) => {
+  await replay([read('speech')]);
+  const { status, json } = await maker.call('speech', { input: 'Hello', ...field });
+  expect([status, json().error]).toMatchObject([400, { param }]);
+  expect(maker.requests).toHaveLength(0);
+});
+
+it('hears: the text with its language, length and segments', async () => {
+  await replay([read('transcription')]);
+  const said = { language: 'en', provider_options: { diarize: true, context_bias: ['Chicago', 'farewell'] } };
+  const { json } = await maker.transcribe(Buffer.from('sound'), said, 'voxtral-mini-transcribe-3-0');
+  expect(json()).toMatchObject({
+    language: 'en',
+    duration: 7,
+    segments: [
+      { start: 0.8, end: 3.2, text: ' This week, I traveled to Chicago' },
+      { start: 3.2, end: 6.6 },
+    ],
+  });
+  const form = (await maker.requests[0]?.form()) as FormData;
+  expect(maker.requests[0]?.path).toBe('/audio/transcriptions');
+  expect(form.get('model')).toBe('voxtral-mini-transcribe-3-0');
+  expect(form.get('language')).toBe('en');
+  expect(form.get('diarize')).toBe('true');
+  expect(form.getAll('context_bias')).toEqual(['Chicago', 'farewell']);
+  expect(form.getAll('timestamp_granularities')).toEqual(['segment']);
+});
+
+it('refuses the times of words, which it tells in the place of segments', async () => {
+  await replay([read('transcription')]);
+  const { status, json } = await maker.transcribe(Buffer.from('sound'), {
+    timestamp_granularities: ['word'],
+  });
+  expect([status, json().error]).toMatchObject([400, { param: 'timestamp_granularities' }]);
+});
+
+it('a key of ours that is refused is no fault of the request', async () => {
+  await replay([read('unauthorized')]);
+  expect(await maker.call('speech', { input: 'Hello' })).toMatchObject({ status: 401 });
+  expect(await maker.transcribe(Buffer.from('sound'), {})).toMatchObject({ status: 401 });
 });

@@ -1,6 +1,8 @@
 // Upstreams that really misbehave, streamed and not, with another model to fall back on and alone: which attempts were
 // made, what the client saw, what was charged, what the log says. Through the whole of it: HTTP, edge, NATS, router,
 // sockets, and billing's ledger.
+import { connectBus } from '@switchyard/bus';
+import { makeLogger } from '@switchyard/service';
 import {
   type CatalogEntry,
   chatModel,
@@ -862,7 +864,7 @@ test('a caller that goes away while its call waits ends the wait: nobody is aske
   expect(raw.asked('limited-for-a-while')).toBe(1);
 });
 
-test('an upstream that failed five times in a row is skipped, and the log says so', async () => {
+test('an upstream that failed five times in a row is skipped, and the log and `nats micro stats` say so', async () => {
   for (let call = 0; call < 5; call += 1) await (await chat(['acme/breaks'])).text();
   const response = await chat(['acme/breaks', 'acme/chat-1']);
   expect(response.status).toBe(200);
@@ -877,7 +879,21 @@ test('an upstream that failed five times in a row is skipped, and the log says s
     { model: 'acme/chat-1', status: 200, error: null },
   ]);
   expect(raw.asked('breaks')).toBe(5);
+  expect(await circuitsInStats()).toMatchObject({ [`openai-compatible ${raw.url} breaks`]: 'open' });
   const alone = await chat(['acme/breaks']);
   expect(alone.status).toBe(502);
   expect((await logOf(alone)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
 });
+
+/** As `nats micro stats model-router` asks. */
+async function circuitsInStats(): Promise<unknown> {
+  const bus = await connectBus({ url: stack.natsUrl, service: 'test', logger: makeLogger('test', 'silent') });
+  try {
+    const stats = (await bus.nc.request('$SRV.STATS.model-router')).json<{
+      endpoints: { subject: string; data?: { circuits?: unknown } | null }[];
+    }>();
+    return stats.endpoints.find(({ subject }) => subject === 'model-router.v1.models.list')?.data?.circuits;
+  } finally {
+    await bus.close();
+  }
+}

@@ -19,6 +19,8 @@ export interface ServiceInfo {
   name: string;
   version: string;
   description: string;
+  /** What `nats micro stats` shows beside the counts of the endpoint of this subject; null: nothing. */
+  stats?(subject: string): unknown;
 }
 
 export class Callee {
@@ -58,8 +60,14 @@ export class Callee {
   }
 
   /** Registers the service; endpoints are added by `serve`. */
-  register({ name, version, description }: ServiceInfo): Promise<Service> {
-    return new Svcm(this.#nc).add({ name, version, description, queue: name });
+  register({ name, version, description, stats }: ServiceInfo): Promise<Service> {
+    return new Svcm(this.#nc).add({
+      name,
+      version,
+      description,
+      queue: name,
+      ...(stats ? { statsHandler: async ({ subject }) => stats(subject) } : {}),
+    });
   }
 
   serve(service: Service, subject: string, handler: CallHandler): void {

@@ -1,6 +1,7 @@
 // Builds the router from its parts.
 import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
+import { OPERATIONS } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { ByteBudget, type Running, type Surroundings } from '@switchyard/service';
 import { circuitGauge } from './calls/circuit-gauge.ts';
@@ -12,6 +13,7 @@ import { SHIPPED_CATALOGS } from './catalog/shipped.ts';
 import { type Config, secretOf } from './config.ts';
 import { createMakers } from './makers/registry.ts';
 import { register } from './register.ts';
+import { HoldKeeper } from './spending/hold-keeper.ts';
 
 export async function start({ config, bus, logger, clock, metrics }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
@@ -25,20 +27,27 @@ export async function start({ config, bus, logger, clock, metrics }: Surrounding
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'model-router');
   const events = await createEventPublisher({ bus, outboxDir, logger });
+  const circuits = new Circuits(clock);
+  metrics.registerMetric(circuitGauge(circuits));
   const service = await serve(bus, {
     name: 'model-router',
     version: '0.1.0',
     description: 'Chooses model and maker, falls back, calls, prices, emits one usage event per call.',
+    // Beside the endpoint that lists the models: which of their upstreams are not well just now.
+    stats: (subject) =>
+      subject === OPERATIONS['models.list'].subject
+        ? { circuits: Object.fromEntries(circuits.states()) }
+        : null,
   });
-  const circuits = new Circuits(clock);
-  metrics.registerMetric(circuitGauge(circuits));
   const callTimeoutMs = config.SWITCHYARD_CALL_TIMEOUT_SECONDS * 1000;
   const largeBodies = ByteBudget.of(config, clock);
-  register(service, { catalog, circuits, callTimeoutMs, largeBodies, events, clock, logger });
+  const holds = new HoldKeeper({ bus, logger });
+  register(service, { catalog, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger });
   return {
     async stop() {
       discovery.stop();
       await service.drain();
+      holds.stop();
       await events.close();
       await makers.close();
     },

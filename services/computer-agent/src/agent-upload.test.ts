@@ -1,0 +1,131 @@
+// An upload at the agent, on the real Docker engine, by a clock that the test moves: it counts as activity, it is whole or
+// not there, and it outlives nothing that it should not.
+import { hash } from 'node:crypto';
+import { openReply } from '@switchyard/bus';
+import { type HostUploadHead, hostUploadSubject, uploadResult } from '@switchyard/contracts';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const MINUTE_MS = 60_000;
+const CONTENT = Buffer.from('city,inhabitants\nUlm,126000\n');
+const made: string[] = [];
+
+let installation: TestInstallation;
+let on: TestAgent;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+  on = await openTestAgent(installation);
+}, SETUP_TIMEOUT_MS);
+afterEach(async () => {
+  for (const id of made.splice(0)) await on.delete(id).catch(() => {});
+});
+afterAll(async () => {
+  await on?.close();
+  await installation?.stop();
+});
+
+async function create(): Promise<string> {
+  const { id } = await on.create();
+  made.push(id);
+  return id;
+}
+
+async function upload(id: string, body: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal) {
+  const head: HostUploadHead = {
+    request_id: 'req_x',
+    org: 'org_test',
+    id,
+    path: null,
+    filename: 'cities.csv',
+    bytes: CONTENT.length,
+    sha256: hash('sha256', CONTENT),
+  };
+  const call = { subject: hostUploadSubject(on.agent.hostId), head, body };
+  const reply = await openReply(installation.bus, call, signal);
+  return uploadResult.parse(await reply.end);
+}
+
+/** A body of which half is sent at once, and the rest when the test says so. */
+function inTwoHalves() {
+  const half = CONTENT.length >> 1;
+  const begun = Promise.withResolvers<void>();
+  const rest = Promise.withResolvers<void>();
+  async function* body() {
+    yield CONTENT.subarray(0, half);
+    begun.resolve();
+    await rest.promise;
+    yield CONTENT.subarray(half);
+  }
+  return { body: body(), begun: begun.promise, finish: rest.resolve };
+}
+
+/** Resolves when the computer's record says that something is under way. */
+async function takenUp(id: string): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await on.pass(1_000); // activity is written half a second later
+        return (await on.record(id))?.last_activity_at;
+      },
+      { timeout: 10_000 },
+    )
+    .toBeNull();
+}
+
+test('a computer does not stop while a file is on its way, and the idle window begins when it is there', async () => {
+  const id = await create();
+  const { body, begun, finish } = inTwoHalves();
+  const outcome = upload(id, body);
+  await begun;
+  await takenUp(id);
+  await on.pass(10 * MINUTE_MS);
+  expect((await on.record(id))?.state).toBe('running');
+  expect((await on.exec(id, 'ls -A')).stdout).toBe(''); // nothing of it is seen before it is whole
+  finish();
+  expect(await outcome).toEqual({ path: '/workspace/cities.csv', bytes: CONTENT.length });
+  expect((await on.exec(id, 'cat cities.csv')).stdout).toBe(CONTENT.toString());
+  await on.pass(3 * MINUTE_MS);
+  const stopped = await on.recordWhen(id, ({ state }) => state === 'stopped');
+  expect(stopped.stop_reason).toBe('idle');
+});
+
+test('a file on its way to a computer that stops is not put there, and the caller is told', async () => {
+  const id = await create();
+  const { body, begun, finish } = inTwoHalves();
+  const outcome = upload(id, body).catch((error: unknown) => error);
+  await begun;
+  await takenUp(id);
+  await on.ask('stop', id);
+  finish();
+  expect(await outcome).toMatchObject({ code: 'computer_not_running' });
+  await on.ask('start', id);
+  expect((await on.exec(id, 'ls -A')).stdout).toBe('');
+});
+
+test('a stopped computer, an unknown one, and another org’s are given nothing', async () => {
+  const id = await create();
+  await on.ask('stop', id);
+  await expect(upload(id, CONTENT)).rejects.toMatchObject({ code: 'computer_not_running' });
+  await expect(upload('cmp_nope', CONTENT)).rejects.toMatchObject({ code: 'computer_not_found' });
+});
+
+test('a caller that goes away in the middle leaves nothing behind, and the computer idle', async () => {
+  const id = await create();
+  const { body, begun } = inTwoHalves();
+  const gone = new AbortController();
+  const outcome = upload(id, body, gone.signal).catch((error: unknown) => error);
+  await begun;
+  await takenUp(id);
+  gone.abort(new Error('the client went away'));
+  expect(await outcome).toMatchObject({ message: 'the client went away' });
+  expect((await on.exec(id, 'ls -A')).stdout).toBe('');
+  await on.pass(3 * MINUTE_MS);
+  await on.recordWhen(id, ({ state }) => state === 'stopped');
+});

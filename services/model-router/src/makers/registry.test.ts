@@ -4,22 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { AI_SDK_MAKERS, createMakers } from './registry.ts';
 
-const CATALOG_DOC = join(import.meta.dirname, '../../../../docs/catalog.md');
 const TYPES_BY_JOBS = ['video'];
-
-test('docs/catalog.md lists every maker with its types, its key and its address, and no other', () => {
-  const [, section = ''] = readFileSync(CATALOG_DOC, 'utf8').split('\n## Makers\n');
-  const rows = section
-    .split('\n## ')[0]
-    ?.split('\n')
-    .filter((line) => line.startsWith('| `'));
-  expect(rows).toEqual(
-    AI_SDK_MAKERS.map(
-      ({ name, types, apiKeyEnv, baseUrl }) =>
-        `| \`${name}\` | ${types.join(', ')} | \`${apiKeyEnv}\` | ${baseUrl} |`,
-    ),
-  );
-});
 
 describe.each(AI_SDK_MAKERS.map((maker) => [maker.name, maker] as const))('%s', (name, maker) => {
   test('makes a model of each type that it declares', async () => {

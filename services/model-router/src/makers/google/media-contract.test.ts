@@ -98,10 +98,14 @@ describe('images', () => {
     expect(maker.requests).toHaveLength(0);
   });
 
-  it('tells an image that was held back as a refusal, not as a fault', async () => {
-    await replay([read('images-refused')]);
+  it.each([
+    ['an image that was held back', 'images-refused', 'IMAGE_SAFETY'],
+    ['a prompt that was not let through', 'images-blocked', 'PROHIBITED_CONTENT'],
+  ])('tells %s as a refusal, not as a fault', async (_what, answer, reason) => {
+    await replay([read(answer)]);
     const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gemini-2.5-flash-image' });
-    expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+    const message = `the maker refused the content: ${reason}`;
+    expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation', message }]);
   });
 });
 

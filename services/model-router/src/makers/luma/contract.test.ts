@@ -59,7 +59,8 @@ it.each([
 it('tells a generation that moderation failed as a refusal', async () => {
   await replay('moderated');
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
-  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
+  const message = 'the maker refused the content: Advanced moderation failed.';
+  expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation', message }]);
 });
 
 it('tells what is wrong with a request in the words of Luma', async () => {

@@ -254,10 +254,14 @@ export class ObjectStore {
 
   /** The object's first chunk at this sequence number or after it. */
   async #fetchChunk(entry: ObjectEntry, seq: number, expected?: number): Promise<StoredMsg> {
-    const next_by_subj = this.#chunkSubject(entry.nuid);
+    const { direct, streams } = this.#bus.jsm;
+    const query = { seq: Math.max(seq, 1), next_by_subj: this.#chunkSubject(entry.nuid) };
     const message = await this.#guard(() =>
-      again(READS_MAX, () =>
-        this.#bus.jsm.direct.getMessage(this.#stream, { ...(seq === 0 ? {} : { seq }), next_by_subj }),
+      again(
+        READS_MAX,
+        async () =>
+          // Any replica may answer the first question, also one that has not heard of the chunk yet: the leader has.
+          (await direct.getMessage(this.#stream, query)) ?? (await streams.getMessage(this.#stream, query)),
       ),
     );
     if (!message || (expected !== undefined && indexOf(message, expected) !== expected))

@@ -1,0 +1,112 @@
+// Fifty transcriptions of 25 MB at once: all are answered, and no process of ours grows by more than 300 MB.
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AUDIO_BYTES_MAX } from '@switchyard/contracts';
+import { startStack, type TestStack, writeTestCatalog } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const CALLS = 50;
+const GROWTH_MIB_MAX = 300;
+const PROCESSES = ['edge', 'model-router', 'control', 'billing', 'nats'];
+const SAMPLE_RATE_HZ = 8_000;
+const HEAD_BYTES = 44;
+/** What every audio is charged: 16-bit samples, one channel. */
+const SECONDS = Math.round((AUDIO_BYTES_MAX - HEAD_BYTES) / 2 / (SAMPLE_RATE_HZ / 1_000)) / 1_000;
+
+let upstream: Server;
+let stack: TestStack;
+
+beforeAll(async () => {
+  upstream = createServer(async (request, response) => {
+    let bytes = 0;
+    for await (const chunk of request) bytes += (chunk as Buffer).length;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ text: String(bytes), language: 'english', duration: 1 }));
+  }).listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
+  stack = await startStack({ env: { SWITCHYARD_CATALOG: await writeTestCatalog({ url }) } });
+});
+afterAll(async () => {
+  await stack?.stop();
+  upstream?.close();
+});
+
+function audio(): Buffer<ArrayBuffer> {
+  const bytes = Buffer.alloc(AUDIO_BYTES_MAX, 0x11);
+  bytes.write('RIFF', 0, 'latin1');
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  bytes.write('WAVEfmt ', 8, 'latin1');
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(1, 22);
+  bytes.writeUInt32LE(SAMPLE_RATE_HZ, 24);
+  bytes.writeUInt32LE(SAMPLE_RATE_HZ * 2, 28);
+  bytes.writeUInt16LE(2, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write('data', 36, 'latin1');
+  bytes.writeUInt32LE(bytes.length - HEAD_BYTES, 40);
+  return bytes;
+}
+
+const MULTIPART = () => {
+  const form = new FormData();
+  form.append('model', 'acme/transcribe-1');
+  form.append('file', new Blob([audio()], { type: 'audio/wav' }), 'a.wav');
+  return new Response(form);
+};
+const BASE64 = () =>
+  new Response(
+    JSON.stringify({
+      model: 'acme/transcribe-1',
+      media_type: 'audio/wav',
+      audio: audio().toString('base64'),
+    }),
+    { headers: { 'content-type': 'application/json' } },
+  );
+
+/** MiB of memory that a process has now, and the most that it has had since `forgetMost`. */
+async function memoryOf(name: string): Promise<{ now: number; most: number }> {
+  const status = await readFile(`/proc/${await stack.pidOf(name)}/status`, 'utf8');
+  const row = (label: string) => Number(new RegExp(`^${label}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
+  return { now: row('VmRSS'), most: row('VmHWM') };
+}
+
+/** As proc(5) has it: 5 takes the mark of the most back to what there is now. */
+async function forgetMost(name: string): Promise<void> {
+  await writeFile(`/proc/${await stack.pidOf(name)}/clear_refs`, '5');
+}
+
+test.each([
+  ['as multipart', MULTIPART],
+  ['as base64 in JSON', BASE64],
+])('fifty at once, %s', async (_, make) => {
+  const whole = make();
+  const contentType = whole.headers.get('content-type') ?? '';
+  const body = Buffer.from(await whole.arrayBuffer());
+  await Promise.all(PROCESSES.map(forgetMost));
+  const before = await Promise.all(PROCESSES.map(memoryOf));
+  const answers = await Promise.all(
+    Array.from({ length: CALLS }, async () => {
+      const response = await fetch(`${stack.url}/v1/audio/transcriptions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${stack.key}`, 'content-type': contentType },
+        body,
+      });
+      return { status: response.status, json: (await response.json()) as unknown };
+    }),
+  );
+  const after = await Promise.all(PROCESSES.map(memoryOf));
+  for (const { status, json } of answers) {
+    expect(json).toMatchObject({ duration: SECONDS, usage: { seconds: SECONDS } });
+    expect(status).toBe(200);
+  }
+  const growth = PROCESSES.map((name, index) => [
+    name,
+    Math.round((after[index]?.most ?? Number.NaN) - (before[index]?.now ?? 0)),
+  ]);
+  console.info('MiB of growth', Object.fromEntries(growth));
+  for (const [name, mib] of growth) expect(mib, `${name}`).toBeLessThan(GROWTH_MIB_MAX);
+});

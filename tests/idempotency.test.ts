@@ -96,6 +96,21 @@ test('a key is made once: a repeat shows the same one', async () => {
   expect(repeat.bytes.equals(original.bytes)).toBe(true);
 });
 
+test('a file is stored once, though its upload comes twice under another boundary', async () => {
+  const upload = async (idempotencyKey: string) => {
+    const body = new FormData();
+    body.append('file', new File(['x'.repeat(300_000)], 'notes.txt', { type: 'text/plain' }));
+    const headers = { authorization: `Bearer ${stack.key}`, 'idempotency-key': idempotencyKey };
+    const answered = await fetch(`${stack.url}/v1/files`, { method: 'POST', headers, body });
+    return { status: answered.status, file: await answered.json() };
+  };
+  const key = randomUUID();
+  const original = await upload(key);
+  expect(original).toMatchObject({ status: 201, file: { bytes: 300_000 } });
+  expect(await upload(key)).toEqual(original);
+  expect((await get<{ data: unknown[] }>('/v1/files')).data).toHaveLength(1);
+});
+
 test('an edge that is killed in the middle leaves a key that is never run again, and no charge', async () => {
   const key = randomUUID();
   upstream.on(

@@ -1,5 +1,6 @@
 // `Idempotency-Key` on any POST of any route: the first request under a key runs, whoever repeats it gets its answer. All of
 // it is hooks around a route, which knows nothing of them; requests without the header pass them by.
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import {
@@ -23,12 +24,26 @@ declare module 'fastify' {
   }
 }
 
-export interface IdempotentRun {
+/** A request with the header, from its arrival on. */
+export class IdempotentRun {
   readonly digest: RequestDigest;
-  /** False once the answer has ended: until then the work goes on, though the client may be gone. */
-  readonly outlivesClient: boolean;
   /** The answer is not to be kept, whatever it is: the request was refused for its having a key. */
-  forget: boolean;
+  forget = false;
+  #hasEnded: (() => boolean) | null = null;
+
+  constructor(raw: IncomingMessage) {
+    this.digest = digestOf(raw);
+  }
+
+  /** It is the first under its key, and runs until its answer has ended. */
+  runsUntil(hasEnded: () => boolean): void {
+    this.#hasEnded = hasEnded;
+  }
+
+  /** Its work goes on, though its client may be gone. */
+  get outlivesClient(): boolean {
+    return this.#hasEnded !== null && !this.#hasEnded();
+  }
 }
 
 export interface IdempotencyOptions {
@@ -60,8 +75,7 @@ export class Idempotency {
     return {
       // Before anything that may wait: not a byte of the body must have come.
       onRequest(request, _reply, done) {
-        if (isAsked(request))
-          request.idempotent = { digest: digestOf(request.raw), outlivesClient: false, forget: false };
+        if (isAsked(request)) request.idempotent = new IdempotentRun(request.raw);
         done();
       },
       // After the guard, before the body is read: a repeat is answered without its route.
@@ -133,7 +147,7 @@ export class Idempotency {
       },
       onDestroy: over.resolve,
     });
-    Object.defineProperty(run, 'outlivesClient', { get: () => !hasEnded() });
+    run.runsUntil(hasEnded);
   }
 
   async #replay(

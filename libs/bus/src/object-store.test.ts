@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Objm } from '@nats-io/obj';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Bus, connectBus, ObjectGone, type ObjectStore, openObjectStore } from './index.ts';
 import { createObjectStore } from './object-store.ts';
 
@@ -90,6 +90,15 @@ describe('an object', () => {
     await bus.nc.flush();
     expect(bus.nc.stats().inBytes - before).toBeLessThan(3 * CHUNK);
     await object?.body.return();
+  });
+
+  test('is found at the leader where the replica that was asked has not heard of it yet', async () => {
+    const content = randomBytes(3 * CHUNK);
+    await files.put('file_new', content);
+    const lagging = vi.spyOn(bus.jsm.direct, 'getMessage').mockResolvedValue(null);
+    expect((await read(files, 'file_new')).equals(content)).toBe(true);
+    expect(lagging).toHaveBeenCalledTimes(3);
+    lagging.mockRestore();
   });
 
   test('that is put again is the new one, and the old one’s chunks are gone', async () => {

@@ -78,6 +78,8 @@ function events(name: string): string[] {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
 }
 
+/** Events are booked in batches, and the machine may be busy. */
+const LOG_TIMEOUT_MS = 15_000;
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
 
 beforeEach(() => {
@@ -111,7 +113,11 @@ interface LogRow {
 
 async function logOf(response: Response): Promise<LogRow> {
   const path = `/v1/logs/${response.headers.get('x-request-id')}`;
-  await expect.poll(async () => (await fetch(stack.url + path, { headers: headers() })).status).toBe(200);
+  await expect
+    .poll(async () => (await fetch(stack.url + path, { headers: headers() })).status, {
+      timeout: LOG_TIMEOUT_MS,
+    })
+    .toBe(200);
   return (await get(path)) as LogRow;
 }
 

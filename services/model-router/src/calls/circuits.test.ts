@@ -137,3 +137,14 @@ test('the state of each that is not well is in the metrics, and leaves them when
   pass().answered();
   expect(await registry.metrics()).not.toContain(line);
 });
+
+test('a field that its maker has nothing like says nothing of an upstream: nothing was sent to it', () => {
+  const { clock, circuits, pass, fail } = setup();
+  const unsupported: Failure = { status: 400, message: 'seed', kind: 'unsupported', retryAfterS: null };
+  for (let count = 0; count < FAILURES_TO_OPEN; count += 1) pass().failed(unsupported);
+  expect(circuits.states().size).toBe(0);
+  fail(FAILURES_TO_OPEN);
+  clock.advance(OPEN_MS);
+  pass().failed(unsupported); // it was the one to try
+  expect(isSkip(circuits.enter(SHAKY))).toBe(false);
+});

@@ -100,6 +100,7 @@ export class Circuits {
 
   failed(upstream: Upstream, failure: Failure, probe: boolean): void {
     if (failure.kind === 'rejected' || failure.kind === 'too_long') return this.answered(upstream);
+    if (failure.kind === 'unsupported') return this.abandoned(upstream, probe); // nothing was sent to it
     const now = this.#clock.monotonic();
     const name = nameOf(upstream);
     const circuit = this.#circuits.get(name) ?? newCircuit();

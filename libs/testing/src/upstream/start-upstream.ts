@@ -19,7 +19,7 @@ export interface UpstreamRequest {
   body: Buffer;
   /** The body parsed; null when it is no JSON object. */
   json: Record<string, unknown> | null;
-  /** The model asked for. */
+  /** The model asked for, in JSON or in a form. */
   model: string;
   /** Aborted when the client went away before the answer was complete. */
   gone: AbortSignal;
@@ -47,6 +47,9 @@ export interface UpstreamOptions {
   /** The only key accepted; none: every request is. */
   apiKey?: string;
 }
+
+/** Bytes of a multipart body in which its model is looked for. */
+const FORM_HEAD_BYTES = 16 * 1024;
 
 export async function startUpstream({ port = 0, apiKey }: UpstreamOptions = {}): Promise<Upstream> {
   const requests: UpstreamRequest[] = [];
@@ -106,7 +109,8 @@ async function readRequest(incoming: IncomingMessage, response: ServerResponse):
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
-  const json = parseObject(body);
+  const isForm = incoming.headers['content-type']?.startsWith('multipart/form-data') ?? false;
+  const json = isForm ? null : parseObject(body);
   return {
     method: incoming.method ?? '',
     path: incoming.url ?? '',
@@ -114,7 +118,7 @@ async function readRequest(incoming: IncomingMessage, response: ServerResponse):
     rawHeaders: incoming.rawHeaders,
     body,
     json,
-    model: typeof json?.model === 'string' ? json.model : '',
+    model: isForm ? modelOfForm(body) : typeof json?.model === 'string' ? json.model : '',
     gone: gone.signal,
     over,
   };
@@ -203,6 +207,12 @@ function sendFault(response: ServerResponse, fault: string, retryAfterS: number 
   const body = FIXTURES.errors[fault] ?? FIXTURES.errors['500'];
   if (retryAfterS !== null) response.setHeader('retry-after', String(retryAfterS));
   sendJson(response, /^\d+$/.test(fault) ? Number(fault) : 400, body);
+}
+
+/** Its field `model`, which stands before the file. */
+function modelOfForm(body: Buffer): string {
+  const head = body.toString('latin1', 0, FORM_HEAD_BYTES);
+  return /name="model"\r\n\r\n([^\r]*)\r\n/.exec(head)?.[1] ?? '';
 }
 
 function parseObject(body: Buffer): Record<string, unknown> | null {

@@ -7,6 +7,7 @@ import type {
   CreatedKey,
   ErrorBody,
   SigningSecret,
+  VideoObject,
   WebhookObject,
   WebhookWithSecret,
 } from '@switchyard/contracts';
@@ -139,6 +140,25 @@ test('the secret for callback_urls is the same each time, until it is rotated', 
   const rotated = (await api<SigningSecret>('POST', '/v1/webhooks/signing_secret/rotate')).body;
   expect(rotated.secret).not.toBe(first.secret);
   expect((await api('GET', '/v1/webhooks/signing_secret')).body).toEqual(rotated);
+});
+
+test('a video tells its callback_url of its end, signed with the secret for that', async () => {
+  const { secret } = (await api<SigningSecret>('GET', '/v1/webhooks/signing_secret')).body;
+  const asked = { model: 'local/video', prompt: 'a red ball', duration: 1, callback_url: hookUrl };
+  const job = await api<VideoObject>('POST', '/v1/videos/generations', asked);
+  expect(job.status).toBe(202);
+  const { id } = job.body;
+  await vi.waitFor(() => expect(deliveriesOf(`${id}:completed`)).toHaveLength(1), 60_000);
+  const [delivery] = deliveriesOf(`${id}:completed`);
+  expect(delivery && verify(secret, delivery)).toMatchObject({
+    type: 'video.completed',
+    data: { video_id: id, error_code: null },
+  });
+  const private_ = { ...asked, callback_url: 'http://169.254.169.254/' };
+  expect((await api<ErrorBody>('POST', '/v1/videos/generations', private_)).body.error).toMatchObject({
+    code: 'url_not_allowed',
+    param: 'callback_url',
+  });
 });
 
 test('an event that control was killed with, sent and not acknowledged, is sent again under the same id', async () => {

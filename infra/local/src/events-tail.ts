@@ -96,7 +96,10 @@ function describe({ type, data }: Event): string[] {
     case 'video.completed':
     case 'video.failed':
       return [...words('video_id', 'model', 'error_code'), `${told.elapsed_ms} ms`];
+    case 'credit.granted':
+      return [...words('credit_id', 'reason', 'reference'), `$${dollars(told.amount_nano)}`];
     case 'key.created':
+    case 'key.updated':
     case 'key.revoked':
       return words('key_id', 'by_key_id');
     default:

@@ -7,10 +7,12 @@ export interface UpstreamBodyOptions {
   /** The upstream's own name for the model. */
   model: string;
   stream: boolean;
+  /** Tokens of the answer at the most, in the place of what the caller asked for. */
+  outputTokensMax?: number | undefined;
 }
 
 /** @throws SyntaxError when the body is no JSON object. */
-export function upstreamBody(body: Buffer, { model, stream }: UpstreamBodyOptions): Buffer {
+export function upstreamBody(body: Buffer, { model, stream, outputTokensMax }: UpstreamBodyOptions): Buffer {
   const members = topLevelMembers(body);
   const edits: Edit[] = [];
   const inserted: string[] = [];
@@ -25,6 +27,11 @@ export function upstreamBody(body: Buffer, { model, stream }: UpstreamBodyOption
     if (options)
       edits.push({ start: options.valueStart, end: options.valueEnd, text: withUsage(body, options) });
     else inserted.push('"stream_options":{"include_usage":true}');
+  }
+  if (outputTokensMax !== undefined) {
+    const named = members.get('max_completion_tokens') ?? members.get('max_tokens');
+    if (named) edits.push({ start: named.valueStart, end: named.valueEnd, text: String(outputTokensMax) });
+    else inserted.push(`"max_tokens":${outputTokensMax}`);
   }
   const open = body.indexOf('{') + 1;
   // Always in front of at least one member (`messages`, `input`), hence the closing comma.

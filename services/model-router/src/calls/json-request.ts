@@ -3,6 +3,7 @@ import type { CatalogModel, ModelCallHead, ModelType, ServiceError, Upstream } f
 import { upstreamBody } from '../answers/request-body.ts';
 import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
+import { type Expected, expectedCost } from '../spending/expected-cost.ts';
 import { refusalOf } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
 import { estimateTokens, priceTokens } from './pricing.ts';
@@ -22,8 +23,12 @@ export class JsonRequest implements ModelRequest {
     return refusalOf(model, this.#body);
   }
 
-  toUpstream(_model: CatalogModel, { model }: Upstream): { body: Buffer } {
-    return { body: upstreamBody(this.#body, { model, stream: this.#head.stream }) };
+  expected(model: CatalogModel): Expected {
+    return expectedCost(model, this.#body);
+  }
+
+  toUpstream(_model: CatalogModel, { model }: Upstream, outputTokensMax?: number): { body: Buffer } {
+    return { body: upstreamBody(this.#body, { model, stream: this.#head.stream, outputTokensMax }) };
   }
 
   streamedAnswer(model: CatalogModel): StreamedAnswer | null {

@@ -18,6 +18,8 @@ import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { unstreamed } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
+import { CallBudget } from '../spending/call-budget.ts';
+import type { HoldKeeper } from '../spending/hold-keeper.ts';
 import { type Circuits, isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts';
 import { runExchange } from './exchange.ts';
 import { type Failure, faultOf, rateLimited, toServiceError } from './failure.ts';
@@ -42,6 +44,8 @@ export interface ModelCallSurroundings {
   callTimeoutMs: number;
   /** What large bodies take their memory from. */
   largeBodies: ByteBudget;
+  /** What calls hold whose caller is limited. */
+  holds: HoldKeeper;
   events: EventPublisher;
   clock: Clock;
   logger: Logger;
@@ -81,6 +85,8 @@ class ModelCall {
   #asked = 0;
   #current: { model: CatalogModel; streamed: StreamedAnswer | null } | null = null;
   #request: ModelRequest | null = null;
+  /** Null: nothing limits the caller. */
+  readonly #budget: CallBudget | null;
 
   constructor(on: ModelCallSurroundings, type: ModelType, call: IncomingCall) {
     this.#on = on;
@@ -88,6 +94,8 @@ class ModelCall {
     this.#call = call;
     this.#head = modelCallHead.parse(call.head);
     this.#startedAt = on.clock.monotonic();
+    const { org, key_id: keyId, request_id: id, limited } = this.#head;
+    this.#budget = limited ? new CallBudget(on.holds.open({ org, keyId, call: id })) : null;
   }
 
   async run(): Promise<void> {
@@ -230,6 +238,11 @@ class ModelCall {
 
   /** True when the call has ended with this attempt, well or badly; false when another may be made. */
   async #attempt({ model, upstream }: Candidate, request: ModelRequest, pass: Pass): Promise<boolean> {
+    const outputTokensMax = this.#budget ? await this.#reserve(model, request, pass) : undefined;
+    if (this.#call.isCancelled) {
+      pass.abandoned();
+      return true;
+    }
     this.#asked += 1;
     const startedAt = this.#on.clock.monotonic();
     let streamed: StreamedAnswer | null = null;
@@ -250,14 +263,14 @@ class ModelCall {
         request: {
           type: this.#type,
           upstream,
-          ...request.toUpstream(model, upstream),
+          ...request.toUpstream(model, upstream, outputTokensMax),
           stream: answer !== null,
           requestId: this.#head.request_id,
         },
         remainingMs: this.#remainingMs(),
         streams: (contentType) => answer?.takes(contentType) ?? false,
-        onStream: (bytes, contentType) => this.#forward(answer as StreamedAnswer, bytes, contentType),
-        drained: () => this.#call.drained(),
+        onStream: (bytes, contentType) => this.#forward(model, answer as StreamedAnswer, bytes, contentType),
+        drained: () => this.#mayGoOn(),
         hasBegun: () => answer?.forwarded ?? false,
         onStarted: (abandon) => {
           this.#abandon = abandon;
@@ -278,6 +291,13 @@ class ModelCall {
         pass.abandoned();
         return true;
       }
+      const exceeded = this.#budget?.exceeded;
+      if (exceeded && error === exceeded && streamed) {
+        pass.answered();
+        record(200, exceeded.message);
+        this.#endOverBudget(model, streamed, exceeded);
+        return true;
+      }
       const failure = faultOf(error);
       if (failure.kind === 'timeout' && this.#remainingMs() < ATTEMPT_WORTH_MS) pass.abandoned();
       else pass.failed(failure);
@@ -296,11 +316,43 @@ class ModelCall {
     }
   }
 
-  #forward(streamed: StreamedAnswer, bytes: Buffer, contentType: string): boolean {
+  async #reserve(model: CatalogModel, request: ModelRequest, pass: Pass): Promise<number | undefined> {
+    try {
+      return await this.#budget?.reserve(request.expected(model), this.#call.signal);
+    } catch (error) {
+      pass.abandoned();
+      throw error;
+    }
+  }
+
+  #forward(model: CatalogModel, streamed: StreamedAnswer, bytes: Buffer, contentType: string): boolean {
     const out = streamed.push(bytes);
-    if (out === null) return true;
+    const covered = this.#budget?.covers(model, streamed, this.#call.signal) ?? true;
+    if (out === null) return covered;
     this.#call.setHead(streamed.head(contentType));
-    return this.#call.write(out);
+    return this.#call.write(out) && covered;
+  }
+
+  async #mayGoOn(): Promise<void> {
+    await this.#budget?.room();
+    await this.#call.drained();
+  }
+
+  /** The stream ends with an error event; what was produced until here is charged. */
+  #endOverBudget(model: CatalogModel, streamed: StreamedAnswer, error: ServiceError): void {
+    const { price, basis } = streamed.produced();
+    const outcome: Outcome = {
+      status: 'error',
+      http_status: 200,
+      error_code: error.code,
+      basis,
+      model,
+      price,
+    };
+    const lastWords = streamed.lastWords(error, this.#head.request_id);
+    if (lastWords !== null) return this.#finish(outcome, lastWords);
+    void this.#on.events.publish(this.#event(outcome));
+    this.#call.fail(error.asLogged());
   }
 
   #endStream(
@@ -390,7 +442,9 @@ class ModelCall {
     void this.#on.events.publish(this.#event(outcome));
   }
 
+  /** Every call ends with one: what it held is given back here. */
   #event({ status, http_status, error_code, basis, model, price }: Outcome) {
+    this.#budget?.settle(price.costNano);
     const { request_id, org, key_id, models, stream } = this.#head;
     return makeEvent({
       name: 'call.completed',

@@ -2,6 +2,7 @@
 import type { CatalogModel, ServiceError, Upstream } from '@switchyard/contracts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { UpstreamRequest } from '../makers/maker.ts';
+import type { Expected } from '../spending/expected-cost.ts';
 import type { Price } from './pricing.ts';
 
 export interface FinishedAnswer {
@@ -14,8 +15,14 @@ export interface FinishedAnswer {
 export interface ModelRequest {
   /** Why the model cannot serve it; null when it can. */
   refusalOf(model: CatalogModel): ServiceError | null;
-  /** As this upstream is sent it. */
-  toUpstream(model: CatalogModel, upstream: Upstream): Pick<UpstreamRequest, 'body' | 'transcription'>;
+  /** What it may cost, asked where something limits its caller. */
+  expected(model: CatalogModel): Expected;
+  /** As this upstream is sent it; its answer has no more than so many tokens, where that is said. */
+  toUpstream(
+    model: CatalogModel,
+    upstream: Upstream,
+    outputTokensMax?: number,
+  ): Pick<UpstreamRequest, 'body' | 'transcription'>;
   /** The stream that it asks for; null where its answer comes in one piece. */
   streamedAnswer(model: CatalogModel): StreamedAnswer | null;
   /**

@@ -12,6 +12,7 @@ import {
 import { finishTranscription } from '../answers/transcription/finish-transcription.ts';
 import { type MeasuredAudio, measureAudio } from '../audio/measure-audio.ts';
 import type { UpstreamRequest } from '../makers/maker.ts';
+import type { Expected } from '../spending/expected-cost.ts';
 import { refusalOfTranscription, verboseIsKnownTo } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
 import { priceSeconds } from './pricing.ts';
@@ -44,6 +45,10 @@ export class TranscriptionRequest implements ModelRequest {
       language: this.#params.language ?? null,
       responseFormat: this.#params.response_format ?? 'json',
     });
+  }
+
+  expected(model: CatalogModel): Expected {
+    return { cost: priceSeconds(model, this.#measured.seconds).costNano, exact: true };
   }
 
   /** Makers go by the media type and by the file's ending: both are told as the file itself has them. */

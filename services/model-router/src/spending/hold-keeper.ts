@@ -1,0 +1,128 @@
+// Holds of the calls that something limits: taken with billing before an attempt, renewed while the call runs, given back
+// when it ends. Calls that nothing limits are none of its business.
+import { type Bus, request } from '@switchyard/bus';
+import { type GrantedHold, HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX } from '@switchyard/contracts';
+import type { Logger } from '@switchyard/service';
+
+/** Longer than billing lets a call wait for room in its budget. */
+const TAKE_TIMEOUT_MS = 14_000;
+/** A hold that could not be given back ends by itself when it is not renewed. */
+const SETTLE_TIMEOUT_MS = 5_000;
+
+export interface HeldCall {
+  readonly org: string;
+  readonly keyId: string;
+  /** Also the id of the event that will charge it. */
+  readonly call: string;
+}
+
+export class HoldKeeper {
+  readonly #bus: Bus;
+  readonly #logger: Logger;
+  readonly #holds = new Map<string, CallHold>();
+  readonly #renewing: NodeJS.Timeout;
+
+  constructor({ bus, logger }: { bus: Bus; logger: Logger }) {
+    this.#bus = bus;
+    this.#logger = logger;
+    this.#renewing = setInterval(() => this.#renew(), HOLD_RENEW_MS);
+  }
+
+  /** A call that begins, and holds nothing yet. */
+  open(call: HeldCall): CallHold {
+    return new CallHold(call, {
+      bus: this.#bus,
+      logger: this.#logger,
+      held: (hold) => this.#holds.set(call.call, hold),
+      over: () => this.#holds.delete(call.call),
+    });
+  }
+
+  stop(): void {
+    clearInterval(this.#renewing);
+  }
+
+  #renew(): void {
+    const holds = [...this.#holds.values()].map((hold) => hold.asRenewal());
+    for (let from = 0; from < holds.length; from += HOLDS_RENEWED_AT_ONCE_MAX)
+      request(
+        this.#bus,
+        'holds.renew',
+        { holds: holds.slice(from, from + HOLDS_RENEWED_AT_ONCE_MAX) },
+        { timeoutMs: HOLD_RENEW_MS },
+      ).catch((error: unknown) => this.#logger.debug({ err: error }, 'holds were not renewed; they will be'));
+  }
+}
+
+interface HoldSurroundings {
+  bus: Bus;
+  logger: Logger;
+  held(hold: CallHold): void;
+  over(): void;
+}
+
+/** What one call holds. */
+export class CallHold {
+  readonly #call: HeldCall;
+  readonly #on: HoldSurroundings;
+  /** Null: nothing is held; after a take: nothing limits the call. */
+  #granted: bigint | null = null;
+  #capped = false;
+  #over = false;
+
+  constructor(call: HeldCall, on: HoldSurroundings) {
+    this.#call = call;
+    this.#on = on;
+  }
+
+  /** Nano-dollars that the call may cost; null: as much as it likes. */
+  get granted(): bigint | null {
+    return this.#granted;
+  }
+
+  /** It got less than it asked for, and must be kept within it. */
+  get capped(): boolean {
+    return this.#capped;
+  }
+
+  /**
+   * Holds this much, in the place of what it held.
+   * @param exact the amount is the price and no estimate
+   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away.
+   */
+  async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
+    const { org, keyId, call } = this.#call;
+    const granted: GrantedHold = await request(
+      this.#on.bus,
+      'holds.take',
+      { org, key_id: keyId, call, amount_nano: amount.toString(), exact },
+      { timeoutMs: TAKE_TIMEOUT_MS, signal },
+    );
+    this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
+    this.#capped = granted.capped;
+    if (this.#granted === null) return;
+    if (this.#over) this.#giveBack(0n);
+    else this.#on.held(this);
+  }
+
+  /** The call has ended and cost this; what it held beyond that is free again. */
+  settle(cost: bigint): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#on.over();
+    if (this.#granted !== null) this.#giveBack(cost);
+  }
+
+  asRenewal() {
+    const { org, keyId, call } = this.#call;
+    return { org, key_id: keyId, call, amount_nano: (this.#granted ?? 0n).toString() };
+  }
+
+  #giveBack(cost: bigint): void {
+    const { call } = this.#call;
+    const settled = { call, event: call, cost_nano: cost.toString() };
+    request(this.#on.bus, 'holds.settle', settled, { timeoutMs: SETTLE_TIMEOUT_MS }).catch((error: unknown) =>
+      this.#on.logger.debug({ err: error, request: call }, 'a hold was not given back; it ends by itself'),
+    );
+  }
+}

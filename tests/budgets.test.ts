@@ -1,0 +1,236 @@
+// Limits on spending through the whole of it: two edges and two routers ask one ledger, and nobody spends a nano-dollar
+// more than he may, nor is refused what fits.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { freePort, ROOT } from '@switchyard/local';
+import {
+  chatModel,
+  startStack,
+  startUpstream,
+  type TestStack,
+  temporaryFolder,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+let upstream: Upstream;
+let stack: TestStack;
+let secondEdge: string;
+const processes: ChildProcess[] = [];
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const models = [
+    chatModel('acme/plain', upstream.url, 'plain'),
+    chatModel('acme/endless', upstream.url, 'endless'),
+    chatModel('acme/broken', upstream.url, 'broken+fault-500'),
+    chatModel('other/plain', upstream.url, 'other'),
+  ];
+  const catalog = await writeTestCatalog({ url: upstream.url, models });
+  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+  const port = await freePort();
+  secondEdge = `http://127.0.0.1:${port}`;
+  await Promise.all([
+    startBeside('edge', { PORT: String(port) }),
+    startBeside('model-router', { SWITCHYARD_CATALOG: catalog }),
+  ]);
+});
+afterAll(async () => {
+  for (const process of processes) process.kill('SIGTERM');
+  await stack?.stop();
+  await upstream?.close();
+});
+
+/** Another instance of a service, as a second machine would run it; resolves when it says that it is ready. */
+async function startBeside(service: string, env: Record<string, string>): Promise<void> {
+  const data = await temporaryFolder(`beside-${service}`);
+  const child = spawn(process.execPath, [join(ROOT, 'services', service, 'src/main.ts')], {
+    env: { ...process.env, NATS_URL: stack.natsUrl, SWITCHYARD_DATA: data, LOG_LEVEL: 'warn', ...env },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  processes.push(child);
+  await once(child, 'message');
+}
+
+const messages = [{ role: 'user', content: 'Hello!' }];
+
+async function api(
+  method: string,
+  path: string,
+  { body, key = stack.key, url = stack.url }: Partial<Api> = {},
+) {
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, json: (await response.json()) as Answer };
+}
+interface Api {
+  body: unknown;
+  key: string;
+  url: string;
+}
+interface Answer {
+  id: string;
+  key: string;
+  usage: { cost: number };
+  balance: number;
+  held: number;
+  spent: number;
+  error: { code: string; message: string; param: string | null };
+  total: { cost: number; calls: number };
+  data: { cost: number; status: string; http_status: number; error_code: string | null }[];
+}
+
+async function newKey(fields: Record<string, unknown>): Promise<{ id: string; key: string }> {
+  const body = { name: 'limited', permissions: ['models:write', 'usage:read'], ...fields };
+  const { status, json } = await api('POST', '/v1/keys', { body });
+  expect(status).toBe(201);
+  return json;
+}
+
+const chat = (options: Partial<Api> & { model?: string } = {}) =>
+  api('POST', '/v1/chat/completions', {
+    ...options,
+    body: { model: options.model ?? 'acme/plain', messages },
+  });
+
+async function costOfOneCall(): Promise<number> {
+  return (await chat()).json.usage.cost;
+}
+
+const nanos = (dollars: number) => Math.round(dollars * 1e9);
+
+async function spentBy(id: string): Promise<{ nanos: number; calls: number }> {
+  const { json } = await api('GET', `/v1/usage?group_by=key`);
+  const row = (json.data as unknown as { group: string; cost: number; calls: number }[]).find(
+    ({ group }) => group === id,
+  );
+  return { nanos: nanos(row?.cost ?? 0), calls: row?.calls ?? 0 };
+}
+
+test('200 calls at once on a budget that fits exactly 50, over two edges and two routers: 50 are answered', async () => {
+  const cost = await costOfOneCall();
+  const limit = { amount: (nanos(cost) * 50) / 1e9, interval: 'day' };
+  const { id, key } = await newKey({ limit });
+  const before = upstream.requests.length;
+  const outcomes = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => chat({ key, url: i % 2 === 0 ? stack.url : secondEdge })),
+  );
+  const ofStatus = (status: number) => outcomes.filter((one) => one.status === status);
+  expect([ofStatus(200).length, ofStatus(402).length]).toEqual([50, 150]);
+  expect(new Set(ofStatus(402).map(({ json }) => json.error.code))).toEqual(new Set(['budget_exceeded']));
+  expect(upstream.requests.length - before).toBe(50);
+  expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
+}, 60_000);
+
+describe('a key', () => {
+  test('may use the models that it is for, and no other, also not as a fallback', async () => {
+    const { key } = await newKey({ models: ['acme/*'] });
+    expect((await chat({ key })).status).toBe(200);
+    const refused = await chat({ key, model: 'other/plain' });
+    expect([refused.status, refused.json.error.code]).toEqual([403, 'model_not_allowed']);
+    const body = { model: 'acme/broken', models: ['other/plain'], messages };
+    const fallback = await api('POST', '/v1/chat/completions', { key, body });
+    expect([fallback.status, fallback.json.error.code]).toEqual([502, 'upstream_error']);
+  });
+
+  test('that is changed has its new limit at once; null takes it away', async () => {
+    const { id, key } = await newKey({ limit: { amount: 0.000000001, interval: 'month' } });
+    expect((await chat({ key })).status).toBe(200); // alone with what is left, and kept within it
+    expect((await chat({ key })).json.error?.code).toBe('budget_exceeded');
+    const { json } = await api('PATCH', `/v1/keys/${id}`, { body: { limit: null, name: 'free' } });
+    expect(json).toMatchObject({ id, name: 'free', limit: null });
+    await expect.poll(async () => (await chat({ key })).status).toBe(200);
+  });
+
+  test('that fails its calls spends nothing, and holds nothing afterwards', async () => {
+    const cost = await costOfOneCall();
+    const { id, key } = await newKey({ limit: { amount: cost, interval: 'day' } });
+    for (let i = 0; i < 3; i++) expect((await chat({ key, model: 'acme/broken' })).status).toBe(502);
+    expect((await chat({ key })).status).toBe(200);
+    expect(await spentBy(id)).toEqual({ nanos: nanos(cost), calls: 4 });
+  });
+});
+
+test('a stream ends where its budget does: no [DONE], an error event, and what was produced is charged', async () => {
+  // A thousand tokens are held beforehand, at 600,000 nano-dollars; there is room for half as many more.
+  const { id, key } = await newKey({ limit: { amount: 0.0009, interval: 'day' } });
+  let sent = 0;
+  upstream.on('endless', async ({ gone }, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    while (!gone.aborted) {
+      const chunk = { choices: [{ index: 0, delta: { content: 'word ' }, finish_reason: null }] };
+      const data = `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', model: 'endless', ...chunk })}`;
+      sent += 1;
+      if (!response.write(`${data}\n\n`)) await once(response, 'drain', { signal: gone });
+      if (sent % 50 === 0) await new Promise(setImmediate);
+    }
+  });
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/endless', messages, stream: true }),
+  });
+  expect(response.status).toBe(200);
+  const events = (await response.text()).trim().split('\n\n');
+  expect(JSON.parse(events.at(-1)?.slice('data: '.length) ?? '')).toMatchObject({
+    error: { code: 'budget_exceeded' },
+  });
+  expect(events.length).toBeGreaterThan(1_400);
+  // What was on its way when the end came: at most what one turn of the socket holds.
+  const spent = await spentBy(id);
+  expect(spent.calls).toBe(1);
+  expect(spent.nanos).toBeGreaterThan(890_000);
+  expect(spent.nanos).toBeLessThan(1_100_000);
+  expect((await chat({ key })).json.error.code).toBe('budget_exceeded');
+}, 60_000);
+
+describe('an org that pays beforehand', () => {
+  test('is refused without credits, spends them exactly, and goes on when there are more', async () => {
+    const cost = await costOfOneCall();
+    expect((await api('PATCH', '/v1/account', { body: { billing: 'prepaid' } })).json).toMatchObject({
+      billing: 'prepaid',
+    });
+    const { json: account } = await api('GET', '/v1/account');
+    expect(account.balance).toBeLessThan(0); // it had paid afterwards until now
+    await expect.poll(async () => (await chat()).status).toBe(402);
+    expect((await chat()).json.error.code).toBe('insufficient_funds');
+    const owed = -nanos(account.balance);
+    const amount = (owed + 3 * nanos(cost)) / 1e9;
+    const body = { amount, reason: 'payment', reference: 'inv_1' };
+    const granted = await api('POST', '/v1/credits', { body });
+    expect([granted.status, granted.json]).toMatchObject([
+      201,
+      { object: 'credit', amount, reference: 'inv_1' },
+    ]);
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => chat()));
+    expect(outcomes.filter(({ status }) => status === 200)).toHaveLength(3);
+    expect(outcomes.filter(({ status }) => status === 402)).toHaveLength(7);
+    expect((await api('GET', '/v1/account')).json).toMatchObject({ balance: 0, held: 0 });
+    await api('PATCH', '/v1/account', { body: { billing: 'postpaid' } });
+    await expect.poll(async () => (await chat()).status).toBe(200);
+  }, 60_000);
+
+  test('is told what is wrong with a change', async () => {
+    for (const [path, method, body, param] of [
+      ['/v1/account', 'PATCH', { billing: 'later' }, 'billing'],
+      ['/v1/account', 'PATCH', { billing: 'prepaid', monthly_limit: 5 }, 'monthly_limit'],
+      ['/v1/credits', 'POST', { amount: -1, reason: 'x' }, 'amount'],
+      ['/v1/credits', 'POST', { amount: 0.0000000001, reason: 'x' }, 'amount'],
+      ['/v1/credits', 'POST', { amount: 1 }, 'reason'],
+    ] as const) {
+      const { status, json } = await api(method, path, { body });
+      expect([status, json.error.param]).toEqual([400, param]);
+    }
+    const reader = await newKey({});
+    const { status, json } = await api('POST', '/v1/credits', {
+      key: reader.key,
+      body: { amount: 1, reason: 'x' },
+    });
+    expect([status, json.error.code]).toEqual([403, 'permission_denied']);
+  });
+});

@@ -19,7 +19,8 @@ import type { FieldRules } from './field-rules.ts';
 export interface ModelOfType {
   language: LanguageModelV4;
   image: ImageModelV4;
-  video: VideoModelV4;
+  /** As far as a job is made with it. */
+  video: Pick<VideoModelV4, 'modelId' | 'doStart' | 'doStatus'>;
   speech: SpeechModelV4;
   transcription: TranscriptionModelV4;
   embedding: EmbeddingModelV4;
@@ -58,6 +59,11 @@ export interface MakerDeclaration {
   readonly repeated?: readonly string[];
   /** The maker takes its settings in the address, beside a body that is the text or the sound itself. */
   readonly settingsInQuery?: boolean;
+  /**
+   * Of makers of videos: the provider package knows resolutions as sizes in 16:9 and turns them back into names (`720p`),
+   * whatever the ratio is.
+   */
+  readonly namesResolutions?: true;
   /** What it makes of our fields, by type. */
   readonly fields?: { readonly [T in ModelType]?: FieldRules };
   /** Of makers of language models. */

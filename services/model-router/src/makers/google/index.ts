@@ -9,6 +9,7 @@ export const google: MakerDeclaration = {
   apiKeyEnv: 'GOOGLE_GENERATIVE_AI_API_KEY',
   containers: ['generationConfig'],
   repeated: ['requests'],
+  namesResolutions: true,
   fields: { image: { refused: { size: NO_SIZE } } },
   async create(settings) {
     const { createGoogle } = await import('@ai-sdk/google');

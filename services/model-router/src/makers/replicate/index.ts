@@ -1,11 +1,11 @@
-// Replicate: images of many makers' models (`black-forest-labs/flux-schnell`). A prediction is started and asked for
+// Replicate: images and videos of many makers' models (`black-forest-labs/flux-schnell`). A prediction is started and asked for
 // until it is done. What a model takes is under `input`, and so are the caller's `provider_options.input`.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { jobTimes } from '../ai-sdk/job-times.ts';
 
 export const replicate: MakerDeclaration = {
   name: 'replicate',
-  types: ['image'],
+  types: ['image', 'video'],
   baseUrl: 'https://api.replicate.com/v1',
   apiKeyEnv: 'REPLICATE_API_TOKEN',
   containers: ['input'],
@@ -20,6 +20,6 @@ export const replicate: MakerDeclaration = {
     const { createReplicate } = await import('@ai-sdk/replicate');
     const { apiKey: apiToken, ...rest } = settings;
     const maker = createReplicate({ ...rest, apiToken });
-    return { image: (id) => maker.imageModel(id) };
+    return { image: (id) => maker.imageModel(id), video: (id) => maker.videoModel(id) };
   },
 };

@@ -1,7 +1,7 @@
 // A maker of videos through its AI SDK provider package, by `doStart` and `doStatus`: its own reference to the job is
 // whatever the package calls an operation.
 import { Readable } from 'node:stream';
-import type { Experimental_VideoModelV4 as VideoModelV4 } from '@ai-sdk/provider';
+import { AISDKError, type Experimental_VideoModelV4 as VideoModelV4 } from '@ai-sdk/provider';
 import type { Upstream } from '@switchyard/contracts';
 import { fetch as undiciFetch } from 'undici';
 import type { AiSdkSurroundings } from '../ai-sdk/ai-sdk-maker.ts';
@@ -15,6 +15,9 @@ import { sizeText, videoSize } from './video-size.ts';
 /** Objects in makers' bodies that hold settings: Google's, Replicate's. */
 const CONTAINERS = ['parameters', 'input'] as const;
 const ANSWER_TIMEOUT_MS = 30_000;
+/** The packages' own name for a job that is done and has no video: blocked by the maker, as a rule. */
+const ENDED_WITHOUT_VIDEO = /_VIDEO_GENERATION_ERROR$/;
+const MESSAGE_LENGTH_MAX = 1_000;
 
 type Operation = Awaited<ReturnType<NonNullable<VideoModelV4['doStart']>>>['operation'];
 type Data = Extract<
@@ -27,18 +30,34 @@ export function aiSdkVideos(declaration: MakerDeclaration, on: AiSdkSurroundings
     // None of these makers promises that a second start with the same key is the same job.
     startIsIdempotent: () => false,
     async start(upstream, job, signal) {
-      const model = await modelOf(declaration, on, upstream, (members) => fetchOf(on, job.id, members), job);
-      return start(model, upstream, job, on, signal);
+      const fetch = fetchOf(on, job.id, membersOf(declaration, job));
+      return start(await modelOf(declaration, on, upstream, fetch), declaration, upstream, job, on, signal);
     },
     async status({ id, upstream, job }, _input, signal) {
-      const model = await modelOf(declaration, on, upstream, (members) => knowing(fetchOf(on, id, members)));
-      return status(model, job, on, signal);
+      const fetch = knowing(fetchOf(on, id, new Map()));
+      return status(await modelOf(declaration, on, upstream, fetch), job, on, signal);
     },
   };
 }
 
 function fetchOf(on: AiSdkSurroundings, requestId: string, members: WireMembers): typeof globalThis.fetch {
   return providerFetch({ dispatcher: on.dispatcher, requestId, members, places: { containers: CONTAINERS } });
+}
+
+/** The caller's `provider_options`, and fields of ours that the AI SDK's interface does not carry to this maker. */
+function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
+  const ours: Readonly<Record<string, unknown>> = {
+    resolution: job.resolution,
+    aspect_ratio: job.aspectRatio,
+    generate_audio: job.generateAudio,
+    seed: job.seed,
+  };
+  const sent: Record<string, unknown> = {};
+  for (const [name, as] of Object.entries(fields?.video?.sent ?? {})) {
+    const value = ours[name] ?? null;
+    if (value !== null) Object.assign(sent, typeof as === 'string' ? { [as]: value } : as(value));
+  }
+  return rawMembers(Buffer.from(JSON.stringify({ ...sent, ...job.providerOptions })));
 }
 
 /** Some packages take any error of a look for the end of the job: one that is the maker's own trouble is thrown here. */
@@ -56,14 +75,13 @@ async function modelOf(
   { name, baseUrl, apiKeyEnv, create }: MakerDeclaration,
   on: AiSdkSurroundings,
   upstream: Upstream,
-  makeFetch: (members: WireMembers) => typeof globalThis.fetch,
-  { providerOptions }: Pick<VideoJob, 'providerOptions'> = { providerOptions: {} },
+  fetch: typeof globalThis.fetch,
 ): Promise<Required<Pick<VideoModelV4, 'doStart' | 'doStatus'>>> {
   const models = await create({
     baseURL: (upstream.base_url ?? baseUrl).replace(/\/$/, ''),
     apiKey: on.secret(upstream.api_key_env ?? apiKeyEnv) ?? '',
     headers: {},
-    fetch: makeFetch(rawMembers(Buffer.from(JSON.stringify(providerOptions)))),
+    fetch,
   });
   const model = models.video?.(upstream.model);
   if (!model?.doStart || !model.doStatus) throw new Error(`the adapter ${name} does not serve video models`);
@@ -72,12 +90,13 @@ async function modelOf(
 
 async function start(
   { doStart }: Required<Pick<VideoModelV4, 'doStart'>>,
+  { namesResolutions }: MakerDeclaration,
   upstream: Upstream,
   job: VideoJob,
   { now }: AiSdkSurroundings,
   signal: AbortSignal,
 ): Promise<string> {
-  const size = videoSize(job.resolution, job.aspectRatio);
+  const size = videoSize(job.resolution, namesResolutions ? null : job.aspectRatio);
   try {
     const { operation } = await doStart({
       prompt: job.prompt,
@@ -128,6 +147,8 @@ async function status(
       abortSignal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
     });
   } catch (error) {
+    if (AISDKError.isInstance(error) && ENDED_WITHOUT_VIDEO.test(error.name))
+      return { state: 'failed', message: error.message.slice(0, MESSAGE_LENGTH_MAX) };
     if (answerIn(error, now)?.status === 404)
       return { state: 'failed', message: 'the maker does not know the job any more' };
     throw error;

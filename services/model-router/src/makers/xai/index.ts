@@ -9,6 +9,7 @@ export const xai: MakerDeclaration = {
   baseUrl: 'https://api.x.ai/v1',
   apiKeyEnv: 'XAI_API_KEY',
   chat,
+  namesResolutions: true,
   fields: {
     image: {
       refused: { size: NO_SIZE, seed: NO_SEED },

@@ -1,4 +1,4 @@
-// Fifty transcriptions of 25 MB at once: all are answered, and no process of ours grows by more than 300 MB.
+// Fifty large bodies at once: all are answered, and no process of ours grows by more than 300 MB.
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -15,15 +15,26 @@ const HEAD_BYTES = 44;
 /** What every audio is charged: 16-bit samples, one channel. */
 const SECONDS = Math.round((AUDIO_BYTES_MAX - HEAD_BYTES) / 2 / (SAMPLE_RATE_HZ / 1_000)) / 1_000;
 
+const IMAGE_BYTES = 15 * 1024 * 1024;
+
+const TRANSCRIPTION = { text: 'Hm.', language: 'english', duration: 1 };
+const COMPLETION = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1_741_569_952,
+  model: 'gpt-4o-mini',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Grey.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1_000, completion_tokens: 2, total_tokens: 1_002 },
+};
+
 let upstream: Server;
 let stack: TestStack;
 
 beforeAll(async () => {
   upstream = createServer(async (request, response) => {
-    let bytes = 0;
-    for await (const chunk of request) bytes += (chunk as Buffer).length;
+    for await (const _ of request); // read to its end
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ text: String(bytes), language: 'english', duration: 1 }));
+    response.end(JSON.stringify(request.url === '/v1/chat/completions' ? COMPLETION : TRANSCRIPTION));
   }).listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
@@ -67,6 +78,17 @@ const BASE64 = () =>
     { headers: { 'content-type': 'application/json' } },
   );
 
+const CHAT = () => {
+  const url = `data:image/png;base64,${Buffer.alloc(IMAGE_BYTES, 7).toString('base64')}`;
+  const content = [
+    { type: 'text', text: 'What colour is it?' },
+    { type: 'image_url', image_url: { url } },
+  ];
+  return new Response(JSON.stringify({ model: 'acme/chat-1', messages: [{ role: 'user', content }] }), {
+    headers: { 'content-type': 'application/json' },
+  });
+};
+
 /** MiB of memory that a process has now, and the most that it has had since `forgetMost`. */
 async function memoryOf(name: string): Promise<{ now: number; most: number }> {
   const status = await readFile(`/proc/${await stack.pidOf(name)}/status`, 'utf8');
@@ -79,10 +101,13 @@ async function forgetMost(name: string): Promise<void> {
   await writeFile(`/proc/${await stack.pidOf(name)}/clear_refs`, '5');
 }
 
+const TRANSCRIBED = { duration: SECONDS, usage: { seconds: SECONDS } };
+
 test.each([
-  ['as multipart', MULTIPART],
-  ['as base64 in JSON', BASE64],
-])('fifty at once, %s', async (_, make) => {
+  ['transcriptions as multipart', '/v1/audio/transcriptions', MULTIPART, TRANSCRIBED],
+  ['transcriptions as base64 in JSON', '/v1/audio/transcriptions', BASE64, TRANSCRIBED],
+  ['chats with an image of 20 MB', '/v1/chat/completions', CHAT, { usage: { prompt_tokens: 1_000 } }],
+])('fifty %s at once', async (_, path, make, expected) => {
   const whole = make();
   const contentType = whole.headers.get('content-type') ?? '';
   const body = Buffer.from(await whole.arrayBuffer());
@@ -90,7 +115,7 @@ test.each([
   const before = await Promise.all(PROCESSES.map(memoryOf));
   const answers = await Promise.all(
     Array.from({ length: CALLS }, async () => {
-      const response = await fetch(`${stack.url}/v1/audio/transcriptions`, {
+      const response = await fetch(stack.url + path, {
         method: 'POST',
         headers: { authorization: `Bearer ${stack.key}`, 'content-type': contentType },
         body,
@@ -100,7 +125,7 @@ test.each([
   );
   const after = await Promise.all(PROCESSES.map(memoryOf));
   for (const { status, json } of answers) {
-    expect(json).toMatchObject({ duration: SECONDS, usage: { seconds: SECONDS } });
+    expect(json).toMatchObject(expected);
     expect(status).toBe(200);
   }
   const growth = PROCESSES.map((name, index) => [

@@ -7,7 +7,7 @@ import type { Clock } from './clock.ts';
 /** Bytes of a body that no place is asked for. */
 export const LARGE_BODY_BYTES_MIN = 1024 * 1024;
 /** A body that has found no place by then is refused: shorter than clients wait, longer than a burst takes. */
-export const BUDGET_WAIT_MS_MAX = 120_000;
+export const BUDGET_WAIT_MS_MAX = 180_000;
 const RETRY_AFTER_S = 10;
 const MIB = 1024 * 1024;
 

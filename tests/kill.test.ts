@@ -9,8 +9,9 @@ import {
   type Upstream,
   writeTestCatalog,
 } from '@switchyard/testing';
+import { watchAnswers } from '@switchyard/testing/openapi';
 import { MongoClient } from 'mongodb';
-import { Agent, fetch } from 'undici';
+import { Agent, fetch as undiciFetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const CALLS = 2_000;
@@ -31,6 +32,9 @@ let upstream: Upstream;
 let stack: TestStack;
 let withComputers: boolean;
 const agent = new Agent({ connections: CONCURRENCY, pipelining: 1 });
+/** Whatever dies, and whenever: the answer is one that the OpenAPI document tells of. */
+const watch = watchAnswers(((url: string, init: object) =>
+  undiciFetch(url, { ...init, dispatcher: agent })) as unknown as typeof fetch);
 
 beforeAll(async () => {
   upstream = await startUpstream();
@@ -71,8 +75,8 @@ const KINDS = [
 async function call(n: number): Promise<Told | null | 'nobody'> {
   const kind = KINDS[n % KINDS.length] as (typeof KINDS)[number];
   try {
-    const init = { method: 'POST', headers: headers(), body: JSON.stringify(kind.body), dispatcher: agent };
-    const response = await fetch(stack.url + kind.path, init);
+    const init = { method: 'POST', headers: headers(), body: JSON.stringify(kind.body) };
+    const response = await watch.fetch(stack.url + kind.path, init);
     const text = await response.text();
     if (response.status !== 200) return null;
     const told = text.startsWith('data: ')
@@ -99,7 +103,7 @@ function isRefused(error: unknown): boolean {
 
 /** Asks until an answer comes: reads of the bill meet restarting services too. */
 async function read<T>(path: string): Promise<T> {
-  const response = await fetch(stack.url + path, { headers: headers(), dispatcher: agent });
+  const response = await watch.fetch(stack.url + path, { headers: headers() });
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }
@@ -133,7 +137,8 @@ describe('the bill', () => {
       expect
         .poll(
           () =>
-            fetch(`${stack.url}/healthz`, { dispatcher: agent })
+            watch
+              .fetch(`${stack.url}/healthz`)
               .then((response) => response.body?.cancel())
               .then(
                 () => true,
@@ -190,6 +195,7 @@ describe('the bill', () => {
     const answered = new Set(told.map(({ requestId }) => requestId));
     const charged = [...rows].filter(([id, { net }]) => !answered.has(id) && net !== 0n);
     expect(charged).toEqual([]);
+    expect(await watch.faults()).toEqual([]);
   });
 });
 

@@ -1,5 +1,8 @@
 // Our own provider of Vercel's AI SDK, through the functions that its users call, against local models and the bill.
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createSwitchyard, type SwitchyardProvider } from '@switchyard/ai-provider';
 import {
   APICallError,
@@ -12,6 +15,7 @@ import {
   generateText,
   experimental_generateVideo as generateVideo,
   isStepCount,
+  type JSONValue,
   Output,
   rerank,
   streamText,
@@ -24,12 +28,37 @@ import { type ClientStack, chatCost, localChatCost, startClientStack } from './c
 
 let on: ClientStack;
 let switchyard: SwitchyardProvider;
+let hook: Hook;
 
 beforeAll(async () => {
-  on = await startClientStack();
+  hook = await startHook();
+  on = await startClientStack({ SWITCHYARD_EGRESS_ALLOW: new URL(hook.url).host });
   switchyard = createSwitchyard({ baseURL: on.baseURL, apiKey: on.key });
 });
-afterAll(() => on?.stop());
+afterAll(async () => {
+  await on?.stop();
+  hook?.close();
+});
+
+/** Where a video job's end is told. */
+interface Hook {
+  url: string;
+  /** The first delivery. */
+  received: Promise<{ headers: Record<string, string>; body: JSONValue }>;
+  close: () => void;
+}
+
+async function startHook(): Promise<Hook> {
+  const first = Promise.withResolvers<Awaited<Hook['received']>>();
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await request.toArray()).toString()) as JSONValue;
+    response.end();
+    first.resolve({ headers: request.headers as Record<string, string>, body });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/`, received: first.promise, close: () => server.close() };
+}
 
 const metadataWithCost = z.looseObject({ switchyard: z.looseObject({ cost: z.number().positive() }) });
 
@@ -287,6 +316,22 @@ describe.skipIf(!withVideo)('generateVideo', () => {
     expect({ seconds, cost }).toEqual({ seconds: 2, cost: 0.002 });
     const job = await fetch(`${on.baseURL}/videos/${id}`, { headers: { authorization: `Bearer ${on.key}` } });
     expect(await job.json()).toMatchObject({ status: 'completed', usage: { seconds: 2, cost: 0.002 } });
+  });
+
+  it('is told of the end by a webhook, where the SDK is given one', async () => {
+    const { video, warnings } = await generateVideo({
+      model: switchyard.videoModel('local/video'),
+      prompt: 'a tree',
+      duration: 1,
+      resolution: '320x240',
+      webhook: async () => ({ url: hook.url, received: hook.received }),
+      poll: { timeoutMs: 60_000 },
+    });
+    expect(warnings).toEqual([]);
+    expect(video.uint8Array.length).toBeGreaterThan(1_000);
+    const { headers, body } = await hook.received;
+    expect(headers['webhook-signature']).toMatch(/^v1,/);
+    expect(body).toMatchObject({ type: 'video.completed' });
   });
 
   it('takes a first frame', async () => {

@@ -22,7 +22,8 @@ export interface ClientStack {
 /** Models whose upstream fails with a status, for the clients' error classes. */
 export const FAILING = { 429: 'acme/limited', 500: 'acme/broken', 503: 'acme/overloaded' } as const;
 
-export async function startClientStack(): Promise<ClientStack> {
+/** `env` is added to the environment of the services. */
+export async function startClientStack(env: Record<string, string> = {}): Promise<ClientStack> {
   const upstream = await startUpstream();
   const models = [
     ...Object.entries(FAILING).map(([fault, id]) => chatModel(id, upstream.url, `${id}+fault-${fault}`)),
@@ -30,10 +31,12 @@ export async function startClientStack(): Promise<ClientStack> {
     chatModel('acme/endless', upstream.url, 'endless+gap-20+megabytes-64'),
   ];
   const catalog = await writeTestCatalog({ url: upstream.url, models });
-  const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } }).catch(async (error: unknown) => {
-    await upstream.close();
-    throw error;
-  });
+  const stack = await startStack({ env: { ...env, SWITCHYARD_CATALOG: catalog } }).catch(
+    async (error: unknown) => {
+      await upstream.close();
+      throw error;
+    },
+  );
   return {
     baseURL: `${stack.url}/v1`,
     key: stack.key,

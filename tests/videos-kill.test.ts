@@ -1,0 +1,142 @@
+/** Videos while everything around them is killed: none is lost, none is started twice, and the bill is exact. */
+import { randomBytes } from 'node:crypto';
+import { usageReport, type VideoObject, videoList } from '@switchyard/contracts';
+import {
+  type CatalogEntry,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+
+const TEST_TIMEOUT_MS = 240_000;
+const ENDED_WITHIN_MS = 90_000;
+/** Looks until a job is done: enough for it to live through a kill. */
+const LOOKS = 5;
+const VICTIMS = ['video-worker', 'video-worker-2', 'edge', 'billing', 'nats', 'mongo', 'control'] as const;
+const NANOS = 1e9;
+
+let stack: TestStack;
+let upstream: Upstream;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const model = (id: string, idempotent: boolean): CatalogEntry => ({
+    id: `acme/${id}`,
+    type: 'video',
+    name: id,
+    modalities: { input: ['text'], output: ['video'] },
+    pricing: { second: { '480p': '0.0333' } },
+    upstreams: [
+      {
+        adapter: 'openai-compatible',
+        base_url: upstream.url,
+        model: id,
+        ...(idempotent ? { idempotent_starts: true } : {}),
+      },
+    ],
+  });
+  const looks = new Map<string, number>();
+  for (const id of ['once', 'repeatable', 'failing'])
+    upstream.on(id, ({ headers }, response) => {
+      const job = `${id}_${headers['idempotency-key']}`;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ id: job, status: 'queued' }));
+    });
+  upstream.on('', ({ path }, response) => {
+    if (path.endsWith('/content'))
+      return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(randomBytes(50_000));
+    const id = path.slice(path.lastIndexOf('/') + 1);
+    looks.set(id, (looks.get(id) ?? 0) + 1);
+    const isDone = (looks.get(id) ?? 0) > LOOKS;
+    const end = id.startsWith('failing') ? 'failed' : 'completed';
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ id, status: isDone ? end : 'in_progress' }));
+  });
+  const catalog = await writeTestCatalog({
+    url: upstream.url,
+    models: [model('once', false), model('repeatable', true), model('failing', false)],
+  });
+  stack = await startStack({
+    env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_SCALE: 'video-worker=2' },
+    services: ['edge', 'control', 'model-router', 'video-worker', 'billing'],
+  });
+});
+
+afterAll(async () => {
+  await stack?.stop();
+  await upstream?.close();
+});
+
+/** What is refused, or answered by nobody, is no job, or one that is in the list: the list is what counts. */
+async function startSome(): Promise<void> {
+  const models = ['acme/once', 'acme/repeatable', 'acme/failing'];
+  await Promise.allSettled(
+    models.map((model) =>
+      fetch(`${stack.url}/v1/videos/generations`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, prompt: 'a cat', duration: 3 }),
+      }),
+    ),
+  );
+}
+
+async function get<T>(path: string, schema: { parse(json: unknown): T }): Promise<T> {
+  const response = await fetch(`${stack.url}${path}`, { headers: { authorization: `Bearer ${stack.key}` } });
+  expect(response.status).toBe(200);
+  return schema.parse(await response.json());
+}
+
+test(
+  'are all ended, started once, and billed to the nano-dollar',
+  async () => {
+    for (const victim of VICTIMS) {
+      await startSome();
+      const starting = startSome(); // some are on their way when it dies
+      const { back } = await stack.kill9(victim);
+      await Promise.all([starting, back]);
+    }
+    const videos = await vi.waitFor(
+      async (): Promise<VideoObject[]> => {
+        const { data } = await get('/v1/videos?limit=1000', videoList);
+        expect(data.filter(({ status }) => status === 'pending')).toEqual([]);
+        return data;
+      },
+      { timeout: ENDED_WITHIN_MS, interval: 1_000 },
+    );
+    expect(videos.length).toBeGreaterThan(3 * VICTIMS.length);
+
+    const startsOf = (id: string) =>
+      upstream.requests.filter(
+        ({ method, headers }) => method === 'POST' && headers['idempotency-key'] === id,
+      );
+    for (const { id, model, status } of videos) {
+      const starts = startsOf(id).length;
+      if (model !== 'acme/repeatable') expect(starts, id).toBeLessThanOrEqual(1);
+      else expect(status, id).toBe('completed');
+      if (status === 'completed') expect(starts, id).toBeGreaterThanOrEqual(1);
+    }
+    // Whoever was charged and is in no list would be an upstream's job that we know nothing of.
+    const known = new Set(videos.map(({ id }) => id));
+    expect(
+      upstream.requests.filter(
+        ({ headers }) => headers['idempotency-key'] && !known.has(String(headers['idempotency-key'])),
+      ),
+    ).toEqual([]);
+
+    const nanos = videos.reduce((sum, { usage }) => sum + Math.round(usage.cost * NANOS), 0);
+    await vi.waitFor(
+      async () => {
+        const { total } = await get('/v1/usage', usageReport);
+        expect(Math.round(total.cost * NANOS)).toBe(nanos);
+        expect(total.calls).toBe(videos.length);
+      },
+      { timeout: ENDED_WITHIN_MS, interval: 1_000 },
+    );
+    for (const { status, usage } of videos) expect(usage.cost).toBe(status === 'completed' ? 0.0999 : 0);
+  },
+  TEST_TIMEOUT_MS,
+);

@@ -1,5 +1,6 @@
 // Embeddings: OpenAI's request and answer around an AI SDK embedding model.
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
+import { EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL } from '@ai-sdk/provider-utils';
 import { z } from 'zod';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
@@ -17,7 +18,9 @@ export const answerEmbeddings: Translation<'embedding'> = async (model, request)
   const { input, dimensions, encoding_format: encoding } = fields.parse(fieldsFor(request, FIELDS));
   const values = textsOf(input);
   const perCall = request.rules.perCall ?? (await model.maxEmbeddingsPerCall) ?? values.length;
-  const parts = inParts(values, Math.max(1, Math.min(perCall, values.length)));
+  const parts = inParts(values, Math.max(1, Math.min(perCall, values.length))).flatMap((part) =>
+    withinBytes(part, bytesPerCall(model)),
+  );
   const results = await callEach(parts, request.signal, (part, _index, abortSignal) =>
     model.doEmbed({ values: part, ...(dimensions === undefined ? {} : { dimensions }), abortSignal }),
   );
@@ -39,6 +42,30 @@ function textsOf(input: string | unknown[]): string[] {
   if (typeof input === 'string') return [input];
   if (input.every((one) => typeof one === 'string')) return input;
   throw new UnsupportedField('input', 'input: this model takes texts, and no token numbers');
+}
+
+/** Bytes of text in one call, where its provider package knows a limit of the maker's. */
+function bytesPerCall(model: EmbeddingModelV4): number {
+  const max: unknown = Reflect.get(model, EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL);
+  return typeof max === 'number' ? max : Number.POSITIVE_INFINITY;
+}
+
+/** The texts in parts that each have no more bytes; a text that has more by itself is a part of its own. */
+function withinBytes(texts: readonly string[], bytesMax: number): string[][] {
+  const parts: string[][] = [];
+  let bytes = 0;
+  for (const text of texts) {
+    const size = Buffer.byteLength(text);
+    const last = parts.at(-1);
+    if (last === undefined || bytes + size > bytesMax) {
+      parts.push([text]);
+      bytes = size;
+    } else {
+      last.push(text);
+      bytes += size;
+    }
+  }
+  return parts;
 }
 
 type Result = Awaited<ReturnType<EmbeddingModelV4['doEmbed']>>;

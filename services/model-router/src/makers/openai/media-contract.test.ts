@@ -206,6 +206,22 @@ describe('embeddings', () => {
     expect([data.length, usage.prompt_tokens]).toEqual([2050, 2050]);
   });
 
+  it('splits what has more bytes than one call takes, joined in order', async () => {
+    await replay(async (request) => {
+      const input = request.json().input as string[];
+      const data = input.map((text, index) => ({ object: 'embedding', index, embedding: [text.length] }));
+      return { source: 'made for the test', json: { data, usage: { prompt_tokens: 1 } } };
+    });
+    const lengths = [200_000, 99_000, 200_001, 400_000, 7];
+    const { json } = await maker.call('embedding', { input: lengths.map((length) => 'x'.repeat(length)) });
+    expect(maker.requests.map((request) => (request.json().input as string[]).length).sort()).toEqual([
+      1, 1, 1, 2,
+    ]);
+    expect((json().data as { embedding: number[] }[]).map(({ embedding: [length] }) => length)).toEqual(
+      lengths,
+    );
+  });
+
   it('refuses token numbers, which the provider package cannot send', async () => {
     await replay([read('embeddings')]);
     const { status, json } = await maker.call('embedding', { input: [[1, 2, 3]] });

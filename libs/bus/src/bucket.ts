@@ -4,6 +4,7 @@ import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
+import { inBatches } from './in-batches.ts';
 
 /** The key that control writes each second into a bucket that is watched for safety's sake; it is no entry. */
 export const TICK_KEY = 'tick';
@@ -96,7 +97,7 @@ export class Bucket<V> {
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
     const keys = await this.keys(pattern);
-    const found = await Promise.all(keys.map((key) => this.get(key)));
+    const found = await inBatches(keys, (key) => this.get(key));
     return found.filter((entry) => entry !== null);
   }
 

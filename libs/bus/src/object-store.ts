@@ -12,6 +12,7 @@ import { Objm } from '@nats-io/obj';
 import { ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';
 import type { Bus } from './bus.ts';
+import { inBatches } from './in-batches.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
 
 /** Bytes of each chunk but the last. */
@@ -186,7 +187,7 @@ export class ObjectStore {
     return this.#guard(async () => {
       // In this order: an entry that comes in between has chunks that are young.
       const parts = await this.#subjects(`$O.${this.name}.C.>`);
-      const entries = await Promise.all((await this.ids()).map((id) => this.#entry(id)));
+      const entries = await inBatches(await this.ids(), (id) => this.#entry(id));
       const owned = new Set(entries.map((entry) => entry && this.#chunkSubject(entry.nuid)));
       let removed = 0;
       for (const subject of parts.filter((part) => !owned.has(part))) {

@@ -39,7 +39,10 @@ async function streamed(
   const first: object[] = [];
   while (first.length === 0) {
     const { done, value } = await parts.next();
-    if (done) break;
+    if (done) {
+      maker.end();
+      break;
+    }
     first.push(...maker.chunksOf(value));
   }
   return { contentType: 'text/event-stream; charset=utf-8', body: serverSentEvents(first, parts, maker) };
@@ -53,6 +56,7 @@ async function* serverSentEvents(
   for (const chunk of first) yield event(JSON.stringify(chunk));
   for await (const part of parts)
     for (const chunk of maker.chunksOf(part)) yield event(JSON.stringify(chunk));
+  maker.end();
   yield event('[DONE]');
 }
 

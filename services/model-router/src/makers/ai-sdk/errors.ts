@@ -7,6 +7,7 @@ import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provide
 import { UnusableAnswer } from '../../answers/unusable-answer.ts';
 import type { MadeAnswer } from '../answered-exchange.ts';
 import { ADAPTER_LACKS_FIELD } from '../maker.ts';
+import { readRetryAfter } from '../retry-after.ts';
 import { ContentRefused } from './content-refused.ts';
 import { wordsIn } from './error-words.ts';
 import { once, UnsupportedField } from './translation.ts';
@@ -121,19 +122,20 @@ function textOf({ message, responseBody }: APICallError): string {
 /** The provider package finds the message in the maker's own shape; where it cannot, it gives the status in words. */
 function messageOf({ message, statusCode = 0, responseBody = '' }: APICallError): string {
   if (message !== '' && message !== STATUS_CODES[statusCode]) return message;
-  return wordsIn(responseBody) ?? (responseBody || message || `the upstream answered ${statusCode}`);
+  const words = wordsIn(responseBody) ?? (IS_MARKUP.test(responseBody) ? '' : responseBody);
+  return words || message || `the upstream answered ${statusCode}`;
 }
 
-/** Seconds to wait, of the header (seconds or a date) or of Google's `RetryInfo`; null where nothing says so. */
-function retryAfterS({ responseHeaders, responseBody }: APICallError, now: () => number): number | null {
-  const header = responseHeaders?.['retry-after'];
-  if (header !== undefined) {
-    const seconds = Number(header);
-    const wait = Number.isFinite(seconds) ? seconds : (Date.parse(header) - now()) / 1000;
-    return wait > 0 ? wait : null;
-  }
-  const info = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(responseBody ?? '');
-  return info ? Number(info[1]) : null;
+/** The page of a proxy in front of the maker: nothing for a caller to read. */
+const IS_MARKUP = /^\s*</;
+
+/** Seconds to wait, of the headers or of Google's `RetryInfo`; null where nothing says so. */
+function retryAfterS(
+  { responseHeaders = {}, responseBody = '' }: APICallError,
+  now: () => number,
+): number | null {
+  const info = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(responseBody);
+  return readRetryAfter(responseHeaders, now) ?? (info ? Number(info[1]) : null);
 }
 
 /** The network's own error is at the bottom of the causes: its code says what happened. */

@@ -1,5 +1,6 @@
 // The AI SDK's stream as OpenAI's `chat.completion.chunk`s.
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { UnusableAnswer } from '../../../answers/unusable-answer.ts';
 import type { ChatHabits } from '../declaration.ts';
 import type { CompletionFrame } from './completion.ts';
 import { toFinishReason } from './finish-reason.ts';
@@ -14,6 +15,7 @@ export class ChunkMaker {
   readonly #frame: CompletionFrame;
   readonly #habits: ChatHabits;
   #begun = false;
+  #finished = false;
   /** Index of each tool call that has begun, by its id. */
   readonly #toolCalls = new Map<string, { index: number; hasArguments: boolean }>();
   /** Stretches of thinking, by their id: signed at their beginning, at their end, or in between. */
@@ -28,6 +30,12 @@ export class ChunkMaker {
   constructor(frame: CompletionFrame, habits: ChatHabits) {
     this.#frame = { ...frame };
     this.#habits = habits;
+  }
+
+  /** @throws UnusableAnswer where the stream ended without having said so. */
+  end(): void {
+    if (!this.#finished)
+      throw new UnusableAnswer(this.#begun ? 'the stream was cut short' : 'the stream has no events');
   }
 
   /**
@@ -126,6 +134,7 @@ export class ChunkMaker {
   }
 
   #finish({ finishReason, usage, providerMetadata }: Part<'finish'>): object[] {
+    this.#finished = true;
     const reason = this.#refused ? 'stop' : toFinishReason(finishReason);
     const counted = toUsage(usage, this.#habits);
     const logprobs = providerMetadata?.openai?.logprobs;

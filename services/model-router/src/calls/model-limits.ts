@@ -71,6 +71,9 @@ export interface AskedTranscription {
   responseFormat: TranscriptionFormat;
 }
 
+/** ISO 639-1 has two letters, ISO 639-3 has three. */
+const LANGUAGE_CODE_LENGTH_MAX = 3;
+
 const NEEDS_TIMES: ReadonlySet<TranscriptionFormat> = new Set(['verbose_json', 'srt', 'vtt']);
 
 export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscription): ServiceError | null {
@@ -87,7 +90,8 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
     return refuse('file', `${model.id} takes at most ${secondsMax} seconds, and there are ${asked.seconds}`);
   if (formats && !endings.some((ending) => formats.includes(ending)))
     return refuse('file', `it is ${asked.format}, and ${model.id} takes ${formats.join(', ')}`);
-  if (languages && asked.language && !languages.includes(languageCode(asked.language)))
+  const code = asked.language && languageCode(asked.language);
+  if (languages && code && !languages.includes(code))
     return refuse('language', `${model.id} knows ${languages.join(', ')}`);
   if (NEEDS_TIMES.has(asked.responseFormat) && !verboseIsKnownTo(model))
     return refuse('response_format', `${model.id} tells no times: json and text are what it has`);
@@ -100,9 +104,10 @@ export function verboseIsKnownTo(model: CatalogModel): boolean {
   return formats === undefined || formats.includes('verbose_json');
 }
 
-/** `en-US` and `EN` are `en`. */
-function languageCode(language: string): string {
-  return language.split(/[-_]/)[0]?.toLowerCase() ?? '';
+/** `en-US` and `EN` are `en`; null for a language by its name, which the maker may know. */
+function languageCode(language: string): string | null {
+  const code = language.split(/[-_]/)[0]?.toLowerCase() ?? '';
+  return code.length <= LANGUAGE_CODE_LENGTH_MAX ? code : null;
 }
 
 function refuse(param: string, message: string): ServiceError {

@@ -1,16 +1,13 @@
 // A connection to an address that was checked, and to no other: the name is resolved here, once, and the socket gets the
 // address itself. A name that resolves otherwise a moment later (DNS rebinding) changes nothing.
-import { lookup as systemLookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AllowList } from './allow-list.ts';
 import { fetchFailed } from './failures.ts';
+import type { Lookup } from './lookup.ts';
 import { parseAddress } from './public-address.ts';
 import { mayConnect, refusal, type Target } from './target.ts';
-
-/** Resolves a name to all its addresses, in the order in which they are to be tried. */
-export type Lookup = (host: string) => Promise<readonly string[]>;
 
 export interface Dialing {
   readonly allow: AllowList;
@@ -23,9 +20,6 @@ export interface Dialing {
 const ADDRESSES_MAX = 4;
 /** What one address gets to accept a connection, so that a dead one leaves time for the next. */
 const CONNECT_TIMEOUT_MS = 5_000;
-
-export const lookupBySystem: Lookup = async (host) =>
-  (await systemLookup(host, { all: true })).map(({ address }) => address);
 
 /**
  * The addresses of a target that may be connected to, at least one.

@@ -3,10 +3,11 @@
 import type { IncomingMessage } from 'node:http';
 import { type Clock, systemClock } from '@switchyard/service';
 import { type AllowList, NOTHING_MORE } from './allow-list.ts';
-import { type Dialing, dial, type Lookup, lookupBySystem, resolve } from './dial.ts';
+import { type Dialing, dial, resolve } from './dial.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { fetchFailed, urlNotAllowed } from './failures.ts';
 import { ACCEPT_ENCODING, limitedBody } from './limited-body.ts';
+import { createLookup, type Lookup } from './lookup.ts';
 import { readTarget, type Target } from './target.ts';
 
 export interface EgressOptions {
@@ -69,7 +70,7 @@ export const REDIRECTS_MAX_DEFAULT = 5;
 const FOR_ONE_HOST = new Set(['authorization', 'cookie', 'proxy-authorization']);
 
 export function createEgress(options: EgressOptions = {}): Egress {
-  const { allow = NOTHING_MORE, lookup = lookupBySystem, ca, clock = systemClock } = options;
+  const { allow = NOTHING_MORE, lookup = createLookup(), ca, clock = systemClock } = options;
   const dialing: Dialing = { allow, lookup, ca };
   return {
     async fetch(url, request = {}) {

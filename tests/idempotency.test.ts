@@ -130,3 +130,17 @@ test('an edge that is killed in the middle leaves a key that is never run again,
   expect(upstream.requests.filter(({ model }) => model === 'held')).toHaveLength(1);
   expect(await chargedCalls('acme/held')).toEqual([]);
 });
+
+test('while the store is away a request under a key is refused, has not run, and runs when it is back', async () => {
+  const key = randomUUID();
+  const before = upstream.requests.filter(({ model }) => model === 'thinks').length;
+  const { back } = await stack.kill9('nats');
+  const refused = await post(key, '/v1/chat/completions', chat('acme/thinks'));
+  expect([200, 503]).toContain(refused.status); // 200: it was back before the edge gave up
+  await back;
+  await vi.waitFor(async () => {
+    const { status } = await post(key, '/v1/chat/completions', chat('acme/thinks'));
+    expect(status).toBe(200);
+  }, 30_000);
+  expect(upstream.requests.filter(({ model }) => model === 'thinks')).toHaveLength(before + 1);
+});

@@ -59,12 +59,12 @@ async function transcribe(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  requireUsageStore(relay); // before a body is read for nothing
   const on = { budget: relay.largeBodies, clock: relay.clock };
   const { model, models, params, audio, release } = await readTranscription(request.raw, on);
   request.heldBody = { release }; // until it is handed over
   const names = namesOf({ model, models });
   request.subject.model = names[0] ?? null;
-  requireUsageStore(relay);
   const head: ModelCallHead = {
     request_id: request.id,
     org: key.org,

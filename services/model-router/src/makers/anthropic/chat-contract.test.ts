@@ -103,21 +103,24 @@ describe('a chat goes onto the wire', () => {
             ...(first.tool_calls as { id: string }[]).map(({ id }) => ({
               role: 'tool',
               tool_call_id: id,
-              content: 'rain',
+              content: [{ type: 'text', text: 'rain', cache_control: cache }],
             })),
           ],
-          tools: TOOLS,
+          tools: TOOLS.map((tool) => ({ ...tool, cache_control: cache })),
         },
         { model },
       );
-      const { system, messages } = (requests[1] as WireRequest).json() as {
+      const { system, messages, tools } = (requests[1] as WireRequest).json() as {
         system: unknown;
+        tools: unknown;
         messages: { content: { type: string }[] }[];
       };
       expect(system).toEqual([{ type: 'text', text: 'Long rules.', cache_control: cache }]);
       expect(messages[0]?.content).toEqual([
         { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } },
       ]);
+      expect(messages[2]?.content[0]).toMatchObject({ type: 'tool_result', cache_control: cache });
+      expect(tools).toMatchObject([{ name: 'weather', cache_control: cache }]);
       const given = answer('thinking-tool-calls').json as { content: object[] };
       expect(messages[1]?.content.slice(0, 2)).toEqual(given.content.slice(0, 2));
     }));
@@ -302,6 +305,12 @@ describe('a stream', () => {
       ]);
       expect(read.finishReasons).toEqual(['tool_calls']);
       expect(read.usages).toEqual([usageOf(472, 89)]);
+    }));
+
+  test('has JSON as the arguments of a call without any', () =>
+    withMaker(anthropic, [answer('tool-without-arguments-stream')], async ({ call }) => {
+      const read = readChunks(await call('language', { ...HELLO, tools: TOOLS, stream: true }, { model }));
+      expect(read.toolCalls).toEqual([{ id: 'toolu_03', name: 'now', arguments: '{}' }]);
     }));
 
   test('that begins with an error is an error with its status, and may be fallen back on', () =>

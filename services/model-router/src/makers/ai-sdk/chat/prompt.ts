@@ -225,8 +225,17 @@ class MessageTranslator {
         `${at}.tool_call_id`,
         `${at}.tool_call_id: no call of an earlier message has the id ${JSON.stringify(id)}`,
       );
-    const texts = partsOf(message).map((part, index) => textOf(part, `${at}.content.${index}`));
-    return { type: 'tool-result', toolCallId: id, toolName, output: { type: 'text', value: texts.join('') } };
+    const parts = partsOf(message);
+    const texts = parts.map((part, index) => textOf(part, `${at}.content.${index}`));
+    const cached = parts.findLast((part) => part.cache_control);
+    const options = cached && this.#optionsOf(cached);
+    return {
+      ...(options && { providerOptions: options }),
+      type: 'tool-result',
+      toolCallId: id,
+      toolName,
+      output: { type: 'text', value: texts.join('') },
+    };
   }
 
   #optionsOf({ cache_control: cache, image_url: image }: ContentPart): Options | undefined {

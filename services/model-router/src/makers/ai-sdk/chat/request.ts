@@ -3,6 +3,9 @@
 import { z } from 'zod';
 import { UnsupportedField } from '../translation.ts';
 
+/** Anthropic's mark of what to keep in the cache, as OpenAI's shape commonly carries it. */
+const cacheControl = z.looseObject({ type: z.string() }).nullish();
+
 const contentPart = z.looseObject({
   type: z.string(),
   text: z.string().nullish(),
@@ -18,8 +21,7 @@ const contentPart = z.looseObject({
       filename: z.string().nullish(),
     })
     .nullish(),
-  /** Anthropic's mark of what to keep in the cache, as OpenAI's shape commonly carries it. */
-  cache_control: z.looseObject({ type: z.string() }).nullish(),
+  cache_control: cacheControl,
 });
 export type ContentPart = z.infer<typeof contentPart>;
 
@@ -51,6 +53,7 @@ const schema = z.record(z.string(), z.unknown());
 
 const tool = z.looseObject({
   type: z.string(),
+  cache_control: cacheControl,
   function: z
     .looseObject({
       name: z.string(),

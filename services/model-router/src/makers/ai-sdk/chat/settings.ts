@@ -1,6 +1,7 @@
 // OpenAI's fields beside the messages: to the AI SDK's settings, onto the wire as they stand, or refused. Nothing that
 // changes an answer is left out in silence.
 import type {
+  JSONObject,
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
@@ -14,7 +15,9 @@ import type { ChatRequest } from './request.ts';
 export type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;
 
 /** Fields that the AI SDK has a setting for: a maker that takes them under OpenAI's name gets them on the wire instead. */
-const TRANSLATED: { readonly [field: string]: (request: ChatRequest) => ChatSettings } = {
+const TRANSLATED: {
+  readonly [field: string]: (request: ChatRequest, to: { maker: string; habits: ChatHabits }) => ChatSettings;
+} = {
   max_tokens: ({ max_tokens: max }) => set('maxOutputTokens', max),
   max_completion_tokens: ({ max_completion_tokens: max }) => set('maxOutputTokens', max),
   temperature: ({ temperature }) => set('temperature', temperature),
@@ -26,7 +29,10 @@ const TRANSLATED: { readonly [field: string]: (request: ChatRequest) => ChatSett
   frequency_penalty: ({ frequency_penalty: penalty }) => set('frequencyPenalty', penalty),
   reasoning_effort: ({ reasoning_effort: effort }) => set('reasoning', effort),
   response_format: ({ response_format: format }) => responseFormatOf(format),
-  tools: ({ tools }) => (tools?.length ? { tools: tools.map(toolOf) } : {}),
+  tools: ({ tools }, { maker, habits }) =>
+    tools?.length
+      ? { tools: tools.map((tool, index) => toolOf(tool, index, habits.cacheControl ? maker : null)) }
+      : {},
   tool_choice: ({ tool_choice: choice }) => toolChoiceOf(choice),
 };
 
@@ -70,7 +76,7 @@ export function toSettings(
     const known = field in OPENAI_ONLY || NOTES.has(field);
     if (UNANSWERABLE.has(field)) refuse(field, 'is not served through this maker');
     else if (onWire.has(field)) passOn(field);
-    else if (TRANSLATED[field]) Object.assign(settings, TRANSLATED[field](request));
+    else if (TRANSLATED[field]) Object.assign(settings, TRANSLATED[field](request, { maker, habits }));
     else if (habits.options?.[field])
       settings.providerOptions = withOption(settings.providerOptions, maker, habits.options[field](value));
     else if (!known)
@@ -161,7 +167,12 @@ function responseFormatOf(format: ChatRequest['response_format']): ChatSettings 
 
 type Tool = NonNullable<ChatRequest['tools']>[number];
 
-function toolOf({ type, function: declared }: Tool, index: number): LanguageModelV4FunctionTool {
+/** @param caching the maker, where it takes marks for its cache. */
+function toolOf(
+  { type, function: declared, cache_control: cache }: Tool,
+  index: number,
+  caching: string | null,
+): LanguageModelV4FunctionTool {
   if (type !== 'function' || !declared) refuse(`tools.${index}.type`, 'only functions can be passed on');
   const { name, description, parameters, strict } = declared;
   return {
@@ -170,6 +181,7 @@ function toolOf({ type, function: declared }: Tool, index: number): LanguageMode
     inputSchema: parameters ?? { type: 'object', properties: {} },
     ...(description ? { description } : {}),
     ...(typeof strict === 'boolean' ? { strict } : {}),
+    ...(cache && caching ? { providerOptions: { [caching]: { cacheControl: cache as JSONObject } } } : {}),
   };
 }
 

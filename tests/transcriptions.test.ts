@@ -302,6 +302,22 @@ describe('an upstream', () => {
   });
 });
 
+test('repeated under its Idempotency-Key, with another boundary, a form is answered as before and asks nobody', async () => {
+  const send = () => {
+    const form = new FormData();
+    form.append('model', 'acme/transcribe-1');
+    form.append('file', new Blob([new Uint8Array(spoken)], { type: 'audio/wav' }), 'a.wav');
+    return post(form, { 'idempotency-key': 'transcribe-once' });
+  };
+  const first = await send();
+  const asked = upstream.requests.length;
+  const second = await send();
+  expect(first.status).toBe(200);
+  expect(second.text).toBe(first.text);
+  expect(second.headers.get('x-request-id')).toBe(first.headers.get('x-request-id'));
+  expect(upstream.requests).toHaveLength(asked);
+});
+
 describe('refused, and free, is', () => {
   test.each([
     ['a file longer than the model takes', { model: 'acme/short' }, 'file'],

@@ -1,6 +1,8 @@
 import { FakeClock } from '@switchyard/testing';
+import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { BUDGET_WAIT_MS_MAX, ByteBudget } from './byte-budget.ts';
+import { watchByteBudget } from './byte-budget-gauges.ts';
 
 const here = new AbortController().signal;
 
@@ -23,6 +25,18 @@ function askFor(budget: ByteBudget, bytes: number[], signal = here) {
 }
 
 describe('a byte budget', () => {
+  it('shows in the metrics what is held and who waits', async () => {
+    const { budget } = setUp();
+    const metrics = new Registry();
+    watchByteBudget(metrics, budget);
+    await budget.take(70, here);
+    askFor(budget, [40]);
+    const shown = await metrics.metrics();
+    expect(shown).toContain('switchyard_large_bodies_bytes 70\n');
+    expect(shown).toContain('switchyard_large_bodies_bytes_max 100\n');
+    expect(shown).toContain('switchyard_large_bodies_waiting 1\n');
+  });
+
   it('gives what fits at once and never lends more than it has', async () => {
     const { budget } = setUp();
     const { takes } = askFor(budget, [60, 40, 1]);

@@ -6,6 +6,7 @@ export {
   type HeldBytes,
   LARGE_BODY_BYTES_MIN,
 } from './byte-budget.ts';
+export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
 export { Lock } from './lock.ts';

@@ -10,7 +10,14 @@ import {
   openObjectStore,
 } from '@switchyard/bus';
 import { eventIds, makeEvent } from '@switchyard/contracts';
-import { ByteBudget, type Clock, type Logger, type Running, type Surroundings } from '@switchyard/service';
+import {
+  ByteBudget,
+  type Clock,
+  type Logger,
+  type Running,
+  type Surroundings,
+  watchByteBudget,
+} from '@switchyard/service';
 import { authenticator } from './auth/authenticate.ts';
 import { Spending } from './auth/spending.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
@@ -67,6 +74,7 @@ export async function start({
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
   const spending = new Spending(orgs);
   const largeBodies = ByteBudget.of(config, clock);
+  watchByteBudget(metrics, largeBodies);
   const relay = { bus, open, events, journal, largeBodies, spending, clock, logger };
   const routes: Route[] = [
     ...modelCallRoutes(relay),
@@ -78,7 +86,7 @@ export async function start({
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
     ...usageRoutes(bus),
-    ...videoRoutes({ bus, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
+    ...videoRoutes({ bus, spending, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
     ...healthRoutes(bus, metrics),
   ];
   const kept = new KeptRequests({

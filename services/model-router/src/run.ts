@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
 import { OPERATIONS } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
-import { ByteBudget, type Running, type Surroundings } from '@switchyard/service';
+import { ByteBudget, type Running, type Surroundings, watchByteBudget } from '@switchyard/service';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
 import { loadCatalog } from './catalog/catalog.ts';
@@ -41,6 +41,7 @@ export async function start({ config, bus, logger, clock, metrics }: Surrounding
   });
   const callTimeoutMs = config.SWITCHYARD_CALL_TIMEOUT_SECONDS * 1000;
   const largeBodies = ByteBudget.of(config, clock);
+  watchByteBudget(metrics, largeBodies);
   const holds = new HoldKeeper({ bus, logger });
   register(service, { catalog, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger });
   return {

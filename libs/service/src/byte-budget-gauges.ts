@@ -1,0 +1,18 @@
+// What /metrics says of a byte budget: how much is held, and how many wait for a place.
+import { Gauge, type Registry } from 'prom-client';
+import type { ByteBudget } from './byte-budget.ts';
+
+export function watchByteBudget(metrics: Registry, budget: ByteBudget): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [metrics],
+      collect() {
+        this.set(value());
+      },
+    });
+  gauge('switchyard_large_bodies_bytes', 'Bytes of large bodies in memory', () => budget.held);
+  gauge('switchyard_large_bodies_bytes_max', 'Bytes that they may be at most', () => budget.bytesMax);
+  gauge('switchyard_large_bodies_waiting', 'Large bodies that wait for their place', () => budget.waiting);
+}

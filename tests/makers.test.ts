@@ -14,6 +14,7 @@ import {
   type Upstream,
   writeTestCatalog,
 } from '@switchyard/testing';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 const FIXTURES = join(import.meta.dirname, '../services/model-router/src/makers/anthropic/__fixtures__');
@@ -159,6 +160,32 @@ test('a streamed answer of a maker comes as chunks under our name for the model,
     },
     attempts: [{ model: 'acme/claude', upstream: 'anthropic:claude-sonnet-4-6', status: 200 }],
   });
+});
+
+test('the openai client puts a stream with parallel tool calls together', async () => {
+  const client = new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: stack.key, maxRetries: 0 });
+  answer = (_request, response) => {
+    response.writeHead(200, EVENT_STREAM).end(events('tool-calls-stream').join(''));
+  };
+  const { choices, usage } = await client.chat.completions
+    .stream({
+      model: 'acme/claude',
+      messages: [{ role: 'user', content: 'Hello' }],
+      tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],
+    })
+    .finalChatCompletion();
+  expect(choices).toMatchObject([
+    {
+      finish_reason: 'tool_calls',
+      message: {
+        tool_calls: [
+          { function: { name: 'weather', arguments: '{"place": "Oslo"}' } },
+          { function: { name: 'weather', arguments: '{"place": "Rome"}' } },
+        ],
+      },
+    },
+  ]);
+  expect(usage).toMatchObject({ prompt_tokens: 472, completion_tokens: 89 });
 });
 
 test('a caller who goes away in mid-stream closes the socket of the maker, and pays for what it had counted', async () => {

@@ -416,6 +416,91 @@ describe('an org’s videos', () => {
   });
 });
 
+describe('a key', () => {
+  const keyWith = async (more: object) => {
+    const body = { name: 'a test', permissions: ['models:write'], ...more };
+    const { status, json } = await call('POST', '/v1/keys', body);
+    expect(status, JSON.stringify(json)).toBe(201);
+    return (json as { key: string }).key;
+  };
+  const startWith = (key: string, body: object) =>
+    call('POST', '/v1/videos/generations', { prompt: 'a cat', duration: 4, ...body }, key);
+
+  test('with a limit may spend that much on videos, and not a nano-dollar more; a refund is his again', async () => {
+    const key = await keyWith({ limit: { amount: 0.5, interval: 'day' } });
+    const failing = await startWith(key, { model: 'acme/video-fails', resolution: '720p' }); // $0.40
+    expect(failing.status).toBe(202);
+    const second = await startWith(key, { model: 'acme/video-ok', resolution: '720p' });
+    expect([second.status, refusal(second.json).code]).toEqual([402, 'budget_exceeded']);
+    await ended(videoObject.parse(failing.json).id);
+    await vi.waitFor(
+      async () =>
+        expect((await startWith(key, { model: 'acme/video-ok', resolution: '720p' })).status).toBe(202),
+      { timeout: DONE_WITHIN_MS, interval: 500 },
+    );
+    const third = await startWith(key, { model: 'acme/video-ok', resolution: '480p', duration: 3 }); // $0.15
+    expect(refusal(third.json).code).toBe('budget_exceeded');
+    expect((await startWith(key, { model: 'acme/video-ok', resolution: '480p', duration: 2 })).status).toBe(
+      202,
+    );
+  });
+
+  test('for some models makes videos with those alone; fallbacks that it may not use are left out', async () => {
+    const key = await keyWith({ models: ['acme/video-busy', 'acme/video-ok'] });
+    const refused = await startWith(key, { model: 'acme/video-cheap' });
+    expect([refused.status, refusal(refused.json).code]).toEqual([403, 'model_not_allowed']);
+    const { json } = await startWith(key, {
+      models: ['acme/video-busy', 'acme/video-cheap', 'acme/video-ok'],
+    });
+    expect((await ended(videoObject.parse(json).id)).model).toBe('acme/video-ok');
+  });
+
+  test('without the permission for models makes none, and sees none', async () => {
+    const key = await keyWith({ permissions: ['usage:read'] });
+    for (const [method, path] of [
+      ['POST', '/v1/videos/generations'],
+      ['GET', '/v1/videos'],
+      ['GET', '/v1/videos/vid_1'],
+      ['DELETE', '/v1/videos/vid_1'],
+    ] as const) {
+      const { status, json } = await call(method, path, method === 'POST' ? {} : undefined, key);
+      expect([status, refusal(json).code]).toEqual([403, 'permission_denied']);
+    }
+  });
+});
+
+test('a first frame of 20 MiB goes through; one byte more does not', async () => {
+  const image = (bytes: number) =>
+    `data:image/png;base64,${Buffer.concat([PNG, Buffer.alloc(bytes - PNG.length)]).toString('base64')}`;
+  const most = 20 * 1024 * 1024;
+  const prompt = 'a large picture';
+  const { id } = await startOne({ model: 'acme/video-ok', prompt, image: image(most) });
+  expect((await ended(id)).status).toBe('completed');
+  const sent = upstream.requests.find((one) => one.json?.prompt === prompt);
+  expect(String(sent?.json?.image).length).toBe(image(most).length);
+  const { status, json } = await start({ model: 'acme/video-ok', image: image(most + 1) });
+  expect([status, refusal(json).param]).toEqual([400, 'image']);
+});
+
+test('a start repeated under its Idempotency-Key is the same job, charged once', async () => {
+  const before = await total();
+  const once = () =>
+    fetch(`${stack.url}/v1/videos/generations`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${stack.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': 'the-same-start',
+      },
+      body: JSON.stringify({ model: 'acme/video-ok', prompt: 'once', duration: 4, resolution: '480p' }),
+    });
+  const first = await once();
+  const second = await once();
+  expect([first.status, second.status]).toEqual([202, 202]);
+  expect(await second.json()).toEqual(await first.json());
+  await vi.waitFor(async () => expect((await total()).cost).toBeCloseTo(before.cost + 0.2, 9));
+});
+
 test('the end of a job is told to its callback_url, signed', async () => {
   const callback_url = `http://127.0.0.1:${callbacks.port}/hook`;
   const { id } = await startOne({ model: 'acme/video-ok', callback_url });

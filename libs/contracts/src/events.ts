@@ -117,6 +117,8 @@ const videoCharged = z.object({
   /** As asked for, and what the model makes where nothing was. */
   resolution: z.string().nullable(),
   default_resolution: z.string().nullable(),
+  /** Bytes of its first frame; 0: it has none. */
+  image_bytes: z.int().nonnegative(),
   deadline_at: z.iso.datetime(),
   cost_nano: nanos,
   lines: z.array(chargeLine),

@@ -210,6 +210,8 @@ export const videoRecord = z.object({
   /** A job that has not ended by then fails. */
   deadline_at: z.iso.datetime(),
   callback_url: z.string().nullable(),
+  /** Bytes of its first frame; 0: it has none. */
+  image_bytes: z.int().nonnegative(),
   candidates: z.array(videoCandidate).min(1),
   state: z.enum(VIDEO_STATES),
   /** Shown to nobody any more. */
@@ -247,6 +249,12 @@ export const createVideoHead = z.object({
   request_id: z.string(),
   org: z.string(),
   key_id: z.string(),
+  /** `model`, then `models`, in order, without repeats and without those that the key may not use. */
+  models: z.array(z.string()).min(1),
+  /** Something limits what its org or key may spend: the price is held before it is charged. */
+  limited: z.literal(true).optional(),
+  /** Bytes of the body, so that its place in memory is taken before it is asked for. */
+  body_bytes: z.int().nonnegative(),
   /** Milliseconds since the epoch when the edge took the call. */
   received_at: z.int(),
 });

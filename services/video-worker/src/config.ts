@@ -1,6 +1,6 @@
 // Settings of the video-worker; the sole reader of the environment, makers' credentials included.
 import { egressConfig } from '@switchyard/egress';
-import { commonConfig } from '@switchyard/service';
+import { byteBudgetConfig, commonConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 /** Longer than a day would outlive what the job is made from. */
@@ -9,6 +9,7 @@ const MINUTES_MAX = 1_200;
 export const config = z.looseObject({
   ...commonConfig,
   ...egressConfig,
+  ...byteBudgetConfig,
   /** Further catalog files, separated by commas; the same as the router's. */
   SWITCHYARD_CATALOG: z
     .string()

@@ -12,10 +12,11 @@ import { createEgress } from '@switchyard/egress';
 import {
   createMakers,
   createVideoMakers,
+  HoldKeeper,
   loadCatalog,
   SHIPPED_CATALOGS,
 } from '@switchyard/model-router/video';
-import type { Running, Surroundings } from '@switchyard/service';
+import { ByteBudget, type Running, type Surroundings, watchByteBudget } from '@switchyard/service';
 import { type Config, secretOf } from './config.ts';
 import { InputStore } from './input/input-store.ts';
 import { followCharges } from './jobs/charges.ts';
@@ -28,9 +29,9 @@ const MINUTE_MS = 60_000;
 /** No rendering takes as long: its worker died. */
 const LEFT_OVER_AFTER_MS = 60 * MINUTE_MS;
 
-type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
+type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock' | 'metrics'>;
 
-export async function start({ config, bus, logger, clock }: Needs): Promise<Running> {
+export async function start({ config, bus, logger, clock, metrics }: Needs): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
   const renderings = join(config.SWITCHYARD_DATA, 'video-worker');
   await removeLeftovers(renderings, clock.now() - LEFT_OVER_AFTER_MS);
@@ -45,10 +46,14 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const videos = await openBucket(bus, 'videos');
   const inputs = new InputStore(await openObjectStore(bus, 'video-inputs'));
   const results = await openObjectStore(bus, 'video-results');
+  const largeBodies = ByteBudget.of(config, clock);
+  watchByteBudget(metrics, largeBodies);
+  const holds = new HoldKeeper({ bus, logger });
   const stopping = new AbortController();
   const on: JobSurroundings = {
     ...{ videos, inputs, results, events, catalog, clock, logger },
     makers: makers.byName,
+    largeBodies,
     resultBytesMax: config.SWITCHYARD_VIDEO_BYTES_MAX,
     stopping: stopping.signal,
   };
@@ -62,12 +67,14 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   });
   register(service, {
     ...{ bus, videos, inputs, results, events, catalog, clock, logger },
+    ...{ holds, largeBodies },
     egress: createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW }),
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,
   });
   return {
     async stop() {
       await service.drain();
+      holds.stop();
       stopping.abort(new Error('the worker is stopping'));
       await charges.stop();
       await worker.stop();

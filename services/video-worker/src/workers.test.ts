@@ -102,8 +102,14 @@ function answerLook({ path }: UpstreamRequest, response: ServerResponse): void {
 }
 
 async function start(model: string): Promise<VideoView> {
-  const head: CreateVideoHead = { ...ASKED, request_id: 'req_1', received_at: Date.now() };
   const body = Buffer.from(JSON.stringify({ model, prompt: 'a cat', duration: 5 }));
+  const head: CreateVideoHead = {
+    ...ASKED,
+    request_id: 'req_1',
+    models: [model],
+    body_bytes: body.length,
+    received_at: Date.now(),
+  };
   const answer = await openReply(bus, { subject: VIDEO_CREATE_SUBJECT, head, body });
   const chunks: Buffer[] = [];
   for await (const chunk of answer.body) chunks.push(chunk);

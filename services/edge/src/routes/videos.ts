@@ -18,6 +18,7 @@ import { formatDollars } from '@switchyard/money';
 import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { allowedModels, type Spending } from '../auth/spending.ts';
 import { handOver } from '../calls/hand-over.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check, parseBody } from '../http/read-body.ts';
@@ -27,12 +28,13 @@ import { signedQuery, type UrlSigner } from '../videos/url-signer.ts';
 
 const TAG = 'Videos';
 const params = z.object({ id: z.string().describe('Id of the video job') });
-/** A first frame may be fetched for this long before the job is taken, and then some. */
-const CREATE_TIMEOUT_MS = 60_000;
+/** Longer than a large body may wait for its place in memory, and a first frame be fetched. */
+const CREATE_TIMEOUT_MS = 240_000;
 const NANOS_PER_DOLLAR = 1e9;
 
 export interface VideoRoutesOptions {
   readonly bus: Bus;
+  readonly spending: Spending;
   readonly signer: UrlSigner;
   /** Where clients reach us; undefined: where the request was sent to. */
   readonly publicUrl: string | undefined;
@@ -59,6 +61,9 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
           'invalid_json',
           'invalid_request',
           'wrong_endpoint',
+          'insufficient_funds',
+          'budget_exceeded',
+          'model_not_allowed',
           'model_not_found',
           'url_not_allowed',
           'url_fetch_failed',
@@ -158,27 +163,38 @@ async function startVideo(
   reply: FastifyReply,
 ): Promise<void> {
   request.subject = { type: 'video', model: null, computer: null };
-  const { model, models } = parseBody(videosRequest, request.body);
-  request.subject.model = model ?? models?.[0] ?? null;
+  const { model, models = [] } = parseBody(videosRequest, request.body);
+  const asked = [...new Set(model === undefined ? models : [model, ...models])];
+  request.subject.model = asked[0] ?? null;
+  const names = allowedModels(key, asked);
   if (!on.bus.canStoreUsage)
     throw new ServiceError('service_unavailable', 'usage cannot be stored just now, so no call is taken', {
       retryAfterS: 1,
     });
-  const view = await askToStart(on, key, request, reply);
+  const view = await askToStart(on, key, names, request, reply);
   const cost = BigInt(Math.round(view.usage.cost * NANOS_PER_DOLLAR));
   reply.header('x-service-cost', formatDollars(cost));
   sendJson(reply, 202, withUrl(on, key.org, view, request));
 }
 
 async function askToStart(
-  { bus, clock }: VideoRoutesOptions,
-  { org, id: key_id }: KeyRecord,
+  { bus, spending, clock }: VideoRoutesOptions,
+  key: KeyRecord,
+  models: string[],
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<VideoView> {
   const gone = clientGone(request, reply);
-  const head: CreateVideoHead = { request_id: request.id, org, key_id, received_at: clock.now() };
   const bytes = request.body as Buffer;
+  const head: CreateVideoHead = {
+    request_id: request.id,
+    org: key.org,
+    key_id: key.id,
+    models,
+    ...(spending.isLimited(key) ? { limited: true } : {}),
+    body_bytes: bytes.length,
+    received_at: clock.now(),
+  };
   const held = request.heldBody;
   const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
   const call = { subject: VIDEO_CREATE_SUBJECT, head, body, timeoutMs: CREATE_TIMEOUT_MS };

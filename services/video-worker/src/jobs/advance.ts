@@ -8,6 +8,7 @@ import {
   VideoNotTaken,
   type VideoProgress,
 } from '@switchyard/model-router/video';
+import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import { defaultResolutionOf } from '../offer/video-limits.ts';
 import type { Change, HeldJob } from './held-job.ts';
 import { chargedNano, differenceNano } from './money.ts';
@@ -25,6 +26,8 @@ const STEPS_MAX = 2_000;
 /** A maker that does not answer a cancel does not keep the job. */
 const CANCEL_TIMEOUT_MS = 10_000;
 const MESSAGE_LENGTH_MAX = 1_000;
+/** A first frame in a request to a maker: its bytes, and base64 in two places of a JSON text. */
+const IMAGE_COPIES = 5;
 const RESULT_MS = VIDEO_RESULT_HOURS * 3_600_000;
 
 /** What comes after a step: another at once, or the lease goes with this change. */
@@ -93,10 +96,12 @@ async function startNext(on: JobSurroundings, held: HeldJob): Promise<After> {
   if (isLate(on, record)) return fail(on, held, 'upstream_timeout', 'no maker took the job in time');
   const next = candidatesOf(on, record)[record.attempts.length];
   if (!next) return failExhausted(on, held);
-  const job = await on.inputs.read(record.id);
-  if (!job) return fail(on, held, 'internal_error', 'what the video was to be made from is no longer there');
-  await held.change({ state: 'starting', attempt: { ...next, job: null }, starts: 1 });
-  return ask(on, held, job);
+  return withInput(on, held, async (job) => {
+    if (!job)
+      return fail(on, held, 'internal_error', 'what the video was to be made from is no longer there');
+    await held.change({ state: 'starting', attempt: { ...next, job: null }, starts: 1 });
+    return ask(on, held, job);
+  });
 }
 
 /** Found `starting`: whoever asked did not live to write down what came of it, or did not hear. */
@@ -107,10 +112,26 @@ async function startAgain(on: JobSurroundings, held: HeldJob): Promise<After> {
   if (isLate(on, record)) return fail(on, held, 'upstream_timeout', 'no maker took the job in time');
   const mayRepeat = on.makers[upstream.adapter]?.startIsIdempotent(upstream) === true;
   if (!mayRepeat || record.starts >= STARTS_MAX) return failUnknown(on, held);
-  const job = await on.inputs.read(record.id);
-  if (!job) return failUnknown(on, held);
-  await held.change({ starts: record.starts + 1 });
-  return ask(on, held, job);
+  return withInput(on, held, async (job) => {
+    if (!job) return failUnknown(on, held);
+    await held.change({ starts: record.starts + 1 });
+    return ask(on, held, job);
+  });
+}
+
+/** Reads what the job is made from when there is room for it in memory, until `work` is done. */
+async function withInput(
+  on: JobSurroundings,
+  { record, signal }: HeldJob,
+  work: (job: VideoJob | null) => Promise<After>,
+): Promise<After> {
+  const isLarge = record.image_bytes > LARGE_BODY_BYTES_MIN;
+  const place = isLarge ? await on.largeBodies.take(IMAGE_COPIES * record.image_bytes, signal) : null;
+  try {
+    return await work(await on.inputs.read(record.id));
+  } finally {
+    place?.release();
+  }
 }
 
 async function ask(on: JobSurroundings, held: HeldJob, job: VideoJob): Promise<After> {

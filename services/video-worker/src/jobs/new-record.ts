@@ -28,6 +28,7 @@ export function newRecord({ time, data }: Event<'video.charged'>, callbackUrl: s
     state: 'waiting',
     deleted: false,
     default_resolution: data.default_resolution,
+    image_bytes: data.image_bytes,
     attempt: null,
     attempts: [],
     starts: 0,

@@ -3,7 +3,7 @@
 import type { Bucket, EventPublisher, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Catalog, VideoMaker } from '@switchyard/model-router/video';
-import type { Clock, Logger } from '@switchyard/service';
+import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { InputStore } from '../input/input-store.ts';
 
 export interface JobSurroundings {
@@ -13,6 +13,8 @@ export interface JobSurroundings {
   events: Pick<EventPublisher, 'publish'>;
   catalog: Catalog;
   makers: Readonly<Record<string, VideoMaker>>;
+  /** First frames are in memory several times while a maker is told of them. */
+  largeBodies: Pick<ByteBudget, 'take'>;
   /** Bytes of a video at the most. */
   resultBytesMax: number;
   clock: Clock;

@@ -12,9 +12,12 @@ export interface Offer extends VideoPrice {
  * In the order asked for, at least one. The first model's refusal is the answer; fallbacks that cannot are left out.
  * @throws ServiceError `model_not_found`, `wrong_endpoint`, `invalid_request`, `model_unavailable`
  */
-export function offersFor(catalog: Catalog, request: VideosRequest): [Offer, ...Offer[]] {
-  const { model: name, models: further = [], duration, resolution } = request;
-  const names = [...new Set(name === undefined ? further : [name, ...further])];
+export function offersFor(
+  catalog: Catalog,
+  names: readonly string[],
+  request: VideosRequest,
+): [Offer, ...Offer[]] {
+  const { duration, resolution } = request;
   const models = catalog.resolve(names, 'video');
   const [first] = models;
   const able = models.filter((model) => {

@@ -2,8 +2,8 @@
 import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
-import type { Catalog } from '@switchyard/model-router/video';
-import type { Clock, Logger } from '@switchyard/service';
+import type { Catalog, HoldKeeper } from '@switchyard/model-router/video';
+import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { InputStore } from '../input/input-store.ts';
 
 export interface VideoOperations {
@@ -14,6 +14,8 @@ export interface VideoOperations {
   events: EventPublisher;
   catalog: Catalog;
   egress: Egress;
+  holds: HoldKeeper;
+  largeBodies: ByteBudget;
   /** Milliseconds that a job may take. */
   jobMsMax: number;
   clock: Clock;

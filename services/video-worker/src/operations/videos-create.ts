@@ -13,9 +13,11 @@ import {
   newVideoId,
   ServiceError,
   type VideosRequest,
+  type VideoView,
   videosRequest,
 } from '@switchyard/contracts';
 import { makerOf, type VideoImage } from '@switchyard/model-router/video';
+import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import { readPicture } from '../input/picture.ts';
 import { ensureRecord, newRecord } from '../jobs/new-record.ts';
 import { EVENT_SOURCE } from '../jobs/surroundings.ts';
@@ -26,40 +28,76 @@ import type { VideoOperations } from './video-operations.ts';
 
 const PATH = MODEL_TYPES.video.endpoint.slice('POST '.length);
 
+/** A body in memory: its bytes, their text, the values in it, and the first frame decoded. */
+const COPIES = 4;
+
 export function createVideo(on: VideoOperations) {
   return async (call: IncomingCall): Promise<void> => {
     const head = createVideoHead.parse(call.head);
-    const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
-    const offers = offersFor(on.catalog, request);
-    const { callback_url: callbackUrl } = request;
-    if (callbackUrl) await on.egress.check(callbackUrl, { param: 'callback_url', signal: call.signal });
-    const image = request.image ? await readPicture(request.image, on.egress, call.signal) : null;
-    const event = await chargeFor(on, head, request, offers, image, call.signal);
-    const view = showVideo(newRecord(event, callbackUrl ?? null), on.clock.now());
-    call.end(null, Buffer.from(JSON.stringify(view)));
+    const isLarge = head.body_bytes > LARGE_BODY_BYTES_MIN;
+    const place = isLarge ? await on.largeBodies.take(COPIES * head.body_bytes, call.signal) : null;
+    try {
+      const view = await takeJob(on, call, head);
+      call.end(null, Buffer.from(JSON.stringify(view)));
+    } finally {
+      place?.release();
+    }
   };
 }
 
-async function chargeFor(
+async function takeJob(on: VideoOperations, call: IncomingCall, head: CreateVideoHead): Promise<VideoView> {
+  const { signal } = call;
+  const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
+  const offers = offersFor(on.catalog, head.models, request);
+  const { callback_url: callbackUrl } = request;
+  if (callbackUrl) await on.egress.check(callbackUrl, { param: 'callback_url', signal });
+  const image = request.image ? await readPicture(request.image, on.egress, signal) : null;
+  const event = chargeEvent(on, head, request, offers, image);
+  await within(on, head, event, signal, () => publishJob(on, event, request, image, signal));
+  return showVideo(newRecord(event, callbackUrl ?? null), on.clock.now());
+}
+
+/**
+ * Holds the price while the job is published, where something limits what may be spent.
+ * @throws ServiceError `insufficient_funds`, `budget_exceeded`
+ */
+async function within(
+  { holds }: VideoOperations,
+  { org, key_id: keyId, limited }: CreateVideoHead,
+  { id, data }: Event<'video.charged'>,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (!limited) return work();
+  const price = BigInt(data.cost_nano);
+  const hold = holds.open({ org, keyId, call: id });
+  await hold.take(price, true, signal);
+  let spent = 0n;
+  try {
+    await work();
+    spent = price;
+  } finally {
+    hold.settle(spent);
+  }
+}
+
+async function publishJob(
   on: VideoOperations,
-  head: CreateVideoHead,
+  event: Event<'video.charged'>,
   request: VideosRequest,
-  offers: [Offer, ...Offer[]],
   image: VideoImage | null,
   signal: AbortSignal,
-): Promise<Event<'video.charged'>> {
-  const id = newVideoId(on.clock.now());
+): Promise<void> {
+  const { video_id: id } = event.data;
   await on.inputs.put(id, request, image);
   if (signal.aborted) {
     await on.inputs.delete(id);
     throw signal.reason; // nobody would ever hear of the job
   }
-  const event = chargeEvent(on, id, head, request, offers);
   await on.events.publish(event);
   await ensureRecord(on, event).catch((error: unknown) =>
     on.logger.warn({ err: error, video: id }, 'the record of a video is made from its event later'),
   );
-  return event;
 }
 
 /** @throws ServiceError `invalid_json`, `invalid_request` */
@@ -77,13 +115,14 @@ function readRequest(body: Buffer): VideosRequest {
 
 function chargeEvent(
   on: VideoOperations,
-  id: string,
-  { request_id, org, key_id, received_at }: CreateVideoHead,
+  { request_id, org, key_id, models, received_at }: CreateVideoHead,
   request: VideosRequest,
   offers: [Offer, ...Offer[]],
+  image: VideoImage | null,
 ): Event<'video.charged'> {
   const [first] = offers;
   const now = on.clock.now();
+  const id = newVideoId(now);
   return makeEvent({
     name: 'video.charged',
     id: eventIds.videoCharge(id),
@@ -93,13 +132,14 @@ function chargeEvent(
       video_id: id,
       ...{ request_id, org, key_id },
       path: PATH,
-      requested_model: request.model ?? request.models?.[0] ?? first.model.id,
+      requested_model: models[0] ?? first.model.id,
       model: first.model.id,
       maker: makerOf(first.model),
       candidates: offers.map(({ model, costNano }) => ({ model: model.id, cost_nano: costNano.toString() })),
       duration: request.duration,
       resolution: request.resolution ?? null,
       default_resolution: defaultResolutionOf(first.model),
+      image_bytes: image?.bytes.length ?? 0,
       deadline_at: new Date(now + on.jobMsMax).toISOString(),
       cost_nano: first.costNano.toString(),
       lines: first.lines,

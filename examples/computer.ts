@@ -1,6 +1,8 @@
-// A Linux computer for a moment: create, run commands, stop, start, delete. Files in /workspace outlive a stop.
+// A Linux computer for a moment: create, run commands, stop, start, delete. Files in /workspace outlive a stop, and a
+// stored file can be copied there.
 //   node examples/computer.ts "uname -a"
-import { api, dollars } from './client.ts';
+import { toFile } from 'openai';
+import { api, dollars, openai } from './client.ts';
 
 interface Computer {
   id: string;
@@ -31,6 +33,8 @@ try {
   await api('POST', `${path}/stop`);
   await api('POST', `${path}/start`);
   await run('cat note.txt');
+  await upload('cities.csv', 'city,inhabitants\nUlm,126000\n');
+  await run('wc -l cities.csv');
 } finally {
   await api('POST', `${path}/stop`);
   const { minutes, cost } = await api<Computer>('GET', path);
@@ -41,4 +45,19 @@ try {
 async function run(command: string): Promise<void> {
   const result = await api<ExecResult>('POST', `${path}/exec`, { command, timeout: 60 });
   console.log(`\n$ ${command}\n${result.stdout}(exit ${result.exit_code}, ${result.duration_ms} ms)`);
+}
+
+/** Copies a stored file into /workspace. */
+async function upload(name: string, content: string): Promise<void> {
+  const { files } = openai();
+  const { id } = await files.create({ file: await toFile(Buffer.from(content), name), purpose: 'user_data' });
+  try {
+    const copied = await api<{ path: string; bytes: number }>('POST', `${path}/upload`, {
+      file: id,
+      path: name,
+    });
+    console.log(`\n${copied.path}: ${copied.bytes} bytes copied from the stored file ${id}`);
+  } finally {
+    await files.delete(id);
+  }
 }

@@ -1,4 +1,4 @@
-// A stored file: POST /v1/files, list, read, delete; POST /v1/computers/{id}/upload copies one into a computer.
+// A stored file: POST /v1/files, list, read, delete. computer.ts copies one into a computer.
 //   node examples/files.ts notes.txt
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -334,19 +334,21 @@ describe.skipIf(!withVideo)('generateVideo', () => {
     expect(body).toMatchObject({ type: 'video.completed' });
   });
 
-  it('takes a first frame', async () => {
+  it('takes a first frame, and warns of what it cannot do', async () => {
     const { image } = await generateImage({
       model: switchyard.imageModel('local/image'),
       prompt: 'a green house',
       size: '320x240',
     });
-    const { video } = await generateVideo({
+    const { video, warnings } = await generateVideo({
       model: switchyard.videoModel('local/video'),
       prompt: { image: image.uint8Array, text: 'closer' },
       duration: 1,
       resolution: '320x240',
+      fps: 60,
       poll,
     });
+    expect(warnings).toEqual([{ type: 'unsupported', feature: 'fps' }]);
     expect(probe(video.uint8Array)).toMatchObject({ picture: { width: 320, height: 240 }, sound: false });
   });
 

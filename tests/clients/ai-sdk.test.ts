@@ -4,6 +4,7 @@ import {
   APICallError,
   embed,
   embedMany,
+  generateImage,
   generateObject,
   generateText,
   isStepCount,
@@ -156,6 +157,18 @@ describe('embed and embedMany', () => {
     const [rain, wind, bread] = embeddings;
     expect(cosine(rain, wind)).toBeGreaterThan(cosine(rain, bread) + 0.2);
     expect(costOf(bodyWithUsage.parse(responses?.[0]?.body).usage)).toBeGreaterThan(0);
+  });
+});
+
+describe('generateImage', () => {
+  it('draws by the OpenAI-compatible provider too', async () => {
+    const { images } = await generateImage({
+      model: provider.imageModel('local/image'),
+      prompt: 'a blue star',
+      n: 2,
+      size: '256x256',
+    });
+    expect(images.map(({ mediaType }) => mediaType)).toEqual(['image/png', 'image/png']);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   videosRequest,
   videoView,
 } from '@switchyard/contracts';
-import { formatDollars } from '@switchyard/money';
+import { formatDollars, parseDollars } from '@switchyard/money';
 import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -30,7 +30,6 @@ const TAG = 'Videos';
 const params = z.object({ id: z.string().describe('Id of the video job') });
 /** Longer than a large body may wait for its place in memory, and a first frame be fetched. */
 const CREATE_TIMEOUT_MS = 240_000;
-const NANOS_PER_DOLLAR = 1e9;
 
 export interface VideoRoutesOptions {
   readonly bus: Bus;
@@ -172,8 +171,7 @@ async function startVideo(
       retryAfterS: 1,
     });
   const view = await askToStart(on, key, names, request, reply);
-  const cost = BigInt(Math.round(view.usage.cost * NANOS_PER_DOLLAR));
-  reply.header('x-service-cost', formatDollars(cost));
+  reply.header('x-service-cost', formatDollars(parseDollars(view.usage.cost)));
   sendJson(reply, 202, withUrl(on, key.org, view, request));
 }
 

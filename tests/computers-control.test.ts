@@ -144,18 +144,13 @@ describe('a computer', () => {
 });
 
 describe('the cap', () => {
-  test('of ten is exact under thirty creates at once over two instances; stopped ones count; a delete makes room', async () => {
-    const tries = await Promise.allSettled(Array.from({ length: 30 }, () => create()));
+  test('of ten is exact under fifty creates at once over two instances; stopped ones count; a delete makes room', async () => {
+    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => create()));
     const made = tries.filter((one) => one.status === 'fulfilled').map((one) => one.value.id);
-    const reasons = tries.filter((one) => one.status === 'rejected').map((one) => one.reason as ServiceError);
-    // A busy machine may fail a creation: that is not the cap's matter, but it is said, and its place must be free again.
-    const failed = reasons.filter(({ code }) => code !== 'computer_limit_reached');
-    for (const { code, message } of failed) console.warn(`a creation failed under load: ${code}: ${message}`);
-    expect(failed.length).toBeLessThanOrEqual(1);
-    expect(made.length).toBeGreaterThanOrEqual(10 - failed.length);
-    expect(made.length).toBeLessThanOrEqual(10);
+    const refused = tries.filter((one) => one.status === 'rejected').map((one) => one.reason as ServiceError);
+    expect(refused.filter(({ code }) => code !== 'computer_limit_reached')).toEqual([]);
+    expect(refused).toHaveLength(40);
     expect((await slotsOf(caller.org)).sort()).toEqual([...made].sort());
-    while (made.length < 10) made.push((await create()).id);
     expect(await list()).toHaveLength(10);
     await on.ask('stop', made[0]!);
     await expect(create()).rejects.toMatchObject({ code: 'computer_limit_reached', status: 429 });

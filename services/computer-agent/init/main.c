@@ -41,14 +41,15 @@ static _Noreturn void die(const char *what) {
   exit(1);
 }
 
+// The agent takes the socket as soon as it sees it, so it comes under its name when it listens and not before.
 static int listen_on(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof address.sun_path) errno = ENAMETOOLONG, die(path);
-  strcpy(address.sun_path, path);
+  int length = snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path);
+  if (length >= (int)sizeof address.sun_path) errno = ENAMETOOLONG, die(path);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  unlink(path);
-  if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, BACKLOG)) die(path);
-  chmod(path, 0600);
+  unlink(address.sun_path);
+  if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address)) die(path);
+  if (chmod(address.sun_path, 0600) || listen(fd, BACKLOG) || rename(address.sun_path, path)) die(path);
   return fd;
 }
 

@@ -5,6 +5,7 @@ export * from './catalog.ts';
 export * from './chat.ts';
 export * from './computer-limits.ts';
 export * from './computer-minute.ts';
+export * from './computer-new.ts';
 export * from './computer-object.ts';
 export * from './computer-uploads.ts';
 export * from './computers.ts';

@@ -5,13 +5,14 @@ import {
   computerKey,
   type ErrorCode,
   HOST_CREATE_TIMEOUT_MS,
+  newComputerRecord,
   newId,
   type OperationRequest,
   ServiceError,
 } from '@switchyard/contracts';
 import { computerName } from '../computers/computer-name.ts';
 import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
-import { placementOrder, type Wanted } from '../computers/placement.ts';
+import { placementOrder } from '../computers/placement.ts';
 import { markDeleting } from '../computers/records.ts';
 import { wantedComputer } from '../computers/wanted-computer.ts';
 
@@ -39,7 +40,19 @@ export function createComputer(on: ComputerOperations) {
     await on.slots.take(org, id, on.limits.maxComputers);
     try {
       const name = body.name ?? computerName(on.random);
-      const record = newRecord(on, { id, org, key_id, name, host: hosts[0]!.id, wanted });
+      const record = newComputerRecord({
+        id,
+        org,
+        key_id,
+        host: hosts[0]!.id,
+        name,
+        image: wanted.image,
+        cpu: wanted.cpu,
+        memory_mb: wanted.memoryMb,
+        disk_gb: on.limits.diskGb,
+        rates: on.limits.rates,
+        created_at: new Date(on.clock.now()).toISOString(),
+      });
       const computer = await place(
         on,
         record,
@@ -104,41 +117,4 @@ async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord): Pr
     (error: unknown) =>
       on.logger.warn({ err: error, computer: id }, 'a failed creation is cleared away later by its host'),
   );
-}
-
-interface NewComputer {
-  id: string;
-  org: string;
-  key_id: string;
-  name: string;
-  host: string;
-  wanted: Wanted;
-}
-
-function newRecord(
-  { limits, clock }: ComputerOperations,
-  { id, org, key_id, name, host, wanted }: NewComputer,
-): ComputerRecord {
-  return {
-    id,
-    org,
-    key_id,
-    host,
-    name,
-    image: wanted.image,
-    cpu: wanted.cpu,
-    memory_mb: wanted.memoryMb,
-    disk_gb: limits.diskGb,
-    rates: limits.rates,
-    created_at: new Date(clock.now()).toISOString(),
-    state: 'creating',
-    stop_reason: null,
-    container: null,
-    run: null,
-    runs: 0,
-    minutes: 0,
-    cost_nano: '0',
-    last_activity_at: null,
-    error: null,
-  };
 }

@@ -4,6 +4,7 @@ import {
   computerKey,
   DEFAULT_ORG,
   type ErrorCode,
+  newComputerRecord,
   newId,
   ServiceError,
 } from '@switchyard/contracts';
@@ -101,7 +102,7 @@ test.each<[ErrorCode, number]>([
 });
 
 function record(): ComputerRecord {
-  return {
+  const made = newComputerRecord({
     id,
     org: DEFAULT_ORG,
     key_id: newId('key'),
@@ -113,14 +114,6 @@ function record(): ComputerRecord {
     disk_gb: 1,
     rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
     created_at: new Date(edge.clock.now()).toISOString(),
-    state: 'stopped',
-    stop_reason: null,
-    container: null,
-    run: null,
-    runs: 0,
-    minutes: 0,
-    cost_nano: '0',
-    last_activity_at: null,
-    error: null,
-  };
+  });
+  return { ...made, state: 'stopped' };
 }

@@ -117,6 +117,8 @@ export const takeHold = z.object({
   amount_nano: nanos,
   /** The amount is the price and no estimate. */
   exact: z.boolean(),
+  /** It will not turn out smaller in the next seconds (a computer's minute): nobody waits for what it holds. */
+  lasting: z.literal(true).optional(),
 });
 export const grantedHold = z.object({
   /** Null: nothing limits this call, and nothing is held. */
@@ -136,7 +138,7 @@ export const settleHold = z.object({
 /** What one instance holds, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
 export const renewHolds = z.object({
   holds: z
-    .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true }))
+    .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true, lasting: true }))
     .max(HOLDS_RENEWED_AT_ONCE_MAX),
 });
 /** Milliseconds between two renewals. */

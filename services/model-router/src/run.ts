@@ -4,6 +4,7 @@ import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus
 import { OPERATIONS } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { ByteBudget, type Running, type Surroundings, watchByteBudget } from '@switchyard/service';
+import { HoldKeeper } from '@switchyard/spending';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
 import { loadCatalog } from './catalog/catalog.ts';
@@ -13,7 +14,6 @@ import { SHIPPED_CATALOGS } from './catalog/shipped.ts';
 import { type Config, secretOf } from './config.ts';
 import { createMakers } from './makers/registry.ts';
 import { register } from './register.ts';
-import { HoldKeeper } from './spending/hold-keeper.ts';
 
 export async function start({ config, bus, logger, clock, metrics }: Surroundings<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);

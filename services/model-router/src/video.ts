@@ -13,4 +13,3 @@ export {
   VideoNotTaken,
   type VideoProgress,
 } from './makers/videos/video-maker.ts';
-export { type CallHold, HoldKeeper } from './spending/hold-keeper.ts';

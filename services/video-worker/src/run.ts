@@ -12,11 +12,11 @@ import { createEgress } from '@switchyard/egress';
 import {
   createMakers,
   createVideoMakers,
-  HoldKeeper,
   loadCatalog,
   SHIPPED_CATALOGS,
 } from '@switchyard/model-router/video';
 import { ByteBudget, type Running, type Surroundings, watchByteBudget } from '@switchyard/service';
+import { HoldKeeper } from '@switchyard/spending';
 import { type Config, secretOf } from './config.ts';
 import { InputStore } from './input/input-store.ts';
 import { followCharges } from './jobs/charges.ts';

@@ -24,7 +24,9 @@ export class Budget {
   #window: Window;
   #windowAt: BudgetOptions['windowAt'];
   /** Call id -> what it may cost at the most as far as anybody knows yet. */
-  readonly #held = new Map<string, bigint>();
+  readonly #held = new Map<string, { amount: bigint; lasting: boolean }>();
+  /** Holds that may yet turn out smaller. */
+  #passing = 0;
   /** Event id -> its cost, until the ledger has it. */
   readonly #settled = new Map<string, bigint>();
   #heldSum = 0n;
@@ -60,7 +62,8 @@ export class Budget {
 
   /** Whether somebody else's hold may yet turn out smaller than it is. */
   heldByOthers(call: string): boolean {
-    return this.#held.size > (this.#held.has(call) ? 1 : 0);
+    const own = this.#held.get(call);
+    return this.#passing > (own && !own.lasting ? 1 : 0);
   }
 
   /** A limit that was changed, or credits that were added. */
@@ -76,22 +79,27 @@ export class Budget {
     this.#window = windowAt(now);
   }
 
-  /** Holds this much for a call, in the place of what it held. */
-  hold(call: string, amount: bigint): void {
+  /**
+   * Holds this much for a call, in the place of what it held.
+   * @param lasting it will not turn out smaller in the next seconds: waiting for it is in vain
+   */
+  hold(call: string, amount: bigint, lasting = false): void {
     this.release(call);
-    this.#held.set(call, amount);
+    this.#held.set(call, { amount, lasting });
     this.#heldSum += amount;
+    if (!lasting) this.#passing += 1;
   }
 
   holdOf(call: string): bigint {
-    return this.#held.get(call) ?? 0n;
+    return this.#held.get(call)?.amount ?? 0n;
   }
 
   release(call: string): void {
-    const amount = this.#held.get(call);
-    if (amount === undefined) return;
+    const held = this.#held.get(call);
+    if (!held) return;
     this.#held.delete(call);
-    this.#heldSum -= amount;
+    this.#heldSum -= held.amount;
+    if (!held.lasting) this.#passing -= 1;
   }
 
   /** The call is over and cost this; its event is on the way to the ledger. */

@@ -22,9 +22,9 @@ function limitOf(limit: bigint, spent = 0n): Limit {
 }
 
 let calls = 0;
-function ask(limits: Limit[], amount: bigint, exact = false) {
+function ask(limits: Limit[], amount: bigint, exact = false, lasting = false) {
   const call = `req_${++calls}`;
-  return { call, hold: desk.take({ call, org: ORG, limits, amount, exact }) };
+  return { call, hold: desk.take({ call, org: ORG, limits, amount, exact, lasting }) };
 }
 
 async function refused(hold: Promise<unknown>): Promise<void> {
@@ -78,7 +78,7 @@ describe('a call', () => {
     await first.hold;
     const gone = new AbortController();
     const second = desk.take(
-      { call: 'req_gone', org: ORG, limits: [limit], amount: 10n, exact: false },
+      { call: 'req_gone', org: ORG, limits: [limit], amount: 10n, exact: false, lasting: false },
       gone.signal,
     );
     gone.abort();
@@ -90,7 +90,9 @@ describe('a call', () => {
     const limit = limitOf(100n);
     const { call, hold } = ask([limit], 60n);
     await hold;
-    expect(await desk.take({ call, org: ORG, limits: [limit], amount: 90n, exact: false })).toMatchObject({
+    expect(
+      await desk.take({ call, org: ORG, limits: [limit], amount: 90n, exact: false, lasting: false }),
+    ).toMatchObject({
       granted: 90n,
     });
     expect(limit.budget.available).toBe(10n);
@@ -107,6 +109,26 @@ describe('a call', () => {
     desk.settle(first.call, first.call, 0n);
     desk.settle(small.call, small.call, 0n);
     expect(await large.hold).toMatchObject({ granted: 100n });
+  });
+});
+
+describe('a hold that lasts', () => {
+  test('is waited for by nobody: who does not fit beside it is refused at once, or kept within what it leaves', async () => {
+    const limit = limitOf(100n);
+    await ask([limit], 70n, true, true).hold;
+    await refused(ask([limit], 40n, true).hold);
+    expect(await ask([limit], 40n).hold).toEqual({ granted: 30n, capped: true });
+    expect(desk.waiting).toBe(0);
+  });
+
+  test('waits itself for those that may cost less than they hold', async () => {
+    const limit = limitOf(100n);
+    const call = ask([limit], 90n);
+    await call.hold;
+    const minute = ask([limit], 20n, true, true);
+    expect(desk.waiting).toBe(1);
+    desk.settle(call.call, call.call, 30n);
+    expect(await minute.hold).toEqual({ granted: 20n, capped: false });
   });
 });
 
@@ -143,7 +165,7 @@ test('a hold that nobody renews ends, and lets in who waits; one that is renewed
   const kept = ask([limit], 50n);
   await Promise.all([lost.hold, kept.hold]);
   clock.advance(HOLD_LEASE_MS - 1);
-  desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false });
+  desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false, lasting: false });
   const waiting = ask([limit], 40n);
   clock.advance(2);
   expect(desk.sweep().lostCalls).toEqual([lost.call]);
@@ -154,7 +176,7 @@ test('a new owner grants nothing before it is open, and knows by then what is he
   const limit = limitOf(100n);
   desk = new HoldDesk(clock);
   const first = ask([limit], 30n);
-  desk.renew({ call: 'req_of_before', org: ORG, limits: [limit], amount: 80n, exact: false });
+  desk.renew({ call: 'req_of_before', org: ORG, limits: [limit], amount: 80n, exact: false, lasting: false });
   expect(desk.waiting).toBe(1);
   desk.open();
   expect(desk.waiting).toBe(1);

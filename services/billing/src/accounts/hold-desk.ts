@@ -28,6 +28,8 @@ export interface HoldRequest {
   readonly amount: bigint;
   /** The amount is the price and no estimate: what does not fit is refused, even where nothing else is held. */
   readonly exact: boolean;
+  /** It will not turn out smaller in the next seconds (a computer's minute): nobody waits for what it holds. */
+  readonly lasting: boolean;
 }
 
 export interface Hold {
@@ -87,13 +89,10 @@ export class HoldDesk {
   }
 
   /** Repeats a hold that was granted, perhaps by an earlier owner: it is given without asking whether it fits. */
-  renew({ call, org, limits, amount }: HoldRequest): void {
-    const held = this.#held.get(call);
-    if (held) {
-      held.renewedAt = this.#clock.monotonic();
-      return;
-    }
-    this.#hold({ call, org, limits }, amount);
+  renew(request: HoldRequest): void {
+    const held = this.#held.get(request.call);
+    if (held) held.renewedAt = this.#clock.monotonic();
+    else this.#hold(request, request.amount);
   }
 
   /** The call has ended and cost this much; `event` is what the ledger will know it by. Idempotent. */
@@ -175,8 +174,8 @@ export class HoldDesk {
     return { granted: left, capped: true };
   }
 
-  #hold({ call, org, limits }: Pick<HoldRequest, 'call' | 'org' | 'limits'>, amount: bigint): void {
-    for (const { budget } of limits) budget.hold(call, amount);
+  #hold({ call, org, limits, lasting }: HoldRequest, amount: bigint): void {
+    for (const { budget } of limits) budget.hold(call, amount, lasting);
     this.#held.set(call, { org, limits, renewedAt: this.#clock.monotonic() });
   }
 

@@ -6,10 +6,17 @@ export async function holdsRenew(
   { holds }: OperationRequest<'holds.renew'>,
   { accounts }: BillingDeps,
 ): Promise<OperationResponse<'holds.renew'>> {
-  for (const { org, key_id, call, amount_nano } of holds) {
+  for (const { org, key_id, call, amount_nano, lasting } of holds) {
     const limits = await accounts.limitsOf(org, key_id);
     if (limits.length > 0)
-      accounts.desk.renew({ call, org, limits, amount: BigInt(amount_nano), exact: false });
+      accounts.desk.renew({
+        call,
+        org,
+        limits,
+        amount: BigInt(amount_nano),
+        exact: false,
+        lasting: lasting === true,
+      });
   }
   return {};
 }

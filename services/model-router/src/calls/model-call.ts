@@ -15,11 +15,11 @@ import {
   type Upstream,
 } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
+import type { HoldKeeper } from '@switchyard/spending';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { unstreamed } from '../answers/whole-answer.ts';
 import { type Catalog, makerOf } from '../catalog/catalog.ts';
 import { CallBudget } from '../spending/call-budget.ts';
-import type { HoldKeeper } from '../spending/hold-keeper.ts';
 import { type Circuits, isSkip, type Pass, RETRY_AFTER_MS_MAX, type Skip } from './circuits.ts';
 import { runExchange } from './exchange.ts';
 import { type Failure, faultOf, rateLimited, toServiceError } from './failure.ts';

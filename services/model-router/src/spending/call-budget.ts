@@ -1,10 +1,10 @@
 // One call within its budget: holds what an attempt may cost before it is made, and more for a stream that goes on
 // longer than was expected, before any more of it is passed on.
 import { type CatalogModel, ServiceError } from '@switchyard/contracts';
+import type { CallHold } from '@switchyard/spending';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { priceTokens } from '../calls/pricing.ts';
 import { type Expected, OUTPUT_TOKENS_EXPECTED } from './expected-cost.ts';
-import type { CallHold } from './hold-keeper.ts';
 
 export class CallBudget {
   readonly #hold: CallHold;

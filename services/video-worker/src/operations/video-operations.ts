@@ -2,8 +2,9 @@
 import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
-import type { Catalog, HoldKeeper } from '@switchyard/model-router/video';
+import type { Catalog } from '@switchyard/model-router/video';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
+import type { HoldKeeper } from '@switchyard/spending';
 import type { InputStore } from '../input/input-store.ts';
 
 export interface VideoOperations {

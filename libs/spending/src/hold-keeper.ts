@@ -1,5 +1,5 @@
-// Holds of the calls that something limits: taken with billing before an attempt, renewed while the call runs, given back
-// when it ends. Calls that nothing limits are none of its business.
+// Holds of what something limits: taken with billing before a call's attempt, a video's charge or a computer's minute,
+// renewed while they are held, given back when it is known what was spent. What nothing limits is none of its business.
 import { type Bus, request } from '@switchyard/bus';
 import { type GrantedHold, HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
@@ -14,6 +14,8 @@ export interface HeldCall {
   readonly keyId: string;
   /** Also the id of the event that will charge it. */
   readonly call: string;
+  /** It will not turn out smaller in the next seconds: nobody waits for what it holds. */
+  readonly lasting?: true;
 }
 
 export class HoldKeeper {
@@ -91,11 +93,10 @@ export class CallHold {
    * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away.
    */
   async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
-    const { org, keyId, call } = this.#call;
     const granted: GrantedHold = await request(
       this.#on.bus,
       'holds.take',
-      { org, key_id: keyId, call, amount_nano: amount.toString(), exact },
+      { ...this.#asHeld(amount), exact },
       { timeoutMs: TAKE_TIMEOUT_MS, signal },
     );
     this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
@@ -114,8 +115,12 @@ export class CallHold {
   }
 
   asRenewal() {
-    const { org, keyId, call } = this.#call;
-    return { org, key_id: keyId, call, amount_nano: (this.#granted ?? 0n).toString() };
+    return this.#asHeld(this.#granted ?? 0n);
+  }
+
+  #asHeld(amount: bigint) {
+    const { org, keyId, call, lasting } = this.#call;
+    return { org, key_id: keyId, call, amount_nano: amount.toString(), ...(lasting ? { lasting } : {}) };
   }
 
   #giveBack(cost: bigint): void {

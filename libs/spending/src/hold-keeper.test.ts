@@ -1,0 +1,116 @@
+// Holds over a real nats-server, with the questions that reach billing in the test's hands.
+import { type Bus, connectBus, type ServiceHost, serve } from '@switchyard/bus';
+import { HOLD_RENEW_MS, type OperationRequest, ServiceError } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type CallHold, HoldKeeper } from './hold-keeper.ts';
+
+const logger = makeLogger('test', 'silent');
+const ANY = new AbortController().signal;
+
+let nats: TestServer;
+let bus: Bus;
+let billing: ServiceHost;
+let keeper: HoldKeeper;
+let answer: (request: OperationRequest<'holds.take'>) => { granted_nano: string | null; capped: boolean };
+const taken: OperationRequest<'holds.take'>[] = [];
+const settled: OperationRequest<'holds.settle'>[] = [];
+const renewed: OperationRequest<'holds.renew'>['holds'][] = [];
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger });
+  billing = await serve(bus, { name: 'billing', version: '0.1.0', description: 'holds, as the test says' });
+  billing.handle('holds.take', async (request) => {
+    taken.push(request);
+    return answer(request);
+  });
+  billing.handle('holds.settle', async (request) => {
+    settled.push(request);
+    return {};
+  });
+  billing.handle('holds.renew', async ({ holds }) => {
+    renewed.push(holds);
+    return {};
+  });
+});
+afterAll(async () => {
+  await billing.drain();
+  await bus.close();
+  await nats.stop();
+});
+
+beforeEach(() => {
+  for (const list of [taken, settled, renewed]) list.length = 0;
+  answer = ({ amount_nano }) => ({ granted_nano: amount_nano, capped: false });
+  keeper = new HoldKeeper({ bus, logger });
+});
+afterEach(() => keeper.stop());
+
+const open = (call: string): CallHold => keeper.open({ org: 'org_a', keyId: 'key_a', call });
+/** Two renewals: the second began after whatever the test did before. */
+async function afterRenewals(count: number): Promise<string[]> {
+  const from = renewed.length;
+  await expect
+    .poll(() => renewed.length, { timeout: HOLD_RENEW_MS * (count + 2) })
+    .toBeGreaterThan(from + count - 1);
+  return (renewed.at(-1) ?? []).map(({ call }) => call);
+}
+
+describe('a hold', () => {
+  test('is renewed while its call runs, and given back once, with what it cost', async () => {
+    const [kept, over] = [open('req_kept'), open('req_over')];
+    await Promise.all([kept.take(50n, false, ANY), over.take(70n, true, ANY)]);
+    expect([over.granted, over.capped]).toEqual([70n, false]);
+    expect(await afterRenewals(1)).toEqual(['req_kept', 'req_over']);
+    over.settle(30n);
+    over.settle(30n);
+    expect(await afterRenewals(2)).toEqual(['req_kept']);
+    expect(settled).toEqual([{ call: 'req_over', event: 'req_over', cost_nano: '30' }]);
+  }, 20_000);
+
+  test('taken again is larger, under the same name', async () => {
+    const hold = open('req_more');
+    await hold.take(50n, false, ANY);
+    await hold.take(80n, false, ANY);
+    expect(hold.granted).toBe(80n);
+    expect(taken.map(({ call, amount_nano }) => [call, amount_nano])).toEqual([
+      ['req_more', '50'],
+      ['req_more', '80'],
+    ]);
+  });
+
+  test('that is granted after its call has ended is given back at once', async () => {
+    const hold = open('req_late');
+    const taking = hold.take(50n, false, ANY);
+    hold.settle(0n);
+    await taking;
+    await expect.poll(() => settled).toEqual([{ call: 'req_late', event: 'req_late', cost_nano: '0' }]);
+  });
+});
+
+test('what nothing limits is neither renewed nor settled', async () => {
+  answer = () => ({ granted_nano: null, capped: false });
+  const free = open('req_free');
+  await free.take(50n, false, ANY);
+  answer = ({ amount_nano }) => ({ granted_nano: amount_nano, capped: false });
+  await open('req_limited').take(1n, false, ANY);
+  expect(await afterRenewals(1)).toEqual(['req_limited']);
+  free.settle(50n);
+  expect(await afterRenewals(1)).toEqual(['req_limited']);
+  expect(settled).toEqual([]);
+}, 20_000);
+
+test('a refusal is the caller’s, and nothing is held', async () => {
+  answer = () => {
+    throw new ServiceError('budget_exceeded', 'no');
+  };
+  const hold = open('req_refused');
+  await expect(hold.take(50n, true, ANY)).rejects.toMatchObject({ code: 'budget_exceeded' });
+  hold.settle(0n);
+  answer = ({ amount_nano }) => ({ granted_nano: amount_nano, capped: false });
+  await open('req_other').take(1n, false, ANY);
+  expect(await afterRenewals(1)).toEqual(['req_other']);
+  expect(settled).toEqual([]);
+}, 20_000);

@@ -1,0 +1,74 @@
+// How a run begins, under the computer's lock:
+//
+//   reserve a container -> record it and the run -> start it -> record `running`
+//
+// and after that its caller's event. Whatever fails leaves no container and no run.
+import type { ComputerRun } from '@switchyard/contracts';
+import type { Reservation, RunningComputer } from '../computer/computer-host.ts';
+import type { HeldComputer } from './held-computer.ts';
+import { LiveRun } from './live-run.ts';
+import { watchRun } from './run-watch.ts';
+
+/** @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`. */
+export async function beginRun(computer: HeldComputer, first: boolean): Promise<void> {
+  const { id, on, record } = computer;
+  const size = { cpu: record.cpu, memoryMb: record.memory_mb };
+  on.capacity.take(id, size);
+  try {
+    const reservation = await on.host.reserve({ computerId: id, image: record.image, ...size });
+    const running = await startReserved(computer, reservation, first);
+    await recordRunning(computer, running);
+  } catch (error) {
+    on.capacity.release(id);
+    // Where even this fails, the record stays `starting`, and whoever comes next finishes what was left.
+    if (computer.record.state === 'starting')
+      await computer.write({ state: 'stopped', container: null, run: null }).catch(() => {});
+    throw error;
+  }
+}
+
+/** The run and its container are recorded before the container does anything. */
+async function startReserved(
+  computer: HeldComputer,
+  reservation: Reservation,
+  first: boolean,
+): Promise<RunningComputer> {
+  try {
+    await computer.write({
+      state: first ? 'creating' : 'starting',
+      container: reservation.containerId,
+      run: newRun(computer),
+      runs: computer.record.runs + 1,
+    });
+  } catch (error) {
+    await reservation.discard();
+    throw error;
+  }
+  return reservation.start();
+}
+
+async function recordRunning(computer: HeldComputer, running: RunningComputer): Promise<void> {
+  const now = computer.now.toISOString();
+  const run = { ...computer.run, started_at: now, anchored_at: now };
+  try {
+    await computer.write({ state: 'running', run, stop_reason: null, last_activity_at: now });
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+  const { clock, billable, limits } = computer.on;
+  const times = { elapsedMs: 0, ageMs: 0, idleMs: 0, minutesPublished: 0 };
+  computer.live = new LiveRun({ computer: running, clock, billable, limits, ...times });
+  watchRun(computer, computer.live);
+}
+
+function newRun(computer: HeldComputer): ComputerRun {
+  const now = computer.now.toISOString();
+  return {
+    number: computer.record.runs + 1,
+    started_at: now,
+    minutes_charged: 0,
+    anchored_ms: 0,
+    anchored_at: now,
+  };
+}

@@ -1,0 +1,116 @@
+// What the agent holds of one computer: its record as last written, the run that is on, and the lock under which both
+// change. The transitions are in the files beside this one.
+import type { ComputerRecord, ComputerRun } from '@switchyard/contracts';
+import { ServiceError } from '@switchyard/contracts';
+import { Lock } from '@switchyard/service';
+import { billableWhenResumed } from '../metering/resumed-run.ts';
+import type { RecordEntry } from '../store/computer-records.ts';
+import type { LiveRun } from './live-run.ts';
+import type { RecoveredExecs } from './recovered-execs.ts';
+import type { HostSurroundings } from './surroundings.ts';
+
+export class HeldComputer {
+  readonly id: string;
+  readonly on: HostSurroundings;
+  readonly lock = new Lock();
+  /** The run that is on and was taken over by this agent. */
+  live: LiveRun | null = null;
+  /** Commands of that run which an earlier agent had begun. */
+  recovered: RecoveredExecs | null = null;
+  /** Timers of that run. */
+  cancelLook: (() => void) | null = null;
+  cancelRetry: (() => void) | null = null;
+  cancelActivityWrite: (() => void) | null = null;
+  connectFailures = 0;
+  #entry: RecordEntry;
+  /** Called once when there is no such computer on this host any more. */
+  readonly #gone: () => void;
+  #isGone = false;
+
+  constructor(entry: RecordEntry, surroundings: HostSurroundings, gone: () => void) {
+    this.id = entry.value.id;
+    this.#entry = entry;
+    this.on = surroundings;
+    this.#gone = gone;
+  }
+
+  get entry(): RecordEntry {
+    return this.#entry;
+  }
+
+  get record(): ComputerRecord {
+    return this.#entry.value;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Of the record; throws where there must be one and is none. */
+  get run(): ComputerRun {
+    const { run } = this.record;
+    if (!run) throw new Error(`the computer ${this.id} has no run in its record, and should have one`);
+    return run;
+  }
+
+  get now(): Date {
+    return new Date(this.on.clock.now());
+  }
+
+  /** Billable milliseconds of the run, also where this agent has not taken it over yet. */
+  get elapsedMs(): number {
+    if (this.live) return this.live.elapsedMs;
+    return billableWhenResumed(this.run, this.on.lastHeardBefore, this.on.clock.now());
+  }
+
+  /** Under the lock. @throws RecordTaken */
+  async write(change: Partial<ComputerRecord>): Promise<void> {
+    this.#entry = await this.on.records.update(this.#entry, change);
+  }
+
+  /** The record as control has written it. */
+  replace(entry: RecordEntry): void {
+    this.#entry = entry;
+  }
+
+  /** Under the lock: the run that is on. @throws ServiceError `computer_not_found`, `computer_not_running`. */
+  requireRun(): LiveRun {
+    if (this.#isGone || this.record.state === 'creating' || this.record.state === 'deleting')
+      throw notFound();
+    if (this.record.state !== 'running') throw notRunning(this.record);
+    if (!this.live) throw new ServiceError('service_unavailable', 'the computer’s host is restarting');
+    return this.live;
+  }
+
+  async removeContainer(): Promise<void> {
+    if (this.live) await this.live.computer.stop();
+    else if (this.record.container !== null) await this.on.host.remove(this.record.container);
+  }
+
+  /** The run is over for this agent; `release`: the computer itself goes on. */
+  forgetRun({ release }: { release: boolean }): void {
+    this.cancelLook?.();
+    this.cancelRetry?.();
+    this.cancelActivityWrite?.();
+    this.cancelActivityWrite = null;
+    this.recovered?.close();
+    this.recovered = null;
+    if (release) this.live?.computer.release();
+    this.live = null;
+    this.on.capacity.release(this.id);
+  }
+
+  leave(): void {
+    this.#isGone = true;
+    this.#gone();
+  }
+}
+
+export function notFound(): ServiceError {
+  return new ServiceError('computer_not_found', 'no computer of this id');
+}
+
+export function notRunning(record: ComputerRecord, cause?: unknown): ServiceError {
+  const why = record.stop_reason === null ? '' : ` (${record.stop_reason})`;
+  return new ServiceError('computer_not_running', `the computer is stopped${why}: start it first`, { cause });
+}

@@ -1,0 +1,78 @@
+// What happens to a run by itself: minutes end, the idle window or the lifetime runs out, its container ends. Nobody
+// waits for any of it, so what fails is tried again.
+import { completedMinutes } from '@switchyard/contracts';
+import { charge } from './charge.ts';
+import { endRun, finishWhatWasLeft } from './ending.ts';
+import { exclusively } from './exclusively.ts';
+import type { HeldComputer } from './held-computer.ts';
+import type { LiveRun } from './live-run.ts';
+
+/** A transition that failed for want of Docker, JetStream or the store is tried again after this. */
+const AGAIN_MS = 1_000;
+/** Activity is written into the record this long after it happened: one write for a burst of commands. */
+const ACTIVITY_WRITE_MS = 500;
+
+/** From now on, until the run is forgotten. */
+export function watchRun(computer: HeldComputer, live: LiveRun): void {
+  lookLater(computer, live.nextLookMs());
+  void live.computer.exited.then((exit) => {
+    if (computer.live !== live) return;
+    const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';
+    tryUntilDone(computer, live, () => endRun(computer, reason, live.elapsedMs));
+  });
+}
+
+/** A command, or the like, began or ended. */
+export function noteActivity(computer: HeldComputer): void {
+  const { live, on } = computer;
+  if (!live) return;
+  lookLater(computer, live.nextLookMs());
+  computer.cancelActivityWrite ??= on.clock.after(ACTIVITY_WRITE_MS, () => {
+    computer.cancelActivityWrite = null;
+    exclusively(computer, async () => {
+      if (computer.live === live && computer.record.state === 'running') await writeActivity(computer);
+    }).catch((error: unknown) =>
+      on.logger.debug({ err: error, computer: computer.id }, 'activity was not written; the next will be'),
+    );
+  });
+}
+
+/** Under the lock. */
+export async function writeActivity(computer: HeldComputer): Promise<void> {
+  const idleSince = computer.live?.idleSince?.toISOString() ?? null;
+  if (idleSince !== computer.record.last_activity_at) await computer.write({ last_activity_at: idleSince });
+}
+
+function lookLater(computer: HeldComputer, ms: number): void {
+  computer.cancelLook?.();
+  computer.cancelLook = computer.on.clock.after(ms, () => {
+    const { live } = computer;
+    if (live) tryUntilDone(computer, live, () => look(computer, live));
+  });
+}
+
+/** By the clock as it is now, under the lock: the end of the run, or of a minute. */
+async function look(computer: HeldComputer, live: LiveRun): Promise<void> {
+  const due = live.due();
+  if (due) return endRun(computer, due.reason, due.elapsedMs);
+  await charge(computer, completedMinutes(live.elapsedMs), live.elapsedMs);
+  lookLater(computer, live.nextLookMs());
+}
+
+/** On failure again a second later, as long as the run is on. */
+function tryUntilDone(computer: HeldComputer, live: LiveRun, work: () => Promise<void>): void {
+  const { id, on } = computer;
+  exclusively(computer, async () => {
+    if (computer.live !== live) return;
+    const { state } = computer.record;
+    if (state === 'stopping' || state === 'deleting') return finishWhatWasLeft(computer);
+    await work();
+  }).catch((error: unknown) => {
+    if (computer.isGone) return;
+    on.logger.warn({ err: error, computer: id }, 'a computer’s transition failed and is tried again');
+    computer.cancelRetry?.();
+    computer.cancelRetry = on.clock.after(AGAIN_MS, () => {
+      if (computer.live === live) tryUntilDone(computer, live, work);
+    });
+  });
+}

@@ -15,7 +15,11 @@ export const fileObject = z.object({
   id: idOf('file').describe('Id of the file'),
   object: z.literal('file').describe('Always file'),
   filename: z.string().describe('Its name, as it was uploaded, without folders'),
-  media_type: z.string().describe('What the upload said it is; application/octet-stream where it did not'),
+  media_type: z
+    .string()
+    .describe(
+      'What the upload said it is; text/plain where it said nothing, application/octet-stream where it said nonsense',
+    ),
   bytes: z.int().nonnegative().describe('Its length'),
   sha256: z.string().regex(SHA256_PATTERN).describe('SHA-256 of its content, in hex'),
   created_at: z.iso.datetime().describe('When it was stored'),

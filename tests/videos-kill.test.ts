@@ -1,6 +1,9 @@
 /** Videos while everything around them is killed: none is lost, none is started twice, and the bill is exact. */
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { usageReport, type VideoObject, videoList } from '@switchyard/contracts';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { usageReport, type VideoObject, videoList, videoObject } from '@switchyard/contracts';
 import {
   type CatalogEntry,
   startStack,
@@ -137,6 +140,34 @@ test(
       { timeout: ENDED_WITHIN_MS, interval: 1_000 },
     );
     for (const { status, usage } of videos) expect(usage.cost).toBe(status === 'completed' ? 0.0999 : 0);
+  },
+  TEST_TIMEOUT_MS,
+);
+
+test.skipIf(spawnSync('ffmpeg', ['-version']).error)(
+  'a rendering that dies with its worker is done again',
+  async () => {
+    const response = await fetch(`${stack.url}/v1/videos/generations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'local/video', prompt: 'a cat', duration: 30, resolution: '1080p' }),
+    });
+    const { id } = videoObject.parse(await response.json());
+    const renderings = () => globSync(join(stack.dataFolder, 'video-worker', '*', `${id}-*`, 'video.mp4'));
+    await vi.waitFor(() => expect(renderings().length).toBe(1), { timeout: ENDED_WITHIN_MS, interval: 50 });
+    const killed = await Promise.all(['video-worker', 'video-worker-2'].map((name) => stack.kill9(name)));
+    await Promise.all(killed.map(({ back }) => back));
+    const video = await vi.waitFor(
+      async () => {
+        const seen = await get(`/v1/videos/${id}`, videoObject);
+        expect(seen.status).toBe('completed');
+        return seen;
+      },
+      { timeout: ENDED_WITHIN_MS, interval: 500 },
+    );
+    const file = await fetch(video.videos?.[0]?.url ?? '');
+    expect(Number(file.headers.get('content-length'))).toBe((await file.arrayBuffer()).byteLength);
+    expect(renderings().length).toBe(1); // what the dead one left; the living one has cleared its own away
   },
   TEST_TIMEOUT_MS,
 );

@@ -229,13 +229,34 @@ describe('a job', () => {
     ]);
   });
 
+  test('that is deleted while it is rendered is rendered no further', async () => {
+    const begun = Promise.withResolvers<AbortSignal>();
+    const maker = new TestMaker({ idempotent: true });
+    maker.status = (_taken, _input, signal) => {
+      begun.resolve(signal);
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    };
+    const on = installation.surroundings({ first: maker }, new Mortal(null));
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    await ensureRecord(on, event);
+    const working = installation.work(on, event);
+    const signal = await begun.promise;
+    await hide(event);
+    installation.clock.advance(LEASE_MS / 2); // a renewal sees it
+    await working;
+    expect(signal.aborted).toBe(true);
+    expect((await installation.read(event)).state).toBe('cancelled');
+  });
+
   test('that is deleted while a worker looks at it is stopped at its maker, and stays charged', async () => {
     const maker = new TestMaker({ looks: Number.POSITIVE_INFINITY });
     const status = maker.status.bind(maker);
-    maker.status = async (taken) => {
+    maker.status = async (taken, input, signal) => {
       maker.status = status;
       await hide(event); // under the worker's lease, between two of its writes
-      return status(taken);
+      return status(taken, input, signal);
     };
     const on = installation.surroundings({ first: maker }, new Mortal(null));
     const event = await installation.charge({ 'acme/first': CHARGE });

@@ -200,6 +200,7 @@ async function look(on: JobSurroundings, held: HeldJob): Promise<After> {
     if (progress.state === 'completed') return await keep(on, held, progress);
   } catch (error) {
     held.signal.throwIfAborted();
+    if (held.unwanted.aborted) return GO_ON; // to the end that a deletion has
     if (on.stopping.aborted) return { next: 'rest', change: {} }; // another worker may go on at once
     if (error instanceof ServiceError && error.code === 'body_too_large')
       return fail(on, held, 'video_failed', `the video is over ${on.resultBytesMax} bytes`);
@@ -218,7 +219,7 @@ async function askHowItStands(on: JobSurroundings, held: HeldJob): Promise<Video
     if (!words) throw new Error(`what ${id} is to be made from is no longer there`);
     return words;
   };
-  const signal = AbortSignal.any([held.signal, on.stopping]);
+  const signal = AbortSignal.any([held.signal, held.unwanted, on.stopping]);
   return makerOf(on, upstream).status({ id, upstream, job: job ?? '' }, input, signal);
 }
 

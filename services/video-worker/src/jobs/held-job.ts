@@ -49,6 +49,7 @@ export class HeldJob {
   readonly #owner: string;
   readonly #key: string;
   readonly #lost = new AbortController();
+  readonly #unwanted = new AbortController();
   readonly #lock = new Lock();
   #record: VideoRecord;
   #revision: number;
@@ -71,6 +72,11 @@ export class HeldJob {
   /** Aborted when the lease is another's. */
   get signal(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  /** Aborted when it is seen that the video was deleted meanwhile: with the next write, a renewal at the latest. */
+  get unwanted(): AbortSignal {
+    return this.#unwanted.signal;
   }
 
   /** @throws LeaseLost */
@@ -119,6 +125,7 @@ export class HeldJob {
     }
     this.#record = entry.value;
     this.#revision = entry.revision;
+    if (entry.value.deleted) this.#unwanted.abort(new Error('the video was deleted'));
   }
 
   /** What a maker has answered must not be forgotten for the store's having been away for a moment. */

@@ -2,6 +2,7 @@
 #include "connections.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,11 +19,8 @@
 #define OUT_BYTES_WANTED (128 * 1024)
 #define OUTPUT_FRAME_BYTES_MAX (32 * 1024)
 #define PING_BYTES_MAX 4096
-
-struct bytes {
-  char *data;
-  size_t size, capacity;
-};
+#define METRIC_FILES_MAX 32
+#define METRIC_FILE_BYTES_MAX (16 * 1024)
 
 struct connection {
   struct source source; // fd -1: free
@@ -34,29 +32,11 @@ struct connection {
 static int epoll_fd, listener_fd, refuse_execs;
 static struct connection connections[CONNECTIONS_MAX];
 
-static int append(struct bytes *to, const void *data, size_t size) {
-  if (to->size + size > to->capacity) {
-    size_t capacity = to->capacity ? to->capacity : 4096;
-    while (capacity < to->size + size) capacity *= 2;
-    char *grown = realloc(to->data, capacity);
-    if (!grown) return 0;
-    to->data = grown, to->capacity = capacity;
-  }
-  if (size) memcpy(to->data + to->size, data, size);
-  to->size += size;
-  return 1;
-}
-
-static void empty(struct bytes *bytes) {
-  free(bytes->data);
-  *bytes = (struct bytes){0};
-}
-
 // Its execs go on; their results wait for the next one who asks.
 static void disconnect(struct connection *connection) {
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = exec_at(i);
-    if (exec && exec->to == connection) exec->to = NULL;
+    if (exec && exec->to == connection) exec_let_go(exec);
   }
   close_source(&connection->source);
   empty(&connection->in), empty(&connection->out);
@@ -101,9 +81,7 @@ static const char *take_string(const char **at, const char *end) {
 
 static void attach(struct connection *connection, struct exec *exec, uint32_t channel) {
   if (exec->to) send_failure(exec->to, exec->channel, "taken_over", "another request waits for this command now");
-  exec->to = connection;
-  exec->channel = channel;
-  exec->sent = 0;
+  exec_tell(exec, connection, channel);
 }
 
 static struct exec *exec_on_channel(struct connection *connection, uint32_t channel) {
@@ -115,7 +93,7 @@ static struct exec *exec_on_channel(struct connection *connection, uint32_t chan
 }
 
 static int on_start(struct connection *connection, uint32_t channel, const char *at, const char *end, int64_t now_us) {
-  uint32_t fixed[4]; // timeout_ms, output_max, env_count, has_stdin
+  uint32_t fixed[4]; // timeout_ms, output_max, env_count, flags
   if ((size_t)(end - at) < sizeof fixed) return 0;
   memcpy(fixed, at, sizeof fixed);
   at += sizeof fixed;
@@ -136,13 +114,16 @@ static int on_start(struct connection *connection, uint32_t channel, const char 
       .id = id,
       .timeout_ms = fixed[0] > TIMEOUT_MS_MAX ? TIMEOUT_MS_MAX : fixed[0],
       .output_max = fixed[1] > OUTPUT_BYTES_MAX ? OUTPUT_BYTES_MAX : fixed[1],
-      .command = {.text = text, .cwd = cwd, .env = env, .env_count = env ? fixed[2] : 0, .has_stdin = fixed[3] != 0},
+      .command = {.text = text, .cwd = cwd, .env = env, .env_count = env ? fixed[2] : 0,
+                  .has_stdin = (fixed[3] & EXEC_HAS_STDIN) != 0},
+      .streamed = (fixed[3] & EXEC_STREAMED) != 0,
+      .kept = (fixed[3] & EXEC_KEPT) != 0,
       .stdin_bytes = at,
       .stdin_size = (size_t)(end - at),
   };
   struct exec *exec = exec_start(&request, now_us);
   free(env);
-  if (exec) attach(connection, exec, channel);
+  if (exec) exec->to = connection, exec->channel = channel;
   else send_failure(connection, channel, "too_many_execs", "too many commands are running in this computer");
   return 1;
 }
@@ -161,11 +142,44 @@ static void on_list(struct connection *connection, uint32_t channel) {
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = exec_at(i);
     if (!exec) continue;
-    append(&list, exec->finished ? "-" : "+", 1);
+    append(&list, exec->kept ? (exec->finished ? "=" : "*") : exec->finished ? "-" : "+", 1);
     append(&list, exec->id, strlen(exec->id) + 1);
   }
   send_frame(connection, 'L', channel, list.data, (uint32_t)list.size);
   empty(&list);
+}
+
+static void on_received(struct exec *exec) {
+  if (exec->kept) exec_let_go(exec);
+  else exec_forget(exec);
+}
+
+static void on_window(struct exec *exec, const char *payload) {
+  uint32_t bytes;
+  memcpy(&bytes, payload, sizeof bytes);
+  exec->credit += bytes;
+}
+
+// Appends a size and so many bytes; of a file that cannot be read, UINT32_MAX alone.
+static int append_file(struct bytes *answer, const char *path) {
+  static char buffer[METRIC_FILE_BYTES_MAX];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  ssize_t count = fd < 0 ? -1 : read(fd, buffer, sizeof buffer);
+  if (fd >= 0) close(fd);
+  uint32_t size = count < 0 ? UINT32_MAX : (uint32_t)count;
+  return append(answer, &size, sizeof size) && append(answer, buffer, count < 0 ? 0 : (size_t)count);
+}
+
+static int on_read_files(struct connection *connection, uint32_t channel, const char *at, const char *end) {
+  struct bytes answer = {0};
+  int sound = 1;
+  for (int i = 0; sound && at < end; i++) {
+    const char *path = i < METRIC_FILES_MAX ? take_string(&at, end) : NULL;
+    sound = path && append_file(&answer, path);
+  }
+  if (sound) send_frame(connection, 'M', channel, answer.data, (uint32_t)answer.size);
+  empty(&answer);
+  return sound;
 }
 
 // Returns 0 for what no agent would send.
@@ -179,8 +193,13 @@ static int on_frame(struct connection *connection, char type, uint32_t channel, 
       if ((exec = exec_on_channel(connection, channel))) exec_kill(exec, FLAG_CANCELLED, now_us / 1000);
       return 1;
     case 'R':
-      if ((exec = exec_on_channel(connection, channel)) && exec->finished) exec_forget(exec);
+      if ((exec = exec_on_channel(connection, channel)) && exec->finished) on_received(exec);
       return 1;
+    case 'W':
+      if (size != 4) return 0;
+      if ((exec = exec_on_channel(connection, channel))) on_window(exec, payload);
+      return 1;
+    case 'M': return on_read_files(connection, channel, payload, payload + size);
     case 'L': return on_list(connection, channel), 1;
     case 'P': return size > PING_BYTES_MAX ? 0 : (send_frame(connection, 'P', channel, payload, size), 1);
     default: return 0;
@@ -243,14 +262,15 @@ static void fill(struct connection *connection) {
   for (int i = 0; i < EXECS_MAX && connection->out.size < OUT_BYTES_WANTED; i++) {
     struct exec *exec = exec_at(i);
     if (!exec || exec->to != connection) continue;
-    while (exec->sent < exec->size && connection->out.size < OUT_BYTES_WANTED) {
-      size_t size = exec->size - exec->sent;
+    const char *output;
+    size_t size;
+    while (connection->out.size < OUT_BYTES_WANTED && (size = exec_next_output(exec, &output))) {
       if (size > OUTPUT_FRAME_BYTES_MAX) size = OUTPUT_FRAME_BYTES_MAX;
-      send_frame(connection, 'O', exec->channel, exec->data + exec->sent, (uint32_t)size);
-      exec->sent += size;
+      send_frame(connection, 'O', exec->channel, output, (uint32_t)size);
+      exec_output_sent(exec, size);
     }
     // The end is told once; SIZE_MAX marks it. Forgotten only when the agent has said that it got it.
-    if (exec->finished && exec->sent == exec->size) {
+    if (exec->finished && exec_output_is_sent(exec)) {
       send_end(connection, exec);
       exec->sent = SIZE_MAX;
     }

@@ -16,6 +16,9 @@
 #define READ_BYTES (64 * 1024)
 // So that one flood does not keep the others waiting.
 #define READS_PER_TURN 16
+// Of a streamed exec, beyond what is kept: so much waits to be sent before the command does. What is in its pipe when it
+// ends comes on top.
+#define TAIL_BYTES_MAX (256u << 10)
 #define KILL_AGAIN_MS 50
 #define KILL_GIVE_UP_MS 10000
 // Background programs go on writing after their command has ended. Their pipe stays open (a closed one would end them
@@ -74,7 +77,7 @@ void exec_forget(struct exec *exec) {
   close_source(&exec->reports);
   close_source(&exec->output);
   close_source(&exec->input);
-  free(exec->data);
+  empty(&exec->data), empty(&exec->tail);
   free(exec->stdin_bytes);
   memset(exec, 0, sizeof *exec);
 }
@@ -87,7 +90,7 @@ static void trim_results(void) {
     for (int i = 0; i < EXECS_MAX; i++) {
       struct exec *exec = &execs[i];
       if (!exec->used || !exec->finished || exec->to) continue;
-      count++, bytes += exec->size;
+      count++, bytes += exec->data.size;
       if (!oldest || exec->finished_order < oldest->finished_order) oldest = exec;
     }
     if (!oldest || (count <= KEPT_RESULTS_MAX && bytes <= KEPT_RESULT_BYTES_MAX)) return;
@@ -95,28 +98,86 @@ static void trim_results(void) {
   }
 }
 
+// How much more may be read of its output now; what is over a limit that drops is read all the same.
+static size_t output_room(const struct exec *exec) {
+  if (!exec->streamed || exec->flags & FLAG_TRUNCATED) return READ_BYTES;
+  size_t held = exec->tail.size - exec->tail_sent;
+  return exec->output_max - exec->data.size + (held < TAIL_BYTES_MAX ? TAIL_BYTES_MAX - held : 0);
+}
+
 static void keep_output(struct exec *exec, const char *bytes, size_t count) {
   exec->output_bytes += count;
-  size_t room = exec->output_max - exec->size;
-  if (count > room) {
+  size_t room = exec->output_max - exec->data.size, first = count < room ? count : room;
+  if (!append(&exec->data, bytes, first)) {
     exec->flags |= FLAG_TRUNCATED;
-    count = room;
+    exec->output_max = exec->data.size;
+    return;
   }
-  if (count == 0) return;
-  if (exec->size + count > exec->capacity) {
-    size_t capacity = exec->capacity ? exec->capacity : 4096;
-    while (capacity < exec->size + count) capacity *= 2;
-    char *grown = realloc(exec->data, capacity);
-    if (!grown) {
-      exec->flags |= FLAG_TRUNCATED;
-      exec->output_max = exec->size;
-      return;
-    }
-    exec->data = grown;
-    exec->capacity = capacity;
+  if (first == count) return;
+  int is_whole = exec->streamed && !(exec->flags & FLAG_TRUNCATED);
+  if (!is_whole || !append(&exec->tail, bytes + first, count - first)) exec->flags |= FLAG_TRUNCATED;
+}
+
+// The command waits while nothing is read of what it writes.
+static void pause_output(struct exec *exec) {
+  if (exec->paused || exec->output.fd < 0) return;
+  exec->paused = 1;
+  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, exec->output.fd, NULL);
+}
+
+static void resume_output(struct exec *exec) {
+  if (!exec->paused || exec->output.fd < 0) return;
+  exec->paused = 0;
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = &exec->output};
+  epoll_ctl(epoll_fd, EPOLL_CTL_ADD, exec->output.fd, &event);
+}
+
+size_t exec_next_output(const struct exec *exec, const char **output) {
+  size_t size;
+  if (exec->sent == SIZE_MAX) return 0;
+  if (exec->sent < exec->data.size) {
+    *output = exec->data.data + exec->sent;
+    size = exec->data.size - exec->sent;
+  } else {
+    *output = exec->tail.data + exec->tail_sent;
+    size = exec->tail.size - exec->tail_sent;
   }
-  memcpy(exec->data + exec->size, bytes, count);
-  exec->size += count;
+  return exec->streamed && size > exec->credit ? (size_t)exec->credit : size;
+}
+
+void exec_output_sent(struct exec *exec, size_t size) {
+  if (exec->streamed) exec->credit -= size;
+  if (exec->sent < exec->data.size) {
+    exec->sent += size;
+    return;
+  }
+  exec->tail_sent += size;
+  if (exec->tail_sent == exec->tail.size) exec->tail.size = exec->tail_sent = 0;
+  else if (exec->tail_sent >= TAIL_BYTES_MAX / 2) {
+    exec->tail.size -= exec->tail_sent;
+    memmove(exec->tail.data, exec->tail.data + exec->tail_sent, exec->tail.size);
+    exec->tail_sent = 0;
+  }
+  if (output_room(exec) > 0) resume_output(exec);
+}
+
+int exec_output_is_sent(const struct exec *exec) {
+  return exec->sent == exec->data.size && exec->tail_sent == exec->tail.size;
+}
+
+void exec_tell(struct exec *exec, struct connection *to, uint32_t channel) {
+  exec->to = to;
+  exec->channel = channel;
+  exec->sent = exec->credit = exec->streamed = 0;
+  if (exec->output_bytes > exec->data.size) exec->flags |= FLAG_TRUNCATED;
+  empty(&exec->tail);
+  exec->tail_sent = 0;
+  resume_output(exec);
+}
+
+void exec_let_go(struct exec *exec) {
+  exec_tell(exec, NULL, 0);
+  trim_results();
 }
 
 // Hands a pipe that others still write to over to the leftovers.
@@ -136,6 +197,7 @@ static void leave_over(struct source *output) {
 // The command has ended: all that it wrote is in the pipe by now, and no more than that is taken.
 static void take_last_output(struct exec *exec) {
   if (exec->output.fd < 0) return;
+  resume_output(exec);
   int waiting = 0;
   if (ioctl(exec->output.fd, FIONREAD, &waiting) < 0) waiting = 0;
   while (waiting > 0) {
@@ -186,6 +248,8 @@ struct exec *exec_start(const struct exec_request *request, int64_t now_us) {
   exec->reports.fd = exec->output.fd = exec->input.fd = -1;
   snprintf(exec->id, sizeof exec->id, "%s", request->id);
   exec->output_max = request->output_max;
+  exec->streamed = request->streamed;
+  exec->kept = request->kept;
   exec->started_us = now_us;
   exec->deadline_ms = now_us / 1000 + request->timeout_ms;
 
@@ -222,7 +286,9 @@ void exec_on_input(struct exec *exec) {
 
 void exec_on_output(struct exec *exec) {
   for (int i = 0; i < READS_PER_TURN && exec->output.fd >= 0; i++) {
-    ssize_t count = read(exec->output.fd, scratch, READ_BYTES);
+    size_t room = output_room(exec);
+    if (room == 0) return pause_output(exec);
+    ssize_t count = read(exec->output.fd, scratch, room < READ_BYTES ? room : READ_BYTES);
     if (count > 0) keep_output(exec, scratch, (size_t)count);
     else if (count == 0) close_source(&exec->output);
     else if (errno != EINTR) return;

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bytes.h"
 #include "protocol.h"
 #include "supervisor.h"
 
@@ -36,9 +37,14 @@ struct exec {
   char *stdin_bytes;
   size_t stdin_size, stdin_written;
 
-  char *data; // the output that is kept
-  size_t size, capacity, output_max;
+  struct bytes data; // the output that is kept: its first output_max bytes
+  size_t output_max;
   uint64_t output_bytes; // all that was written
+  // Of a streamed exec: what came after `data` and is to be sent, from tail_sent on. Gone once it was sent.
+  int streamed, paused;
+  struct bytes tail;
+  size_t tail_sent;
+  int kept;
 
   int64_t started_us, ended_us, deadline_ms;
   uint32_t flags;
@@ -52,13 +58,15 @@ struct exec {
   // Who is told: the connection that asked last.
   struct connection *to;
   uint32_t channel;
-  size_t sent;
+  size_t sent; // of data
+  uint64_t credit; // bytes that may be sent, if streamed
   uint64_t finished_order;
 };
 
 struct exec_request {
   const char *id;
   uint32_t timeout_ms, output_max;
+  int streamed, kept;
   struct command command;
   const char *stdin_bytes;
   size_t stdin_size;
@@ -73,6 +81,14 @@ struct exec *exec_at(int index); // 0 .. EXECS_MAX - 1; NULL where the place is 
 struct exec *exec_start(const struct exec_request *request, int64_t now_us);
 void exec_kill(struct exec *exec, uint32_t why, int64_t now_ms);
 void exec_forget(struct exec *exec);
+// From now on `to` is told of it, from the beginning of its output; what only a stream would have carried is lost.
+void exec_tell(struct exec *exec, struct connection *to, uint32_t channel);
+// Nobody is told of it any more; it goes on, and its result waits within the bounds.
+void exec_let_go(struct exec *exec);
+// The output to be sent next, and how much of it; 0: none for now.
+size_t exec_next_output(const struct exec *exec, const char **output);
+void exec_output_sent(struct exec *exec, size_t size);
+int exec_output_is_sent(const struct exec *exec);
 int execs_running(void);
 
 void exec_on_reports(struct exec *exec, int64_t now_us);

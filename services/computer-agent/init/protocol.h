@@ -5,13 +5,15 @@
 // outlives connections, so that a new agent can ask for what an old one began.
 //
 //   agent -> init
-//     E  start an exec: u32 timeout_ms, u32 output_max, u32 env_count, u32 has_stdin,
+//     E  start an exec: u32 timeout_ms, u32 output_max, u32 env_count, u32 flags (EXEC_...),
 //        then id\0 command\0 cwd\0, env_count times NAME=value\0, and the bytes of stdin up to the frame's end.
 //        An id that is known already is attached to, never run again.
 //     A  attach to the exec of this id: id\0
+//     W  so many more bytes of output may be sent on the channel of a streamed exec: u32
 //     K  kill the process tree of the channel's exec
-//     R  the result of the channel's exec was received: forget it
+//     R  the result of the channel's exec was received: forget it, or let go of it if it is to be kept
 //     L  list the execs
+//     M  read small files, those that tell what the computer uses: their paths, each with \0
 //     P  ping; the payload comes back
 //
 //   init -> agent
@@ -19,17 +21,24 @@
 //     O  output of the channel's exec, from the beginning and in order
 //     X  its end, after all output: u32 status (as waitpid gives it), u32 flags, u64 bytes written in all, u64 duration_us
 //     F  it failed to run, or its end cannot be known: a code\0 and a message\0
-//     L  answer to L: for each exec '+' (running) or '-' (finished), id\0
+//     L  answer to L: for each exec '+' (running) or '-' (finished), or '*' and '=' if it is to be kept, then id\0
+//     M  answer to M: for each path u32 size, or UINT32_MAX if it cannot be read, and so many bytes
 //     P  answer to P
 #pragma once
 
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 #define FRAME_HEAD_BYTES 9
 // A command (64 KiB), its environment and its stdin (4 MiB) with room to spare.
 #define FRAME_PAYLOAD_BYTES_MAX (8u << 20)
 #define EXEC_ID_BYTES_MAX 64
 #define OUTPUT_BYTES_MAX (16u << 20)
 #define TIMEOUT_MS_MAX (48u * 3600 * 1000)
+
+#define EXEC_HAS_STDIN 1u
+// Output over output_max is not dropped but passed on as the agent takes it: meanwhile the command waits.
+#define EXEC_STREAMED 2u
+// Its result may be asked for again.
+#define EXEC_KEPT 4u
 
 #define FLAG_TIMED_OUT 1u
 #define FLAG_TRUNCATED 2u

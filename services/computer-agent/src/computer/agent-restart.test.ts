@@ -35,7 +35,7 @@ test('a command goes on while no agent is there; the next one gets all of its ou
     'survivor',
     'echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 9',
   );
-  expect(await computer.execs()).toEqual([{ id: 'survivor', running: true }]);
+  expect(await computer.execs()).toEqual([{ id: 'survivor', running: true, kept: false }]);
   const result = computer.attach('survivor');
   await run(computer, 'touch go');
   expect(await result).toMatchObject({ exitCode: 9, truncated: false });
@@ -50,7 +50,7 @@ test('a result that came while no agent was there waits for the next; received o
     'echo begun; until [ -e go ]; do sleep 0.01; done; echo ended',
   );
   await run(computer, 'touch go; until [ "$(pgrep -fc "[b]egun")" = 0 ]; do sleep 0.01; done');
-  await expect.poll(() => computer.execs()).toEqual([{ id: 'finished', running: false }]);
+  await expect.poll(() => computer.execs()).toEqual([{ id: 'finished', running: false, kept: false }]);
   expect((await computer.attach('finished')).output.toString()).toBe('begun\nended\n');
   expect(await computer.execs()).toEqual([]);
   await expect(computer.attach('finished')).rejects.toMatchObject({ details: { reason: 'unknown_exec' } });

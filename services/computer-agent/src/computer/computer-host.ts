@@ -51,6 +51,8 @@ export interface RunningComputer {
   execs(): Promise<KnownExec[]>;
   /** Waits for the end of an exec that an earlier agent started; its output comes from the beginning. */
   attach(execId: string, options?: AttachOptions): Promise<ExecResult>;
+  /** Reads small files (cgroups, /proc) as its init sees them; null for one that cannot be read. */
+  readFiles(paths: readonly string[]): Promise<(string | null)[]>;
   /** Resolves once, when PID 1 is gone, whoever caused it. */
   readonly exited: Promise<ComputerExit>;
   /** Ends every process (SIGTERM, then SIGKILL after a grace), removes the container, keeps the files. */

@@ -1,5 +1,8 @@
 // What a command in a computer is asked to do, and what is known when it has ended.
 
+/** Bytes of a streamed exec's output that its taker has in hand at most; as much again, and the cap, wait in the init. */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+
 export interface ExecOptions {
   /**
    * Names this exec within its computer, 1 to 64 characters; a request id serves well. The init keeps the result
@@ -21,6 +24,13 @@ export interface ExecOptions {
   readonly stdin?: Uint8Array | undefined;
   /** Called with each piece of output as it comes; the result still has all of it. */
   readonly onOutput?: ((chunk: Buffer) => void) | undefined;
+  /**
+   * Called with each piece of output as it comes, without a limit: no more than `STREAM_WINDOW_BYTES` come before what it
+   * returned has resolved, and the command waits meanwhile. The result has no output then. Must not reject.
+   */
+  readonly consume?: ((chunk: Buffer) => void | Promise<void>) | undefined;
+  /** The init keeps the result after it was received, among its last ones: it can be attached to again. */
+  readonly keep?: boolean | undefined;
   /** Aborting kills the command's process tree; the result then says `cancelled`. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -43,8 +53,10 @@ export interface ExecResult {
   readonly durationMs: number;
 }
 
-/** An exec that the init of a computer knows: running, or finished with a result that nobody has received. */
+/** An exec that the init of a computer knows: running, or finished with a result that nobody received or that is kept. */
 export interface KnownExec {
   readonly id: string;
   readonly running: boolean;
+  /** Its result is kept after it was received. */
+  readonly kept: boolean;
 }

@@ -4,15 +4,24 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import { COMMAND_BYTES_MAX, ServiceError } from '@switchyard/contracts';
-import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
+import {
+  type AttachOptions,
+  type ExecOptions,
+  type ExecResult,
+  type KnownExec,
+  STREAM_WINDOW_BYTES,
+} from './exec.ts';
 import {
   decodeEnd,
   decodeFailure,
+  decodeFiles,
   decodeList,
   EXEC_ID_BYTES_MAX,
   encodeFrame,
   encodeId,
+  encodePaths,
   encodeStart,
+  encodeWindow,
   type Frame,
   frameDecoder,
   PROTOCOL_VERSION,
@@ -20,9 +29,11 @@ import {
 } from './init-frames.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
-const LIST_TIMEOUT_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 /** What the init may need beyond a command's own timeout to kill a tree that resists. */
 const KILL_GRACE_MS = 20_000;
+/** The same for a stream, whose end comes only after its output was taken: since the last piece of it. */
+const STREAM_GRACE_MS = 120_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 const TIMEOUT_MS_MAX = 48 * 3_600_000;
 
@@ -30,6 +41,8 @@ export interface InitClient {
   exec(options: ExecOptions): Promise<ExecResult>;
   attach(execId: string, options?: AttachOptions): Promise<ExecResult>;
   execs(): Promise<KnownExec[]>;
+  /** Reads small files of the computer as its init sees them; null for one that cannot be read. */
+  readFiles(paths: readonly string[]): Promise<(string | null)[]>;
   /** How many execs wait for their end on this connection. */
   readonly waiting: number;
   /** Resolves when the connection has ended, by whomever. */
@@ -91,15 +104,24 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
     type: 'E' | 'A',
     payload: Buffer,
     timeoutMs: number,
-    options: AttachOptions,
+    options: AttachOptions & Pick<ExecOptions, 'consume'>,
   ): Promise<ExecResult> => {
     if (socket.destroyed) throw new ServiceError('computer_failed', 'the computer is gone');
     const result = Promise.withResolvers<ExecResult>();
     const output: Buffer[] = [];
+    const { consume } = options;
+    const grant = (bytes: number) => {
+      if (!socket.destroyed) socket.write(encodeFrame('W', channel, encodeWindow(bytes)));
+    };
+    const outlet = consume && handOn(consume, grant);
     const channel = openChannel({
       onFrame({ type, payload }) {
         if (type === 'O') {
           const chunk = Buffer.from(payload);
+          if (outlet) {
+            overdue.refresh();
+            return outlet(chunk);
+          }
           output.push(chunk);
           options.onOutput?.(chunk);
         } else if (type === 'X') {
@@ -111,14 +133,18 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       onLost: result.reject,
     });
     const cancel = () => socket.write(encodeFrame('K', channel));
-    const overdue = setTimeout(() => {
-      result.reject(
-        new ServiceError('computer_failed', 'the computer did not report the end of the command'),
-      );
-    }, timeoutMs + KILL_GRACE_MS);
+    const overdue = setTimeout(
+      () => {
+        result.reject(
+          new ServiceError('computer_failed', 'the computer did not report the end of the command'),
+        );
+      },
+      timeoutMs + (outlet ? STREAM_GRACE_MS : KILL_GRACE_MS),
+    );
     waiting += 1;
     try {
       socket.write(encodeFrame(type, channel, payload));
+      if (outlet) grant(STREAM_WINDOW_BYTES);
       if (options.signal?.aborted) cancel();
       options.signal?.addEventListener('abort', cancel, { once: true });
       return await result.promise;
@@ -128,6 +154,26 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       options.signal?.removeEventListener('abort', cancel);
       channels.delete(channel);
       if (!socket.destroyed) socket.write(encodeFrame('R', channel));
+    }
+  };
+
+  /** Sends a question and waits for its answer. */
+  const ask = async (type: 'L' | 'M', payload?: Buffer): Promise<Buffer> => {
+    if (socket.destroyed) throw new ServiceError('computer_failed', 'the computer is gone');
+    const answer = Promise.withResolvers<Buffer>();
+    const channel = openChannel({
+      onFrame: ({ payload }) => answer.resolve(Buffer.from(payload)),
+      onLost: answer.reject,
+    });
+    const timer = setTimeout(() => {
+      answer.reject(new ServiceError('computer_failed', 'the init of the computer does not answer'));
+    }, ANSWER_TIMEOUT_MS);
+    try {
+      socket.write(encodeFrame(type, channel, payload));
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      channels.delete(channel);
     }
   };
 
@@ -147,33 +193,39 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
     async exec(options) {
       validate(options);
       const { id, command, timeoutMs, outputBytesMax, cwd = '', env = {}, stdin } = options;
-      const payload = encodeStart({ id, command, cwd, env, timeoutMs, outputBytesMax, stdin });
+      const { keep: kept = false, consume } = options;
+      const streamed = consume !== undefined;
+      const start = { id, command, cwd, env, timeoutMs, outputBytesMax, stdin, streamed, kept };
+      const payload = encodeStart(start);
       return follow('E', payload, timeoutMs, options);
     },
     attach: (execId, options = {}) => follow('A', encodeId(execId), TIMEOUT_MS_MAX, options),
-    async execs() {
-      if (socket.destroyed) throw new ServiceError('computer_failed', 'the computer is gone');
-      const list = Promise.withResolvers<KnownExec[]>();
-      const channel = openChannel({
-        onFrame: ({ payload }) => list.resolve(decodeList(payload)),
-        onLost: list.reject,
-      });
-      const timer = setTimeout(() => {
-        list.reject(new ServiceError('computer_failed', 'the init of the computer does not answer'));
-      }, LIST_TIMEOUT_MS);
-      try {
-        socket.write(encodeFrame('L', channel));
-        return await list.promise;
-      } finally {
-        clearTimeout(timer);
-        channels.delete(channel);
-      }
-    },
+    execs: async () => decodeList(await ask('L')),
+    readFiles: async (paths) => decodeFiles(await ask('M', encodePaths(paths))),
     get waiting() {
       return waiting;
     },
     closed: closed.promise,
     close: () => void socket.destroy(),
+  };
+}
+
+/** Hands output on, and grants as much again once it was taken: half a window at a time. */
+function handOn(
+  consume: (chunk: Buffer) => void | Promise<void>,
+  grant: (bytes: number) => void,
+): (chunk: Buffer) => void {
+  let owed = 0;
+  const taken = (bytes: number) => {
+    owed += bytes;
+    if (owed < STREAM_WINDOW_BYTES / 2) return;
+    grant(owed);
+    owed = 0;
+  };
+  return (chunk) => {
+    const taking = consume(chunk);
+    if (taking) void taking.then(() => taken(chunk.length));
+    else taken(chunk.length);
   };
 }
 

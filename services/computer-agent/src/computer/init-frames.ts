@@ -1,13 +1,13 @@
 // The frames that the agent and a computer's init exchange; ../../init/protocol.h describes them.
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 export const EXEC_ID_BYTES_MAX = 64;
 export const STDIN_BYTES_MAX = 4 * 1024 * 1024;
 export const FRAME_PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
 const HEAD_BYTES = 9;
 
-export type RequestType = 'E' | 'A' | 'K' | 'R' | 'L' | 'P';
-export type ReplyType = 'H' | 'O' | 'X' | 'F' | 'L' | 'P';
+export type RequestType = 'E' | 'A' | 'W' | 'K' | 'R' | 'L' | 'M' | 'P';
+export type ReplyType = 'H' | 'O' | 'X' | 'F' | 'L' | 'M' | 'P';
 
 export interface Frame {
   readonly type: string;
@@ -16,7 +16,9 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
+const START_FLAGS = { hasStdin: 1, streamed: 2, kept: 4 } as const;
 const FLAGS = { timedOut: 1, truncated: 2, cancelled: 4 } as const;
+const UNREADABLE = 0xffff_ffff;
 
 export function encodeFrame(
   type: RequestType,
@@ -39,6 +41,8 @@ export interface StartPayload {
   readonly timeoutMs: number;
   readonly outputBytesMax: number;
   readonly stdin: Uint8Array | undefined;
+  readonly streamed: boolean;
+  readonly kept: boolean;
 }
 
 /** None of the strings may hold a zero byte. */
@@ -48,13 +52,44 @@ export function encodeStart(start: StartPayload): Buffer {
   numbers.writeUInt32LE(start.timeoutMs, 0);
   numbers.writeUInt32LE(start.outputBytesMax, 4);
   numbers.writeUInt32LE(entries.length, 8);
-  numbers.writeUInt32LE(start.stdin ? 1 : 0, 12);
+  const flags =
+    (start.stdin ? START_FLAGS.hasStdin : 0) |
+    (start.streamed ? START_FLAGS.streamed : 0) |
+    (start.kept ? START_FLAGS.kept : 0);
+  numbers.writeUInt32LE(flags, 12);
   const strings = [start.id, start.command, start.cwd, ...entries].map((text) => `${text}\0`).join('');
   return Buffer.concat([numbers, Buffer.from(strings), start.stdin ?? Buffer.alloc(0)]);
 }
 
 export function encodeId(id: string): Buffer {
   return Buffer.from(`${id}\0`);
+}
+
+/** So many more bytes of output may come. */
+export function encodeWindow(bytes: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32LE(bytes);
+  return payload;
+}
+
+export function encodePaths(paths: readonly string[]): Buffer {
+  return Buffer.from(paths.map((path) => `${path}\0`).join(''));
+}
+
+/** The files' contents in the order of their paths; null for one that cannot be read. */
+export function decodeFiles(payload: Buffer): (string | null)[] {
+  const files: (string | null)[] = [];
+  for (let at = 0; at < payload.length; ) {
+    const bytes = payload.readUInt32LE(at);
+    at += 4;
+    if (bytes === UNREADABLE) {
+      files.push(null);
+      continue;
+    }
+    files.push(payload.toString('utf8', at, at + bytes));
+    at += bytes;
+  }
+  return files;
 }
 
 export interface ExecEnd {
@@ -87,12 +122,15 @@ export function decodeFailure(payload: Buffer): { code: string; message: string 
   return { code, message };
 }
 
-export function decodeList(payload: Buffer): { id: string; running: boolean }[] {
+export function decodeList(payload: Buffer): { id: string; running: boolean; kept: boolean }[] {
   return payload
     .toString('utf8')
     .split('\0')
     .filter((entry) => entry.length > 0)
-    .map((entry) => ({ id: entry.slice(1), running: entry.startsWith('+') }));
+    .map((entry) => {
+      const [state = ''] = entry;
+      return { id: entry.slice(1), running: '+*'.includes(state), kept: '*='.includes(state) };
+    });
 }
 
 /** Cuts a byte stream into frames. Throws RangeError on a length that no init would send. */

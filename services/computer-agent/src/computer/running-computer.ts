@@ -42,6 +42,7 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
     exec: (options) => counted(init.exec(options)),
     attach: (execId, options) => counted(init.attach(execId, options)),
     execs: () => init.execs(),
+    readFiles: (paths) => init.readFiles(paths),
     exited: exited.promise,
     async stop() {
       await parts.stop();

@@ -27,9 +27,10 @@ describe('docker-compose.yml', () => {
 
 describe('the Dockerfile', () => {
   it('installs the packages of every service and every library that services use', () => {
-    const forTests = join('libs', 'testing', 'package.json');
+    // For tests, and for callers' programs: no service imports them.
+    const forOthers = ['testing', 'ai-provider'].map((name) => join('libs', name, 'package.json'));
     const workspaces = globSync('{libs,services}/*/package.json', { cwd: ROOT });
-    for (const path of workspaces.filter((each) => each !== forTests)) {
+    for (const path of workspaces.filter((each) => !forOthers.includes(each))) {
       const folder = path.slice(0, -'package.json'.length);
       expect(dockerfile).toContain(`COPY ${path} ${folder}\n`);
     }

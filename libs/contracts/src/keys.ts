@@ -1,6 +1,7 @@
 // API keys: the HTTP shapes, and the record in the KV bucket `keys` under the SHA-256 of the key.
 import { z } from 'zod';
 import { spendLimit } from './accounts.ts';
+import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 import { ALL_PERMISSIONS, permission } from './permissions.ts';
 
@@ -9,10 +10,16 @@ export const KEY_LENGTH_MIN = 20;
 export const KEY_NAME_LENGTH_MAX = 100;
 export const KEYS_PER_ORG_MAX = 1_000;
 export const KEY_MODELS_MAX = 200;
+/** A week: long enough to bring a new secret everywhere. */
+export const GRACE_MINUTES_MAX = 7 * 24 * 60;
+export const GRACE_MINUTES_DEFAULT = 60;
 
 const models = z.array(z.string().min(1).max(256)).min(1).max(KEY_MODELS_MAX);
 
-/** KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. */
+/**
+ * KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. A key that was rotated
+ * has two for a while: its own under the new secret, and under the former one a `successor` that leads there.
+ */
 export const keyRecord = z.object({
   id: idOf('key').describe('Id of the key; it is no secret'),
   org: idOf('org').describe('The org that it belongs to'),
@@ -25,6 +32,12 @@ export const keyRecord = z.object({
   models: models
     .nullish()
     .describe('Models that it may use, `maker/*` for all of a maker; null: every model'),
+  /** Which of the key's secrets this is: 0 (or nothing) the first. */
+  rotation: z.int().nonnegative().nullish(),
+  /** SHA-256 of the secret that has taken the place of this one; null: this is the one in use. */
+  successor: z.string().nullish(),
+  /** From when a secret with a successor is refused. */
+  retires_at: z.iso.datetime().nullish(),
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
 
@@ -55,15 +68,46 @@ export const updateKeyRequest = createKeyRequest
 export type UpdateKeyRequest = z.infer<typeof updateKeyRequest>;
 
 export const keyObject = keyRecord
-  .omit({ org: true })
+  .omit({ org: true, rotation: true, successor: true, retires_at: true })
   .extend({ object: z.literal('key').describe('Always key') });
 export type KeyObject = z.infer<typeof keyObject>;
 
-/** The only answer that ever holds the key itself. */
+/** The only answers that ever hold the key itself: this one, and that of a rotation. */
 export const createdKey = keyObject.extend({
   key: z.string().describe('The key itself, shown this once'),
 });
 export type CreatedKey = z.infer<typeof createdKey>;
+
+export const rotateKeyRequest = z
+  .strictObject({
+    grace_minutes: z
+      .int()
+      .min(0)
+      .max(GRACE_MINUTES_MAX)
+      .default(GRACE_MINUTES_DEFAULT)
+      .describe('Minutes for which the former secret is accepted too; 0: it is refused at once'),
+  })
+  .meta({ examples: [{ grace_minutes: 60 }, { grace_minutes: 0 }] });
+
+export const rotatedKey = createdKey.extend({
+  former_until: z.iso
+    .datetime()
+    .describe('From when the former secret is refused; what is open under it ends'),
+});
+export type RotatedKey = z.infer<typeof rotatedKey>;
+
+/** What a key has spent in the interval of its limit that is on; of a key without one, in the month. */
+export const keySpending = z.object({
+  spent: dollars.describe('US dollars spent in the window'),
+  held: dollars.describe('What its running calls and computers may still cost, where something limits it'),
+  window: z
+    .object({
+      starts_at: z.iso.datetime().describe('Its first moment'),
+      ends_at: z.iso.datetime().describe('The first moment after it'),
+    })
+    .describe('The interval of its limit that is on; without a limit, the month of UTC'),
+});
+export const keyWithSpending = keyObject.extend(keySpending.shape);
 
 export const deletedKey = z.object({
   id: z.string().describe('Id of the key that is gone'),
@@ -71,8 +115,9 @@ export const deletedKey = z.object({
   deleted: z.literal(true).describe('Always true'),
 });
 
-export function toKeyObject({ org: _org, limit = null, models = null, ...record }: KeyRecord): KeyObject {
-  return { object: 'key', ...record, limit, models };
+export function toKeyObject({ limit = null, models = null, ...record }: KeyRecord): KeyObject {
+  const { org: _org, rotation: _rotation, successor: _successor, retires_at: _retiresAt, ...shown } = record;
+  return { object: 'key', ...shown, limit, models };
 }
 
 /** Whether a key may use a model: by its name, or by `maker/*`. */

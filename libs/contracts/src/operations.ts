@@ -22,7 +22,16 @@ import {
   execResult,
 } from './computers.ts';
 import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
-import { createdKey, createKeyRequest, deletedKey, keyObject, updateKeyRequest } from './keys.ts';
+import {
+  createdKey,
+  createKeyRequest,
+  deletedKey,
+  keyObject,
+  keySpending,
+  rotatedKey,
+  rotateKeyRequest,
+  updateKeyRequest,
+} from './keys.ts';
 import { listOf } from './lists.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
@@ -57,6 +66,12 @@ export const OPERATIONS = {
     'control.v1.keys.update',
     caller.extend({ ...byId.shape, body: updateKeyRequest }),
     keyObject,
+  ),
+  'keys.get': operation('control.v1.keys.get', caller.extend(byId.shape), keyObject),
+  'keys.rotate': operation(
+    'control.v1.keys.rotate',
+    caller.extend({ ...byId.shape, body: rotateKeyRequest }),
+    rotatedKey,
   ),
   'keys.delete': operation('control.v1.keys.delete', caller.extend(byId.shape), deletedKey),
 
@@ -110,6 +125,7 @@ export const OPERATIONS = {
     empty,
   ),
   'account.get': operation('billing.v1.p0.account.get', caller, accountObject),
+  'keys.spending': operation('billing.v1.p0.keys.spending', caller.extend(byId.shape), keySpending),
   'credits.create': operation(
     'billing.v1.p0.credits.create',
     caller.extend({ body: createCreditRequest }),

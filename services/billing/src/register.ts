@@ -12,6 +12,7 @@ import { creditsList } from './operations/credits-list.ts';
 import { holdsRenew } from './operations/holds-renew.ts';
 import { holdsSettle } from './operations/holds-settle.ts';
 import { holdsTake } from './operations/holds-take.ts';
+import { keysSpending } from './operations/keys-spending.ts';
 import { logsGet } from './operations/logs-get.ts';
 import { logsList } from './operations/logs-list.ts';
 import { usageGet } from './operations/usage-get.ts';
@@ -36,6 +37,7 @@ const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
   host.handle('account.get', (request) => orUnavailable(accountGet(request, deps)));
+  host.handle('keys.spending', (request) => orUnavailable(keysSpending(request, deps)));
   host.handle('credits.create', (request) => orUnavailable(creditsCreate(request, deps)));
   host.handle('credits.list', (request) => orUnavailable(creditsList(request, deps)));
   host.handle('holds.take', (request, context) => orUnavailable(holdsTake(request, deps, context)));

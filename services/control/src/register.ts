@@ -17,7 +17,9 @@ import { getFile } from './operations/files-get.ts';
 import { listFiles } from './operations/files-list.ts';
 import { createKey, type KeyOperations } from './operations/keys-create.ts';
 import { deleteKey } from './operations/keys-delete.ts';
+import { getKey } from './operations/keys-get.ts';
 import { listKeys } from './operations/keys-list.ts';
+import { rotateKey } from './operations/keys-rotate.ts';
 import { updateKey } from './operations/keys-update.ts';
 import { getSigningSecret } from './operations/signing-secret-get.ts';
 import { rotateOrgSigningSecret } from './operations/signing-secret-rotate.ts';
@@ -40,7 +42,9 @@ export interface Served {
 export function register(service: ServiceHost, { keys, accounts, computers, files, webhooks }: Served): void {
   service.handle('keys.create', createKey(keys));
   service.handle('keys.list', listKeys(keys));
+  service.handle('keys.get', getKey(keys));
   service.handle('keys.update', updateKey(keys));
+  service.handle('keys.rotate', rotateKey(keys));
   service.handle('keys.delete', deleteKey(keys));
   service.handle('account.update', updateAccount(accounts));
   service.handle('computers.options', computerOptions(computers));

@@ -20,6 +20,7 @@ import type { FileOperations } from './files/file-operations.ts';
 import { Quota } from './files/quota.ts';
 import { keepSweepingFiles } from './files/sweeper.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
+import { keepRemovingFormer } from './keys/former-secrets.ts';
 import { keepTicking } from './keys/tick.ts';
 import { register } from './register.ts';
 import { OVER_A_DAY } from './webhooks/retry-schedule.ts';
@@ -36,6 +37,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const known = await mirrorBucket(bus, keys, { tick: false });
   const orgs = await openBucket(bus, 'orgs');
   const ticking = keepTicking(bus, [keys, orgs], logger);
+  const removingFormer = keepRemovingFormer({ keys, known, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const sweeping = keepSweeping(computers);
@@ -69,6 +71,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
       await sweeping.stop();
       await sweepingFiles.stop();
       await ticking.stop();
+      await removingFormer.stop();
       hosts.close();
       known.close();
       await events.close();

@@ -19,10 +19,11 @@ import {
   watchByteBudget,
 } from '@switchyard/service';
 import { authenticator } from './auth/authenticate.ts';
+import { OpenRelays } from './auth/open-relays.ts';
 import { Spending } from './auth/spending.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
-import { OpenRelays } from './calls/relay-call.ts';
 import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
+import { hostFinder } from './computers/find-host.ts';
 import type { Config } from './config.ts';
 import { buildApp, EVENT_SOURCE } from './http/app.ts';
 import type { Route } from './http/route.ts';
@@ -30,6 +31,7 @@ import { Idempotency } from './idempotency/idempotency.ts';
 import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
 import { accountRoutes } from './routes/account.ts';
+import { computerExecRoutes } from './routes/computer-execs.ts';
 import { computerRoutes } from './routes/computers.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -63,10 +65,13 @@ export async function start({
   await takeBack();
   const watching = setInterval(() => void takeBack(), ADOPT_MS);
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
+  const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
   const computers = await openBucket(bus, 'computers');
-  const open = new OpenRelays();
+  const findHost = hostFinder({ computers, enabled: computersOn });
+  const open = new OpenRelays(clock);
   keys.onChange((_hash, record, previous) => {
-    if (record === null && previous !== null) open.revoke(previous.id);
+    if (record) open.changed(record);
+    else if (previous) open.revoke(previous);
   });
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
@@ -80,7 +85,8 @@ export async function start({
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
-    ...computerRoutes({ bus, computers, enabled: config.SWITCHYARD_COMPUTERS !== 'off' }),
+    ...computerRoutes({ bus, findHost, enabled: computersOn }),
+    ...computerExecRoutes({ bus, open, findHost, clock }),
     ...keyRoutes(bus),
     ...accountRoutes(bus),
     ...fileRoutes({ bus, open, clock }),

@@ -1,7 +1,7 @@
 // The budgets of orgs and keys: read from the ledger when first asked for, then kept in step with every row that is
 // booked. What limits a call is looked up in the records of its org and key, in memory.
 
-import { type KeyRecord, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import { type KeyRecord, type LimitInterval, type OrgRecord, ServiceError } from '@switchyard/contracts';
 import { formatDollars, parseDollars } from '@switchyard/money';
 import type { Clock } from '@switchyard/service';
 import type { LedgerRow } from '../store/documents.ts';
@@ -63,6 +63,16 @@ export class Accounts {
   /** Nano-dollars that running calls of an org may still cost; 0 where nothing limits it. */
   heldBy(org: string): bigint {
     return this.#kept.get(org)?.budget.held ?? 0n;
+  }
+
+  /** The same of a key. */
+  heldByKey(org: string, keyId: string): bigint {
+    return this.#kept.get(`${org}/${keyId}`)?.budget.held ?? 0n;
+  }
+
+  /** The interval in which a key's spending counts: that of its limit, else the month. */
+  intervalOf(org: string, keyId: string): LimitInterval {
+    return this.#on.keyRecord(org, keyId)?.limit?.interval ?? 'month';
   }
 
   /** Rows were booked, at a still point. */

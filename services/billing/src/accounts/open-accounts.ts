@@ -1,12 +1,13 @@
 // The accounts of the instance that owns the partition: opened when it has caught up with the stream and every router has
 // said what it holds; swept while it owns; closed with the ownership.
 import { type Bucket, type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
-import { HOLD_RENEW_MS, type KeyRecord, type OrgRecord } from '@switchyard/contracts';
+import { HOLD_RENEW_MS, type OrgRecord } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
 import type { Progress } from '../progress.ts';
 import type { Store } from '../store/store.ts';
 import { Accounts } from './accounts.ts';
+import { KeysById } from './keys-by-id.ts';
 
 /** One renewal of each router, and what it takes on the way. */
 export const LEARN_MS = HOLD_RENEW_MS + 500;
@@ -33,19 +34,12 @@ export async function openAccounts(options: OpenAccountsOptions): Promise<Opened
   const orgBucket = await openBucket(bus, 'orgs');
   const orgs = await mirrorBucket(bus, orgBucket, { tick: false });
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
-  const byId = new Map<string, KeyRecord>(keys.entries().map(([, record]) => [record.id, record]));
-  keys.onChange((_hash, record, previous) => {
-    if (previous) byId.delete(previous.id);
-    if (record) byId.set(record.id, record);
-  });
+  const byId = new KeysById(keys);
   const accounts = new Accounts({
     store,
     clock,
     orgRecord: (org) => orgs.peek(org),
-    keyRecord: (org, id) => {
-      const record = byId.get(id);
-      return record?.org === org ? record : null;
-    },
+    keyRecord: (org, id) => byId.get(org, id),
   });
   const sweeping = setInterval(() => {
     const { lostCalls, lostEvents } = accounts.desk.sweep();

@@ -1,7 +1,6 @@
 // The windows of limits: days, weeks (from Monday) and months of UTC, and all of time for a balance.
+import type { LimitInterval } from '@switchyard/contracts';
 import type { Window } from './budget.ts';
-
-export type LimitInterval = 'day' | 'week' | 'month';
 
 const DAY_MS = 86_400_000;
 const WEEK_DAYS = 7;

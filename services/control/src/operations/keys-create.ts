@@ -30,7 +30,7 @@ export function createKey({ keys, known, events, clock }: KeyOperations) {
     const expiresAt = body.expires_at ?? null;
     if (expiresAt !== null && Date.parse(expiresAt) <= now)
       throw new ServiceError('invalid_request', 'expires_at: must be in the future', { param: 'expires_at' });
-    const count = known.entries().filter(([, record]) => record.org === org).length;
+    const count = known.entries().filter(([, record]) => record.org === org && !record.successor).length;
     if (count >= KEYS_PER_ORG_MAX)
       throw new ServiceError(
         'invalid_request',

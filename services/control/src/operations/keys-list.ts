@@ -6,7 +6,7 @@ export function listKeys({ known }: Pick<KeyOperations, 'known'>) {
   return async ({ org }: OperationRequest<'keys.list'>): Promise<OperationResponse<'keys.list'>> => {
     const records = known.entries().map(([, record]) => record);
     const data = records
-      .filter((record) => record.org === org)
+      .filter((record) => record.org === org && !record.successor)
       .sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id))
       .map(toKeyObject);
     return { object: 'list', data, has_more: false, next_cursor: null };

@@ -29,13 +29,11 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
     const expiry = body.expires_at;
     if (expiry && Date.parse(expiry) <= clock.now())
       throw new ServiceError('invalid_request', 'expires_at: must be in the future', { param: 'expires_at' });
-    const hash = await findKey({ keys, known }, org, id);
     for (let tries = 1; ; tries++) {
-      const entry = await keys.get(hash);
-      if (!entry) throw new ServiceError('key_not_found', `there is no key ${id}`);
-      const record = changed(entry.value, body);
+      const { current } = await findKey({ keys, known }, org, id);
+      const record = changed(current.value, body);
       try {
-        const revision = await keys.update(hash, record, entry.revision);
+        const revision = await keys.update(current.key, record, current.revision);
         await events.publish(
           makeEvent({
             name: 'key.updated',

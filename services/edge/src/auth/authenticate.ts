@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Mirror } from '@switchyard/bus';
 import { allows, type KeyRecord, PERMISSIONS, type Permission, ServiceError } from '@switchyard/contracts';
+import { expired, replaced } from './open-relays.ts';
 
 /** Characters of a key: longer ones are not even hashed. */
 const KEY_LENGTH_MAX = 512;
@@ -16,21 +17,29 @@ export interface AuthenticateOptions {
 
 /** A function that throws `missing_api_key`, `invalid_api_key` or `expired_api_key`; it waits only when the mirror is stale. */
 export function authenticator({ keys, now }: AuthenticateOptions): Authenticate {
-  const accept = (record: KeyRecord | null): KeyRecord => {
-    if (!record) throw new ServiceError('invalid_api_key', 'the API key is unknown or was revoked');
+  const inUse = (record: KeyRecord | null): KeyRecord => {
+    if (!record || record.successor) throw unknown();
     if (record.expires_at !== null && Date.parse(record.expires_at) <= now())
-      throw new ServiceError('expired_api_key', `the API key expired at ${record.expires_at}`);
+      throw expired(record.expires_at);
     return record;
+  };
+  const accept = (record: KeyRecord | null): KeyRecord | Promise<KeyRecord> => {
+    if (!record?.successor) return inUse(record);
+    // A secret that was replaced: it opens what its successor does, for as long as both are accepted.
+    const { successor, rotation, retires_at } = record;
+    if (!retires_at || Date.parse(retires_at) <= now()) throw replaced(retires_at);
+    const found = keys.lookup(successor);
+    const asFormer = (current: KeyRecord | null) => ({ ...inUse(current), rotation, retires_at });
+    return found instanceof Promise ? found.then(asFormer) : asFormer(found);
   };
   return (authorization) => {
     const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
     if (key === undefined)
       throw new ServiceError('missing_api_key', 'send your API key as Authorization: Bearer <key>');
-    if (key.length > KEY_LENGTH_MAX)
-      throw new ServiceError('invalid_api_key', 'the API key is unknown or was revoked');
+    if (key.length > KEY_LENGTH_MAX) throw unknown();
     const found = keys.lookup(hash('sha256', key));
     if (!(found instanceof Promise)) return accept(found);
-    return found.then(accept, (cause) => {
+    return found.then(accept).catch((cause: unknown) => {
       if (cause instanceof ServiceError) throw cause;
       throw new ServiceError('service_unavailable', 'keys cannot be checked just now', {
         cause,
@@ -38,6 +47,10 @@ export function authenticator({ keys, now }: AuthenticateOptions): Authenticate 
       });
     });
   };
+}
+
+function unknown(): ServiceError {
+  return new ServiceError('invalid_api_key', 'the API key is unknown or was revoked');
 }
 
 /** @throws ServiceError `permission_denied`, naming the permission. */

@@ -12,6 +12,7 @@ import {
 } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { OpenRelays, Revocable } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import { EVENT_SOURCE } from '../http/app.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
@@ -19,7 +20,7 @@ import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 
 export interface CallRelay {
   bus: Bus;
-  /** The calls that are on, by the id of their key: a key that is revoked ends them. */
+  /** What is on under each key: a key that is revoked or expires ends it. */
   open: OpenRelays;
   events: EventPublisher;
   spending: Spending;
@@ -45,36 +46,13 @@ export function relayCall(
   new Relay(relay, call.head, request, reply).start(call);
 }
 
-/** What goes on under a key after it was let in, and ends when the key is revoked. */
-export interface Revocable {
-  revoke(): void;
-}
-
-/** What is on under each key, so that revoking a key ends it too. */
-export class OpenRelays {
-  readonly #byKey = new Map<string, Set<Revocable>>();
-
-  add(keyId: string, relay: Revocable): void {
-    const relays = this.#byKey.get(keyId);
-    if (relays) relays.add(relay);
-    else this.#byKey.set(keyId, new Set([relay]));
-  }
-
-  delete(keyId: string, relay: Revocable): void {
-    const relays = this.#byKey.get(keyId);
-    if (relays?.delete(relay) && relays.size === 0) this.#byKey.delete(keyId);
-  }
-
-  revoke(keyId: string): void {
-    for (const relay of [...(this.#byKey.get(keyId) ?? [])]) relay.revoke();
-  }
-}
-
 class Relay implements ReplySink, Revocable {
   readonly #on: CallRelay;
   readonly #head: ModelCallHead;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
+  /** Takes the call out of those that its key's end would end. */
+  #close: () => void = () => {};
   #call: OutgoingCall | null = null;
   #status = 200;
   #contentType = 'application/json';
@@ -96,7 +74,7 @@ class Relay implements ReplySink, Revocable {
 
   start({ subject, head, body }: RelayedCall): void {
     this.#on.journal.taken(head.request_id, head.org);
-    this.#on.open.add(head.key_id, this);
+    if (this.#request.apiKey) this.#close = this.#on.open.add(this.#request.apiKey, this);
     this.#reply.raw.once('close', () => {
       this.#stopClock?.();
       this.#clientGone();
@@ -159,18 +137,18 @@ class Relay implements ReplySink, Revocable {
 
   onError(error: ServiceError): void {
     this.#over = true;
-    this.#on.open.delete(this.#head.key_id, this);
+    this.#close();
     if (!error.logged) this.#void();
     else this.#on.journal.settled(this.#head.request_id);
     this.#endWith(error);
   }
 
-  /** Its key was revoked: the call ends here, and what was produced until now is charged, as if the client had gone. */
-  revoke(): void {
+  /** Its key holds no longer: the call ends here, and what was produced until now is charged, as if the client had gone. */
+  revoke(reason: ServiceError): void {
     if (this.#over) return;
     this.#settle();
     this.#call?.cancel();
-    this.#endWith(new ServiceError('invalid_api_key', 'the API key was revoked', { logged: true }));
+    this.#endWith(new ServiceError(reason.code, reason.message, { logged: true }));
   }
 
   #endWith(error: ServiceError): void {
@@ -195,7 +173,7 @@ class Relay implements ReplySink, Revocable {
   #settle(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#on.open.delete(this.#head.key_id, this);
+    this.#close();
     this.#on.journal.settled(this.#head.request_id);
   }
 

@@ -8,13 +8,12 @@ import {
   fileObject,
   filesQuery,
   type KeyRecord,
-  ServiceError,
   uploadForm,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { OpenRelays } from '../calls/relay-call.ts';
+import type { OpenRelays } from '../auth/open-relays.ts';
 import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
 import { clientGone } from '../http/client-gone.ts';
@@ -154,7 +153,7 @@ async function upload(
   }
 }
 
-/** Runs `work` under a signal that is aborted when the client goes away or its key is revoked. */
+/** Runs `work` under a signal that is aborted when the client goes away or its key is revoked or expires. */
 async function whileKeyHolds<T>(
   open: OpenRelays,
   key: KeyRecord | null,
@@ -163,13 +162,10 @@ async function whileKeyHolds<T>(
 ): Promise<T> {
   if (!key) throw new Error('a route of files without a key');
   const revoked = new AbortController();
-  const revocable = {
-    revoke: () => revoked.abort(new ServiceError('invalid_api_key', 'the API key was revoked')),
-  };
-  open.add(key.id, revocable);
+  const close = open.add(key, { revoke: (reason) => revoked.abort(reason) });
   try {
     return await work(key, AbortSignal.any([gone, revoked.signal]));
   } finally {
-    open.delete(key.id, revocable);
+    close();
   }
 }

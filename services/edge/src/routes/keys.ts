@@ -6,8 +6,11 @@ import {
   deletedKey,
   type KeyRecord,
   keyObject,
+  keyWithSpending,
   listOf,
   type Permission,
+  rotatedKey,
+  rotateKeyRequest,
   ServiceError,
   updateKeyRequest,
 } from '@switchyard/contracts';
@@ -50,6 +53,23 @@ export function keyRoutes(bus: Bus): Route[] {
     ),
     jsonRoute(
       {
+        method: 'GET',
+        path: '/v1/keys/{id}',
+        permission: 'keys:write',
+        tag: TAG,
+        summary: 'One key, and what it has spent in the interval of its limit',
+        request: { params },
+        response: { status: 200, description: 'The key, without its secret', body: keyWithSpending },
+        errors: ['key_not_found', 'service_unavailable'],
+      },
+      async ({ key, params: { id } }) => {
+        const caller = { org: key.org, key_id: key.id, id };
+        const found = await request(bus, 'keys.get', caller);
+        return { ...found, ...(await request(bus, 'keys.spending', caller)) };
+      },
+    ),
+    jsonRoute(
+      {
         method: 'PATCH',
         path: '/v1/keys/{id}',
         permission: 'keys:write',
@@ -62,6 +82,23 @@ export function keyRoutes(bus: Bus): Route[] {
       ({ key, params: { id }, body }) => {
         requireOwn(key, body.permissions ?? []);
         return request(bus, 'keys.update', { org: key.org, key_id: key.id, id, body });
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'POST',
+        path: '/v1/keys/{id}/rotate',
+        permission: 'keys:write',
+        tag: TAG,
+        summary: 'Give a key a new secret; the former one is accepted until a grace period ends',
+        request: { params, body: rotateKeyRequest },
+        response: { status: 200, description: 'The key, with its new secret', body: rotatedKey },
+        errors: ['invalid_json', 'invalid_request', 'unknown_field', 'key_not_found', 'service_unavailable'],
+      },
+      async ({ key, params: { id }, body }) => {
+        const caller = { org: key.org, key_id: key.id, id };
+        requireOwn(key, (await request(bus, 'keys.get', caller)).permissions);
+        return request(bus, 'keys.rotate', { ...caller, body });
       },
     ),
     jsonRoute(

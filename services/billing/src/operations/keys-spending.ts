@@ -1,0 +1,25 @@
+// keys.spending: what a key has spent in the interval of its limit that is on, to the last call that was answered.
+import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import { dollarsToJson } from '@switchyard/money';
+import { spentByKey } from '../accounts/spent.ts';
+import { windowOf } from '../accounts/windows.ts';
+import { catchUp } from '../catch-up.ts';
+import type { BillingDeps } from '../register.ts';
+
+export async function keysSpending(
+  { org, id }: OperationRequest<'keys.spending'>,
+  deps: BillingDeps,
+): Promise<OperationResponse<'keys.spending'>> {
+  const { accounts, store, clock } = deps;
+  await catchUp(deps);
+  const window = windowOf(accounts.intervalOf(org, id), clock.now());
+  const spent = await accounts.still.run(() => spentByKey(store, org, id, window));
+  return {
+    spent: dollarsToJson(spent),
+    held: dollarsToJson(accounts.heldByKey(org, id)),
+    window: {
+      starts_at: new Date(window.start).toISOString(),
+      ends_at: new Date(window.end).toISOString(),
+    },
+  };
+}

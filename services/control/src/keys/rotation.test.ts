@@ -1,0 +1,140 @@
+// Rotation of keys on a real nats-server, with a clock that the test moves.
+import { type Bucket, type Bus, connectBus, openBucket, request } from '@switchyard/bus';
+import { DEFAULT_ORG, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
+import { makeLogger, type Running, readConfig } from '@switchyard/service';
+import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { config as controlConfig } from '../config.ts';
+import { start } from '../run.ts';
+import { hashKey, newSecret } from './secret.ts';
+
+const logger = makeLogger('control', 'silent');
+const caller = { org: DEFAULT_ORG, key_id: 'key_caller' };
+const MINUTE_MS = 60_000;
+
+let nats: TestServer;
+let bus: Bus;
+let controlBus: Bus;
+let control: Running;
+let keys: Bucket<KeyRecord>;
+const clock = new FakeClock();
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger });
+  controlBus = await connectBus({ url: nats.url, service: 'control', logger });
+  keys = await openBucket(bus, 'keys');
+  const config = readConfig(controlConfig, {
+    SWITCHYARD_DATA: await temporaryFolder('control'),
+    SWITCHYARD_KEY: 'sy_the_first_key_of_all',
+    SWITCHYARD_COMPUTERS: 'off',
+  });
+  control = await start({ config, bus: controlBus, logger, clock });
+});
+afterAll(async () => {
+  await control?.stop();
+  await controlBus?.close();
+  await bus?.close();
+  await nats?.stop();
+});
+
+const make = () =>
+  request(bus, 'keys.create', {
+    ...caller,
+    body: { name: 'a', permissions: ['models:write'], limit: { amount: 5, interval: 'day' } },
+  });
+const rotate = (id: string, grace_minutes: number): Promise<RotatedKey> =>
+  request(bus, 'keys.rotate', { ...caller, id, body: { grace_minutes } });
+const recordOf = async (secret: string) => (await keys.get(hashKey(secret)))?.value ?? null;
+
+describe('a key that is rotated', () => {
+  test('is the same key under another secret; the former one leads there until its grace ends', async () => {
+    const made = await make();
+    const rotated = await rotate(made.id, 10);
+    expect(rotated).toEqual({
+      ...made,
+      key: expect.stringMatching(/^sy_/),
+      prefix: rotated.key.slice(0, made.prefix.length),
+      former_until: new Date(clock.now() + 10 * MINUTE_MS).toISOString(),
+    });
+    expect(rotated.key).not.toBe(made.key);
+    expect(await recordOf(rotated.key)).toMatchObject({ id: made.id, rotation: 1, limit: made.limit });
+    expect(await recordOf(made.key)).toMatchObject({
+      successor: hashKey(rotated.key),
+      retires_at: rotated.former_until,
+    });
+    const { data } = await request(bus, 'keys.list', caller);
+    expect(data.filter(({ id }) => id === made.id)).toHaveLength(1);
+  });
+
+  test('without a grace is refused under its former secrets at once, all of them', async () => {
+    const made = await make();
+    const second = await rotate(made.id, 10);
+    const third = await rotate(made.id, 0);
+    expect(await Promise.all([made, second].map(({ key }) => recordOf(key)))).toEqual([null, null]);
+    expect(await recordOf(third.key)).toMatchObject({ id: made.id, rotation: 2 });
+  });
+
+  test('again within its grace keeps its earlier secrets for as long as was said, leading to the newest', async () => {
+    const made = await make();
+    const second = await rotate(made.id, 10);
+    const third = await rotate(made.id, 60);
+    const successor = hashKey(third.key);
+    expect(await recordOf(made.key)).toMatchObject({ successor, retires_at: second.former_until });
+    expect(await recordOf(second.key)).toMatchObject({ successor, retires_at: third.former_until });
+  });
+
+  test('is changed under its new secret, and revoked under all', async () => {
+    const made = await make();
+    const rotated = await rotate(made.id, 10);
+    await request(bus, 'keys.update', { ...caller, id: made.id, body: { limit: null } });
+    expect(await recordOf(rotated.key)).toMatchObject({ limit: null });
+    expect(await request(bus, 'keys.get', { ...caller, id: made.id })).toMatchObject({ limit: null });
+    await request(bus, 'keys.delete', { ...caller, id: made.id });
+    expect(await Promise.all([made, rotated].map(({ key }) => recordOf(key)))).toEqual([null, null]);
+  });
+
+  test('twice at once has one new secret that counts', async () => {
+    const made = await make();
+    const outcomes = await Promise.allSettled([rotate(made.id, 10), rotate(made.id, 10)]);
+    const won = outcomes.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
+    expect(won.length).toBeGreaterThan(0);
+    const inUse = (await keys.entries()).filter(({ value }) => value.id === made.id && !value.successor);
+    expect(inUse.map(({ key }) => key)).toEqual([hashKey(won.at(-1)?.key ?? '')]);
+  });
+
+  test('of another org, unknown, or that of SWITCHYARD_KEY is refused', async () => {
+    const { id } = await make();
+    const body = { grace_minutes: 0 };
+    await expect(
+      request(bus, 'keys.rotate', { ...caller, org: 'org_other', id, body }),
+    ).rejects.toMatchObject({ code: 'key_not_found' });
+    await expect(rotate('key_unknown', 0)).rejects.toMatchObject({ code: 'key_not_found' });
+    const first = await recordOf('sy_the_first_key_of_all');
+    await expect(rotate(first?.id ?? '', 0)).rejects.toMatchObject({ code: 'invalid_request', param: 'id' });
+  });
+});
+
+test('a rotation that died between its two steps leaves the former secret in use, and the next ends both', async () => {
+  const made = await make();
+  const lost = newSecret();
+  const record = await recordOf(made.key);
+  if (!record) throw new Error('the key was made');
+  await keys.create(hashKey(lost), { ...record, rotation: 1 });
+  const rotated = await rotate(made.id, 0);
+  expect(await Promise.all([made.key, lost].map(recordOf))).toEqual([null, null]);
+  expect(await recordOf(rotated.key)).toMatchObject({ id: made.id, rotation: 2 });
+});
+
+test('former secrets are removed when they are accepted no longer', async () => {
+  const made = await make();
+  const rotated = await rotate(made.id, 5);
+  await expect
+    .poll(async () => {
+      clock.advance(MINUTE_MS); // the watch of the rotation may come a moment later than its answer
+      return recordOf(made.key);
+    })
+    .toBeNull();
+  expect(clock.now()).toBeGreaterThanOrEqual(Date.parse(rotated.former_until));
+  expect(await recordOf(rotated.key)).toMatchObject({ id: made.id });
+});

@@ -1,0 +1,79 @@
+import { FakeClock } from '@switchyard/testing';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { OpenRelays } from './open-relays.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+let clock: FakeClock;
+let open: OpenRelays;
+let ended: string[];
+
+beforeEach(() => {
+  clock = new FakeClock();
+  open = new OpenRelays(clock);
+  ended = [];
+});
+
+const at = (ms: number) => new Date(clock.now() + ms).toISOString();
+const secret = (
+  more: { rotation?: number; expires_at?: string | null; retires_at?: string | null } = {},
+) => ({
+  id: 'key_a',
+  expires_at: null,
+  ...more,
+});
+const work = (name: string) => ({
+  revoke: ({ code }: { code: string }) => void ended.push(`${name} ${code}`),
+});
+
+describe('what is open under a key', () => {
+  test('ends when the key is revoked, once, and not what had ended before', () => {
+    const close = open.add(secret(), work('early'));
+    open.add(secret(), work('one'));
+    open.add(secret(), work('two'));
+    close();
+    open.revoke(secret());
+    open.revoke(secret());
+    expect(ended).toEqual(['one invalid_api_key', 'two invalid_api_key']);
+  });
+
+  test('ends when the key expires, however far that is', () => {
+    open.add(secret({ expires_at: at(40 * DAY_MS) }), work('one'));
+    clock.advance(40 * DAY_MS - 1);
+    expect(ended).toEqual([]);
+    clock.advance(1);
+    expect(ended).toEqual(['one expired_api_key']);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('follows a change of the expiry: later, earlier, or never', () => {
+    open.add(secret({ expires_at: at(HOUR_MS) }), work('one'));
+    open.changed(secret({ expires_at: at(3 * HOUR_MS) }));
+    clock.advance(2 * HOUR_MS);
+    open.changed(secret());
+    clock.advance(5 * HOUR_MS);
+    expect(ended).toEqual([]);
+    open.changed(secret({ expires_at: at(1) }));
+    clock.advance(1);
+    expect(ended).toEqual(['one expired_api_key']);
+  });
+
+  test('ends with the secret that it was let in by, and leaves what its successor let in', () => {
+    open.add(secret(), work('former'));
+    open.add(secret({ rotation: 1 }), work('current'));
+    open.changed(secret({ retires_at: at(HOUR_MS) }));
+    clock.advance(HOUR_MS);
+    expect(ended).toEqual(['former invalid_api_key']);
+    open.revoke(secret({ rotation: 1 }));
+    expect(ended).toEqual(['former invalid_api_key', 'current invalid_api_key']);
+  });
+
+  test('leaves no clock running when it has ended', () => {
+    const close = open.add(secret({ expires_at: at(HOUR_MS) }), work('one'));
+    expect(clock.waiting).toBe(1);
+    close();
+    close();
+    expect(clock.waiting).toBe(0);
+  });
+});

@@ -82,6 +82,7 @@ describe('an answer', () => {
       attempts: [
         { model: 'acme/chat-1', upstream: 'acme/chat-1#0', status: 200, error: null, latency_ms: 12 },
       ],
+      correction: null,
     });
   });
 

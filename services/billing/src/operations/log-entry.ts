@@ -20,5 +20,6 @@ export function toLogEntry(row: LogRow): LogEntry {
     basis,
     quantities: readQuantities(row.quantities),
     ...{ latency_ms, first_byte_ms, attempts },
+    correction: row.correction ?? null,
   };
 }

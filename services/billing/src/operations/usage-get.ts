@@ -18,6 +18,7 @@ export async function usageGet(
     to: new Date(range.to).toISOString(),
     interval: range.interval,
     group_by: range.groupBy,
+    tz: range.zone.name,
     as_of: asOf.toISOString(),
     ...(await readUsage(deps.store, org, range)),
   };

@@ -104,13 +104,13 @@ function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPl
 }
 
 function reversal(entry: Void, charge: UnnumberedRow): UnnumberedRow {
-  const { org, key, type, model, maker, computer } = charge;
+  const { org, key, type, model, maker, computer, status } = charge;
   return {
     _id: entry.id,
     kind: 'void',
     voids: charge._id,
     at: charge.at,
-    ...{ org, key, type, model, maker, computer },
+    ...{ org, key, type, model, maker, computer, ...(status ? { status } : {}) },
     calls: -charge.calls,
     cost: -charge.cost,
     quantities: negateQuantities(charge.quantities),

@@ -34,7 +34,7 @@ export function bucketsOf(row: LedgerRow): Bucket[] {
   const hour = new Date(Math.floor(row.at.getTime() / HOUR_MS) * HOUR_MS);
   const day = new Date(Math.floor(row.at.getTime() / DAY_MS) * DAY_MS);
   return FAMILIES.flatMap((family) => {
-    const value = family === 'total' ? null : row[family];
+    const value = family === 'total' ? null : (row[family] ?? null);
     const bucket = (span: 'hour' | 'day', start: Date): Bucket => ({
       id: bucketId(row.p, row.org, start, family, value),
       ...{ span, org: row.org, family, value, start },

@@ -13,6 +13,8 @@ export interface Dimensions {
   model: string | null;
   maker: string | null;
   computer: string | null;
+  /** How a call ended; absent of what is no call, and in rows of before it was kept. */
+  status?: LogEntry['status'];
 }
 
 /** What is summed. */
@@ -57,7 +59,7 @@ export interface LedgerRow extends UnnumberedRow {
 }
 
 /** One line of Logs. */
-export interface LogRow extends Dimensions {
+export interface LogRow extends Omit<Dimensions, 'status'> {
   /** The request id, or the id of a computer's minute or of a video's refund. */
   _id: string;
   source: 'call.completed' | 'call.refused' | 'computer.metered' | 'video.charged' | 'video.refunded';
@@ -80,10 +82,14 @@ export interface LogRow extends Dimensions {
   latency_ms: number | null;
   first_byte_ms: number | null;
   attempts: CallCompleted['attempts'];
+  /** Of a refund: the id of the log row whose charge it gives back. */
+  corrects?: string;
+  /** Of a refund that was asked for. */
+  correction?: NonNullable<LogEntry['correction']>;
 }
 
 /** The groupings that Usage knows, and the sum over all. Each has its own aggregates. */
-export const FAMILIES = ['total', 'key', 'type', 'model', 'maker', 'computer'] as const;
+export const FAMILIES = ['total', 'key', 'type', 'model', 'maker', 'computer', 'status'] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /** What both kinds of aggregate say about themselves. */
@@ -121,6 +127,8 @@ export interface DayAggregate extends AggregateHead, StoredAmounts {}
 export interface Checkpoint {
   _id: string;
   n: bigint;
+  /** What the aggregates were folded for: with others, they are folded again from the first row. */
+  folded_for?: string;
 }
 
 /** A message of the stream that no row could be made of. */

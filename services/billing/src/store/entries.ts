@@ -91,7 +91,7 @@ function completed(event: Event<'call.completed'>): Occurrence {
       attempts: data.attempts,
     },
     charge: isCharge(data, cost)
-      ? { _id: event.id, kind: 'call', at, ...dimensions, calls: 1n, cost, quantities }
+      ? { _id: event.id, kind: 'call', at, ...dimensions, status: data.status, calls: 1n, cost, quantities }
       : null,
   };
 }

@@ -32,6 +32,12 @@ export const INDEXES = {
     { name: 'org_computer_at', keys: { org: 1, computer: 1, at: -1, _id: -1 } },
     // logs.list?status=
     { name: 'org_status_at', keys: { org: 1, status: 1, at: -1, _id: -1 } },
+    // logs.list?cost_min=&cost_max= where few are in the range; else `org_at`
+    { name: 'org_cost_at', keys: { org: 1, cost: 1, at: -1, _id: -1 } },
+    // logs.list?request_id=: the refunds of a call; only refunds are in it
+    { name: 'corrects', keys: { corrects: 1 }, options: { sparse: true } },
+    // Retention: the oldest of all orgs
+    { name: 'at', keys: { at: 1 } },
   ],
   // usage.get: one family over a range of time
   hours: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],

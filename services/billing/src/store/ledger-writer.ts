@@ -4,7 +4,7 @@
 import type { Logger } from '@switchyard/service';
 import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
-import type { LedgerRow } from './documents.ts';
+import { FAMILIES, type LedgerRow } from './documents.ts';
 import type { Entry } from './entries.ts';
 import { foldRows } from './fold.ts';
 import { writeLogs } from './log-writer.ts';
@@ -15,6 +15,9 @@ import type { Store } from './store.ts';
 
 /** The checkpoint is written once in so many batches: after a crash at most these are looked at again. */
 const CHECKPOINT_EVERY_BATCHES = 20;
+
+/** What a checkpoint was written for: rows below one that was written for others miss some aggregates. */
+const FOLDED_FOR = FAMILIES.join(' ');
 
 /** What has just been done, for tests that stop the writer there. */
 export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
@@ -50,13 +53,15 @@ export class LedgerWriter {
   }
 
   /**
-   * Finds the end of the ledger and folds what a predecessor, or we, left unfolded.
+   * Finds the end of the ledger and folds what a predecessor, or we, left unfolded: all of it where there are aggregates
+   * that a predecessor did not know.
    * @throws LedgerGap, AnotherWriter, and the driver's errors: then try again.
    */
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
     const { ledger, aggregates, checkpoints } = this.#store;
-    const checkpoint = (await answered(checkpoints.findOne({ _id: PARTITION })))?.n ?? 0n;
+    const written = await answered(checkpoints.findOne({ _id: PARTITION }));
+    const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
     const last = await foldAbove({
       ...{ ledger, aggregates, partition: PARTITION, above: checkpoint },
       ...(signal ? { signal } : {}),
@@ -123,6 +128,12 @@ export class LedgerWriter {
 
   async #writeCheckpoint(n: bigint): Promise<void> {
     const { checkpoints } = this.#store;
-    await answered(checkpoints.updateOne({ _id: PARTITION }, { $max: { n } }, { upsert: true }));
+    await answered(
+      checkpoints.updateOne(
+        { _id: PARTITION },
+        { $max: { n }, $set: { folded_for: FOLDED_FOR } },
+        { upsert: true },
+      ),
+    );
   }
 }

@@ -1,7 +1,9 @@
 // One page of Logs: newest first, filtered, from where the last page ended.
 import { LIST_LIMIT_DEFAULT, type LogsQuery, ServiceError } from '@switchyard/contracts';
+import { parseDollars } from '@switchyard/money';
 import type { Filter } from 'mongodb';
 import type { LogRow } from './documents.ts';
+import type { INDEXES } from './indexes.ts';
 import type { Store } from './store.ts';
 
 export interface LogPage {
@@ -23,14 +25,39 @@ export async function readLogPage({ logs }: Store, org: string, query: LogsQuery
   return { rows: page, next: rows.length > limit && last ? writeCursor(last) : null };
 }
 
-function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
-  const { key, type, model, computer, status, cursor } = query;
-  const from = query.from === undefined ? null : new Date(query.from);
-  const to = query.to === undefined ? null : new Date(query.to);
-  if (from && to && from >= to)
-    throw new ServiceError('invalid_request', 'from: must lie before to', { param: 'from' });
-  const after = cursor === undefined ? null : readCursor(cursor);
-  const at = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
+/** Which index answers each filter; one that `INDEXES` has, a test sees to that. */
+export const INDEX_OF_FILTER = {
+  key: 'org_key_at',
+  type: 'org_type_at',
+  model: 'org_models_at',
+  computer: 'org_computer_at',
+  status: 'org_status_at',
+  // Where a range holds much of the log, the server takes `org_at` instead: it tries both on the first rows.
+  cost_min: 'org_cost_at',
+  cost_max: 'org_cost_at',
+  from: 'org_at',
+  to: 'org_at',
+  // Two at once: `_id_` finds the call, this one its refunds.
+  request_id: 'corrects',
+} as const satisfies Record<
+  Exclude<keyof LogsQuery, 'limit' | 'cursor'>,
+  (typeof INDEXES)['logs'][number]['name']
+>;
+
+/**
+ * What is asked of the collection.
+ * @throws ServiceError `invalid_request` naming what is upside down or cannot be read
+ */
+export function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
+  const { key, type, model, computer, status, request_id: request } = query;
+  const either: Filter<LogRow>[] = [];
+  if (request !== undefined) either.push({ $or: [{ _id: request }, { corrects: request }] });
+  if (query.cursor !== undefined) {
+    const { at, id } = readCursor(query.cursor);
+    either.push({ $or: [{ at: { $lt: at } }, { at, _id: { $lt: id } }] });
+  }
+  const at = timeRange(query);
+  const cost = costRange(query);
   return {
     org,
     ...(key === undefined ? {} : { key }),
@@ -38,9 +65,37 @@ function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
     ...(model === undefined ? {} : { models: model }),
     ...(computer === undefined ? {} : { computer }),
     ...(status === undefined ? {} : { status }),
-    ...(from || to ? { at } : {}),
-    ...(after ? { $or: [{ at: { $lt: after.at } }, { at: after.at, _id: { $lt: after.id } }] } : {}),
+    ...(cost ? { cost } : {}),
+    ...(at ? { at } : {}),
+    ...(either.length > 0 ? { $and: either } : {}),
   };
+}
+
+function timeRange(query: LogsQuery): { $gte?: Date; $lt?: Date } | null {
+  const from = query.from === undefined ? null : new Date(query.from);
+  const to = query.to === undefined ? null : new Date(query.to);
+  if (from && to && from >= to)
+    throw new ServiceError('invalid_request', 'from: must lie before to', { param: 'from' });
+  return from || to ? { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) } : null;
+}
+
+function costRange(query: LogsQuery): { $gte?: bigint; $lte?: bigint } | null {
+  const [min, max] = [costOf('cost_min', query), costOf('cost_max', query)];
+  if (min !== null && max !== null && min > max)
+    throw new ServiceError('invalid_request', 'cost_min: must not be above cost_max', { param: 'cost_min' });
+  if (min === null && max === null) return null;
+  return { ...(min === null ? {} : { $gte: min }), ...(max === null ? {} : { $lte: max }) };
+}
+
+function costOf(param: 'cost_min' | 'cost_max', query: LogsQuery): bigint | null {
+  const value = query[param];
+  if (value === undefined) return null;
+  try {
+    return parseDollars(value);
+  } catch (cause) {
+    const message = `${param}: must be US dollars with at most 9 decimals`;
+    throw new ServiceError('invalid_request', message, { param, cause });
+  }
 }
 
 interface Position {

@@ -58,6 +58,7 @@ export function videoRefund(event: Event<'video.refunded'>): Occurrence {
       cost,
       quantities,
       latency_ms: null,
+      corrects: data.request_id,
     },
     charge: {
       _id: event.id,
@@ -74,16 +75,16 @@ export function videoRefund(event: Event<'video.refunded'>): Occurrence {
 
 function dimensionsOf({ data }: Event<'video.charged'> | Event<'video.refunded'>): Dimensions {
   const { org, key_id: key, model, maker } = data;
-  return { org, key, type: VIDEO_TYPE, model, maker, computer: null };
+  return { org, key, type: VIDEO_TYPE, model, maker, computer: null, status: 'ok' };
 }
 
 /** What the log rows of both have in common. */
 function logOf({ time, data }: Event<'video.charged'> | Event<'video.refunded'>, dimensions: Dimensions) {
   const row = {
     at: new Date(time),
-    status: 'ok',
     error_code: null,
     ...dimensions,
+    status: 'ok',
     org: data.org,
     method: 'POST',
     stream: false,

@@ -52,6 +52,13 @@ describe('a question that cannot be answered', () => {
     expect(errorOf({ from: '1990-01-01T00:00:00Z' })).toEqual({ code: 'invalid_request', param: 'from' });
   });
 
+  test('asks for two things at a time: sums are kept by one', () => {
+    const key = { code: 'invalid_request', param: 'key' };
+    expect(errorOf({ key: 'key_1', model: 'acme/a' })).toEqual(key);
+    expect(errorOf({ key: 'key_1', group_by: 'model' })).toEqual(key);
+    expect(errorOf({ key: 'key_1', group_by: 'key' })).toBeNull();
+  });
+
   test.each(['minute', 'hour', 'day', 'month'] as const)('by the %s has its longest span', (interval) => {
     const spanning = (ms: number) => ({ interval, from: iso(NOW - ms), to: iso(NOW) });
     expect(errorOf(spanning(SPAN_MS_MAX[interval]))).toBeNull();
@@ -79,6 +86,18 @@ describe('the parts of a range', () => {
     expect(
       partsOf({ from: '2026-11-18T00:00:00+05:45', to: '2026-11-20T00:00:00+05:45', interval: 'day' }),
     ).toEqual([['hours', '2026-11-17T18:15:00.000Z', '2026-11-19T18:15:00.000Z']]);
+  });
+
+  test('are days inside the months of another wall clock, and quarters around their ends', () => {
+    const query = { from: '2026-09-30T22:00:00Z', to: '2026-11-30T23:00:00Z', tz: 'Europe/Berlin' };
+    expect(partsOf({ ...query, interval: 'month' })).toEqual([
+      ['hours', '2026-09-30T22:00:00.000Z', '2026-10-01T00:00:00.000Z'],
+      ['days', '2026-10-01T00:00:00.000Z', '2026-10-31T00:00:00.000Z'],
+      ['hours', '2026-10-31T00:00:00.000Z', '2026-10-31T23:00:00.000Z'],
+      ['hours', '2026-10-31T23:00:00.000Z', '2026-11-01T00:00:00.000Z'],
+      ['days', '2026-11-01T00:00:00.000Z', '2026-11-30T00:00:00.000Z'],
+      ['hours', '2026-11-30T00:00:00.000Z', '2026-11-30T23:00:00.000Z'],
+    ]);
   });
 
   test('are the ledger alone for minutes, and for less than a quarter hour', () => {

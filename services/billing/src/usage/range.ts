@@ -1,16 +1,21 @@
 // The question of Usage, made complete and checked: from when to when, in which intervals, grouped by what.
-import { ServiceError, type UsageQuery } from '@switchyard/contracts';
+import { ServiceError, USAGE_GROUPS, type UsageQuery } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Interval, intervalStart, MINUTE_MS } from './intervals.ts';
+import { fixedZone, namedZone, type Zone } from './zone.ts';
+
+type Group = (typeof USAGE_GROUPS)[number];
 
 export interface UsageRange {
   /** Milliseconds since the epoch; `from` is inside, `to` is not. */
   readonly from: number;
   readonly to: number;
   readonly interval: Interval | null;
-  readonly groupBy: NonNullable<UsageQuery['group_by']> | null;
-  /** What the intervals' wall clock is ahead of UTC. */
-  readonly offsetMs: number;
+  readonly groupBy: Group | null;
+  /** Only of this key, model …; the only grouping that goes with it is its own. */
+  readonly only: { readonly group: Group; readonly value: string } | null;
+  /** The intervals' wall clock. */
+  readonly zone: Zone;
 }
 
 /** How far back a question goes that does not say. */
@@ -31,32 +36,48 @@ export const SPAN_MS_MAX = {
   month: 3_660 * DAY_MS,
 } as const;
 
+/** A first interval may begin so long before `from`. */
+const INTERVAL_MS_MAX = 32 * DAY_MS;
+
 /** Without `to`, events of a clock that is ahead of ours by as much as clocks may be are in the answer too. */
 const SKEW_MS = 5_000;
 
 /**
  * @param now milliseconds since the epoch
- * @throws ServiceError `invalid_request` with `param` `from`, `to` or `interval`
+ * @throws ServiceError `invalid_request` with `param` `from`, `interval`, `tz`, or the filter
  */
 export function usageRange(query: UsageQuery, now: number): UsageRange {
   const interval = query.interval ?? null;
-  const offsetMs = offsetOf(query.from ?? query.to);
   const to = query.to === undefined ? endOfQuarter(now + SKEW_MS) : Date.parse(query.to);
   const span = interval ?? 'none';
-  const from = query.from === undefined ? defaultFrom(to, interval, offsetMs) : Date.parse(query.from);
+  const earliest = query.from === undefined ? to - SPAN_MS_DEFAULT[span] : Date.parse(query.from);
+  if (to - earliest > SPAN_MS_MAX[span]) throw tooLong(span, to - earliest);
+  const zone =
+    query.tz === undefined
+      ? fixedZone(offsetOf(query.from ?? query.to))
+      : namedZone(query.tz, earliest - INTERVAL_MS_MAX, to);
+  // Whole intervals: a first one cut short would look like a quiet one.
+  const from =
+    query.from === undefined && interval !== null ? intervalStart(interval, earliest, zone) : earliest;
   if (from >= to)
     throw new ServiceError('invalid_request', `from: must lie before to (${iso(to)})`, { param: 'from' });
-  if (to - from > SPAN_MS_MAX[span])
-    throw new ServiceError('invalid_request', tooLong(span, to - from), {
-      param: interval === null ? 'from' : 'interval',
-    });
-  return { from, to, interval, groupBy: query.group_by ?? null, offsetMs };
+  return { from, to, interval, groupBy: query.group_by ?? null, only: onlyOf(query), zone };
 }
 
-/** Whole intervals: a first one cut short would look like a quiet one. */
-function defaultFrom(to: number, interval: Interval | null, offsetMs: number): number {
-  const from = to - SPAN_MS_DEFAULT[interval ?? 'none'];
-  return interval === null ? from : intervalStart(interval, from, offsetMs);
+/** Sums are kept by one thing at a time, so one filter goes, and with it no grouping but its own. */
+function onlyOf(query: UsageQuery): UsageRange['only'] {
+  const [first, second] = USAGE_GROUPS.flatMap((group) => {
+    const value = query[group];
+    return value === undefined ? [] : [{ group, value }];
+  });
+  if (!first) return null;
+  const other = second?.group ?? (query.group_by === first.group ? undefined : query.group_by);
+  if (other === undefined) return first;
+  throw new ServiceError(
+    'invalid_request',
+    `${first.group}: usage is kept by one thing at a time, so not by ${other} too; /v1/logs takes several filters`,
+    { param: first.group },
+  );
 }
 
 function endOfQuarter(at: number): number {
@@ -76,12 +97,14 @@ function offsetOf(datetime: string | undefined): number {
   return offsetMs;
 }
 
-function tooLong(span: keyof typeof SPAN_MS_MAX, asked: number): string {
+function tooLong(span: keyof typeof SPAN_MS_MAX, asked: number): ServiceError {
   const inHours = (ms: number) => `${Math.ceil(ms / HOUR_MS).toLocaleString('en-US')} hours`;
   const limit = inHours(SPAN_MS_MAX[span]);
-  return span === 'none'
-    ? `from: one question covers at most ${limit}, not ${inHours(asked)}`
-    : `interval: by the ${span} one question covers at most ${limit}, not ${inHours(asked)}; narrow from and to, or take a longer interval`;
+  const message =
+    span === 'none'
+      ? `from: one question covers at most ${limit}, not ${inHours(asked)}`
+      : `interval: by the ${span} one question covers at most ${limit}, not ${inHours(asked)}; narrow from and to, or take a longer interval`;
+  return new ServiceError('invalid_request', message, { param: span === 'none' ? 'from' : 'interval' });
 }
 
 function iso(at: number): string {

@@ -14,6 +14,8 @@ export interface ReadSegment {
   readonly store: Store;
   readonly org: string;
   readonly family: Family;
+  /** Of this value of the family alone; undefined: of all. */
+  readonly value: string | undefined;
   readonly segment: Segment;
 }
 
@@ -32,11 +34,15 @@ export function readSegment(options: ReadSegment): AsyncGenerator<Point> {
   }
 }
 
-async function* fromLedger({ store, org, family, segment }: ReadSegment): AsyncGenerator<Point> {
+async function* fromLedger({ store, org, family, value, segment }: ReadSegment): AsyncGenerator<Point> {
   const group = family === 'total' ? null : family;
   const fields = { at: 1, calls: 1, cost: 1, quantities: 1, ...(group ? { [group]: 1 } : {}) };
   const rows = store.ledger.find(
-    { org, at: { $gte: new Date(segment.from), $lt: new Date(segment.to) } },
+    {
+      org,
+      at: { $gte: new Date(segment.from), $lt: new Date(segment.to) },
+      ...(group && value !== undefined ? { [group]: value } : {}),
+    },
     { projection: fields, ...CURSOR },
   );
   let count = 0;
@@ -50,28 +56,32 @@ async function* fromLedger({ store, org, family, segment }: ReadSegment): AsyncG
           param: 'from',
         },
       );
-    yield { at: row.at.getTime(), group: group ? row[group] : null, amounts: row };
+    yield { at: row.at.getTime(), group: group ? (row[group] ?? null) : null, amounts: row };
   }
 }
 
-async function* fromHours({ store, org, family, segment }: ReadSegment): AsyncGenerator<Point> {
+async function* fromHours({ store, org, family, value, segment }: ReadSegment): AsyncGenerator<Point> {
   const firstHour = Math.floor(segment.from / HOUR_MS) * HOUR_MS;
   const hours = store.aggregates.hours.find(
-    { org, family, start: { $gte: new Date(firstHour), $lt: new Date(segment.to) } },
+    { org, family, ...only(value), start: { $gte: new Date(firstHour), $lt: new Date(segment.to) } },
     CURSOR,
   );
-  for await (const { start, value, quarters } of hours)
+  for await (const { start, value: group, quarters } of hours)
     for (const [i, quarter] of QUARTERS.entries()) {
       const amounts = quarters[quarter];
       const at = start.getTime() + i * QUARTER_MS;
-      if (amounts && at >= segment.from && at < segment.to) yield { at, group: value, amounts };
+      if (amounts && at >= segment.from && at < segment.to) yield { at, group, amounts };
     }
 }
 
-async function* fromDays({ store, org, family, segment }: ReadSegment): AsyncGenerator<Point> {
+async function* fromDays({ store, org, family, value, segment }: ReadSegment): AsyncGenerator<Point> {
   const days = store.aggregates.days.find(
-    { org, family, start: { $gte: new Date(segment.from), $lt: new Date(segment.to) } },
+    { org, family, ...only(value), start: { $gte: new Date(segment.from), $lt: new Date(segment.to) } },
     CURSOR,
   );
   for await (const day of days) yield { at: day.start.getTime(), group: day.value, amounts: day };
+}
+
+function only(value: string | undefined): { value?: string } {
+  return value === undefined ? {} : { value };
 }

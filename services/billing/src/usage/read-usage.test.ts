@@ -9,6 +9,7 @@ import {
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, refused, TIME, voided } from '../fixtures/events.ts';
 import { entryOf } from '../store/entries.ts';
@@ -86,6 +87,31 @@ describe('the same money at every interval and grouping', () => {
     }
   });
 
+  test.each(['Asia/Kathmandu', 'Europe/Berlin', 'America/New_York', 'UTC'])('in the zone %s', async (tz) => {
+    const [from, to] = ranges[1];
+    for (const interval of USAGE_INTERVALS) {
+      const { data, total } = await usage(database, { from, to, interval, tz });
+      expect(parseDollars(total.cost)).toBe(costByHand(ORG, Date.parse(from), Date.parse(to)));
+      const starts = data.map((row) => Date.parse(row.from ?? ''));
+      for (const [i, row] of data.entries()) {
+        const end = Math.min(starts[i + 1] ?? Infinity, Date.parse(to));
+        const begin = Math.max(starts[i] ?? 0, Date.parse(from));
+        expect(parseDollars(row.cost)).toBe(costByHand(ORG, begin, end));
+      }
+    }
+  });
+
+  test('of one key, model or status alone as of the row of its group', async () => {
+    const [from, to] = ranges[1];
+    for (const group of USAGE_GROUPS) {
+      const { data } = await usage(database, { from, to, group_by: group });
+      for (const row of data.filter(({ group: value }) => value !== null)) {
+        const { total } = await usage(database, { from, to, [group]: row.group });
+        expect(total).toEqual({ calls: row.calls, cost: row.cost, quantities: row.quantities });
+      }
+    }
+  });
+
   test('and nothing of it to an org that has none', async () => {
     const all = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
     expect(await usage(database, all, 'org_none')).toEqual({
@@ -127,6 +153,31 @@ describe('the rows', () => {
     expect(data.find(({ group }) => group === 'cmp_1')).toEqual({
       ...{ group: 'cmp_1', calls: 0, cost: 0.000000001, quantities: { minutes: 1 } },
     });
+  });
+
+  test('name how calls ended, and what is no call null', async () => {
+    const more = [...events, completed('req_5', 3n, { ...at('2026-11-20T18:30:00Z'), status: 'cancelled' })];
+    const { data } = await usage(await booked(more), { ...all, group_by: 'status' });
+    expect(data.map(({ group, calls, cost }) => [group, calls, cost])).toEqual([
+      ...[['ok', 2, 1.5000125]],
+      ...[['cancelled', 1, 0.000000003]],
+      ...[[null, 0, 0.000000001]],
+    ]);
+  });
+
+  test('of a grouping that an earlier release did not keep are made when this one starts', async () => {
+    const database = await booked(events);
+    const { aggregates, checkpoints } = database.store;
+    const before = await usage(database, { ...all, group_by: 'status' });
+    await aggregates.hours.deleteMany({ family: 'status' });
+    await aggregates.days.deleteMany({ family: 'status' });
+    await checkpoints.deleteMany({});
+    await checkpoints.insertOne({ _id: 'p0', n: 5n }); // as that release has written it
+    const writer = new LedgerWriter({ store: database.store, logger: makeLogger('test', 'silent') });
+    await writer.recover();
+    expect(await usage(database, { ...all, group_by: 'status' })).toEqual(before);
+    expect(before.data).toHaveLength(2);
+    await expectBooksBalance(database.db);
   });
 
   test('begin where the days of the asker begin', async () => {

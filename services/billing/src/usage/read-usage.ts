@@ -13,8 +13,9 @@ export async function readUsage(
   range: UsageRange,
 ): Promise<Pick<UsageReport, 'total' | 'data'>> {
   const tally = new Tally(range);
-  const family = range.groupBy ?? 'total';
+  const family = range.only?.group ?? range.groupBy ?? 'total';
+  const value = range.only?.value;
   for (const segment of segmentsOf(range))
-    for await (const point of readSegment({ store, org, family, segment })) tally.add(point);
+    for await (const point of readSegment({ store, org, family, value, segment })) tally.add(point);
   return tally.rows();
 }

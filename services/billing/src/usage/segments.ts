@@ -1,7 +1,9 @@
 // Which part of a range is counted from what: days where whole days do, hours by their quarters next to them, and the
 // ledger itself for what is finer. Pure.
 import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
+import { intervalStarts } from './intervals.ts';
 import type { UsageRange } from './range.ts';
+import { isUtc } from './zone.ts';
 
 /** A part of the range; `from` is inside, `to` is not. */
 export interface Segment {
@@ -11,25 +13,41 @@ export interface Segment {
 }
 
 /** Parts that cover the range once, in order. */
-export function segmentsOf({ from, to, interval, offsetMs }: UsageRange): Segment[] {
-  if (interval === 'minute') return [{ source: 'ledger', from, to }];
-  const inQuarters = within(from, to, QUARTER_MS);
-  if (!inQuarters) return [{ source: 'ledger', from, to }];
-  // The days that are kept are UTC's; those of another wall clock are put together from quarters.
-  const daysFit = interval === null || (interval !== 'hour' && offsetMs % DAY_MS === 0);
-  const inDays = daysFit ? within(inQuarters.from, inQuarters.to, DAY_MS) : null;
+export function segmentsOf(range: UsageRange): Segment[] {
+  const { from, to, interval } = range;
+  const quarters = interval === 'minute' ? null : within(from, to, QUARTER_MS);
+  if (!quarters) return [{ source: 'ledger', from, to }];
   const segments: Segment[] = [
-    { source: 'ledger', from, to: inQuarters.from },
-    ...(inDays
-      ? ([
-          { source: 'hours', from: inQuarters.from, to: inDays.from },
-          { source: 'days', from: inDays.from, to: inDays.to },
-          { source: 'hours', from: inDays.to, to: inQuarters.to },
-        ] as const)
-      : ([{ source: 'hours', from: inQuarters.from, to: inQuarters.to }] as const)),
-    { source: 'ledger', from: inQuarters.to, to },
+    { source: 'ledger', from, to: quarters.from },
+    ...partsWithDays(range, quarters).flatMap((part) => daysInside(part)),
+    { source: 'ledger', from: quarters.to, to },
   ];
   return segments.filter((segment) => segment.from < segment.to);
+}
+
+interface Part {
+  readonly from: number;
+  readonly to: number;
+  /** Whether the days that are kept, those of UTC, may be counted as they are. */
+  readonly hasDays: boolean;
+}
+
+/** Days of another wall clock are put together from quarters; its months have days of UTC inside. */
+function partsWithDays({ interval, zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Part[] {
+  if (interval === null || (interval !== 'hour' && isUtc(zone))) return [{ from, to, hasDays: true }];
+  if (interval !== 'month') return [{ from, to, hasDays: false }];
+  const starts = intervalStarts('month', from, to, zone).slice(1);
+  return [from, ...starts].map((start, i) => ({ from: start, to: starts[i] ?? to, hasDays: true }));
+}
+
+function daysInside({ from, to, hasDays }: Part): Segment[] {
+  const days = hasDays ? within(from, to, DAY_MS) : null;
+  if (!days) return [{ source: 'hours', from, to }];
+  return [
+    { source: 'hours', from, to: days.from },
+    { source: 'days', from: days.from, to: days.to },
+    { source: 'hours', from: days.to, to },
+  ];
 }
 
 /** The largest range of whole units inside; null when there is none. */

@@ -4,7 +4,7 @@ import { dollarsToJson } from '@switchyard/money';
 import { addAmounts, isVacuous, noAmounts } from '../store/buckets.ts';
 import type { Amounts, StoredAmounts } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
-import { intervalStart } from './intervals.ts';
+import { intervalStarts } from './intervals.ts';
 import type { UsageRange } from './range.ts';
 
 /** Rows of one answer. */
@@ -25,16 +25,20 @@ interface Cell {
 
 export class Tally {
   readonly #range: UsageRange;
+  /** Where the intervals begin, in order; empty without any. */
+  readonly #starts: readonly number[];
   readonly #cells = new Map<string, Cell>();
 
   constructor(range: UsageRange) {
     this.#range = range;
+    const { interval, from, to, zone } = range;
+    this.#starts = interval === null ? [] : intervalStarts(interval, from, to, zone);
   }
 
   /** @throws ServiceError `invalid_request` when the answer would have too many rows. */
   add({ at, group, amounts }: Point): void {
-    const { interval, groupBy, offsetMs } = this.#range;
-    const from = interval === null ? null : intervalStart(interval, at, offsetMs);
+    const { interval, groupBy } = this.#range;
+    const from = interval === null ? null : lastAtOrBefore(at, this.#starts);
     const id = `${from}/${groupBy === null || group === null ? '' : `=${group}`}`;
     let cell = this.#cells.get(id);
     if (!cell) {
@@ -64,6 +68,17 @@ export class Tally {
       ...written(sum),
     };
   }
+}
+
+/** Of numbers in order; the first where all are later. */
+function lastAtOrBefore(at: number, starts: readonly number[]): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((starts[middle] ?? 0) <= at) low = middle;
+    else high = middle - 1;
+  }
+  return starts[low] ?? at;
 }
 
 function written({ calls, cost, quantities }: Amounts): UsageReport['total'] {

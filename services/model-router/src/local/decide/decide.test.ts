@@ -222,6 +222,25 @@ describe('local/decide', () => {
   });
 });
 
+describe('a state that is made to be slow to read', () => {
+  /** A hundred times what it takes; the square of such a run's length takes longer. */
+  const MS_MAX = 1_000;
+  const RUN = ' '.repeat(50_000);
+
+  it.each([
+    ['text', `${RUN}x`],
+    ['tabs', `x${'\t'.repeat(49_000)}x`],
+    ['a value of JSON', { note: `${RUN}x` }],
+    ['many values of JSON', { notes: Array.from({ length: 500 }, () => `x${RUN}x`) }],
+    ['a name in JSON', { [`x${RUN}x`]: 1 }],
+  ])('keeps nobody else waiting: blanks in %s', async (_, state) => {
+    const startedAt = performance.now();
+    const { status } = await decide(state, { q: { type: 'boolean', instructions: 'Is it done?' } });
+    expect(status).toBe(200);
+    expect(performance.now() - startedAt).toBeLessThan(MS_MAX);
+  });
+});
+
 describe('numbers', () => {
   it('are read with separators, signs and words', () => {
     expect(numbersIn('$1,250.50 and -3, 2k or 5 million; v2 is none')).toEqual([

@@ -20,7 +20,7 @@ export interface Facts {
   statements: Statement[];
 }
 
-/** Characters of a text that are read, and values of a JSON state: 300 questions are asked of each. */
+/** Characters of a state that are read, all its texts together, and values of a JSON state: 300 questions are asked of it. */
 export const STATE_LENGTH_READ_MAX = 50_000;
 export const STATE_FIELDS_MAX = 2_000;
 const STATEMENTS_MAX = 2_000;
@@ -35,9 +35,22 @@ const LABELLED = /^\s*[-*]?\s*([\p{L}][\p{L}\p{N} _-]{0,40}?)\s*[:=]\s*(\S.*)$/u
 
 export function factsOf(state: unknown): Facts {
   const facts: Facts = { fields: [], statements: [] };
-  if (typeof state === 'string') addText(facts, state);
-  else addJson(facts, [], state, 0);
+  const reading = { lengthLeft: STATE_LENGTH_READ_MAX };
+  if (typeof state === 'string') addText(facts, read(reading, state));
+  else addJson(facts, reading, [], state, 0);
   return facts;
+}
+
+/** What one state may still have read of it. */
+interface Reading {
+  lengthLeft: number;
+}
+
+/** One space for every run of them: the patterns here take time by the square of a run's length. */
+function read(reading: Reading, text: string): string {
+  const part = text.slice(0, reading.lengthLeft);
+  reading.lengthLeft -= part.length;
+  return part.replace(/[^\S\n]+/g, ' ');
 }
 
 /** Whether an odd number of words deny what is said. */
@@ -47,26 +60,26 @@ export function isNegated(text: string): boolean {
 }
 
 function addText(facts: Facts, text: string): void {
-  const read = text.slice(0, STATE_LENGTH_READ_MAX);
-  for (const line of read.split('\n')) {
+  for (const line of text.split('\n')) {
     const [, label, value] = LABELLED.exec(line) ?? [];
     if (label && value && facts.fields.length < STATE_FIELDS_MAX)
       addField(facts, identifierStems(label), value.trim());
   }
-  for (const sentence of sentencesOf(read))
+  for (const sentence of sentencesOf(text))
     for (const clause of sentence.split(CLAUSE_END)) addStatement(facts, clause, []);
 }
 
-function addJson(facts: Facts, path: string[], value: unknown, depth: number): void {
+function addJson(facts: Facts, reading: Reading, path: string[], value: unknown, depth: number): void {
   if (facts.fields.length >= STATE_FIELDS_MAX || depth > DEPTH_MAX) return;
   if (typeof value === 'object' && value !== null)
     for (const [key, inner] of Object.entries(value)) {
       const step = Array.isArray(value) ? [] : identifierStems(key);
-      addJson(facts, [...path, ...step], inner, depth + 1);
+      addJson(facts, reading, [...path, ...step], inner, depth + 1);
     }
   else if (typeof value === 'string') {
-    addField(facts, path, value);
-    for (const sentence of sentencesOf(value.slice(0, STATE_LENGTH_READ_MAX)))
+    const text = read(reading, value);
+    addField(facts, path, text);
+    for (const sentence of sentencesOf(text))
       for (const clause of sentence.split(CLAUSE_END)) addStatement(facts, clause, path);
   } else if (typeof value === 'number' || typeof value === 'boolean') addField(facts, path, value);
 }

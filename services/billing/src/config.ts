@@ -11,5 +11,3 @@ export const configSchema = z.object({
     .default('mongodb://127.0.0.1:27017'),
 });
 export type Config = z.infer<typeof configSchema>;
-
-export const DATABASE_DEFAULT = 'switchyard';

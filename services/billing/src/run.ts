@@ -1,15 +1,14 @@
 // Builds billing from its arguments; main.ts gives the real ones, tests give theirs.
 import type { Running, Surroundings } from '@switchyard/service';
-import { type Config, DATABASE_DEFAULT } from './config.ts';
+import type { Config } from './config.ts';
 import { ownPartition } from './owner.ts';
-import { makeMongoClient, openStore } from './store/store.ts';
+import { databaseOf, makeMongoClient, openStore } from './store/store.ts';
 
 /**
  * An instance is ready when it serves. One that another keeps out is ready too, as a stand-by: this long after its
  * start (a lease of a dead owner has run out by then).
  */
 const STANDBY_AFTER_MS = 6_000;
-const NAMES_A_DATABASE = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
 
 export type BillingOptions = Pick<
   Surroundings<Pick<Config, 'MONGODB_URL'>>,
@@ -19,8 +18,7 @@ export type BillingOptions = Pick<
 /** Starts billing; resolves when it serves, or stands by. It waits for the database for as long as it takes. */
 export async function startBilling({ config, bus, logger, clock }: BillingOptions): Promise<Running> {
   const client = makeMongoClient(config.MONGODB_URL);
-  const named = NAMES_A_DATABASE.test(config.MONGODB_URL);
-  const store = openStore(named ? client.db() : client.db(DATABASE_DEFAULT));
+  const store = openStore(databaseOf(client, config.MONGODB_URL));
   const stopping = new AbortController();
   let owning: Promise<void> = Promise.resolve();
   await new Promise<void>((resolve) => {

@@ -11,6 +11,9 @@ const SOCKET_TIMEOUT_MS = 6_000;
 const HEARTBEAT_MS = 2_000;
 const CONNECTIONS_MAX = 20;
 
+const DATABASE_DEFAULT = 'switchyard';
+const NAMES_A_DATABASE = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
+
 export interface Aggregates {
   readonly hours: Collection<HourAggregate>;
   readonly days: Collection<DayAggregate>;
@@ -27,8 +30,9 @@ export interface Store {
 /**
  * A client whose writes are on the disks of a majority before they count, which reads nothing that could be rolled
  * back, and which gives every int64 as a BigInt. It connects when first used, and again whenever it has to.
+ * @param options.silenceMs after which a server that says nothing is given up
  */
-export function makeMongoClient(url: string): MongoClient {
+export function makeMongoClient(url: string, { silenceMs = SOCKET_TIMEOUT_MS } = {}): MongoClient {
   return new MongoClient(url, {
     appName: 'switchyard-billing',
     useBigInt64: true,
@@ -38,10 +42,15 @@ export function makeMongoClient(url: string): MongoClient {
     readPreference: 'primary',
     serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    socketTimeoutMS: SOCKET_TIMEOUT_MS,
+    socketTimeoutMS: silenceMs,
     heartbeatFrequencyMS: HEARTBEAT_MS,
     maxPoolSize: CONNECTIONS_MAX,
   });
+}
+
+/** The database that the URL names, else `switchyard`. */
+export function databaseOf(client: MongoClient, url: string): Db {
+  return NAMES_A_DATABASE.test(url) ? client.db() : client.db(DATABASE_DEFAULT);
 }
 
 export function openStore(db: Db): Store {

@@ -1,0 +1,288 @@
+// The audit on a real nats-server and a real MongoDB wire server: silent about books that are right, also while billing
+// goes on, and naming each thing that was tampered with.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestStore, testDatabases } from '../fixtures/database.ts';
+import {
+  completed,
+  credited,
+  metered,
+  mixedEvents,
+  ORG,
+  refused,
+  videoCharged,
+  videoRefunded,
+  voided,
+} from '../fixtures/events.ts';
+import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { PARTITION } from '../store/partition.ts';
+import { type AuditReport, audit } from './audit.ts';
+
+const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
+const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
+
+let nats: TestServer;
+let databases: Awaited<ReturnType<typeof testDatabases>>;
+let database: TestStore;
+let client: TestClient;
+let billing: TestBilling;
+
+/** Books that are right: the times are of now, so that the stream holds the time of every row. */
+beforeAll(async () => {
+  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
+  database = await databases.open();
+  client = await TestClient.connect(nats.url);
+  billing = await runBilling(nats.url, database.url);
+  const now = soon();
+  await client.publish(
+    ...mixedEvents(250, 3),
+    completed('req_a', 1_000n, { time: now }),
+    completed('req_b', 2_000n, { time: now, model: 'local/chat' }),
+    completed('req_c', 3_000n, { time: now }),
+    completed('req_v', 4_000n, { time: now }),
+    voided('req_v', { time: now }),
+    voided('req_w', { time: now }),
+    completed('req_w', 5_000n, { time: now }),
+    refused('req_r', { time: now }),
+    metered('cmp_a', 0, 77n, { time: now }),
+    credited('crd_a', 9_000_000n, { time: now }),
+    videoCharged('vid_ok', 800n, { time: now }),
+    videoCharged('vid_no', 900n, { time: now }),
+    videoRefunded('vid_no', 900n, { time: now }),
+  );
+  await client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
+  await client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
+  await client.usage(ALL);
+}, 60_000);
+
+afterAll(async () => {
+  await billing?.stop();
+  await client?.close();
+  await databases?.stop();
+  await nats?.stop();
+});
+
+/** A time that lies after the beginning of the stream for certain, clocks that differ allowed for. */
+function soon(): Date {
+  return new Date(Date.now() + 10_000);
+}
+
+/** An audit as `npm run audit` makes it, in this process. */
+async function auditNow(idle = false): Promise<AuditReport> {
+  const workDb = database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
+  try {
+    return await audit({ bus: client.bus, store: database.store, workDb, idle });
+  } finally {
+    await workDb.dropDatabase();
+  }
+}
+
+const found = ({ named }: AuditReport) => named.map(({ kind, subject }) => `${kind} ${subject}`).sort();
+
+test('books that are right have zero drift, whatever order a charge and its void came in', async () => {
+  const report = await auditNow(true);
+  expect(found(report)).toEqual([]);
+  expect(report).toMatchObject({ drifts: 0, ledger: { gapless: true, rowsBeforeLogs: 0 } });
+  expect(report.stream.rejected).toBe(2);
+  expect(report.ledger.rows).toBe(await database.store.ledger.countDocuments());
+  expect(report.hours.compared).toBe(await database.store.aggregates.hours.countDocuments());
+  expect(report.stream.rows).toBeGreaterThanOrEqual(12);
+  expect(report.totals.ledger).toBe(report.totals.logs);
+  expect(report.balances.find(({ org }) => org === ORG)).toMatchObject({ credits: 9_000_000n, held: 0 });
+});
+
+test('books stay right to an audit while billing goes on booking into the same hours', async () => {
+  let going = true;
+  let sent = 0;
+  const traffic = (async () => {
+    for (let seed = 100; going; seed += 1) {
+      const events = mixedEvents(40, seed);
+      await client.publish(...events);
+      await client.usage(ALL); // no more than it can book
+      sent += events.length;
+    }
+  })();
+  try {
+    const before = await database.store.ledger.countDocuments();
+    for (let i = 0; i < 3; i += 1) expect(found(await auditNow())).toEqual([]);
+    expect(await database.store.ledger.countDocuments()).toBeGreaterThan(before);
+  } finally {
+    going = false;
+    await traffic;
+  }
+  expect(sent).toBeGreaterThan(0);
+  await client.usage(ALL);
+  expect(found(await auditNow(true))).toEqual([]);
+}, 120_000);
+
+describe('what was tampered with is found and named:', { timeout: 60_000 }, () => {
+  const hourOf = () =>
+    database.store.aggregates.hours.findOne({ org: ORG, family: 'model', value: 'local/chat' });
+
+  test('a changed cost in the ledger', async () => {
+    const { ledger } = database.store;
+    await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: 1n } });
+    const report = await auditNow();
+    await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: -1n } });
+    expect(found(report)).toEqual(expect.arrayContaining(['row_differs req_b', 'log_differs req_b']));
+    expect(found(report)).toContain(`sum_differs ${ORG} logs`);
+    expect(found(report).some((one) => one.startsWith('aggregate_differs'))).toBe(true);
+  });
+
+  test('a row taken out: its number, its event and its log row miss it', async () => {
+    const { ledger } = database.store;
+    const row = await ledger.findOne({ _id: 'req_c' });
+    if (!row) throw new Error('req_c is not booked');
+    await ledger.deleteOne({ _id: 'req_c' });
+    const report = await auditNow();
+    await ledger.insertOne(row);
+    expect(found(report)).toEqual(
+      expect.arrayContaining([`gap ${row.n}`, 'event_not_booked req_c', 'log_without_row req_c']),
+    );
+    expect(report.ledger.gapless).toBe(false);
+  });
+
+  test('a row that nobody emitted an event for', async () => {
+    const { ledger } = database.store;
+    const [last] = await ledger.find().sort({ n: -1 }).limit(1).toArray();
+    const row = await ledger.findOne({ _id: 'req_c' });
+    if (!last || !row) throw new Error('nothing is booked');
+    await ledger.insertOne({ ...row, _id: 'req_forged', n: last.n + 1n });
+    const report = await auditNow();
+    await ledger.deleteOne({ _id: 'req_forged' });
+    expect(found(report)).toEqual(
+      expect.arrayContaining(['row_without_event req_forged', 'log_missing req_forged']),
+    );
+  });
+
+  test('a row outside the numbers', async () => {
+    const { ledger } = database.store;
+    const row = await ledger.findOne({ _id: 'req_c' });
+    if (!row) throw new Error('req_c is not booked');
+    await ledger.insertOne({ ...row, _id: 'req_other', p: 'p9', n: 1n });
+    const report = await auditNow();
+    await ledger.deleteOne({ _id: 'req_other' });
+    expect(found(report)).toEqual(['row_unnumbered req_other']);
+  });
+
+  test('an aggregate off by one nano-dollar, one off by a call, one that is gone, one that is no row’s', async () => {
+    const { hours, days } = database.store.aggregates;
+    const hour = await hourOf();
+    const [quarter] = Object.keys(hour?.quarters ?? {});
+    const day = await days.findOne({ org: ORG, family: 'key' });
+    const gone = await days.findOne({ org: ORG, family: 'maker' });
+    if (!hour || !day || !gone) throw new Error('nothing is booked');
+    await hours.updateOne({ _id: hour._id }, { $inc: { [`quarters.${quarter}.cost`]: 1n } });
+    await days.updateOne({ _id: day._id }, { $inc: { calls: 1n } });
+    await days.deleteOne({ _id: gone._id });
+    await days.insertOne({ ...gone, _id: `${gone._id}x` });
+    const report = await auditNow();
+    await hours.updateOne({ _id: hour._id }, { $inc: { [`quarters.${quarter}.cost`]: -1n } });
+    await days.updateOne({ _id: day._id }, { $inc: { calls: -1n } });
+    await days.deleteOne({ _id: `${gone._id}x` });
+    await days.insertOne(gone);
+    const drifts = found(report).filter((one) => one.startsWith('aggregate'));
+    expect(drifts).toEqual(
+      [
+        `aggregate_differs ${hour._id}`,
+        `aggregate_differs ${day._id}`,
+        `aggregate_missing ${gone._id}`,
+        `aggregate_extra ${gone._id}x`,
+      ].sort(),
+    );
+    expect(found(report)).toContain(`sum_differs ${ORG} usage by model, from hours`);
+  }, 30_000);
+
+  test('log rows: another cost, a cost without a row, one that is gone, a void undone, a video’s', async () => {
+    const { logs } = database.store;
+    const [gone, refusal] = [await logs.findOne({ _id: 'req_b' }), await logs.findOne({ _id: 'req_r' })];
+    if (!gone || !refusal) throw new Error('nothing is logged');
+    await logs.updateOne({ _id: 'req_a' }, { $inc: { cost: 1n } });
+    await logs.deleteOne({ _id: 'req_b' });
+    await logs.deleteOne({ _id: 'req_r' });
+    await logs.insertOne({ ...gone, _id: 'req_forged' });
+    await logs.updateOne({ _id: 'req_v' }, { $set: { status: 'ok', cost: 4_000n } });
+    await logs.updateOne({ _id: 'req_of_vid_ok' }, { $inc: { cost: 1n } });
+    const report = await auditNow();
+    await logs.updateOne({ _id: 'req_a' }, { $inc: { cost: -1n } });
+    await logs.insertMany([gone, refusal]);
+    await logs.deleteOne({ _id: 'req_forged' });
+    await logs.updateOne({ _id: 'req_v' }, { $set: { status: 'voided', cost: 0n } });
+    await logs.updateOne({ _id: 'req_of_vid_ok' }, { $inc: { cost: -1n } });
+    const drifts = [
+      'log_differs req_a',
+      'log_missing req_b',
+      'event_not_logged req_r',
+      'log_without_row req_forged',
+    ];
+    expect(found(report)).toEqual(
+      expect.arrayContaining([...drifts, 'log_differs req_v', 'log_differs req_of_vid_ok']),
+    );
+  }, 30_000);
+
+  test('an event that was acknowledged and never booked', async () => {
+    // Billing looks away, and another acknowledges in its place.
+    await billing.stop();
+    const consumer = await client.bus.js.consumers.get(EVENTS_STREAM, `billing-${PARTITION}`);
+    const event = completed('req_lost', 6_000n, { time: soon() });
+    await client.publish(event);
+    await (await consumer.next())?.ackAck();
+    const report = await auditNow();
+    // Mended as docs/money.md says: it is booked.
+    await client.publish(event);
+    billing = await runBilling(nats.url, database.url);
+    await client.usage(ALL);
+    expect(found(report)).toEqual(['event_not_booked req_lost', 'event_not_logged req_lost']);
+  });
+
+  test('and when all of it is mended, nothing is left to find', async () => {
+    expect(found(await auditNow(true))).toEqual([]);
+  });
+});
+
+describe('npm run audit', () => {
+  async function run(env: Record<string, string>, ...args: string[]) {
+    const child: ChildProcess = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } });
+    let [stdout, stderr] = ['', ''];
+    child.stdout?.on('data', (data) => (stdout += data));
+    child.stderr?.on('data', (data) => (stderr += data));
+    const [code] = await once(child, 'close');
+    return { code, stdout, stderr };
+  }
+  const servers = () => ({ NATS_URL: nats.url, MONGODB_URL: database.url });
+
+  test('ends with 0 and says zero drift; leaves no database behind', async () => {
+    const { code, stdout, stderr } = await run(servers());
+    expect(stdout).toContain('zero drift');
+    expect(stdout).toMatch(/^ledger {6}[\d,]+ rows; numbers 1 to [\d,]+ without a gap; \$/);
+    expect(code, stderr).toBe(0);
+    const { databases: left } = await database.db.client.db('admin').admin().listDatabases();
+    expect(left.map(({ name }) => name).filter((name) => name.startsWith('switchyard_audit_'))).toEqual([]);
+  }, 30_000);
+
+  test('ends with 1 and names each difference, in JSON too', async () => {
+    const { ledger } = database.store;
+    await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: 1n } });
+    const [text, json] = await Promise.all([run(servers()), run(servers(), '--json')]);
+    await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: -1n } });
+    expect([text.code, json.code]).toEqual([1, 1]);
+    expect(text.stdout).toMatch(/^DRIFT {2}row_differs {2}req_b \(org_a\): .*"cost":"2001".*"cost":"2000"/m);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      named: expect.arrayContaining([expect.objectContaining({ kind: 'row_differs', subject: 'req_b' })]),
+    });
+  }, 60_000);
+
+  test('ends with 2 when it cannot look', async () => {
+    expect(await run({ SWITCHYARD_DATA: '/nowhere', NATS_URL: '', MONGODB_URL: '' })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('run npm start first'),
+    });
+    const away = await run({ ...servers(), MONGODB_URL: 'mongodb://127.0.0.1:1/' });
+    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('could not look') });
+  }, 30_000);
+});

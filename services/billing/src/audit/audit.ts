@@ -1,0 +1,104 @@
+// One audit: everything that billing keeps, built anew from what it must follow from, and compared. Billing goes on
+// meanwhile: all is compared as it was at one ledger number, and what seems wrong is looked at again.
+import type { Bus } from '@switchyard/bus';
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import type { Db } from 'mongodb';
+import { CONSUMER } from '../consumer.ts';
+import { PARTITION } from '../store/partition.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { type AggregateFacts, passAggregates } from './aggregates-pass.ts';
+import type { AuditRun } from './audit-run.ts';
+import { type Balance, checkBalances } from './balances-check.ts';
+import { type Drift, Findings } from './drift.ts';
+import { type LedgerFacts, passLedger } from './ledger-pass.ts';
+import { checkLogs } from './log-rows.ts';
+import { SumsByOrg } from './org-sums.ts';
+import { Patience } from './patience.ts';
+import { CannotLook, passStream, type StreamFacts } from './stream-pass.ts';
+import { checkSums } from './sums-check.ts';
+
+/** How long billing may take to book what is in the stream when the audit begins. */
+const BOOKED_WITHIN_MS = 30_000;
+const ASK_AGAIN_MS = 100;
+
+export interface AuditOptions {
+  readonly bus: Bus;
+  readonly store: Store;
+  /** An empty database on the same server, for what is built anew. */
+  readonly workDb: Db;
+  /** Nothing runs: a hold that is left is a drift. */
+  readonly idle?: boolean;
+  /** Told what is being looked at. */
+  readonly onStep?: (step: string) => void;
+}
+
+export interface AuditReport {
+  readonly began_at: Date;
+  readonly seconds: number;
+  /** The number of the last ledger row that was audited. */
+  readonly up_to: bigint;
+  readonly ledger: LedgerFacts;
+  readonly hours: AggregateFacts;
+  readonly days: AggregateFacts;
+  readonly stream: StreamFacts;
+  readonly logs: { readonly rows: number; readonly since: Date | null };
+  /** Nano-dollars of all orgs. */
+  readonly totals: { readonly ledger: bigint; readonly logs: bigint; readonly credits: bigint };
+  readonly balances: readonly Balance[];
+  readonly drifts: number;
+  readonly named: readonly Drift[];
+}
+
+/** @throws CannotLook, and the errors of the drivers, when something does not let itself be looked at. */
+export async function audit(options: AuditOptions): Promise<AuditReport> {
+  const { bus, store, workDb, idle = false, onStep = () => {} } = options;
+  const began = new Date();
+  const start = performance.now();
+  onStep('waiting until what is in the stream is booked');
+  const bookedSeq = await untilBooked(bus);
+  const run: AuditRun = {
+    ...{ bus, store, bookedSeq },
+    work: openStore(workDb),
+    findings: new Findings(),
+    sums: new SumsByOrg(),
+    patience: new Patience(),
+    upTo: (await store.ledger.find({ p: PARTITION }).sort({ n: -1 }).limit(1).next())?.n ?? 0n,
+    logsSince: (await store.logs.find().sort({ at: 1 }).limit(1).next())?.at ?? null,
+    lastSeq: (await bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq,
+  };
+  onStep('the ledger, and building the aggregates anew');
+  const ledger = await passLedger(run);
+  onStep('the aggregates');
+  const [hours, days] = [await passAggregates(run, 'hours'), await passAggregates(run, 'days')];
+  onStep('the logs');
+  const logRows = await checkLogs(run);
+  onStep('the events');
+  const stream = await passStream(run);
+  onStep('sums and balances');
+  checkSums(run);
+  const balances = await checkBalances(run, idle);
+  const { findings, sums, upTo, logsSince } = run;
+  return {
+    ...{ began_at: began, seconds: (performance.now() - start) / 1_000, up_to: upTo },
+    ...{ ledger, hours, days, stream, balances },
+    logs: { rows: logRows, since: logsSince },
+    totals: { ledger: sums.total('ledger'), logs: sums.total('logs'), credits: sums.total('credits') },
+    ...{ drifts: findings.count, named: findings.named },
+  };
+}
+
+/** Waits until billing has acknowledged all that is in the stream now; returns the last sequence of it. */
+async function untilBooked(bus: Bus): Promise<number> {
+  const { last_seq: last } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
+  const deadline = performance.now() + BOOKED_WITHIN_MS;
+  for (;;) {
+    const info = await bus.jsm.consumers.info(EVENTS_STREAM, CONSUMER);
+    const { num_pending: waiting, num_ack_pending: onTheirWay } = info;
+    if ((waiting === 0 && onTheirWay === 0) || info.ack_floor.stream_seq >= last) return last;
+    if (performance.now() > deadline)
+      throw new CannotLook(
+        `billing has not booked ${waiting + onTheirWay} events of the stream for ${BOOKED_WITHIN_MS / 1_000} s: is it running?`,
+      );
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+  }
+}

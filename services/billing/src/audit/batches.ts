@@ -1,0 +1,28 @@
+// Reading collections of any size in batches, so that an audit needs the memory of one batch.
+import type { FindCursor } from 'mongodb';
+
+/** Documents that are looked at together. */
+export const DOCUMENTS_PER_BATCH = 2_000;
+
+/** The documents of a cursor in the order of the server, so many at a time. */
+export async function* inBatches<T>(cursor: FindCursor<T>, size = DOCUMENTS_PER_BATCH): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  try {
+    for await (const document of cursor.batchSize(size)) {
+      batch.push(document);
+      if (batch.length < size) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
+  } finally {
+    await cursor.close();
+  }
+}
+
+/** Documents by their `_id`. */
+export async function byId<T extends { _id: string }>(cursor: FindCursor<T>): Promise<Map<string, T>> {
+  const found = new Map<string, T>();
+  for await (const document of cursor) found.set(document._id, document);
+  return found;
+}

@@ -1,0 +1,13 @@
+// docs/money.md says of each drift what it means and what to do; this holds the list to the code.
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { DRIFTS } from './drift.ts';
+
+test('every kind of drift is explained', () => {
+  const text = readFileSync(new URL('../../../../docs/money.md', import.meta.url), 'utf8');
+  const rows = text.split('\n').filter((line) => line.startsWith('| `'));
+  const explained = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([a-z_]+)`/g)].map(([, kind]) => kind),
+  );
+  expect(explained.sort()).toEqual(Object.keys(DRIFTS).sort());
+});

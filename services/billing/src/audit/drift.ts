@@ -1,0 +1,56 @@
+// What an audit may find wrong: each kind of drift, in words, and the list that collects them.
+
+/** Every kind of drift: docs/money.md says what each means and what to do. */
+export const DRIFTS = {
+  gap: 'a number is missing in the ledger',
+  row_unnumbered: 'a ledger row stands outside the numbers',
+  event_not_booked: 'an event of the stream has no ledger row',
+  event_not_logged: 'an event of the stream has no log row',
+  event_unread: 'a message of the stream is no event, and is not among the rejected',
+  row_without_event: 'a ledger row has no event in the stream, which holds its time',
+  row_differs: 'a ledger row says something else than its event',
+  log_missing: 'a ledger row has no log row',
+  log_differs: 'a log row says something else than its ledger row or its event',
+  log_without_row: 'a log row has a cost, and no ledger row',
+  aggregate_missing: 'an aggregate is not there',
+  aggregate_extra: 'an aggregate has no ledger row',
+  aggregate_differs: 'an aggregate is not the sum of its ledger rows',
+  sum_differs: 'the sums of an org do not agree',
+  balance_differs: 'billing states another balance than the ledger',
+  hold_left: 'something is held though nothing runs',
+} as const;
+export type DriftKind = keyof typeof DRIFTS;
+
+export interface Drift {
+  readonly kind: DriftKind;
+  readonly org: string | null;
+  /** What is wrong: the id of a row, an event, an aggregate; a number; an org. */
+  readonly subject: string;
+  /** What was found, and what should be there. */
+  readonly detail: string;
+}
+
+/** Drifts that are named; more are only counted: somebody who restores the wrong backup has millions. */
+export const DRIFTS_NAMED_MAX = 1_000;
+
+/** The drifts found so far, each named once. */
+export class Findings {
+  readonly #named = new Map<string, Drift>();
+  #count = 0;
+
+  add(drift: Drift): void {
+    const id = `${drift.kind}/${drift.subject}`;
+    if (this.#named.has(id)) return;
+    this.#count += 1;
+    if (this.#named.size < DRIFTS_NAMED_MAX) this.#named.set(id, drift);
+  }
+
+  /** Those beyond `DRIFTS_NAMED_MAX` included. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get named(): Drift[] {
+    return [...this.#named.values()];
+  }
+}

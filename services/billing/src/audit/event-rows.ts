@@ -1,0 +1,181 @@
+// Events against what was booked of them. What a row must be is decided by the code that books (`planBatch`): each event
+// is planned alone, against those rows of the ledger that have a lower number than its own. So the order in which
+// billing met a charge and its void, and rows whose events are no longer in the stream, come out as they are.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Logger } from '@switchyard/service';
+import { readBatch, rejectedOf } from '../read-batch.ts';
+import { idsToLookUp, planBatch } from '../store/batch-plan.ts';
+import type { LedgerRow, LogRow, UnnumberedRow } from '../store/documents.ts';
+import type { Entry } from '../store/entries.ts';
+import type { Store } from '../store/store.ts';
+import { byId } from './batches.ts';
+import type { Findings } from './drift.ts';
+
+export interface EventCheck {
+  readonly store: Store;
+  readonly findings: Findings;
+  /** Logs are kept from here on; null: there are none. */
+  readonly logsSince: Date | null;
+  /** Events up to this sequence must be booked; later ones may be on their way. */
+  readonly bookedSeq: number;
+}
+
+/** What a batch of messages says should be in the ledger: the row of each event, built anew. */
+export interface RowsAnew {
+  readonly rows: { readonly row: UnnumberedRow; readonly seq: number }[];
+  readonly rejected: number;
+}
+
+/** Alarms about what the messages say were raised when they were booked. */
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
+
+/** Compares the ledger and log rows of these messages' events with what the events say. */
+export async function checkEvents(check: EventCheck, messages: readonly JsMsg[]): Promise<RowsAnew> {
+  const { store } = check;
+  const { entries, sources, rejectedMessages } = readBatch(messages, SILENT);
+  const ledger = await byId(store.ledger.find({ _id: { $in: idsToLookUp(entries) } }));
+  const unread = await rejectedAmong(store, rejectedMessages);
+  for (const message of rejectedMessages)
+    if (!unread.has(message) && message.seq <= check.bookedSeq)
+      check.findings.add({
+        ...{ kind: 'event_unread', org: null, subject: `message ${message.seq}` },
+        detail: `on ${message.subject}`,
+      });
+  const rows: RowsAnew['rows'] = [];
+  const suspects: Suspect[] = [];
+  for (const entry of entries) {
+    const message = sources.get(entry);
+    if (!message) continue;
+    const id = rowIdOf(entry);
+    if (id === null) continue;
+    const live = ledger.get(id);
+    const row = rowAnew(entry, id, ledger);
+    rows.push({ row, seq: message.seq });
+    if (!live) {
+      if (message.seq <= check.bookedSeq) suspects.push({ message, row, live: null });
+    } else if (shown(live) !== shown(row)) suspects.push({ message, row, live });
+  }
+  const rejected = await reportUnlessRejected(check, suspects);
+  const booked = entries.filter((entry) => {
+    const message = sources.get(entry);
+    return message && !rejected.has(message);
+  });
+  await checkLogRows(check, booked, sources);
+  return { rows, rejected: rejected.size + rejectedMessages.length };
+}
+
+interface Suspect {
+  readonly message: JsMsg;
+  readonly row: UnnumberedRow;
+  readonly live: LedgerRow | null;
+}
+
+/** An event that contradicts the ledger is kept among the rejected, and changed nothing: that is no drift. */
+async function reportUnlessRejected({ store, findings }: EventCheck, suspects: readonly Suspect[]) {
+  const rejected = await rejectedAmong(
+    store,
+    suspects.map(({ message }) => message),
+  );
+  for (const { message, row, live } of suspects) {
+    if (rejected.has(message)) continue;
+    const { _id: subject, org } = row;
+    if (!live)
+      findings.add({
+        ...{ kind: 'event_not_booked', org, subject },
+        detail: `message ${message.seq} of ${message.time.toISOString()}: ${shown(row)}`,
+      });
+    else
+      findings.add({
+        kind: 'row_differs',
+        org,
+        subject,
+        detail: `it says ${shown(live)}; its event ${shown(row)}`,
+      });
+  }
+  return rejected;
+}
+
+async function rejectedAmong(store: Store, messages: readonly JsMsg[]): Promise<Set<JsMsg>> {
+  if (messages.length === 0) return new Set();
+  const ids = new Map(messages.map((message) => [message, rejectedOf(message, '')._id]));
+  const kept = await byId(
+    store.rejected.find({ _id: { $in: [...ids.values()] } }, { projection: { _id: 1 } }),
+  );
+  return new Set(messages.filter((message) => kept.has(ids.get(message) ?? '')));
+}
+
+function rowIdOf(entry: Entry): string | null {
+  if (entry.what === 'void') return entry.id;
+  return entry.what === 'credit' ? entry.row._id : (entry.charge?._id ?? null);
+}
+
+/** The row that booking this event makes, after the rows that it was booked after. */
+function rowAnew(entry: Entry, id: string, ledger: ReadonlyMap<string, LedgerRow>): UnnumberedRow {
+  const own = ledger.get(id);
+  const before = idsToLookUp([entry]).flatMap((other) => {
+    const row = ledger.get(other);
+    return row && other !== id && (!own || row.n < own.n) ? [row] : [];
+  });
+  const { rows } = planBatch([entry], before);
+  const row = rows[0];
+  // A void of what is no call, or of another org's, makes no row; nor should there be one.
+  return row ?? nothing(entry, id);
+}
+
+function nothing(entry: Entry, id: string): UnnumberedRow {
+  const nobody = { key: null, type: null, model: null, maker: null, computer: null };
+  const org = entry.what === 'void' ? entry.org : '';
+  return { _id: id, kind: 'void', at: new Date(0), org, ...nobody, calls: 0n, cost: 0n, quantities: {} };
+}
+
+/** What a row says, without its number: the same words for the same row. */
+function shown(row: UnnumberedRow | LedgerRow): string {
+  const { kind, org, key, type, model, maker, computer, at, calls, cost, voids, refunds } = row;
+  const { credit, voided_cost, quantities } = row;
+  return JSON.stringify(
+    {
+      ...{ kind, org, key, type, model, maker, computer, at, calls, cost, voids, refunds, voided_cost },
+      credit: credit && [credit.org, credit.key, credit.amount, credit.reason, credit.reference],
+      quantities: Object.entries(quantities).sort(([a], [b]) => (a < b ? -1 : 1)),
+    },
+    (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
+  );
+}
+
+/** The log rows of events: those of refused calls too, which have no ledger row that would miss them. */
+async function checkLogRows(
+  { store, findings, logsSince, bookedSeq }: EventCheck,
+  entries: readonly Entry[],
+  sources: ReadonlyMap<Entry, JsMsg>,
+): Promise<void> {
+  if (logsSince === null) return;
+  const expected: LogRow[] = [];
+  for (const entry of entries)
+    if (
+      entry.what === 'occurrence' &&
+      entry.log.at >= logsSince &&
+      (sources.get(entry)?.seq ?? 0) <= bookedSeq
+    )
+      expected.push(entry.log);
+  const lines = await byId(store.logs.find({ _id: { $in: expected.map(({ _id }) => _id) } }));
+  for (const log of expected) {
+    const line = lines.get(log._id);
+    const { _id: subject, org } = log;
+    if (!line) findings.add({ kind: 'event_not_logged', org, subject, detail: log.source });
+    else if (line.source === log.source && !saysTheSame(line, log))
+      findings.add({
+        ...{ kind: 'log_differs', org, subject },
+        detail: `the log says ${line.cost} nano-dollars, ${line.org}, ${line.key}, ${line.at.toISOString()}; its event ${log.cost}, ${log.org}, ${log.key}, ${log.at.toISOString()}`,
+      });
+  }
+}
+
+function saysTheSame(line: LogRow, log: LogRow): boolean {
+  const cost = line.voided_cost ?? line.cost;
+  return (
+    cost === log.cost &&
+    line.org === log.org &&
+    line.key === log.key &&
+    line.at.getTime() === log.at.getTime()
+  );
+}

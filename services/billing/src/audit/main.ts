@@ -1,0 +1,72 @@
+// `npm run audit`: whether the books are right, to the nano-dollar, while the installation goes on.
+//
+//   npm run audit                  a report to read; exit code 0: zero drift, 1: drift, 2: it could not look
+//   npm run audit -- --json        the report as JSON
+//   npm run audit -- --idle        nothing runs: whatever is still held is a drift too
+//   npm run audit -- --keep        the database with what was built anew is kept, and named
+import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { connectBus } from '@switchyard/bus';
+import { makeLogger } from '@switchyard/service';
+import { databaseOf, makeMongoClient, openStore } from '../store/store.ts';
+import { audit } from './audit.ts';
+import { type Servers, serversOf } from './config.ts';
+import { reportJson, reportText } from './report-text.ts';
+
+/** Sorting a ledger that has no index takes the stand-in a while. */
+const SILENCE_MS = 10 * 60_000;
+const CONNECT_MS_MAX = 10_000;
+const NAME_BYTES = 8;
+const EXIT = { zeroDrift: 0, drift: 1, couldNotLook: 2 } as const;
+
+process.exit(await main());
+
+async function main(): Promise<number> {
+  try {
+    const { values: options } = parseArgs({
+      options: {
+        json: { type: 'boolean', default: false },
+        idle: { type: 'boolean', default: false },
+        keep: { type: 'boolean', default: false },
+      },
+    });
+    return await run(await serversOf(process.env), options);
+  } catch (error) {
+    process.stderr.write(`the audit could not look: ${error instanceof Error ? error.message : error}\n`);
+    return EXIT.couldNotLook;
+  }
+}
+
+async function run(
+  servers: Servers,
+  options: { json: boolean; idle: boolean; keep: boolean },
+): Promise<number> {
+  const say = (text: string) => process.stderr.write(`${text}\n`);
+  const client = makeMongoClient(servers.MONGODB_URL, { silenceMs: SILENCE_MS });
+  const logger = makeLogger('audit', 'error');
+  const bus = await inTime(connectBus({ url: servers.NATS_URL, service: 'audit', logger }));
+  // What is built anew is of use to nobody after a crash: it need not be on a majority's disks.
+  const name = `switchyard_audit_${randomBytes(NAME_BYTES).toString('hex')}`;
+  const workDb = client.db(name, { writeConcern: { w: 1 } });
+  try {
+    const store = openStore(databaseOf(client, servers.MONGODB_URL));
+    const onStep = (step: string) => say(`looking at: ${step}`);
+    const report = await audit({ bus, store, workDb, idle: options.idle, onStep });
+    process.stdout.write(options.json ? `${reportJson(report)}\n` : reportText(report));
+    return report.drifts === 0 ? EXIT.zeroDrift : EXIT.drift;
+  } finally {
+    if (options.keep) say(`what was built anew is kept in the database ${name}`);
+    else await workDb.dropDatabase().catch((error: unknown) => say(`${name} could not be dropped: ${error}`));
+    await Promise.all([bus.close(), client.close()]);
+  }
+}
+
+/** The bus waits for a server for as long as it takes; people do not. */
+async function inTime<T>(connecting: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new Error(`the bus does not answer within ${CONNECT_MS_MAX / 1_000} s`);
+    timer = setTimeout(() => reject(error), CONNECT_MS_MAX);
+  });
+  return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,73 @@
+// An audit's report for people, and for programs.
+import { formatDollars } from '@switchyard/money';
+import type { AuditReport } from './audit.ts';
+import { DRIFTS } from './drift.ts';
+
+/** Orgs whose balance is written out. */
+const BALANCES_SHOWN_MAX = 20;
+
+export function reportText(report: AuditReport): string {
+  const { ledger, hours, days, stream, logs, totals, up_to, drifts, named, seconds } = report;
+  const moved = hours.moved + days.moved;
+  const lines = [
+    row('ledger', [
+      `${count(ledger.rows)} rows`,
+      ledger.gapless
+        ? `numbers 1 to ${count(up_to)} without a gap`
+        : `up to number ${count(up_to)}, WITH GAPS`,
+      dollars(totals.ledger),
+    ]),
+    row('aggregates', [
+      `${count(hours.compared)} hours and ${count(days.compared)} days built anew and compared`,
+      ...(moved > 0 ? [`${count(moved)} of them looked at again, at a later number`] : []),
+    ]),
+    row('events', [
+      `${count(stream.events)} in the stream, ${count(stream.charging)} of them in the ledger's part`,
+      ...(stream.since ? [`${count(stream.rows)} ledger rows since ${stream.since.toISOString()}`] : []),
+      ...(stream.rejected > 0 ? [`${count(stream.rejected)} rejected`] : []),
+    ]),
+    row('logs', [
+      `${count(logs.rows)} rows with a cost`,
+      dollars(totals.logs),
+      ...(logs.since ? [`kept since ${logs.since.toISOString()}`] : []),
+      ...(ledger.rowsBeforeLogs > 0 ? [`${count(ledger.rowsBeforeLogs)} ledger rows are older`] : []),
+    ]),
+    ...report.balances
+      .slice(0, BALANCES_SHOWN_MAX)
+      .map(({ org, billing, credits, spent, held }) =>
+        row('balance', [
+          `${org}${billing ? ` (${billing})` : ''}`,
+          `credits ${dollars(credits)} - spent ${dollars(spent)} = ${dollars(credits - spent)}`,
+          held === null ? 'held: not known' : `held $${held}`,
+        ]),
+      ),
+  ];
+  const more = report.balances.length - BALANCES_SHOWN_MAX;
+  if (more > 0) lines.push(row('balance', [`and ${count(more)} orgs more`]));
+  for (const { kind, org, subject, detail } of named)
+    lines.push(
+      `DRIFT  ${kind}  ${subject}${org && org !== subject ? ` (${org})` : ''}: ${DRIFTS[kind]}; ${detail}`,
+    );
+  if (drifts > named.length) lines.push(`DRIFT  and ${count(drifts - named.length)} more`);
+  const verdict = drifts === 0 ? 'zero drift' : `${count(drifts)} ${drifts === 1 ? 'drift' : 'drifts'}`;
+  return [...lines, `${verdict}, in ${seconds.toFixed(1)} s`, ''].join('\n');
+}
+
+/** Amounts as strings of nano-dollars: JSON has no exact integers of that size. */
+export function reportJson(report: AuditReport): string {
+  return JSON.stringify(report, (_name, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+}
+
+function row(name: string, facts: readonly string[]): string {
+  return `${name.padEnd(12)}${facts.join('; ')}`;
+}
+
+function count(of: number | bigint): string {
+  return of.toLocaleString('en-US');
+}
+
+function dollars(nanos: bigint): string {
+  return nanos < 0n ? `-$${formatDollars(-nanos)}` : `$${formatDollars(nanos)}`;
+}

@@ -1,0 +1,115 @@
+// The retained part of the stream: each event against its ledger row, and, the other way round, each ledger row of that
+// time against the events.
+import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import { metDuplicateKey } from '../store/mongo-errors.ts';
+import { PARTITION } from '../store/partition.ts';
+import type { AuditRun } from './audit-run.ts';
+import { byId, inBatches } from './batches.ts';
+import { checkEvents } from './event-rows.ts';
+
+/** Messages that are looked at together. */
+const MESSAGES_PER_BATCH = 500;
+/** A stream that brings nothing for so long is away. */
+const SILENCE_MS_MAX = 20_000;
+/** The clock of an emitter may be ahead of the stream's by as much. */
+const SKEW_MS = 5_000;
+
+/** The stream, or billing, does not let itself be looked at. */
+export class CannotLook extends Error {}
+
+export interface StreamFacts {
+  readonly events: number;
+  /** Events that are in the ledger, or should be. */
+  readonly charging: number;
+  /** Messages that billing could not book and keeps among the rejected. */
+  readonly rejected: number;
+  /** From here on every ledger row must have its event; null: the stream is empty. */
+  readonly since: Date | null;
+  /** Ledger rows of that time. */
+  readonly rows: number;
+}
+
+/** @throws CannotLook when the stream stops answering. */
+export async function passStream(run: AuditRun): Promise<StreamFacts> {
+  let events = 0;
+  let charging = 0;
+  let rejected = 0;
+  for await (const messages of messagesUpTo(run)) {
+    events += messages.length;
+    const anew = await checkEvents(run, messages);
+    rejected += anew.rejected;
+    charging += anew.rows.length;
+    await keep(run, anew.rows);
+  }
+  const since = await retainedSince(run);
+  const rows = since === null ? 0 : await checkRowsSince(run, since);
+  return { events, charging, rejected, since, rows };
+}
+
+async function* messagesUpTo({ bus, lastSeq }: AuditRun): AsyncGenerator<JsMsg[]> {
+  const { state } = await bus.jsm.streams.info(EVENTS_STREAM);
+  if (state.messages === 0 || lastSeq < state.first_seq) return;
+  const consumer = await bus.js.consumers.get(EVENTS_STREAM, { deliver_policy: DeliverPolicy.All });
+  const pull = await consumer.consume({ max_messages: MESSAGES_PER_BATCH });
+  const silent = () => pull.stop();
+  let timer = setTimeout(silent, SILENCE_MS_MAX);
+  let batch: JsMsg[] = [];
+  try {
+    for await (const message of pull) {
+      clearTimeout(timer);
+      if (message.seq <= lastSeq) batch.push(message);
+      const isLast = message.seq >= lastSeq || message.info.pending === 0;
+      if (isLast || batch.length === MESSAGES_PER_BATCH) {
+        yield batch;
+        batch = [];
+      }
+      if (isLast) return;
+      timer = setTimeout(silent, SILENCE_MS_MAX);
+    }
+    throw new CannotLook(`the stream ${EVENTS_STREAM} has brought nothing for ${SILENCE_MS_MAX / 1_000} s`);
+  } finally {
+    clearTimeout(timer);
+    await pull.close();
+    await consumer.delete().catch(() => {}); // it goes by itself when nobody reads it
+  }
+}
+
+/** Rows built anew from events, so that the ledger's rows can be looked up among them. */
+async function keep(
+  { work }: AuditRun,
+  rows: Awaited<ReturnType<typeof checkEvents>>['rows'],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const documents = rows.map(({ row, seq }) => ({ ...row, p: PARTITION, n: BigInt(seq) }));
+  await work.ledger.insertMany(documents, { ordered: false }).catch((error: unknown) => {
+    if (!metDuplicateKey(error)) throw error; // an event may be in the stream twice
+  });
+}
+
+/** What is newer has come to the stream since its first message did: read afterwards, as old messages go meanwhile. */
+async function retainedSince({ bus }: AuditRun): Promise<Date | null> {
+  const { state } = await bus.jsm.streams.info(EVENTS_STREAM);
+  return state.messages === 0 ? null : new Date(Date.parse(state.first_ts) + SKEW_MS);
+}
+
+async function checkRowsSince({ store, work, findings, upTo }: AuditRun, since: Date): Promise<number> {
+  const projection = { org: 1, kind: 1, cost: 1, at: 1 } as const;
+  const retained = store.ledger.find(
+    { p: PARTITION, n: { $lte: upTo }, at: { $gte: since } },
+    { projection },
+  );
+  let count = 0;
+  for await (const rows of inBatches(retained)) {
+    count += rows.length;
+    const ids = rows.map(({ _id }) => _id);
+    const anew = await byId(work.ledger.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
+    for (const { _id: subject, org, kind, cost, at } of rows)
+      if (!anew.has(subject))
+        findings.add({
+          ...{ kind: 'row_without_event', org, subject },
+          detail: `${kind} at ${cost} nano-dollars, ${at.toISOString()}`,
+        });
+  }
+  return count;
+}

@@ -77,6 +77,16 @@ export const execRequest = z
       .string()
       .optional()
       .describe(`What it reads, at most ${STDIN_BYTES_MAX} bytes; default: nothing`),
+    stream: z
+      .boolean()
+      .optional()
+      .describe('true: its output comes as server-sent events while it runs, without a limit')
+      .meta({ default: false }),
+    on_disconnect: z.enum(['kill', 'continue']).optional().meta({
+      description:
+        'What becomes of it when the client goes away. continue: it goes on, and GET …/execs/{exec_id} has its result',
+      default: 'kill',
+    }),
   })
   .meta({ examples: [{ command: 'python3 -c "print(6 * 7)"', timeout: 60 }] });
 export type ExecRequest = z.infer<typeof execRequest>;

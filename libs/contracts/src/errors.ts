@@ -125,6 +125,17 @@ export const ERRORS = {
     type: 'not_found_error',
     meaning: 'No stored file of this id: it never was, was deleted, or is another org’s.',
   },
+  exec_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning:
+      'No command of this id is known to the computer: it never was, was not to continue without its caller, or its result is no longer kept.',
+  },
+  path_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'There is no file or folder at this path of the computer’s /workspace.',
+  },
   key_not_found: { status: 404, type: 'not_found_error', meaning: 'No key of this id.' },
   webhook_not_found: {
     status: 404,

@@ -3,6 +3,7 @@ export * from './accounts.ts';
 export * from './audio-formats.ts';
 export * from './catalog.ts';
 export * from './chat.ts';
+export * from './computer-execs.ts';
 export * from './computer-limits.ts';
 export * from './computer-minute.ts';
 export * from './computer-new.ts';

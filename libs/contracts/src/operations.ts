@@ -12,13 +12,13 @@ import {
   updateAccountRequest,
 } from './accounts.ts';
 import { modelObject } from './catalog.ts';
+import { execList, execObject, hostExecRequest } from './computer-execs.ts';
 import { uploadRequest, uploadResult } from './computer-uploads.ts';
 import {
   computerObject,
   computerOptions,
   createComputerRequest,
   deletedComputer,
-  execRequest,
   execResult,
 } from './computers.ts';
 import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
@@ -151,7 +151,9 @@ export const HOST_OPERATIONS = {
   start: { request: byId.extend({ org: z.string() }), response: computerObject },
   stop: { request: byId.extend({ org: z.string() }), response: computerObject },
   delete: { request: byId.extend({ org: z.string() }), response: deletedComputer },
-  exec: { request: byId.extend({ org: z.string(), body: execRequest }), response: execResult },
+  exec: { request: hostExecRequest, response: execResult },
+  'exec-get': { request: byId.extend({ org: z.string(), exec_id: z.string() }), response: execObject },
+  'exec-list': { request: byId.extend({ org: z.string() }), response: execList },
 } as const;
 
 export type HostOperationName = keyof typeof HOST_OPERATIONS;

@@ -1,10 +1,13 @@
 // What this host serves on the bus, and by whom: the only wiring list.
 import type { ServiceHost } from '@switchyard/bus';
-import { type ComputerLimits, hostUploadSubject } from '@switchyard/contracts';
+import { type ComputerLimits, hostExecStreamSubject, hostUploadSubject } from '@switchyard/contracts';
 import type { Computers } from './lifecycle/computers.ts';
 import { createComputer } from './operations/computer-create.ts';
 import { deleteComputer } from './operations/computer-delete.ts';
 import { execInComputer } from './operations/computer-exec.ts';
+import { getExec } from './operations/computer-exec-get.ts';
+import { listExecs } from './operations/computer-exec-list.ts';
+import { streamExecInComputer } from './operations/computer-exec-stream.ts';
 import { startComputer } from './operations/computer-start.ts';
 import { stopComputer } from './operations/computer-stop.ts';
 import { uploadIntoComputer } from './operations/computer-upload.ts';
@@ -23,5 +26,8 @@ export function register(service: ServiceHost, { hostId, computers, limits }: Se
   service.handleHost(hostId, 'stop', (request) => stopComputer(on, request));
   service.handleHost(hostId, 'delete', (request) => deleteComputer(on, request));
   service.handleHost(hostId, 'exec', (request, context) => execInComputer(on, request, context));
+  service.handleHost(hostId, 'exec-get', (request) => getExec(on, request));
+  service.handleHost(hostId, 'exec-list', (request) => listExecs(on, request));
+  service.stream(hostExecStreamSubject(hostId), streamExecInComputer(on));
   service.stream(hostUploadSubject(hostId), uploadIntoComputer(on));
 }

@@ -6,6 +6,8 @@ import { STREAM_WINDOW_BYTES } from './exec.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const MIB = 1024 * 1024;
+/** The machine may be busy. */
+const PATIENCE = { timeout: 20_000 };
 
 let testHost: TestHost;
 let computer: RunningComputer;
@@ -66,7 +68,7 @@ while count < 320:
     { consume },
   );
   const written = async () => Number((await run(computer, 'cat written 2>/dev/null || echo 0')).output);
-  await expect.poll(() => taken.bytes).toBeGreaterThan(0);
+  await expect.poll(() => taken.bytes, PATIENCE).toBeGreaterThan(0);
   let before = -1;
   await expect
     .poll(
@@ -76,7 +78,7 @@ while count < 320:
         before = now;
         return still;
       },
-      { interval: 300, timeout: 10_000 },
+      { interval: 300, ...PATIENCE },
     )
     .toBe(true);
   expect(taken.bytes).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
@@ -90,7 +92,8 @@ while count < 320:
 test('a command that waits for its taker still ends at its timeout, with what it had written', async () => {
   const { consume, taken, letGo } = heldBack();
   const flood = run(computer, 'yes', { consume, timeoutMs: 1_000 });
-  await expect.poll(async () => (await run(computer, 'pgrep -xc yes')).output.toString()).toBe('0\n');
+  const alive = async () => (await run(computer, 'pgrep -xc yes')).output.toString();
+  await expect.poll(alive, PATIENCE).toBe('0\n');
   letGo();
   expect(await flood).toMatchObject({ timedOut: true, truncated: false });
   expect(taken.bytes).toBe((await flood).outputBytes);
@@ -162,6 +165,7 @@ test('a stream whose agent goes away is not held up: its command goes on to its 
   await begun.promise;
   abandoned.release();
   await expect(lost).rejects.toMatchObject({ code: 'computer_failed' });
-  await expect.poll(async () => (await run(computer, 'cat ended')).output.toString()).toBe('done\n');
+  const ended = async () => (await run(computer, 'cat ended')).output.toString();
+  await expect.poll(ended, PATIENCE).toBe('done\n');
   expect(await computer.attach('abandoned')).toMatchObject({ exitCode: 0, truncated: true });
 });

@@ -56,6 +56,7 @@ export interface ExecResult {
 /** An exec that the init of a computer knows: running, or finished with a result that nobody received or that is kept. */
 export interface KnownExec {
   readonly id: string;
+  /** Also when it has ended and somebody is receiving its result. */
   readonly running: boolean;
   /** Its result is kept after it was received. */
   readonly kept: boolean;

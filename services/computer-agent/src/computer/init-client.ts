@@ -63,8 +63,9 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
   const channels = new Map<number, Channel>();
   const hello = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
+  /** Execs whose end was not received here yet, by channel. */
+  const followed = new Map<number, string>();
   let lastChannel = 0;
-  let waiting = 0;
 
   const decode = frameDecoder((frame) => {
     if (frame.type === 'H') {
@@ -102,6 +103,7 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
   /** Sends the frame that begins or attaches to an exec, and gathers its output until its end. */
   const follow = async (
     type: 'E' | 'A',
+    execId: string,
     payload: Buffer,
     timeoutMs: number,
     options: AttachOptions & Pick<ExecOptions, 'consume'>,
@@ -141,7 +143,7 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       },
       timeoutMs + (outlet ? STREAM_GRACE_MS : KILL_GRACE_MS),
     );
-    waiting += 1;
+    followed.set(channel, execId);
     try {
       socket.write(encodeFrame(type, channel, payload));
       if (outlet) grant(STREAM_WINDOW_BYTES);
@@ -149,7 +151,7 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       options.signal?.addEventListener('abort', cancel, { once: true });
       return await result.promise;
     } finally {
-      waiting -= 1;
+      followed.delete(channel);
       clearTimeout(overdue);
       options.signal?.removeEventListener('abort', cancel);
       channels.delete(channel);
@@ -197,13 +199,17 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       const streamed = consume !== undefined;
       const start = { id, command, cwd, env, timeoutMs, outputBytesMax, stdin, streamed, kept };
       const payload = encodeStart(start);
-      return follow('E', payload, timeoutMs, options);
+      return follow('E', id, payload, timeoutMs, options);
     },
-    attach: (execId, options = {}) => follow('A', encodeId(execId), TIMEOUT_MS_MAX, options),
-    execs: async () => decodeList(await ask('L')),
+    attach: (execId, options = {}) => follow('A', execId, encodeId(execId), TIMEOUT_MS_MAX, options),
+    async execs() {
+      const known = decodeList(await ask('L'));
+      const ids = new Set(followed.values());
+      return known.map((exec) => ({ ...exec, running: exec.running || ids.has(exec.id) }));
+    },
     readFiles: async (paths) => decodeFiles(await ask('M', encodePaths(paths))),
     get waiting() {
-      return waiting;
+      return followed.size;
     },
     closed: closed.promise,
     close: () => void socket.destroy(),

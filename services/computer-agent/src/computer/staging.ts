@@ -6,16 +6,23 @@ import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 
-export interface StagedFile {
+export interface ReceivedFile {
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+}
+
+export interface StagedFile extends ReceivedFile {
   readonly path: string;
   /** Removes it, unless it was moved on. */
   discard(): Promise<void>;
 }
 
+/** What is known before of a file that is to come. */
 export interface Expected {
-  readonly bytes: number;
+  readonly bytes?: number | undefined;
   /** Hex. */
-  readonly sha256: string;
+  readonly sha256?: string | undefined;
 }
 
 export interface Staging {
@@ -35,8 +42,7 @@ export async function openStaging(directory: string): Promise<Staging> {
       const path = join(directory, randomUUID());
       const discard = () => rm(path, { force: true });
       try {
-        await write(path, source, expected);
-        return { path, discard };
+        return { path, discard, ...(await write(path, source, expected)) };
       } catch (error) {
         await discard();
         throw isNoRoom(error) ? noRoom(error) : error;
@@ -45,7 +51,11 @@ export async function openStaging(directory: string): Promise<Staging> {
   };
 }
 
-async function write(path: string, source: AsyncIterable<Uint8Array>, expected: Expected): Promise<void> {
+async function write(
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  expected: Expected,
+): Promise<ReceivedFile> {
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
   const file = await open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
   try {
@@ -56,11 +66,16 @@ async function write(path: string, source: AsyncIterable<Uint8Array>, expected: 
       bytes += piece.length;
       for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
     }
-    if (bytes !== expected.bytes || sha256.digest('hex') !== expected.sha256)
+    const received = { bytes, sha256: sha256.digest('hex') };
+    if (
+      received.bytes !== (expected.bytes ?? bytes) ||
+      received.sha256 !== (expected.sha256 ?? received.sha256)
+    )
       throw new ServiceError(
         'computer_failed',
         'the file did not arrive as it is stored; nothing was written',
       );
+    return received;
   } finally {
     await file.close();
   }

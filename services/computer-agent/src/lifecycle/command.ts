@@ -5,6 +5,7 @@ import {
   ENV_ENTRIES_MAX,
   type ExecRequest,
   type ExecResult,
+  outlivesCaller,
   ServiceError,
   STDIN_BYTES_MAX,
 } from '@switchyard/contracts';
@@ -39,26 +40,53 @@ export interface CommandPlace {
   readonly outputBytesMax: number;
 }
 
-/** @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request`. */
+export interface CommandWishes {
+  /** Takes the output as it comes, as `ExecOptions.consume`; the result has none then. */
+  readonly consume?: ((chunk: Buffer) => void | Promise<void>) | undefined;
+  /** It was begun before under this id: only its result is wanted, and it is never run. */
+  readonly resume?: boolean | undefined;
+}
+
+/**
+ * @param signal aborted when the caller goes away; ignored for a command that is to continue then
+ * @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request`.
+ */
 export async function runCommand(
   { computer, recovered, outputBytesMax }: CommandPlace,
   execId: string,
   request: ExecRequest,
   signal: AbortSignal,
+  { consume, resume = false }: CommandWishes = {},
 ): Promise<ExecResult> {
-  const timeoutS = request.timeout ?? COMMAND_TIMEOUT_S_DEFAULT;
-  const raw = await (recovered?.claim(execId, signal) ??
+  const keep = outlivesCaller(request);
+  const kill = keep ? undefined : signal;
+  const known = recovered?.claim(execId, kill) ?? (resume ? computer.attach(execId, { signal: kill }) : null);
+  const raw = await (known ??
     computer.exec({
       id: execId,
       command: request.command,
-      timeoutMs: timeoutS * 1_000,
+      timeoutMs: timeoutOf(request) * 1_000,
       outputBytesMax,
       cwd: request.cwd,
       env: request.env,
       stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
-      signal,
+      keep,
+      consume,
+      signal: kill,
     }));
-  if (raw.timedOut) throw timedOut(raw, timeoutS);
+  return toResult(raw, timeoutOf(request));
+}
+
+function timeoutOf({ timeout }: ExecRequest): number {
+  return timeout ?? COMMAND_TIMEOUT_S_DEFAULT;
+}
+
+/**
+ * @param timeoutS what the command was given, where that is known
+ * @throws ServiceError `command_timed_out`, `service_unavailable` where it was stopped with its caller.
+ */
+export function toResult(raw: RawResult, timeoutS?: number): ExecResult {
+  if (raw.timedOut) throw timedOut(raw, timeoutS ?? Math.floor(raw.durationMs / 1_000));
   if (raw.cancelled)
     throw new ServiceError('service_unavailable', 'the caller went away; the command was stopped');
   return {

@@ -2,16 +2,26 @@
 // order that a crash between any two steps cannot turn into a lost or doubled minute, or a computer that says running and
 // is not: `beginning.ts`, `ending.ts`. What begins is taken back after a crash (nobody was told of it), what ends is
 // finished: `taking-over.ts`.
-import type { ComputerRecord, ExecRequest, ExecResult, StopReason } from '@switchyard/contracts';
+import type {
+  ComputerRecord,
+  ExecList,
+  ExecObject,
+  ExecRequest,
+  ExecResult,
+  StopReason,
+} from '@switchyard/contracts';
 import { ServiceError } from '@switchyard/contracts';
+import type { Expected, ReceivedFile } from '../computer/staging.ts';
 import type { WorkspacePath } from '../computer/workspace-path.ts';
 import type { RecordEntry } from '../store/computer-records.ts';
 import { beginRun } from './beginning.ts';
-import { runCommand } from './command.ts';
+import { type CommandWishes, runCommand } from './command.ts';
 import { deleteComputer, endRun, finishWhatWasLeft } from './ending.ts';
 import { exclusively } from './exclusively.ts';
+import type { ExecResults } from './exec-results.ts';
 import { HeldComputer, notFound, notRunning } from './held-computer.ts';
 import { changedEvent } from './lifecycle-event.ts';
+import type { LiveRun } from './live-run.ts';
 import { noteActivity, writeActivity } from './run-watch.ts';
 import type { HostSurroundings } from './surroundings.ts';
 import { bringInOrder } from './taking-over.ts';
@@ -104,31 +114,50 @@ export class Computer {
   /**
    * Runs a command; any number at a time. An id that the computer knows from before a restart of the agent is not run
    * again: its result is awaited.
+   * @param onStart called when the computer has taken it
    * @throws ServiceError `computer_not_running`, `command_timed_out`, `computer_failed`, `invalid_request`.
    */
-  async exec(execId: string, request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
-    const held = this.#held;
-    const live = await held.lock.run(() => held.requireRun());
-    const ended = live.beginCommand();
-    noteActivity(held);
-    try {
-      return await runCommand(
-        { computer: live.computer, recovered: held.recovered, outputBytesMax: this.#on.outputBytesMax },
-        execId,
-        request,
-        signal,
-      );
-    } catch (error) {
-      const lost = error instanceof ServiceError && error.code === 'computer_failed';
-      if (!lost) throw error;
-      // The end of a computer shows in its commands first: let the transition that caused it say why.
-      await this.settled();
-      if (held.live !== live) throw notRunning(this.record, error);
-      throw error;
-    } finally {
-      ended();
-      noteActivity(held);
-    }
+  exec(
+    execId: string,
+    request: ExecRequest,
+    signal: AbortSignal,
+    { onStart, ...wishes }: CommandWishes & { onStart?: () => void } = {},
+  ): Promise<ExecResult> {
+    return this.#busyWith(async (live) => {
+      const { recovered } = this.#held;
+      const { outputBytesMax } = this.#on;
+      onStart?.();
+      try {
+        return await runCommand(
+          { computer: live.computer, recovered, outputBytesMax },
+          execId,
+          request,
+          signal,
+          wishes,
+        );
+      } catch (error) {
+        const lost = error instanceof ServiceError && error.code === 'computer_failed';
+        if (!lost) throw error;
+        // The end of a computer shows in its commands first: let the transition that caused it say why.
+        await this.settled();
+        if (this.#held.live !== live) throw notRunning(this.record, error);
+        throw error;
+      }
+    });
+  }
+
+  /** Commands that run, and results that are kept. Looking at them is no activity. @throws as `requireRun`. */
+  async execs(): Promise<ExecList> {
+    return (await this.#execResults()).list();
+  }
+
+  /** @throws ServiceError `exec_not_found`; as `requireRun`. */
+  async execResult(execId: string): Promise<ExecObject> {
+    return (await this.#execResults()).get(execId);
+  }
+
+  async #execResults(): Promise<ExecResults> {
+    return this.#held.lock.run(() => this.#held.requireRun().execResults);
   }
 
   /**
@@ -136,30 +165,39 @@ export class Computer {
    * @throws ServiceError `computer_not_running`, also when it stops before the file is whole; `invalid_request` for a
    *   path that cannot be; `computer_failed`; what the source throws.
    */
-  async upload(
-    path: WorkspacePath,
-    source: AsyncIterable<Uint8Array>,
-    expected: { bytes: number; sha256: string },
-  ): Promise<void> {
-    const held = this.#held;
+  upload(path: WorkspacePath, source: AsyncIterable<Uint8Array>, expected: Expected): Promise<ReceivedFile> {
     const { workspaces } = this.#on.host;
+    return this.#busyWith(async (live) => {
+      const staged = await workspaces.staging.receive(source, expected);
+      try {
+        await this.#whileOn(live, () => workspaces.place(this.id, staged.path, path));
+      } finally {
+        await staged.discard();
+      }
+      return staged;
+    });
+  }
+
+  /** Work on the run that is on, which is busy until its end. @throws as `requireRun`. */
+  async #busyWith<T>(work: (live: LiveRun) => Promise<T>): Promise<T> {
+    const held = this.#held;
     const live = await held.lock.run(() => held.requireRun());
     const ended = live.beginCommand();
     noteActivity(held);
     try {
-      const staged = await workspaces.staging.receive(source, expected);
-      try {
-        await held.lock.run(async () => {
-          if (held.requireRun() !== live) throw notRunning(this.record);
-          await workspaces.place(this.id, staged.path, path);
-        });
-      } finally {
-        await staged.discard();
-      }
+      return await work(live);
     } finally {
       ended();
       noteActivity(held);
     }
+  }
+
+  /** Work under the lock, if the run is still on. @throws ServiceError `computer_not_running`. */
+  #whileOn<T>(live: LiveRun, work: () => Promise<T>): Promise<T> {
+    return this.#held.lock.run(async () => {
+      if (this.#held.requireRun() !== live) throw notRunning(this.record);
+      return work();
+    });
   }
 
   /**

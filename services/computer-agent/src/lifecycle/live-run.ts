@@ -4,6 +4,7 @@ import { type ComputerLimits, completedMinutes, MINUTE_MS } from '@switchyard/co
 import type { Clock } from '@switchyard/service';
 import type { RunningComputer } from '../computer/computer-host.ts';
 import type { BillableClock } from '../metering/billable-clock.ts';
+import { ExecResults } from './exec-results.ts';
 
 export interface LiveRunOptions {
   readonly computer: RunningComputer;
@@ -27,6 +28,7 @@ export interface Due {
 
 export class LiveRun {
   readonly computer: RunningComputer;
+  readonly execResults: ExecResults;
   /** Minutes whose event is durable; the record may be behind while its store is away. */
   minutesPublished: number;
   readonly #clock: Clock;
@@ -39,6 +41,7 @@ export class LiveRun {
 
   constructor(options: LiveRunOptions) {
     this.computer = options.computer;
+    this.execResults = new ExecResults(options.computer);
     this.minutesPublished = options.minutesPublished;
     this.#clock = options.clock;
     this.#billable = options.billable;
@@ -71,7 +74,7 @@ export class LiveRun {
     return new Date(this.#clock.now() - Math.round(this.#clock.monotonic() - this.#idleSince));
   }
 
-  /** Whether the run must end, by the clock as it is now. */
+  /** Whether the run must end, by the clock as it is now: for the first of the reasons that there are. */
   due(): Due | null {
     const now = this.#clock.monotonic();
     const lifetimeEnd = this.#startedAt + this.#limits.maxLifetimeMs;

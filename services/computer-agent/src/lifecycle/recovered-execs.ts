@@ -1,6 +1,6 @@
 // Commands that were on when the agent died. Their results wait in the computer's init: a caller who repeats its call
 // with the same request id gets the result as if nothing had been; a command that nobody asks for again is stopped, as
-// it is when a caller goes away.
+// it is when a caller goes away, unless it is to continue then.
 import type { Clock } from '@switchyard/service';
 import type { ExecResult } from '../computer/exec.ts';
 import type { LiveRun } from './live-run.ts';
@@ -20,18 +20,19 @@ export class RecoveredExecs {
   /** Attaches to the commands of a computer that was just taken over; `activity` is told when one ends. */
   static async open(live: LiveRun, clock: Clock, activity: () => void): Promise<RecoveredExecs> {
     const recovered = new RecoveredExecs();
-    for (const { id } of await live.computer.execs()) recovered.#attach(id, live, clock, activity);
+    for (const { id, running, kept } of await live.computer.execs())
+      if (running || !kept) recovered.#attach(id, kept, live, clock, activity);
     return recovered;
   }
 
-  /** The result of a command that is known from before; undefined: it is not. Can be had once. */
-  claim(execId: string, signal: AbortSignal): Promise<ExecResult> | undefined {
+  /** The result of a command that is known from before; undefined: it is not. Can be had once. `signal` stops it. */
+  claim(execId: string, signal: AbortSignal | undefined): Promise<ExecResult> | undefined {
     const exec = this.#execs.get(execId);
     if (!exec) return undefined;
     this.#execs.delete(execId);
     exec.cancelForget();
-    if (signal.aborted) exec.stop.abort();
-    else signal.addEventListener('abort', () => exec.stop.abort(), { once: true });
+    if (signal?.aborted) exec.stop.abort();
+    else signal?.addEventListener('abort', () => exec.stop.abort(), { once: true });
     return exec.result;
   }
 
@@ -40,7 +41,7 @@ export class RecoveredExecs {
     this.#execs.clear();
   }
 
-  #attach(id: string, live: LiveRun, clock: Clock, activity: () => void): void {
+  #attach(id: string, kept: boolean, live: LiveRun, clock: Clock, activity: () => void): void {
     const stop = new AbortController();
     const ended = live.beginCommand();
     const result = live.computer.attach(id, { signal: stop.signal }).finally(() => {
@@ -50,7 +51,7 @@ export class RecoveredExecs {
     result.catch(() => {}); // whoever claims it hears of it
     const cancelForget = clock.after(CLAIM_MS_MAX, () => {
       this.#execs.delete(id);
-      stop.abort();
+      if (!kept) stop.abort();
     });
     this.#execs.set(id, { result, stop, cancelForget });
   }

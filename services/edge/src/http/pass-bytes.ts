@@ -30,7 +30,7 @@ export async function pass(
 }
 
 /** Resolves when the client has taken what was written; one that takes nothing for too long is cut off. */
-async function drained(raw: ServerResponse, clock: Clock): Promise<void> {
+export async function drained(raw: ServerResponse, clock: Clock): Promise<void> {
   const done = new AbortController();
   const stopClock = clock.after(STALLED_CLIENT_MS_MAX, () => raw.destroy());
   try {

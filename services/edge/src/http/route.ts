@@ -26,6 +26,8 @@ export interface RouteDescription {
     /** Of an answer that is not JSON; `*` as in `audio/*`. */
     contentType?: string;
     alsoStreams?: boolean;
+    /** What its stream is, where that is not a stream of a model's chunks. */
+    streamDescription?: string;
     /** Media types in which the answer comes as text instead, where the request asks for that. */
     asText?: readonly string[];
     /** With `Range` a part of it is answered, as 206. */

@@ -10,6 +10,7 @@ import {
   REQUEST_ID_HEADER,
 } from './response-headers.ts';
 
+const CHUNKS = 'With `stream: true`: chunks; the last one carries `usage.cost`';
 const EVERYWHERE: readonly ErrorCode[] = ['internal_error', 'service_unavailable'];
 const WITH_A_KEY: readonly ErrorCode[] = ['missing_api_key', 'invalid_api_key', 'expired_api_key'];
 const WITH_A_BODY: readonly ErrorCode[] = [
@@ -112,7 +113,7 @@ function idempotencyKeyParameter({ response }: RouteDescription) {
 
 function success(route: RouteDescription) {
   const { description, body, contentType = 'application/json', priced } = route.response;
-  const { alsoStreams = false, asText = [] } = route.response;
+  const { alsoStreams = false, streamDescription = CHUNKS, asText = [] } = route.response;
   return {
     description,
     headers: {
@@ -128,7 +129,7 @@ function success(route: RouteDescription) {
             'text/event-stream': {
               schema: {
                 type: 'string',
-                description: 'With `stream: true`: chunks; the last one carries `usage.cost`',
+                description: streamDescription,
               },
             },
           }

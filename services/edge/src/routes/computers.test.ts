@@ -4,6 +4,7 @@ import {
   computerKey,
   DEFAULT_ORG,
   type ErrorCode,
+  type HostExecRequest,
   newComputerRecord,
   newId,
   ServiceError,
@@ -22,6 +23,12 @@ const id = newId('computer');
 const refuse = async () => {
   throw new ServiceError(code, `of the test: ${code}`);
 };
+/** A host that began nothing: it knows no command when it is asked for the result of one. */
+const refuseExec = async ({ resume }: HostExecRequest) => {
+  if (resume)
+    throw new ServiceError('computer_failed', 'no such exec', { details: { reason: 'unknown_exec' } });
+  return refuse();
+};
 
 beforeAll(async () => {
   edge = await startTestEdge();
@@ -31,7 +38,8 @@ beforeAll(async () => {
     version: '0.0.1',
     description: 'of a test',
   });
-  for (const verb of ['exec', 'start', 'stop'] as const) service.handleHost(HOST, verb, refuse);
+  for (const verb of ['start', 'stop'] as const) service.handleHost(HOST, verb, refuse);
+  service.handleHost(HOST, 'exec', refuseExec);
   service.handle('computers.create', refuse);
   await (await openBucket(edge.bus, 'computers')).create(computerKey(DEFAULT_ORG, id), record());
 });

@@ -1,27 +1,22 @@
-import { type Bucket, type Bus, request, requestHost } from '@switchyard/bus';
+import { type Bus, request, requestHost } from '@switchyard/bus';
 import {
-  COMMAND_BYTES_MAX,
   COMPUTER_BODY_BYTES_MAX,
-  type ComputerRecord,
   computerObject,
   computerOptions,
   createComputerRequest,
   deletedComputer,
-  execRequest,
-  execResult,
   HOST_CREATE_TIMEOUT_MS,
-  ID_PATTERN,
   listOf,
-  ServiceError,
   uploadRequest,
   uploadResult,
 } from '@switchyard/contracts';
 import { z } from 'zod';
+import { type FindHost, requireComputers } from '../computers/find-host.ts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Computers';
 const params = z.object({ id: z.string().describe('Id of the computer') });
-/** What starts or waits for a container or a command may take long; the agents keep the time of commands. */
+/** What starts or waits for a container may take long. */
 const LIFECYCLE_TIMEOUT_MS = 300_000;
 /** Longer than control waits for a host, so that it is control that knows how a creation ended. */
 const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
@@ -29,26 +24,13 @@ const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
 export interface ComputerRoutesOptions {
   bus: Bus;
-  computers: Bucket<ComputerRecord>;
+  findHost: FindHost;
   /** False: this installation has no Docker engine. */
   enabled: boolean;
 }
 
-export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOptions): Route[] {
-  const requireEnabled = () => {
-    if (!enabled)
-      throw new ServiceError(
-        'no_capacity',
-        'computers are off here: no Docker engine is connected (SWITCHYARD_COMPUTERS)',
-      );
-  };
-  /** The host of an org's computer; another org's is as unknown as one that never was. */
-  const hostOf = async (org: string, id: string): Promise<string> => {
-    requireEnabled();
-    const entry = ID_PATTERN.test(id) ? await computers.get(`${org}.${id}`) : null;
-    if (!entry) throw new ServiceError('computer_not_found', `there is no computer ${id}`);
-    return entry.value.host;
-  };
+export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions): Route[] {
+  const requireEnabled = () => requireComputers(enabled);
   const lifecycle = (verb: 'start' | 'stop', summary: string, description: string) =>
     jsonRoute(
       {
@@ -69,7 +51,7 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
         ],
       },
       async ({ key, params: { id }, requestId }) => {
-        const host = await hostOf(key.org, id);
+        const host = await findHost(key.org, id);
         return requestHost(
           bus,
           host,
@@ -174,45 +156,6 @@ export function computerRoutes({ bus, computers, enabled }: ComputerRoutesOption
     ),
     lifecycle('start', 'Start a stopped computer; billing begins', 'The computer, running'),
     lifecycle('stop', 'Stop a running computer; files are kept, billing stops', 'The computer, stopped'),
-    jsonRoute(
-      {
-        method: 'POST',
-        path: '/v1/computers/{id}/exec',
-        permission: 'computers:write',
-        tag: TAG,
-        summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
-        bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
-        request: { params, body: execRequest },
-        computerParam: 'id',
-        repeatable: false,
-        response: { status: 200, description: 'What it wrote, and its exit code', body: execResult },
-        errors: [
-          'invalid_json',
-          'invalid_request',
-          'unknown_field',
-          'computer_not_found',
-          'computer_not_running',
-          'command_timed_out',
-          'computer_failed',
-          'no_capacity',
-          'service_unavailable',
-        ],
-      },
-      async ({ key, params: { id }, body, signal, requestId }) => {
-        if (Buffer.byteLength(body.command) > COMMAND_BYTES_MAX)
-          throw new ServiceError('invalid_request', `command: at most ${COMMAND_BYTES_MAX} bytes`, {
-            param: 'command',
-          });
-        const host = await hostOf(key.org, id);
-        return requestHost(
-          bus,
-          host,
-          'exec',
-          { id, org: key.org, body },
-          { timeoutMs: WHILE_IT_TAKES, signal, requestId },
-        );
-      },
-    ),
     jsonRoute(
       {
         method: 'POST',

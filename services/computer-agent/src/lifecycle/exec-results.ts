@@ -1,0 +1,74 @@
+// Commands of a computer that nobody waits for any more: whether they run, and their results, which its init keeps for
+// those that were to continue without their caller.
+import { type ExecList, type ExecObject, ServiceError } from '@switchyard/contracts';
+import type { RunningComputer } from '../computer/computer-host.ts';
+import { toResult } from './command.ts';
+
+type Outcome = Pick<ExecObject, 'result' | 'error'>;
+
+export class ExecResults {
+  readonly #computer: Pick<RunningComputer, 'execs' | 'attach'>;
+  /** Results on their way from the init, which tells one asker at a time. */
+  readonly #fetching = new Map<string, Promise<Outcome>>();
+
+  constructor(computer: Pick<RunningComputer, 'execs' | 'attach'>) {
+    this.#computer = computer;
+  }
+
+  /** Those that run, and those whose result is kept. */
+  async list(): Promise<ExecList> {
+    const known = await this.#computer.execs();
+    const shown = known.filter(({ id, running, kept }) => running || kept || this.#fetching.has(id));
+    return {
+      object: 'list',
+      has_more: false,
+      next_cursor: null,
+      data: shown.map(({ id, running }) => ({ id, object: 'exec', status: this.#status(id, running) })),
+    };
+  }
+
+  /** @throws ServiceError `exec_not_found`. */
+  async get(id: string): Promise<ExecObject> {
+    const known = (await this.#computer.execs()).find((exec) => exec.id === id);
+    if (!known || !(known.running || known.kept)) throw notFound();
+    if (this.#status(id, known.running) === 'running')
+      return { id, object: 'exec', status: 'running', result: null, error: null };
+    return { id, object: 'exec', status: 'finished', ...(await this.#fetch(id)) };
+  }
+
+  #status(id: string, running: boolean): ExecObject['status'] {
+    return running && !this.#fetching.has(id) ? 'running' : 'finished';
+  }
+
+  #fetch(id: string): Promise<Outcome> {
+    const known = this.#fetching.get(id);
+    if (known) return known;
+    const fetched = this.#receive(id).finally(() => this.#fetching.delete(id));
+    this.#fetching.set(id, fetched);
+    return fetched;
+  }
+
+  async #receive(id: string): Promise<Outcome> {
+    try {
+      const raw = await this.#computer.attach(id);
+      return { result: toResult(raw), error: null };
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const { code, message, details } = error;
+      if (details?.reason === 'unknown_exec') throw notFound(error);
+      // Without a reason it is the way to the init that failed, and nothing is known of the command.
+      if (code === 'computer_failed' && details?.reason === undefined) throw error;
+      return { result: null, error: { code, message, ...(details ? { details } : {}) } };
+    }
+  }
+}
+
+function notFound(cause?: unknown): ServiceError {
+  return new ServiceError(
+    'exec_not_found',
+    'no command of this id is known, or its result is no longer kept',
+    {
+      cause,
+    },
+  );
+}

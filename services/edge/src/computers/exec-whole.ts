@@ -1,0 +1,60 @@
+// A command whose result is waited for. Where its host's agent is lost meanwhile, the command goes on in its computer:
+// the next agent is asked for the result of this very request, which runs nothing a second time.
+import { type Bus, requestHost } from '@switchyard/bus';
+import { type ExecResult, type HostExecRequest, ServiceError } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+
+/** How long a restarting agent is asked again: less than the 30 s for which it lets the result be claimed. */
+const RESUME_MS_MAX = 20_000;
+const RESUME_PAUSE_MS = 250;
+
+export interface WholeExecOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+}
+
+export interface WholeExec {
+  readonly host: string;
+  readonly request: HostExecRequest;
+  /** Names the command: no other request has it. */
+  readonly requestId: string;
+  readonly signal: AbortSignal;
+}
+
+/** @throws ServiceError as the agent's `exec`; `service_unavailable` where the agent was lost and its successor knows nothing. */
+export async function execWhole(on: WholeExecOptions, exec: WholeExec): Promise<ExecResult> {
+  try {
+    return await ask(on, exec, exec.request);
+  } catch (error) {
+    if (!isLost(error) || exec.signal.aborted) throw error;
+    return resume(on, exec, error);
+  }
+}
+
+async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError): Promise<ExecResult> {
+  const until = on.clock.monotonic() + RESUME_MS_MAX;
+  while (on.clock.monotonic() < until) {
+    try {
+      return await ask(on, exec, { ...exec.request, resume: true });
+    } catch (error) {
+      if (exec.signal.aborted) throw error;
+      if (isUnknown(error)) break; // it never began, or its result was on its way when the agent died
+      if (!isLost(error)) throw error;
+    }
+    await new Promise<void>((resolve) => on.clock.after(RESUME_PAUSE_MS, resolve));
+  }
+  throw lost;
+}
+
+function ask({ bus }: WholeExecOptions, { host, requestId, signal }: WholeExec, request: HostExecRequest) {
+  const timeoutMs = Number.POSITIVE_INFINITY; // the agent keeps the time of commands
+  return requestHost(bus, host, 'exec', request, { timeoutMs, signal, requestId });
+}
+
+function isLost(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'service_unavailable';
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof ServiceError && error.details?.reason === 'unknown_exec';
+}

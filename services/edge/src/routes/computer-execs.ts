@@ -1,0 +1,133 @@
+// Commands in computers: run and waited for, streamed, or left to themselves and looked after later.
+import { type Bus, requestHost } from '@switchyard/bus';
+import {
+  COMMAND_BYTES_MAX,
+  COMPUTER_BODY_BYTES_MAX,
+  execList,
+  execObject,
+  execRequest,
+  execResult,
+  ServiceError,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import { z } from 'zod';
+import type { OpenRelays } from '../auth/open-relays.ts';
+import { whileKeyHolds } from '../auth/while-key-holds.ts';
+import { streamExec } from '../computers/exec-stream.ts';
+import { execWhole } from '../computers/exec-whole.ts';
+import type { FindHost } from '../computers/find-host.ts';
+import { clientGone } from '../http/client-gone.ts';
+import { check, parseBody } from '../http/read-body.ts';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+
+const TAG = 'Computers';
+const params = z.object({ id: z.string().describe('Id of the computer') });
+
+export interface ComputerExecRoutesOptions {
+  readonly bus: Bus;
+  readonly open: OpenRelays;
+  readonly findHost: FindHost;
+  readonly clock: Clock;
+}
+
+export function computerExecRoutes(on: ComputerExecRoutesOptions): Route[] {
+  const { bus, open, findHost, clock } = on;
+  return [
+    rawRoute(
+      {
+        method: 'POST',
+        path: '/v1/computers/{id}/exec',
+        permission: 'computers:write',
+        tag: TAG,
+        summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
+        description: `With \`stream: true\` its output comes as it is written, without a limit and at your pace: a command whose output you do not read waits, and its timeout goes on. A client that reads nothing for a minute counts as gone. By default a command ends with its client; with \`on_disconnect: "continue"\` it goes on, and its result waits under the request's id (X-Request-Id).`,
+        bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
+        request: { params, body: execRequest },
+        computerParam: 'id',
+        repeatable: false,
+        response: {
+          status: 200,
+          description: 'What it wrote, and its exit code',
+          body: execResult,
+          alsoStreams: true,
+          streamDescription:
+            'With `stream: true`: an event `started` with the id of the command, events `output` with its bytes as text or base64, and as the last one `exit` with its exit code, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence',
+        },
+        errors: [
+          'invalid_json',
+          'invalid_request',
+          'unknown_field',
+          'computer_not_found',
+          'computer_not_running',
+          'command_timed_out',
+          'computer_failed',
+          'no_capacity',
+          'service_unavailable',
+        ],
+      },
+      async (request, reply, apiKey) => {
+        const { id } = check(params, request.params);
+        const body = parseBody(execRequest, request.body);
+        request.heldBody?.release();
+        if (Buffer.byteLength(body.command) > COMMAND_BYTES_MAX)
+          throw new ServiceError('invalid_request', `command: at most ${COMMAND_BYTES_MAX} bytes`, {
+            param: 'command',
+          });
+        const gone = clientGone(request, reply);
+        await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
+          const host = await findHost(org, id);
+          if (body.stream) {
+            const head = { request_id: request.id, org, id };
+            return streamExec(on, { host, head, body, signal }, reply);
+          }
+          const exec = { host, request: { id, org, body }, requestId: request.id, signal };
+          const result = await execWhole({ bus, clock }, exec);
+          reply
+            .header('content-type', 'application/json; charset=utf-8')
+            .header('x-request-id', request.id)
+            .send(JSON.stringify(result));
+        });
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/computers/{id}/execs',
+        permission: 'computers:read',
+        tag: TAG,
+        summary: 'Commands that run in a computer, and those whose result is kept',
+        request: { params },
+        computerParam: 'id',
+        response: { status: 200, description: 'The commands', body: execList },
+        errors: ['computer_not_found', 'computer_not_running', 'no_capacity', 'computer_failed'],
+      },
+      async ({ key: { org }, params: { id } }) =>
+        requestHost(bus, await findHost(org, id), 'exec-list', { id, org }),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/computers/{id}/execs/{exec_id}',
+        permission: 'computers:read',
+        tag: TAG,
+        summary: 'One command, and its result if it is kept',
+        description:
+          'Kept are the results of commands that were to continue without their client: the last 64 of a computer and 16 MiB of output, until it stops.',
+        request: {
+          params: params.extend({ exec_id: z.string().describe('Id of the request that started it') }),
+        },
+        computerParam: 'id',
+        response: { status: 200, description: 'The command', body: execObject },
+        errors: [
+          'computer_not_found',
+          'exec_not_found',
+          'computer_not_running',
+          'no_capacity',
+          'computer_failed',
+        ],
+      },
+      async ({ key: { org }, params: { id, exec_id } }) =>
+        requestHost(bus, await findHost(org, id), 'exec-get', { id, org, exec_id }),
+    ),
+  ];
+}

@@ -11,6 +11,8 @@ export default defineConfig({
       // Its clean-up container needs an image from a registry; what a test starts it stops itself.
       TESTCONTAINERS_RYUK_DISABLED: 'true',
     },
+    // What is waited for comes when it comes on a busy machine; this bounds what never does.
+    expect: { poll: { timeout: 10 * SECOND_MS } },
     maxWorkers: WORKERS_MAX,
     projects: [
       {

@@ -66,17 +66,6 @@ async function killBilling(): Promise<void> {
 }
 
 /** Waits until everything that is in the stream now is booked. */
-async function caughtUp(): Promise<void> {
-  const now = Date.now();
-  await vi.waitFor(
-    async () => expect(Date.parse((await client.usage(ALL)).as_of)).toBeGreaterThanOrEqual(now),
-    {
-      timeout: RECOVERY_MS_MAX,
-      interval: 100,
-    },
-  );
-}
-
 test('kills of billing, of the database and of the bus lose nothing and double nothing', async () => {
   const logger = makeLogger('test', process.env.LOG_LEVEL ?? 'silent');
   const publisher = await createEventPublisher({ bus: client.bus, outboxDir: `${folder}/outbox`, logger });
@@ -102,7 +91,7 @@ test('kills of billing, of the database and of the bus lose nothing and double n
     await underWay;
   }
   await vi.waitFor(() => expect(publisher.waiting).toBe(0), { timeout: RECOVERY_MS_MAX });
-  await caughtUp();
+  await client.caughtUp();
   await expectBooked(store.db, events);
   await expectBooksBalance(store.db);
   await publisher.close();
@@ -144,5 +133,5 @@ test('on SIGTERM it ends by itself, and leaves the lease for the next to take at
   expect(await gone).toEqual([0, null]);
   expect(await (await openBucket(client.bus, 'leases')).get(LEASE)).toBeNull();
   billing = await startProcess();
-  await caughtUp();
+  await client.caughtUp();
 }, 30_000);

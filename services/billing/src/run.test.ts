@@ -164,7 +164,7 @@ describe('the stream', () => {
     const rowsBefore = await database.store.ledger.countDocuments();
     await client.publish(...events);
     await client.publish(...events.toReversed());
-    await client.usage(ALL);
+    await client.caughtUp();
     await expectBooked(database.db, events, rowsBefore);
     await expectBooksBalance(database.db);
   });

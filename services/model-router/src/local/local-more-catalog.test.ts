@@ -18,8 +18,11 @@ import { SPEECH_SAMPLE_RATE_HZ } from './speech/answer-speech.ts';
 import { OPENAI_VOICES, VOICE_DEFAULT, VOICES } from './speech/voices.ts';
 import { AUDIO_SECONDS_MAX, SPEECH_SECONDS_MAX } from './transcribe/decode-audio.ts';
 
-const text = await readFile(new URL('../../catalog/local-more.yaml', import.meta.url), 'utf8');
-const { models } = catalogFile.parse(parse(text));
+async function modelsOf(file: string) {
+  const text = await readFile(new URL(`../../catalog/${file}`, import.meta.url), 'utf8');
+  return catalogFile.parse(parse(text)).models;
+}
+const models = await modelsOf('local-more.yaml');
 const limitsOf = (id: string) => models.find((model) => model.id === id)?.limits;
 
 describe('the catalog of the further local models', () => {
@@ -74,8 +77,8 @@ describe('the catalog of the further local models', () => {
     });
   });
 
-  it('has every model that needs a program', () => {
-    const ids = models.map(({ id }) => id);
+  it('has every model that needs a program, with that of videos', async () => {
+    const ids = [...models, ...(await modelsOf('local-video.yaml'))].map(({ id }) => id);
     for (const { usedBy } of Object.values(PROGRAMS)) for (const id of usedBy) expect(ids).toContain(id);
   });
 });

@@ -174,21 +174,13 @@ export const logsQuery = z.strictObject({
     .min(1)
     .max(LIST_LIMIT_MAX)
     .optional()
-    .meta({ description: 'Rows at most', default: LIST_LIMIT_DEFAULT }),
+    .meta({
+      description: `Rows at most; of CSV and NDJSON without it ${LOG_EXPORT_ROWS_MAX}`,
+      default: LIST_LIMIT_DEFAULT,
+    }),
   cursor: z.string().max(300).optional().describe('`next_cursor` of the page before'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;
 
-/** What the endpoint takes: the form of the answer too, and longer pages of rows that are no JSON. */
-export const logsHttpQuery = logsQuery.extend({
-  format: rowFormat,
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LOG_EXPORT_ROWS_MAX)
-    .optional()
-    .describe(
-      `Rows at most: of JSON up to ${LIST_LIMIT_MAX}, default ${LIST_LIMIT_DEFAULT}; of CSV and NDJSON up to ${LOG_EXPORT_ROWS_MAX}, which is their default`,
-    ),
-});
+/** What the endpoint takes: the form of the answer too. */
+export const logsHttpQuery = logsQuery.extend({ format: rowFormat });

@@ -91,7 +91,7 @@ export async function start({
     ...accountRoutes(bus),
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
-    ...usageRoutes(bus),
+    ...usageRoutes({ bus, clock }),
     ...videoRoutes({ bus, spending, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
     ...healthRoutes(bus, metrics),
   ];

@@ -1,37 +1,61 @@
 import { type Bus, request } from '@switchyard/bus';
-import { logEntry, logList, logsQuery, usageQuery, usageReport } from '@switchyard/contracts';
+import {
+  type KeyRecord,
+  logEntry,
+  logList,
+  logsHttpQuery,
+  usageHttpQuery,
+  usageReport,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { jsonRoute, type Route } from '../http/route.ts';
+import { clientGone } from '../http/client-gone.ts';
+import { pass } from '../http/pass-bytes.ts';
+import { check } from '../http/read-body.ts';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { logsText } from '../reports/logs-text.ts';
+import { MEDIA_TYPES, rowFormatOf, textHeaders } from '../reports/row-format.ts';
+import { sendJson } from '../reports/send-json.ts';
+import { usageText } from '../reports/usage-text.ts';
 
 const TAG = 'Usage and logs';
+const AS_TEXT = Object.values(MEDIA_TYPES);
 
-export function usageRoutes(bus: Bus): Route[] {
+export interface UsageRoutesOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+}
+
+export function usageRoutes(on: UsageRoutesOptions): Route[] {
   return [
-    jsonRoute(
+    rawRoute(
       {
         method: 'GET',
         path: '/v1/usage',
         permission: 'usage:read',
         tag: TAG,
         summary: 'What was used and what it cost; every answered call and ended minute is in it',
-        request: { query: usageQuery },
-        response: { status: 200, description: 'The report', body: usageReport },
+        request: { query: usageHttpQuery },
+        response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
         errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      ({ key, query }) => request(bus, 'usage.get', { org: key.org, key_id: key.id, query }),
+      (request, reply, key) => answerUsage(on, request, reply, known(key)),
     ),
-    jsonRoute(
+    rawRoute(
       {
         method: 'GET',
         path: '/v1/logs',
         permission: 'usage:read',
         tag: TAG,
         summary: 'Every call and every minute of a computer, newest first',
-        request: { query: logsQuery },
-        response: { status: 200, description: 'The logs', body: logList },
+        description:
+          'As CSV or NDJSON all rows come in one answer, up to a million; where there are more, the trailer `X-Next-Cursor` says where they begin.',
+        request: { query: logsHttpQuery },
+        response: { status: 200, description: 'The logs', body: logList, asText: AS_TEXT },
         errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      ({ key, query }) => request(bus, 'logs.list', { org: key.org, key_id: key.id, query }),
+      (request, reply, key) => answerLogs(on, request, reply, known(key)),
     ),
     jsonRoute(
       {
@@ -44,7 +68,63 @@ export function usageRoutes(bus: Bus): Route[] {
         response: { status: 200, description: 'The log', body: logEntry },
         errors: ['log_not_found', 'service_unavailable'],
       },
-      ({ key, params }) => request(bus, 'logs.get', { org: key.org, key_id: key.id, id: params.request_id }),
+      ({ key, params }) =>
+        request(on.bus, 'logs.get', { org: key.org, key_id: key.id, id: params.request_id }),
     ),
   ];
+}
+
+async function answerUsage(
+  { bus }: UsageRoutesOptions,
+  asked: FastifyRequest,
+  reply: FastifyReply,
+  key: KeyRecord,
+): Promise<void> {
+  const { format: wanted, ...query } = check(usageHttpQuery, asked.query);
+  const format = rowFormatOf(asked, wanted);
+  const signal = clientGone(asked, reply);
+  const report = await request(bus, 'usage.get', { org: key.org, key_id: key.id, query }, { signal });
+  if (format === 'json') return sendJson(reply, report);
+  reply.headers(textHeaders(format, 'usage', asked.id)).send(usageText(report, format));
+}
+
+async function answerLogs(
+  { bus, clock }: UsageRoutesOptions,
+  asked: FastifyRequest,
+  reply: FastifyReply,
+  key: KeyRecord,
+): Promise<void> {
+  const { format: wanted, ...query } = check(logsHttpQuery, asked.query);
+  const format = rowFormatOf(asked, wanted);
+  const signal = clientGone(asked, reply);
+  if (format === 'json')
+    return sendJson(
+      reply,
+      await request(bus, 'logs.list', { org: key.org, key_id: key.id, query }, { signal }),
+    );
+  const headers = textHeaders(format, 'logs', asked.id);
+  const { raw } = reply;
+  const hasTrailers = asked.raw.httpVersion !== '1.0';
+  const begin = (more: Record<string, string> = {}) => {
+    reply.hijack();
+    raw.writeHead(200, { ...headers, ...more });
+  };
+  if (asked.method === 'HEAD') {
+    begin();
+    raw.end();
+    return;
+  }
+  const onMore = (cursor: string) => {
+    if (hasTrailers) raw.addTrailers({ [NEXT_CURSOR_TRAILER]: cursor });
+  };
+  const text = logsText({ bus, key, query, format, signal, onMore });
+  await pass(text, reply, clock, () => begin(hasTrailers ? { trailer: NEXT_CURSOR_TRAILER } : {}));
+}
+
+const NEXT_CURSOR_TRAILER = 'x-next-cursor';
+
+/** The guard has seen to it: the routes are not public. */
+function known(key: KeyRecord | null): KeyRecord {
+  if (!key) throw new Error('a guarded route without a key');
+  return key;
 }

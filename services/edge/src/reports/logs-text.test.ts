@@ -1,0 +1,106 @@
+// Exports of Logs from an edge, whose billing is played by the test: pages, their end, and what a client sees of a fault.
+import { serve } from '@switchyard/bus';
+import { LIST_LIMIT_MAX, type LogEntry, type LogsQuery, ServiceError } from '@switchyard/contracts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+let edge: TestEdge;
+let key: string;
+let asked: LogsQuery[] = [];
+let answer: (query: LogsQuery) => { data: LogEntry[]; next_cursor: string | null };
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  key = await edge.addKey();
+  const host = await serve(edge.bus, { name: 'billing', version: '0.0.0', description: 'a test' });
+  host.handle('logs.list', async ({ query }) => {
+    asked.push(query);
+    const { data, next_cursor } = answer(query);
+    return { object: 'list', data, has_more: next_cursor !== null, next_cursor };
+  });
+}, 60_000);
+afterAll(() => edge.stop());
+beforeEach(() => {
+  asked = [];
+});
+
+function entry(id: string, more: Partial<LogEntry> = {}): LogEntry {
+  return {
+    ...{ object: 'log', id, at: '2026-11-20T10:00:00.000Z', kind: 'call', status: 'ok', http_status: 200 },
+    ...{ error_code: null, key_id: 'key_1', method: 'POST', path: '/v1/rerank', type: 'rerank' },
+    ...{ requested_model: 'a/b', model: 'a/b', maker: 'a', computer_id: null, stream: false, cost: 1e-9 },
+    ...{ basis: 'upstream', quantities: { searches: 1 }, latency_ms: 1.5, first_byte_ms: null },
+    ...{ attempts: [], correction: null, ...more },
+  };
+}
+
+const get = (query: string, headers: Record<string, string> = {}) =>
+  fetch(`${edge.url}/v1/logs?${query}`, { headers: { authorization: `Bearer ${key}`, ...headers } });
+
+test('an export has every page once, in order, with the filters of the question', async () => {
+  const pages = ['first', 'second', 'third'];
+  answer = ({ cursor }) => {
+    const page = cursor === undefined ? 0 : Number(cursor);
+    return { data: [entry(pages[page] ?? '')], next_cursor: page === 2 ? null : String(page + 1) };
+  };
+  const response = await get('format=ndjson&model=a/b');
+  expect(response.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8');
+  const lines = (await response.text()).trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line).id)).toEqual(pages);
+  expect(asked).toEqual([
+    { model: 'a/b', limit: LIST_LIMIT_MAX },
+    { model: 'a/b', limit: LIST_LIMIT_MAX, cursor: '1' },
+    { model: 'a/b', limit: LIST_LIMIT_MAX, cursor: '2' },
+  ]);
+});
+
+test('CSV has one head, plain figures, and no formula of a caller’s', async () => {
+  answer = () => ({
+    data: [entry('req_1', { requested_model: '=HYPERLINK("x")' }), entry('req_2', { cost: -0.5 })],
+    next_cursor: null,
+  });
+  const response = await get('', { accept: 'text/csv' });
+  expect(response.headers.get('content-disposition')).toBe('attachment; filename="logs.csv"');
+  const [head, first, second] = (await response.text()).split('\r\n');
+  expect(head).toMatch(/^id,at,kind,status,/);
+  expect(first).toContain(`"'=HYPERLINK(""x"")"`);
+  expect(first).toContain(',0.000000001,upstream,');
+  expect(second).toContain(',-0.5,upstream,');
+});
+
+test('of a limit no more is asked for, and JSON is what it was', async () => {
+  answer = ({ limit = 0 }) => ({
+    data: Array.from({ length: limit }, (_, i) => entry(`req_${i}`)),
+    next_cursor: 'more',
+  });
+  expect((await (await get('format=ndjson&limit=7')).text()).trimEnd().split('\n')).toHaveLength(7);
+  expect(asked).toEqual([{ limit: 7 }]);
+  expect(await (await get('limit=2', { accept: '*/*' })).json()).toMatchObject({ next_cursor: 'more' });
+  const { error } = (await (await get('limit=1001&format=csv')).json()) as { error: { param: string } };
+  expect(error.param).toBe('limit');
+});
+
+test('a fault before the first row is an error of its own; after it the answer is cut, and passes for no whole', async () => {
+  answer = () => {
+    throw new ServiceError('invalid_request', 'cursor: is none', { param: 'cursor' });
+  };
+  const refused = await get('format=csv&cursor=x');
+  expect([refused.status, refused.headers.get('content-type')]).toEqual([
+    400,
+    'application/json; charset=utf-8',
+  ]);
+  answer = ({ cursor }) => {
+    if (cursor !== undefined) throw new ServiceError('service_unavailable', 'away');
+    return { data: [entry('req_1')], next_cursor: 'on' };
+  };
+  await expect(get('format=csv').then((response) => response.text())).rejects.toThrow();
+});
+
+test('HEAD has the head and asks nobody', async () => {
+  const response = await fetch(`${edge.url}/v1/logs?format=csv`, {
+    method: 'HEAD',
+    headers: { authorization: `Bearer ${key}` },
+  });
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
+  expect(asked).toEqual([]);
+});

@@ -1,0 +1,85 @@
+// Logs as text: page after page from billing, each written before the next is asked for, so that an export of any length
+// takes the memory of one page.
+import { type Bus, request } from '@switchyard/bus';
+import {
+  type KeyRecord,
+  LIST_LIMIT_MAX,
+  LOG_EXPORT_ROWS_MAX,
+  type LogEntry,
+  type LogsQuery,
+} from '@switchyard/contracts';
+import { type Cell, csvLine } from './csv.ts';
+import type { TextFormat } from './row-format.ts';
+
+export interface LogsTextOptions {
+  readonly bus: Bus;
+  readonly key: Pick<KeyRecord, 'id' | 'org'>;
+  /** `limit`: rows of the whole; without it `LOG_EXPORT_ROWS_MAX`. */
+  readonly query: LogsQuery;
+  readonly format: TextFormat;
+  /** Aborted when nobody is to have the rest. */
+  readonly signal: AbortSignal;
+  /** Told at the end where the rows that were not given begin. */
+  readonly onMore: (cursor: string) => void;
+}
+
+/** Pieces of the text; the first one comes with the first rows, so that until then an error is an answer of its own. */
+export async function* logsText(options: LogsTextOptions): AsyncGenerator<Buffer> {
+  const { bus, key, query, format, signal, onMore } = options;
+  let left = query.limit ?? LOG_EXPORT_ROWS_MAX;
+  let cursor = query.cursor;
+  let head = format === 'csv' ? csvLine(COLUMNS.map(([name]) => name)) : '';
+  for (;;) {
+    const limit = Math.min(left, LIST_LIMIT_MAX);
+    const page = { ...query, limit, ...(cursor === undefined ? {} : { cursor }) };
+    const { data, next_cursor: next } = await request(
+      bus,
+      'logs.list',
+      { org: key.org, key_id: key.id, query: page },
+      { signal },
+    );
+    const write = format === 'csv' ? csvOf : ndjsonOf;
+    yield Buffer.from(head + data.map(write).join(''));
+    head = '';
+    left -= data.length;
+    if (next === null) return;
+    if (left <= 0) return onMore(next);
+    cursor = next;
+  }
+}
+
+function ndjsonOf(entry: LogEntry): string {
+  return `${JSON.stringify(entry)}\n`;
+}
+
+function csvOf(entry: LogEntry): string {
+  return csvLine(COLUMNS.map(([, cell]) => cell(entry)));
+}
+
+/** Quantities and attempts as JSON: which there are is not known before the last row. */
+const COLUMNS: readonly (readonly [string, (entry: LogEntry) => Cell])[] = [
+  ['id', ({ id }) => id],
+  ['at', ({ at }) => at],
+  ['kind', ({ kind }) => kind],
+  ['status', ({ status }) => status],
+  ['http_status', ({ http_status }) => http_status],
+  ['error_code', ({ error_code }) => error_code],
+  ['key_id', ({ key_id }) => key_id],
+  ['method', ({ method }) => method],
+  ['path', ({ path }) => path],
+  ['type', ({ type }) => type],
+  ['requested_model', ({ requested_model }) => requested_model],
+  ['model', ({ model }) => model],
+  ['maker', ({ maker }) => maker],
+  ['computer_id', ({ computer_id }) => computer_id],
+  ['stream', ({ stream }) => stream],
+  ['cost', ({ cost }) => cost],
+  ['basis', ({ basis }) => basis],
+  ['latency_ms', ({ latency_ms }) => latency_ms],
+  ['first_byte_ms', ({ first_byte_ms }) => first_byte_ms],
+  ['quantities', ({ quantities }) => JSON.stringify(quantities)],
+  ['attempts', ({ attempts }) => JSON.stringify(attempts)],
+  ['correction_of', ({ correction }) => correction?.of ?? null],
+  ['correction_reason', ({ correction }) => correction?.reason ?? null],
+  ['correction_reference', ({ correction }) => correction?.reference ?? null],
+];

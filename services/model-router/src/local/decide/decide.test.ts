@@ -223,7 +223,7 @@ describe('local/decide', () => {
 });
 
 describe('a state that is made to be slow to read', () => {
-  /** A hundred times what it takes; the square of such a run's length takes longer. */
+  /** The square of such a run's length takes half a minute. */
   const MS_MAX = 1_000;
   const RUN = ' '.repeat(50_000);
 
@@ -231,7 +231,7 @@ describe('a state that is made to be slow to read', () => {
     ['text', `${RUN}x`],
     ['tabs', `x${'\t'.repeat(49_000)}x`],
     ['a value of JSON', { note: `${RUN}x` }],
-    ['many values of JSON', { notes: Array.from({ length: 500 }, () => `x${RUN}x`) }],
+    ['many values of JSON', { notes: Array.from({ length: 20 }, () => `x${RUN}x`) }],
     ['a name in JSON', { [`x${RUN}x`]: 1 }],
   ])('keeps nobody else waiting: blanks in %s', async (_, state) => {
     const startedAt = performance.now();

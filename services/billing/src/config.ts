@@ -9,5 +9,7 @@ export const configSchema = z.object({
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must begin with mongodb:// or mongodb+srv://')
     .default('mongodb://127.0.0.1:27017'),
+  /** Days that logs are kept; 0: for ever. The ledger is kept for ever. */
+  SWITCHYARD_LOG_DAYS: z.coerce.number().int().min(0).max(36_500).default(90),
 });
 export type Config = z.infer<typeof configSchema>;

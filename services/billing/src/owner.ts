@@ -5,6 +5,7 @@ import type { Clock, Logger } from '@switchyard/service';
 import { openAccounts } from './accounts/open-accounts.ts';
 import { bookEvents } from './booking.ts';
 import { ensureConsumer } from './consumer.ts';
+import { keepLogs } from './keep-logs.ts';
 import { Progress } from './progress.ts';
 import { register } from './register.ts';
 import { PARTITION } from './store/partition.ts';
@@ -20,6 +21,8 @@ export interface OwnerOptions {
   readonly store: Store;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Days that logs are kept; 0: for ever. */
+  readonly logDays: number;
   /** Ends the ownership: the batch in hand is booked, the questions in hand are answered, the lease is given back. */
   readonly signal: AbortSignal;
   /** Called each time that this instance begins to serve. */
@@ -40,7 +43,7 @@ export async function ownPartition(options: OwnerOptions): Promise<void> {
 }
 
 async function ownOnce(options: OwnerOptions): Promise<void> {
-  const { bus, store, logger, clock, signal, onServing } = options;
+  const { bus, store, logger, clock, logDays, signal, onServing } = options;
   const lost = new AbortController();
   const lease = await holdLease({ bus, name: LEASE, onLost: () => lost.abort(), signal });
   const over = AbortSignal.any([signal, lost.signal]);
@@ -48,6 +51,7 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
   const opened = await openAccounts({ bus, store, progress, clock, logger });
   const { accounts, orgs } = opened;
   const booking = bookEvents({ bus, store, progress, accounts, logger, signal: over });
+  const sweeping = keepLogs({ store, logDays, clock, logger, signal: over });
   try {
     await ensureConsumer(bus); // every answer asks it how far we are
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
@@ -66,6 +70,7 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
     lost.abort();
     opened.close();
     await booking;
+    await sweeping;
     await lease.release();
   }
 }

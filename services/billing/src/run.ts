@@ -1,5 +1,5 @@
 // Builds billing from its arguments; main.ts gives the real ones, tests give theirs.
-import type { Running, Surroundings } from '@switchyard/service';
+import type { commonConfig, Running, Surroundings } from '@switchyard/service';
 import type { Config } from './config.ts';
 import { ownPartition } from './owner.ts';
 import { databaseOf, makeMongoClient, openStore } from './store/store.ts';
@@ -11,7 +11,7 @@ import { databaseOf, makeMongoClient, openStore } from './store/store.ts';
 const STANDBY_AFTER_MS = 6_000;
 
 export type BillingOptions = Pick<
-  Surroundings<Pick<Config, 'MONGODB_URL'>>,
+  Surroundings<Omit<Config, keyof typeof commonConfig>>,
   'config' | 'bus' | 'logger' | 'clock'
 >;
 
@@ -27,7 +27,10 @@ export async function startBilling({ config, bus, logger, clock }: BillingOption
       cancel();
       resolve();
     };
-    owning = ownPartition({ bus, store, logger, clock, signal: stopping.signal, onServing });
+    owning = ownPartition({
+      ...{ bus, store, logger, clock, onServing },
+      ...{ logDays: config.SWITCHYARD_LOG_DAYS, signal: stopping.signal },
+    });
   });
   return {
     async stop() {

@@ -131,6 +131,13 @@ export interface Checkpoint {
   folded_for?: string;
 }
 
+/** From when on the logs are whole: what is older may have been removed. */
+export interface Retention {
+  /** The partition. */
+  _id: string;
+  logs_from: Date;
+}
+
 /** A message of the stream that no row could be made of. */
 export interface Rejected {
   /** SHA-256 of subject and data: the same message, the same id. */

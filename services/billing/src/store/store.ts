@@ -1,6 +1,14 @@
 // The database of billing, and how it is spoken to. No other service reads or writes it.
 import { type Collection, type Db, MongoClient } from 'mongodb';
-import type { Checkpoint, DayAggregate, HourAggregate, LedgerRow, LogRow, Rejected } from './documents.ts';
+import type {
+  Checkpoint,
+  DayAggregate,
+  HourAggregate,
+  LedgerRow,
+  LogRow,
+  Rejected,
+  Retention,
+} from './documents.ts';
 
 const SERVER_SELECTION_TIMEOUT_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -25,6 +33,7 @@ export interface Store {
   readonly aggregates: Aggregates;
   readonly checkpoints: Collection<Checkpoint>;
   readonly rejected: Collection<Rejected>;
+  readonly retention: Collection<Retention>;
 }
 
 /**
@@ -60,6 +69,7 @@ export function openStore(db: Db): Store {
     aggregates: openAggregates(db),
     checkpoints: db.collection('checkpoints'),
     rejected: db.collection('rejected'),
+    retention: db.collection('retention'),
   };
 }
 

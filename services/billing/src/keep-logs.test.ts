@@ -1,0 +1,81 @@
+// Retention: what is too old goes from the logs, in batches, and from nowhere else.
+import { makeLogger } from '@switchyard/service';
+import { FakeClock } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestStore, testDatabases } from './fixtures/database.ts';
+import { completed, metered, refused, TIME, voided } from './fixtures/events.ts';
+import { keepLogs } from './keep-logs.ts';
+import { entryOf } from './store/entries.ts';
+import { LedgerWriter } from './store/ledger-writer.ts';
+import { logsCompleteFrom, removeLogsBefore } from './store/log-retention.ts';
+
+const DAY_MS = 86_400_000;
+const logger = makeLogger('test', 'silent');
+const day = (days: number) => new Date(TIME.getTime() + days * DAY_MS);
+
+let databases: Awaited<ReturnType<typeof testDatabases>>;
+beforeAll(async () => {
+  databases = await testDatabases();
+}, 60_000);
+afterAll(() => databases.stop());
+
+async function tenDays(): Promise<TestStore> {
+  const database = await databases.open();
+  const writer = new LedgerWriter({ store: database.store, logger });
+  await writer.recover();
+  const events = Array.from({ length: 10 }, (_, i) => [
+    completed(`req_${i}`, 5n, { time: day(i) }),
+    refused(`req_no${i}`, { time: day(i) }),
+    metered('cmp_1', i, 7n, { time: day(i) }),
+    ...(i % 3 === 0 ? [voided(`req_${i}`, { time: day(9) })] : []),
+  ]).flat();
+  await writer.append(events.flatMap((event) => entryOf(event) ?? []));
+  return database;
+}
+
+test('rows that are older than the days kept go; the ledger and its sums stay; what is left agrees with it', async () => {
+  const { store } = await tenDays();
+  const clock = new FakeClock(day(10).getTime());
+  const stopping = new AbortController();
+  const ledger = await store.ledger.find().toArray();
+  const keeping = keepLogs({ store, logDays: 4, clock, logger, signal: stopping.signal });
+  await expect.poll(() => store.logs.countDocuments()).toBe(4 * 3);
+  await expect.poll(() => clock.waiting).toBe(1);
+  expect(await store.ledger.find().toArray()).toEqual(ledger);
+
+  const from = await logsCompleteFrom(store);
+  expect(from?.toISOString()).toBe('2026-11-26T10:00:00.000Z');
+  const since = { at: { $gte: from ?? new Date(0) } };
+  const sum = (rows: { cost: bigint }[]) => rows.reduce((total, { cost }) => total + cost, 0n);
+  expect(sum(await store.logs.find(since).toArray())).toBe(sum(await store.ledger.find(since).toArray()));
+
+  clock.advance(DAY_MS);
+  await expect.poll(() => store.logs.countDocuments()).toBe(3 * 3);
+  stopping.abort();
+  await keeping;
+});
+
+test('with 0 days nothing goes, and the logs are whole from the beginning', async () => {
+  const { store } = await tenDays();
+  const clock = new FakeClock(day(36_500).getTime());
+  await keepLogs({ store, logDays: 0, clock, logger, signal: new AbortController().signal });
+  expect(await store.logs.countDocuments()).toBe(30);
+  expect(await logsCompleteFrom(store)).toBeNull();
+});
+
+test('cut short, it has said before from when on the logs are whole; repeated, it goes on', async () => {
+  const { store } = await tenDays();
+  const stopping = new AbortController();
+  const { logs } = store;
+  const dying: typeof store = {
+    ...store,
+    logs: Object.assign(Object.create(logs) as typeof logs, {
+      deleteMany: () => Promise.reject(new Error('killed')),
+    }),
+  };
+  await expect(removeLogsBefore(dying, day(5), stopping.signal)).rejects.toThrow('killed');
+  expect(await logsCompleteFrom(store)).toEqual(day(5));
+  expect(await removeLogsBefore(store, day(5), stopping.signal)).toBe(15);
+  expect(await removeLogsBefore(store, day(3), stopping.signal)).toBe(0);
+  expect(await logsCompleteFrom(store)).toEqual(day(5));
+});

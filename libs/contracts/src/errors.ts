@@ -244,6 +244,13 @@ export const ERRORS = {
     retry: false,
     meaning: 'Every upstream of the model failed; `details.attempts` lists them.',
   },
+  port_unreachable: {
+    status: 502,
+    type: 'upstream_error',
+    retry: false,
+    meaning:
+      'In the computer nobody listens on the port, or the server there broke the connection off; `details.reason` says which.',
+  },
   computer_failed: {
     status: 502,
     type: 'server_error',

@@ -11,6 +11,7 @@
 
 #include "execs.h"
 #include "protocol.h"
+#include "streams.h"
 
 // One agent, and the next one while the first is going.
 #define CONNECTIONS_MAX 4
@@ -32,8 +33,9 @@ struct connection {
 static int epoll_fd, listener_fd, refuse_execs;
 static struct connection connections[CONNECTIONS_MAX];
 
-// Its execs go on; their results wait for the next one who asks.
-static void disconnect(struct connection *connection) {
+// Its execs go on; their results wait for the next one who asks. Its streams end.
+static void disconnect(struct connection *connection, int64_t now_us) {
+  streams_disconnect(connection, now_us);
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = exec_at(i);
     if (exec && exec->to == connection) exec_let_go(exec);
@@ -44,7 +46,7 @@ static void disconnect(struct connection *connection) {
   connection->wants_writable = 0;
 }
 
-static void send_frame(struct connection *to, char type, uint32_t channel, const void *payload, uint32_t size) {
+void send_frame(struct connection *to, char type, uint32_t channel, const void *payload, uint32_t size) {
   char head[FRAME_HEAD_BYTES] = {type};
   memcpy(head + 1, &channel, 4);
   memcpy(head + 5, &size, 4);
@@ -52,7 +54,7 @@ static void send_frame(struct connection *to, char type, uint32_t channel, const
   append(&to->out, payload, size);
 }
 
-static void send_failure(struct connection *to, uint32_t channel, const char *code, const char *text) {
+void send_failure(struct connection *to, uint32_t channel, const char *code, const char *text) {
   char payload[256];
   size_t code_size = strlen(code) + 1, text_size = strlen(text) + 1;
   if (code_size + text_size > sizeof payload) text_size = sizeof payload - code_size;
@@ -141,12 +143,17 @@ static void on_list(struct connection *connection, uint32_t channel) {
   struct bytes list = {0};
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = exec_at(i);
-    if (!exec) continue;
+    if (!exec || exec->is_terminal) continue;
     append(&list, exec->kept ? (exec->finished ? "=" : "*") : exec->finished ? "-" : "+", 1);
     append(&list, exec->id, strlen(exec->id) + 1);
   }
   send_frame(connection, 'L', channel, list.data, (uint32_t)list.size);
   empty(&list);
+}
+
+static int on_open(struct connection *connection, uint32_t channel, const char *payload, uint32_t size, int64_t now_us) {
+  if (!refuse_execs) return stream_open(connection, channel, payload, size, now_us);
+  return send_failure(connection, channel, "stopping", "the computer is being stopped"), 1;
 }
 
 static void on_received(struct exec *exec) {
@@ -201,6 +208,12 @@ static int on_frame(struct connection *connection, char type, uint32_t channel, 
       return 1;
     case 'M': return on_read_files(connection, channel, payload, payload + size);
     case 'L': return on_list(connection, channel), 1;
+    case 's': return on_open(connection, channel, payload, size, now_us);
+    case 'd': return stream_take(connection, channel, payload, size);
+    case 'g': return stream_grant(connection, channel, payload, size);
+    case 'w': return stream_resize(connection, channel, payload, size);
+    case 'z': return stream_finish_input(connection, channel, now_us), 1;
+    case 'c': return stream_close(connection, channel, now_us), 1;
     case 'P': return size > PING_BYTES_MAX ? 0 : (send_frame(connection, 'P', channel, payload, size), 1);
     default: return 0;
   }
@@ -254,17 +267,19 @@ void connection_on_event(struct connection *connection, uint32_t events, int64_t
   ssize_t count = recv(connection->source.fd, buffer, sizeof buffer, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0 || !append(&connection->in, buffer, (size_t)count) || !on_bytes(connection, now_us))
-    disconnect(connection);
+    disconnect(connection, now_us);
 }
 
-// Puts output and ends of this connection's execs into its buffer until that is full enough.
-static void fill(struct connection *connection) {
-  for (int i = 0; i < EXECS_MAX && connection->out.size < OUT_BYTES_WANTED; i++) {
+int connection_has_room(const struct connection *connection) { return connection->out.size < OUT_BYTES_WANTED; }
+
+// Puts output and ends of this connection's execs, and bytes of its streams, into its buffer until that is full enough.
+static void fill(struct connection *connection, int64_t now_us) {
+  for (int i = 0; i < EXECS_MAX && connection_has_room(connection); i++) {
     struct exec *exec = exec_at(i);
     if (!exec || exec->to != connection) continue;
     const char *output;
     size_t size;
-    while (connection->out.size < OUT_BYTES_WANTED && (size = exec_next_output(exec, &output))) {
+    while (connection_has_room(connection) && (size = exec_next_output(exec, &output))) {
       if (size > OUTPUT_FRAME_BYTES_MAX) size = OUTPUT_FRAME_BYTES_MAX;
       send_frame(connection, 'O', exec->channel, output, (uint32_t)size);
       exec_output_sent(exec, size);
@@ -275,17 +290,18 @@ static void fill(struct connection *connection) {
       exec->sent = SIZE_MAX;
     }
   }
+  streams_pump(connection, now_us);
 }
 
-static void pump(struct connection *connection) {
+static void pump(struct connection *connection, int64_t now_us) {
   for (;;) {
     struct bytes *out = &connection->out;
-    fill(connection);
+    fill(connection, now_us);
     while (connection->out_sent < out->size) {
       ssize_t count = send(connection->source.fd, out->data + connection->out_sent, out->size - connection->out_sent,
                            MSG_NOSIGNAL);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0 && errno != EAGAIN) return disconnect(connection);
+      if (count < 0 && errno != EAGAIN) return disconnect(connection, now_us);
       if (count < 0) break;
       connection->out_sent += (size_t)count;
     }
@@ -304,7 +320,8 @@ static void pump(struct connection *connection) {
   }
 }
 
-void connections_pump(void) {
+void connections_pump(int64_t now_us) {
   for (int i = 0; i < CONNECTIONS_MAX; i++)
-    if (connections[i].source.fd >= 0) pump(&connections[i]);
+    if (connections[i].source.fd >= 0) pump(&connections[i], now_us);
+  streams_sweep();
 }

@@ -63,7 +63,7 @@ struct exec *exec_at(int index) { return execs[index].used ? &execs[index] : NUL
 
 struct exec *exec_find(const char *id) {
   for (int i = 0; i < EXECS_MAX; i++)
-    if (execs[i].used && !strcmp(execs[i].id, id)) return &execs[i];
+    if (execs[i].used && !execs[i].is_terminal && !strcmp(execs[i].id, id)) return &execs[i];
   return NULL;
 }
 
@@ -89,7 +89,7 @@ static void trim_results(void) {
     size_t count = 0, bytes = 0;
     for (int i = 0; i < EXECS_MAX; i++) {
       struct exec *exec = &execs[i];
-      if (!exec->used || !exec->finished || exec->to) continue;
+      if (!exec->used || !exec->finished || exec->to || exec->is_terminal) continue;
       count++, bytes += exec->data.size;
       if (!oldest || exec->finished_order < oldest->finished_order) oldest = exec;
     }
@@ -251,7 +251,8 @@ struct exec *exec_start(const struct exec_request *request, int64_t now_us) {
   exec->streamed = request->streamed;
   exec->kept = request->kept;
   exec->started_us = now_us;
-  exec->deadline_ms = now_us / 1000 + request->timeout_ms;
+  exec->is_terminal = request->command.has_terminal;
+  exec->deadline_ms = now_us / 1000 + (exec->is_terminal ? TIMEOUT_MS_MAX : request->timeout_ms);
 
   struct supervised started;
   int error = supervise(&request->command, &started);

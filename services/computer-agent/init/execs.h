@@ -14,7 +14,7 @@
 #define KEPT_RESULT_BYTES_MAX (16u << 20)
 #define EXECS_MAX (RUNNING_EXECS_MAX + KEPT_RESULTS_MAX)
 
-enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_CONNECTION, SOURCE_REPORTS, SOURCE_OUTPUT, SOURCE_INPUT, SOURCE_LEFTOVER };
+enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_CONNECTION, SOURCE_REPORTS, SOURCE_OUTPUT, SOURCE_INPUT, SOURCE_LEFTOVER, SOURCE_STREAM };
 
 // What an epoll event points to.
 struct source {
@@ -30,6 +30,7 @@ struct connection;
 
 struct exec {
   int used, finished;
+  int is_terminal; // belongs to a stream, which forgets it; never listed
   char id[EXEC_ID_BYTES_MAX + 1];
 
   pid_t supervisor, command;

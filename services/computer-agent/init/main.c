@@ -1,7 +1,8 @@
 // The init of a computer: PID 1 of its container, mounted read-only into any image.
 //
 // It runs the commands that the agent asks for over a unix socket (protocol.h), keeps their output and their results
-// until an agent has received them, kills whole process trees, and reaps every zombie. One thread, one epoll loop;
+// until an agent has received them, opens connections to its ports and terminals (streams.h), kills whole process trees,
+// and reaps every zombie. One thread, one epoll loop;
 // a command is watched by its own supervisor process (supervisor.h).
 //
 //   usage: init <path of the socket to listen on>
@@ -24,6 +25,7 @@
 
 #include "connections.h"
 #include "execs.h"
+#include "streams.h"
 
 #define EVENTS_PER_TURN 64
 #define BACKLOG 8
@@ -108,13 +110,15 @@ int main(int count, char **arguments) {
   watch_fd(epoll, &signals);
   watch_fd(epoll, &listener);
   execs_open(epoll);
+  streams_open(epoll);
   connections_open(epoll, listener.fd);
 
   int64_t stop_at_us = 0; // 0: not stopping
   for (;;) {
-    int wait_ms = execs_tick(now_us());
+    execs_tick(now_us());
+    connections_pump(now_us());
+    int wait_ms = execs_tick(now_us()); // a stream that ended just now may have begun to kill
     if (stop_at_us && (wait_ms < 0 || wait_ms > 100)) wait_ms = 100;
-    connections_pump();
 
     struct epoll_event events[EVENTS_PER_TURN];
     int ready = epoll_wait(epoll, events, EVENTS_PER_TURN, wait_ms);
@@ -131,6 +135,7 @@ int main(int count, char **arguments) {
         case SOURCE_OUTPUT: exec_on_output(source->owner); break;
         case SOURCE_INPUT: exec_on_input(source->owner); break;
         case SOURCE_LEFTOVER: leftover_on_output(source); break;
+        case SOURCE_STREAM: stream_on_event(source->owner, events[i].events); break;
       }
     }
     // After the reports: what a supervisor said before it died counts first.
@@ -145,7 +150,7 @@ int main(int count, char **arguments) {
     }
     int all_told = !processes_left && execs_running() == 0;
     if (stop_at_us && (all_told || now >= stop_at_us)) {
-      connections_pump();
+      connections_pump(now);
       return 0; // the kernel kills what is left
     }
   }

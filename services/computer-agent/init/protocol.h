@@ -1,8 +1,8 @@
 // How the agent speaks to the init of a computer: frames over a unix stream socket.
 //
 // A frame is   type (1 byte) | channel (u32) | length of the payload (u32) | payload,   integers little-endian.
-// A channel is a number that the agent picks for one exec on one connection; the exec itself is named by an id that
-// outlives connections, so that a new agent can ask for what an old one began.
+// A channel is a number that the agent picks for one exec or one stream on one connection. An exec is named by an id that
+// outlives connections, so that a new agent can ask for what an old one began; a stream ends with its connection.
 //
 //   agent -> init
 //     E  start an exec: u32 timeout_ms, u32 output_max, u32 env_count, u32 flags (EXEC_...),
@@ -15,6 +15,14 @@
 //     L  list the execs
 //     M  read small files, those that tell what the computer uses: their paths, each with \0
 //     P  ping; the payload comes back
+//   and, of streams (version 3; W, M and the flags of E but EXEC_HAS_STDIN came with 2):
+//     s  open one: u32 kind, u32 credit (bytes it may send before a grant), u16 port or columns, u16 rows;
+//        for a terminal, to the frame's end, NAME=value\0 of its environment
+//     d  bytes into the stream, no more than were granted
+//     g  u32 further bytes that the stream may send
+//     w  the size of a terminal: u16 columns, u16 rows
+//     z  no more bytes follow; of a terminal: hang up
+//     c  close the stream: nothing of it is wanted any more, and a terminal's processes are killed
 //
 //   init -> agent
 //     H  once, at connect: u32 version
@@ -24,9 +32,15 @@
 //     L  answer to L: for each exec '+' (running) or '-' (finished), or '*' and '=' if it is to be kept, then id\0
 //     M  answer to M: for each path u32 size, or UINT32_MAX if it cannot be read, and so many bytes
 //     P  answer to P
+//   and, of streams:
+//     d  bytes out of the stream
+//     g  u32 further bytes that the agent may send; the first one says that the stream is open
+//     z  no more bytes come; the other way goes on
+//     y  the stream is over, after all its bytes: u32 status of the terminal's shell (as waitpid gives it), 0 for TCP
+//     F  it could not be opened, or broke off: a code\0 and a message\0
 #pragma once
 
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 3
 #define FRAME_HEAD_BYTES 9
 // A command (64 KiB), its environment and its stdin (4 MiB) with room to spare.
 #define FRAME_PAYLOAD_BYTES_MAX (8u << 20)
@@ -43,3 +57,5 @@
 #define FLAG_TIMED_OUT 1u
 #define FLAG_TRUNCATED 2u
 #define FLAG_CANCELLED 4u
+
+enum stream_kind { STREAM_TCP = 1, STREAM_TERMINAL = 2 };

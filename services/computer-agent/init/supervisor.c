@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -43,6 +45,7 @@ static _Noreturn void become_command(const struct command *command, int reports,
     if (write(oom, COMMAND_OOM_SCORE, strlen(COMMAND_OOM_SCORE)) < 0) { /* a preference, not a need */ }
     close(oom);
   }
+  if (command->has_terminal) ioctl(command->terminal, TIOCSCTTY, 0);
   if (input < 0) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(input, 0);
   dup2(output, 1);
@@ -65,7 +68,13 @@ static _Noreturn void become_command(const struct command *command, int reports,
   int failure = ENOENT;
   for (int i = 0; SHELLS[i]; i++) {
     const char *name = strrchr(SHELLS[i], '/') + 1;
-    execl(SHELLS[i], name, "-c", command->text, (char *)NULL);
+    if (command->has_terminal) {
+      char login_name[32];
+      snprintf(login_name, sizeof login_name, "-%s", name); // by which a shell knows that it is a login's
+      execl(SHELLS[i], login_name, (char *)NULL);
+    } else {
+      execl(SHELLS[i], name, "-c", command->text, (char *)NULL);
+    }
     if (errno != ENOENT && errno != ENOTDIR) {
       failure = errno;
       break;
@@ -76,17 +85,20 @@ static _Noreturn void become_command(const struct command *command, int reports,
 }
 
 // Waits for the command to end, or for PID 1 to ask for the end of its tree.
-static _Noreturn void watch(pid_t command, int reports, int children) {
+// Kills what is there of the tree, and says how that went.
+static _Noreturn void end_tree(pid_t command, int reports) {
+  int status = SIGKILL;
+  int gone = kill_all_descendants(command, &status);
+  report(reports, gone ? REPORT_KILLED : REPORT_UNKILLED, status, 0);
+  _exit(0);
+}
+
+static _Noreturn void watch(pid_t command, int reports, int children, int ends_tree) {
   for (;;) {
     struct pollfd events[2] = {{.fd = reports, .events = POLLIN}, {.fd = children, .events = POLLIN}};
     if (poll(events, 2, -1) < 0 && errno != EINTR) _exit(1);
 
-    if (events[0].revents) {
-      int status = SIGKILL;
-      int gone = kill_all_descendants(command, &status);
-      report(reports, gone ? REPORT_KILLED : REPORT_UNKILLED, status, 0);
-      _exit(0);
-    }
+    if (events[0].revents) end_tree(command, reports);
 
     struct signalfd_siginfo ignored;
     while (read(children, &ignored, sizeof ignored) > 0) continue;
@@ -96,6 +108,7 @@ static _Noreturn void watch(pid_t command, int reports, int children) {
       siginfo_t ended = {0};
       if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0) break;
       if (ended.si_pid == command) {
+        if (ends_tree) end_tree(command, reports);
         int status = ended.si_code == CLD_EXITED ? ended.si_status << 8 : ended.si_status;
         report(reports, REPORT_EXITED, status, 0);
         _exit(0);
@@ -129,7 +142,7 @@ static _Noreturn void become_supervisor(const struct command *command, int repor
   dup2(reports, 0);
   dup2(children, 1);
   close_from(2);
-  watch(child, 0, 1);
+  watch(child, 0, 1, command->has_terminal);
 }
 
 static void close_both(int pair[2]) {
@@ -139,18 +152,22 @@ static void close_both(int pair[2]) {
 
 int supervise(const struct command *command, struct supervised *started) {
   int output[2] = {-1, -1}, input[2] = {-1, -1}, reports[2] = {-1, -1};
-  int failed = pipe2(output, O_CLOEXEC) || (command->has_stdin && pipe2(input, O_CLOEXEC)) ||
+  int failed = (!command->has_terminal && pipe2(output, O_CLOEXEC)) || (command->has_stdin && pipe2(input, O_CLOEXEC)) ||
                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports);
   pid_t supervisor = failed ? -1 : fork();
-  if (supervisor == 0) become_supervisor(command, reports[1], output[1], input[0]);
+  if (supervisor == 0) {
+    if (command->has_terminal) become_supervisor(command, reports[1], command->terminal, command->terminal);
+    become_supervisor(command, reports[1], output[1], input[0]);
+  }
   if (supervisor < 0) {
     int error = errno;
     close_both(output), close_both(input), close_both(reports);
     return error;
   }
-  close(output[1]), close(reports[1]);
+  close(reports[1]);
+  if (!command->has_terminal) close(output[1]);
   if (command->has_stdin) close(input[0]);
-  fcntl(output[0], F_SETFL, O_NONBLOCK);
+  if (!command->has_terminal) fcntl(output[0], F_SETFL, O_NONBLOCK);
   fcntl(reports[0], F_SETFL, O_NONBLOCK);
   if (command->has_stdin) fcntl(input[1], F_SETFL, O_NONBLOCK);
   *started = (struct supervised){supervisor, reports[0], output[0], input[1]};

@@ -27,12 +27,14 @@ struct command {
   char *const *env; // env_count entries NAME=value, added to our own
   uint32_t env_count;
   int has_stdin;
+  // Of a login shell: the far side of its terminal, in place of pipes. Whatever it started ends with it.
+  int has_terminal, terminal;
 };
 
 struct supervised {
   pid_t supervisor;
   int reports;   // a socket: read struct report from it; any byte written to it means: kill the tree
-  int output;    // read end of the command's stdout and stderr, not blocking
+  int output;    // read end of the command's stdout and stderr, not blocking; -1 with a terminal
   int input;     // write end of its stdin, not blocking, or -1
 };
 

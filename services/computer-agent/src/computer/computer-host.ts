@@ -1,6 +1,7 @@
 // What the agent's lifecycle can do with the computers of this host. No bus, no records, no money: those are the
 // lifecycle's. Everything here is safe to repeat after a crash: README.md beside this file says in which order.
 import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
+import type { PortStream, TerminalSize, TerminalStream } from './init-stream.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface ComputerSize {
@@ -53,6 +54,18 @@ export interface RunningComputer {
   attach(execId: string, options?: AttachOptions): Promise<ExecResult>;
   /** Reads small files (cgroups, /proc) as its init sees them; null for one that cannot be read. */
   readFiles(paths: readonly string[]): Promise<(string | null)[]>;
+  /**
+   * A connection to a port inside, also of a server that listens on localhost only.
+   * @param signal aborting it breaks the connection off
+   * @throws ServiceError `port_unreachable` where nobody listens, `rate_limited`, `computer_failed`
+   */
+  openPort(port: number, signal: AbortSignal): Promise<PortStream>;
+  /**
+   * A login shell in /workspace, in a terminal of its own; everything started in it ends with it.
+   * @param signal aborting it ends the terminal
+   * @throws ServiceError `rate_limited`, `computer_failed`
+   */
+  openTerminal(size: TerminalSize, signal: AbortSignal): Promise<TerminalStream>;
   /** Resolves once, when PID 1 is gone, whoever caused it. */
   readonly exited: Promise<ComputerExit>;
   /** Ends every process (SIGTERM, then SIGKILL after a grace), removes the container, keeps the files. */

@@ -19,17 +19,23 @@ import {
   EXEC_ID_BYTES_MAX,
   encodeFrame,
   encodeId,
+  encodeOpenStream,
   encodePaths,
   encodeStart,
   encodeWindow,
   type Frame,
   frameDecoder,
   PROTOCOL_VERSION,
+  SINCE,
   STDIN_BYTES_MAX,
+  type StreamRequest,
 } from './init-frames.ts';
+import { InitStream, STREAM_CREDIT_BYTES } from './init-stream.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 5_000;
+/** A server that listens and accepts nobody is given up after this. */
+const OPEN_STREAM_TIMEOUT_MS = 10_000;
 /** What the init may need beyond a command's own timeout to kill a tree that resists. */
 const KILL_GRACE_MS = 20_000;
 /** The same for a stream, whose end comes only after its output was taken: since the last piece of it. */
@@ -43,6 +49,12 @@ export interface InitClient {
   execs(): Promise<KnownExec[]>;
   /** Reads small files of the computer as its init sees them; null for one that cannot be read. */
   readFiles(paths: readonly string[]): Promise<(string | null)[]>;
+  /**
+   * Opens a connection to a port inside, or a terminal.
+   * @param signal aborting it breaks the stream off, opened or not
+   * @throws ServiceError `port_unreachable`, `rate_limited`, `computer_failed`
+   */
+  openStream(request: StreamRequest, signal: AbortSignal): Promise<InitStream>;
   /** How many execs wait for their end on this connection. */
   readonly waiting: number;
   /** Resolves when the connection has ended, by whomever. */
@@ -66,11 +78,12 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
   /** Execs whose end was not received here yet, by channel. */
   const followed = new Map<number, string>();
   let lastChannel = 0;
+  let version = 0;
 
   const decode = frameDecoder((frame) => {
     if (frame.type === 'H') {
-      const version = frame.payload.readUInt32LE(0);
-      if (version === PROTOCOL_VERSION) hello.resolve();
+      version = frame.payload.readUInt32LE(0);
+      if (version >= SINCE.execs && version <= PROTOCOL_VERSION) hello.resolve();
       else hello.reject(new ServiceError('computer_failed', `the init speaks protocol ${version}`));
       return;
     }
@@ -93,6 +106,13 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
     for (const channel of [...channels.values()]) channel.onLost(lost);
     closed.resolve();
   });
+
+  /** @throws ServiceError `computer_failed` where the init is older than what is asked of it. */
+  const requireVersion = (since: number) => {
+    if (version >= since) return;
+    const message = 'the computer runs since before this was possible: stop it and start it again';
+    throw new ServiceError('computer_failed', message);
+  };
 
   const openChannel = (channel: Channel): number => {
     lastChannel = (lastChannel + 1) % 0xffff_ffff;
@@ -197,6 +217,7 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       const { id, command, timeoutMs, outputBytesMax, cwd = '', env = {}, stdin } = options;
       const { keep: kept = false, consume } = options;
       const streamed = consume !== undefined;
+      if (streamed || kept) requireVersion(SINCE.execFlags);
       const start = { id, command, cwd, env, timeoutMs, outputBytesMax, stdin, streamed, kept };
       const payload = encodeStart(start);
       return follow('E', id, payload, timeoutMs, options);
@@ -207,7 +228,37 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       const ids = new Set(followed.values());
       return known.map((exec) => ({ ...exec, running: exec.running || ids.has(exec.id) }));
     },
-    readFiles: async (paths) => decodeFiles(await ask('M', encodePaths(paths))),
+    async readFiles(paths) {
+      requireVersion(SINCE.files);
+      return decodeFiles(await ask('M', encodePaths(paths)));
+    },
+    async openStream(request, signal) {
+      signal.throwIfAborted();
+      if (socket.destroyed) throw new ServiceError('computer_failed', 'the computer is gone');
+      requireVersion(SINCE.streams);
+      const stream = new InitStream({
+        send: (type, payload) => void socket.write(encodeFrame(type, channel, payload)),
+        forget: () => channels.delete(channel),
+      });
+      const channel = openChannel({
+        onFrame: (frame) => stream.received(frame),
+        onLost: (error) => stream.lost(error),
+      });
+      const onAbort = () => stream.destroy(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      stream.once('close', () => signal.removeEventListener('abort', onAbort));
+      const late = setTimeout(() => {
+        const message = 'the server in the computer does not accept the connection';
+        stream.destroy(new ServiceError('port_unreachable', message, { details: { reason: 'silent' } }));
+      }, OPEN_STREAM_TIMEOUT_MS);
+      try {
+        socket.write(encodeFrame('s', channel, encodeOpenStream(request, STREAM_CREDIT_BYTES)));
+        await stream.opened;
+        return stream;
+      } finally {
+        clearTimeout(late);
+      }
+    },
     get waiting() {
       return followed.size;
     },

@@ -1,12 +1,14 @@
 // The frames that the agent and a computer's init exchange; ../../init/protocol.h describes them.
 
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
+/** The init of a container that an earlier agent started is as old as that one: since which version it knows what. */
+export const SINCE = { execs: 1, execFlags: 2, files: 2, streams: 3 } as const;
 export const EXEC_ID_BYTES_MAX = 64;
 export const STDIN_BYTES_MAX = 4 * 1024 * 1024;
 export const FRAME_PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
 const HEAD_BYTES = 9;
 
-export type RequestType = 'E' | 'A' | 'W' | 'K' | 'R' | 'L' | 'M' | 'P';
+export type RequestType = 'E' | 'A' | 'W' | 'K' | 'R' | 'L' | 'M' | 'P' | 's' | 'd' | 'g' | 'w' | 'z' | 'c';
 export type ReplyType = 'H' | 'O' | 'X' | 'F' | 'L' | 'M' | 'P';
 
 export interface Frame {
@@ -59,6 +61,33 @@ export function encodeStart(start: StartPayload): Buffer {
   numbers.writeUInt32LE(flags, 12);
   const strings = [start.id, start.command, start.cwd, ...entries].map((text) => `${text}\0`).join('');
   return Buffer.concat([numbers, Buffer.from(strings), start.stdin ?? Buffer.alloc(0)]);
+}
+
+export type StreamRequest =
+  | { readonly kind: 'port'; readonly port: number }
+  | {
+      readonly kind: 'terminal';
+      readonly columns: number;
+      readonly rows: number;
+      /** Added to the image's own environment; none may hold a zero byte. */
+      readonly env: Readonly<Record<string, string>>;
+    };
+
+const STREAM_KINDS = { port: 1, terminal: 2 } as const;
+
+/** @param creditBytes that the init may send before the first grant */
+export function encodeOpenStream(request: StreamRequest, creditBytes: number): Buffer {
+  const numbers = Buffer.alloc(12);
+  numbers.writeUInt32LE(STREAM_KINDS[request.kind], 0);
+  numbers.writeUInt32LE(creditBytes, 4);
+  if (request.kind === 'port') {
+    numbers.writeUInt16LE(request.port, 8);
+    return numbers;
+  }
+  numbers.writeUInt16LE(request.columns, 8);
+  numbers.writeUInt16LE(request.rows, 10);
+  const env = Object.entries(request.env).map(([name, value]) => `${name}=${value}\0`);
+  return Buffer.concat([numbers, Buffer.from(env.join(''))]);
 }
 
 export function encodeId(id: string): Buffer {

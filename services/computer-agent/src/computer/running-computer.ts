@@ -5,6 +5,9 @@ import type { ExecResult } from './exec.ts';
 import type { ExecActivity } from './exec-activity.ts';
 import type { InitClient } from './init-client.ts';
 
+/** What every terminal of a browser or a program of today understands. */
+const TERMINAL_ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor' } as const;
+
 export interface RunningComputerParts {
   readonly containerId: string;
   readonly init: InitClient;
@@ -43,6 +46,9 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
     attach: (execId, options) => counted(init.attach(execId, options)),
     execs: () => init.execs(),
     readFiles: (paths) => init.readFiles(paths),
+    openPort: (port, signal) => init.openStream({ kind: 'port', port }, signal),
+    openTerminal: (size, signal) =>
+      init.openStream({ kind: 'terminal', ...size, env: TERMINAL_ENVIRONMENT }, signal),
     exited: exited.promise,
     async stop() {
       await parts.stop();

@@ -29,7 +29,7 @@ beforeAll(async () => {
     chatModel('other/plain', upstream.url, 'other'),
   ];
   const catalog = await writeTestCatalog({ url: upstream.url, models });
-  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_COMPUTERS: 'on' } });
   const port = await freePort();
   secondEdge = `http://127.0.0.1:${port}`;
   await Promise.all([
@@ -154,6 +154,54 @@ describe('a key', () => {
     expect((await chat({ key })).status).toBe(200);
     expect(await spentBy(id)).toEqual({ nanos: nanos(cost), calls: 4 });
   });
+});
+
+describe('a computer', () => {
+  /** On a fresh machine the image is being built: 503 until it is there. */
+  const create = async (key: string) => {
+    let created: Awaited<ReturnType<typeof api>> | undefined;
+    await expect
+      .poll(
+        async () => {
+          created = await api('POST', '/v1/computers', { key, body: { cpu: 0.25, memory_mb: 512 } });
+          return created.json.error?.code;
+        },
+        { timeout: 280_000, interval: 1_000 },
+      )
+      .not.toBe('no_capacity');
+    if (!created) throw new Error('it was asked for');
+    return created;
+  };
+  const change = (verb: string, id: string) => api('POST', `/v1/computers/${id}/${verb}`);
+  const permissions = ['computers:write'];
+
+  async function costOfOneMinute(): Promise<number> {
+    const { json } = await create(stack.key);
+    const stopped = (await change('stop', json.id)).json;
+    await api('DELETE', `/v1/computers/${json.id}`);
+    return (stopped as unknown as { cost: number }).cost;
+  }
+
+  test('runs for the minutes that its key may pay for, and stops with its files; not a nano-dollar more is spent', async () => {
+    const minute = await costOfOneMinute();
+    const { id: keyId, key } = await newKey({ permissions, limit: { amount: minute, interval: 'day' } });
+    const outcomes = await Promise.all([create(key), create(key)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual([201, 402]);
+    const refused = outcomes.find(({ status }) => status === 402);
+    expect(refused?.json.error.code).toBe('budget_exceeded');
+    const { id } = outcomes.find(({ status }) => status === 201)?.json ?? { id: '' };
+    expect((await api('GET', `/v1/keys/${keyId}`)).json).toMatchObject({ spent: 0, held: minute });
+    await expect
+      .poll(async () => (await api('GET', `/v1/computers/${id}`)).json, { timeout: 90_000, interval: 500 })
+      .toMatchObject({ status: 'stopped', stop_reason: 'insufficient_funds', minutes: 1, cost: minute });
+    expect((await api('GET', `/v1/keys/${keyId}`)).json).toMatchObject({ spent: minute, held: 0 });
+    // Also by a key without a limit: the minutes are those of the key that created it.
+    expect((await change('start', id)).json.error.code).toBe('budget_exceeded');
+    expect((await api('PATCH', `/v1/keys/${keyId}`, { body: { limit: null } })).status).toBe(200);
+    await expect.poll(async () => (await change('start', id)).status).toBe(200);
+    await api('DELETE', `/v1/computers/${id}`);
+    expect(nanos((await api('GET', `/v1/keys/${keyId}`)).json.spent)).toBe(2 * nanos(minute));
+  }, 420_000);
 });
 
 test('a stream ends where its budget does: no [DONE], an error event, and what was produced is charged', async () => {

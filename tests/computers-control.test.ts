@@ -67,7 +67,7 @@ afterEach(async () => {
 });
 
 const create = (body: CreateComputerRequest = { cpu: 0.25, memory_mb: 512 }, who = caller) =>
-  request(installation.bus, 'computers.create', { ...who, body });
+  request(installation.bus, 'computers.create', { ...who, body, limited: false });
 const get = (id: string, who = caller) => request(installation.bus, 'computers.get', { ...who, id });
 const remove = (id: string, who = caller) => request(installation.bus, 'computers.delete', { ...who, id });
 const list = async (who = caller): Promise<ComputerObject[]> =>
@@ -171,7 +171,12 @@ describe('the cap', () => {
     const seen = new Set((await installation.computers.entries('org_test.>')).map(({ key }) => key));
     const watch = await installation.computers.kv.watch({ key: 'org_test.>' });
     const body = { cpu: 0.25, memory_mb: 512 };
-    const asked = request(installation.bus, 'computers.create', { ...caller, body }, { signal: gone.signal });
+    const asked = request(
+      installation.bus,
+      'computers.create',
+      { ...caller, body, limited: false },
+      { signal: gone.signal },
+    );
     asked.catch(() => {});
     let id = '';
     for await (const { key, operation } of watch) {

@@ -82,12 +82,14 @@ export const ERRORS = {
   insufficient_funds: {
     status: 402,
     type: 'billing_error',
-    meaning: 'The org’s credits are used up, or do not cover this call; add some.',
+    meaning:
+      'The org’s credits are used up, or do not cover this call or the first minute of a computer; add some.',
   },
   budget_exceeded: {
     status: 402,
     type: 'billing_error',
-    meaning: 'The call does not fit in what is left of the limit that the message names.',
+    meaning:
+      'The call, or the first minute of a computer, does not fit in what is left of the limit that the message names.',
   },
   permission_denied: {
     status: 403,
@@ -147,6 +149,11 @@ export const ERRORS = {
     type: 'not_found_error',
     meaning: 'No log of this request id (logs appear within a second of the answer).',
   },
+  charge_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No charge of this id: it never was, cost nothing by its nature, or is another org’s.',
+  },
   video_not_found: {
     status: 404,
     type: 'not_found_error',
@@ -174,6 +181,12 @@ export const ERRORS = {
     type: 'conflict_error',
     retry: true,
     meaning: 'The computer is in the middle of another change of state.',
+  },
+  refund_exceeds_charge: {
+    status: 409,
+    type: 'conflict_error',
+    retry: false,
+    meaning: 'More than is left of the charge; `details` says what was charged and what is left.',
   },
   video_expired: {
     status: 410,

@@ -95,7 +95,11 @@ export const OPERATIONS = {
   'computers.options': operation('control.v1.computers.options', empty, computerOptions),
   'computers.create': operation(
     'control.v1.computers.create',
-    caller.extend({ body: createComputerRequest }),
+    caller.extend({
+      body: createComputerRequest,
+      /** Whether something limits what the caller may spend. */
+      limited: z.boolean(),
+    }),
     computerObject,
   ),
   'computers.list': operation('control.v1.computers.list', caller, listOf(computerObject)),
@@ -145,10 +149,17 @@ export type OperationName = keyof typeof OPERATIONS;
 export type OperationRequest<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['request']>;
 export type OperationResponse<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['response']>;
 
+/** What a run of a computer begins with. */
+const beginRun = byId.extend({
+  org: z.string(),
+  /** Whether something limits what its org or key may spend; left out: not known. */
+  limited: z.boolean().optional(),
+});
+
 /** Operations of one computer host: `computer-agent.v1.<hostId>.<verb>`. */
 export const HOST_OPERATIONS = {
-  create: { request: byId.extend({ org: z.string() }), response: computerObject },
-  start: { request: byId.extend({ org: z.string() }), response: computerObject },
+  create: { request: beginRun, response: computerObject },
+  start: { request: beginRun, response: computerObject },
   stop: { request: byId.extend({ org: z.string() }), response: computerObject },
   delete: { request: byId.extend({ org: z.string() }), response: deletedComputer },
   exec: { request: hostExecRequest, response: execResult },

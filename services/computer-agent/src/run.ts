@@ -4,6 +4,7 @@ import { type Bus, createEventPublisher, ensureEventsStream, openBucket, serve }
 import { STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
 import { ensureImage, isImagePresent } from '@switchyard/sandbox-computer';
 import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
+import { HoldKeeper } from '@switchyard/spending';
 import Docker from 'dockerode';
 import { openComputerHost } from './computer/open-computer-host.ts';
 import type { StandardImage } from './computer/standard-image.ts';
@@ -93,6 +94,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     memoryMb: Math.floor((memoryBytes / 1024 / 1024) * config.SWITCHYARD_MEMORY_OVERCOMMIT),
   });
   const billable = new BillableClock(clock);
+  const holds = new HoldKeeper({ bus, logger });
   const records = new ComputerRecords(computerBucket, hostId);
   const computers = new Computers({
     hostId,
@@ -100,6 +102,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     records,
     events,
     capacity,
+    holds,
     billable,
     limits,
     outputBytesMax: config.SWITCHYARD_OUTPUT_BYTES_MAX,
@@ -139,6 +142,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await Promise.race([drained, passed(clock, COMMANDS_FINISH_MS)]);
       if (config.SWITCHYARD_COMPUTERS_ON_SHUTDOWN === 'stop') await stopAll(computers, logger);
       await Promise.all(computers.all().map((computer) => computer.release()));
+      holds.stop();
       await host.close();
       await events.close();
     },

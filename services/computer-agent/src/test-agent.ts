@@ -102,9 +102,9 @@ export interface TestAgent {
   /** Lets time pass with the host's heart beating. */
   pass(ms: number): Promise<void>;
   /** Makes a record as control does, and has the agent create the computer. */
-  create(change?: Partial<ComputerRecord>): Promise<ComputerObject>;
+  create(change?: Partial<ComputerRecord>, limited?: boolean): Promise<ComputerObject>;
   exec(id: string, request: string | ExecRequest, signal?: AbortSignal): Promise<ExecResult>;
-  ask(verb: 'create' | 'start' | 'stop', id: string): Promise<ComputerObject>;
+  ask(verb: 'create' | 'start' | 'stop', id: string, limited?: boolean): Promise<ComputerObject>;
   delete(id: string): Promise<void>;
   record(id: string): Promise<ComputerRecord | null>;
   /** Resolves with the record as soon as it matches. */
@@ -170,13 +170,14 @@ export function hostOf(
   limits: ReturnType<typeof toComputerLimits>,
 ) {
   const org = ORG;
-  const ask = (verb: 'create' | 'start' | 'stop', id: string) => requestHost(bus, hostId, verb, { org, id });
+  const ask = (verb: 'create' | 'start' | 'stop', id: string, limited = false) =>
+    requestHost(bus, hostId, verb, verb === 'stop' ? { org, id } : { org, id, limited });
   return {
     ask,
-    async create(change: Partial<ComputerRecord> = {}) {
+    async create(change: Partial<ComputerRecord> = {}, limited = false) {
       const record = newTestRecord(hostId, limits, change);
       await computers.create(computerKey(org, record.id), record);
-      return ask('create', record.id);
+      return ask('create', record.id, limited);
     },
     exec: (id: string, request: string | ExecRequest, signal?: AbortSignal) =>
       requestHost(

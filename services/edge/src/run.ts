@@ -32,6 +32,7 @@ import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
 import { accountRoutes } from './routes/account.ts';
 import { computerExecRoutes } from './routes/computer-execs.ts';
+import { computerFileRoutes } from './routes/computer-files.ts';
 import { computerRoutes } from './routes/computers.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -85,8 +86,9 @@ export async function start({
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
-    ...computerRoutes({ bus, findHost, enabled: computersOn }),
+    ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
     ...computerExecRoutes({ bus, open, findHost, clock }),
+    ...computerFileRoutes({ bus, open, findHost, clock }),
     ...keyRoutes(bus),
     ...accountRoutes(bus),
     ...fileRoutes({ bus, open, clock }),

@@ -1,25 +1,41 @@
 // How a run begins, under the computer's lock:
 //
-//   reserve a container -> record it and the run -> start it -> record `running`
+//   hold its first minute -> reserve a container -> record it and the run -> start it -> record `running`
 //
-// and after that its caller's event. Whatever fails leaves no container and no run.
+// and after that its caller's event. Whatever fails leaves no container, no run and nothing held.
 import type { ComputerRun } from '@switchyard/contracts';
 import type { Reservation, RunningComputer } from '../computer/computer-host.ts';
+import { RunHolds } from '../metering/run-holds.ts';
 import type { HeldComputer } from './held-computer.ts';
 import { LiveRun } from './live-run.ts';
 import { watchRun } from './run-watch.ts';
 
-/** @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`. */
-export async function beginRun(computer: HeldComputer, first: boolean): Promise<void> {
+export interface BeginOptions {
+  /** The first run of the computer. */
+  readonly first: boolean;
+  /** Whether something limits what its key may spend; undefined: not known. */
+  readonly limited: boolean | undefined;
+}
+
+/**
+ * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`; `insufficient_funds`, `budget_exceeded`.
+ */
+export async function beginRun(computer: HeldComputer, { first, limited }: BeginOptions): Promise<void> {
   const { id, on, record } = computer;
   const size = { cpu: record.cpu, memoryMb: record.memory_mb };
   on.capacity.take(id, size);
+  const { clock, logger } = on;
+  const holds = new RunHolds({ keeper: on.holds, record, run: record.runs + 1, clock, logger });
   try {
+    await holds.begin(limited);
+    computer.holds = holds;
     const reservation = await on.host.reserve({ computerId: id, image: record.image, ...size });
     const running = await startReserved(computer, reservation, first);
     await recordRunning(computer, running);
   } catch (error) {
     on.capacity.release(id);
+    holds.giveBack();
+    computer.holds = null;
     // Where even this fails, the record stays `starting`, and whoever comes next finishes what was left.
     if (computer.record.state === 'starting')
       await computer.write({ state: 'stopped', container: null, run: null }).catch(() => {});

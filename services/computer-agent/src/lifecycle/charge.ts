@@ -10,6 +10,7 @@ export async function charge(computer: HeldComputer, minutes: number, elapsedMs:
   const { live, run, on } = computer;
   const published = Math.max(run.minutes_charged, live?.minutesPublished ?? 0);
   for (let minute = published; minute < minutes; minute++) {
+    computer.holds?.spend(minute);
     await on.events.publish(chargedMinute(computer.record, run, minute, computer.now));
     if (live) live.minutesPublished = minute + 1;
   }

@@ -4,6 +4,7 @@ import type { ComputerRecord, ComputerRun } from '@switchyard/contracts';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
 import { billableWhenResumed } from '../metering/resumed-run.ts';
+import type { RunHolds } from '../metering/run-holds.ts';
 import type { RecordEntry } from '../store/computer-records.ts';
 import type { LiveRun } from './live-run.ts';
 import type { RecoveredExecs } from './recovered-execs.ts';
@@ -15,6 +16,8 @@ export class HeldComputer {
   readonly lock = new Lock();
   /** The run that is on and was taken over by this agent. */
   live: LiveRun | null = null;
+  /** What that run holds of its org's money. */
+  holds: RunHolds | null = null;
   /** Commands of that run which an earlier agent had begun. */
   recovered: RecoveredExecs | null = null;
   /** Timers of that run. */
@@ -96,6 +99,9 @@ export class HeldComputer {
     this.recovered?.close();
     this.recovered = null;
     if (release) this.live?.computer.release();
+    if (release) this.holds?.leave();
+    else this.holds?.giveBack();
+    this.holds = null;
     this.live = null;
     this.on.capacity.release(this.id);
   }

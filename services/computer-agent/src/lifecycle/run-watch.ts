@@ -1,6 +1,6 @@
 // What happens to a run by itself: minutes end, the idle window or the lifetime runs out, its container ends. Nobody
 // waits for any of it, so what fails is tried again.
-import { completedMinutes } from '@switchyard/contracts';
+import { completedMinutes, MINUTE_MS } from '@switchyard/contracts';
 import { charge } from './charge.ts';
 import { endRun, finishWhatWasLeft } from './ending.ts';
 import { exclusively } from './exclusively.ts';
@@ -15,6 +15,7 @@ const ACTIVITY_WRITE_MS = 500;
 /** From now on, until the run is forgotten. */
 export function watchRun(computer: HeldComputer, live: LiveRun): void {
   lookLater(computer, live.nextLookMs());
+  holdAhead(computer, live);
   void live.computer.exited.then((exit) => {
     if (computer.live !== live) return;
     const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';
@@ -57,6 +58,18 @@ async function look(computer: HeldComputer, live: LiveRun): Promise<void> {
   if (due) return endRun(computer, due.reason, due.elapsedMs);
   await charge(computer, completedMinutes(live.elapsedMs), live.elapsedMs);
   lookLater(computer, live.nextLookMs());
+  holdAhead(computer, live);
+}
+
+/** Nobody waits for it: where a minute is refused, the run is told when it ends. */
+function holdAhead(computer: HeldComputer, live: LiveRun): void {
+  const { holds } = computer;
+  holds?.keepAhead(live.minutesPublished, () => {
+    if (computer.live !== live) return;
+    const minutes = holds.paidMinutes;
+    live.paidMs = minutes === null ? Number.POSITIVE_INFINITY : minutes * MINUTE_MS;
+    lookLater(computer, live.nextLookMs());
+  });
 }
 
 /** On failure again a second later, as long as the run is on. */

@@ -2,6 +2,7 @@
 import type { EventPublisher } from '@switchyard/bus';
 import type { ComputerLimits } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
+import type { HoldKeeper } from '@switchyard/spending';
 import type { ComputerHost } from '../computer/computer-host.ts';
 import type { BillableClock } from '../metering/billable-clock.ts';
 import type { ComputerRecords } from '../store/computer-records.ts';
@@ -13,6 +14,7 @@ export interface HostSurroundings {
   readonly records: ComputerRecords;
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly capacity: Capacity;
+  readonly holds: Pick<HoldKeeper, 'open'>;
   readonly billable: BillableClock;
   readonly limits: ComputerLimits;
   readonly outputBytesMax: number;

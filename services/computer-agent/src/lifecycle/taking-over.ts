@@ -3,6 +3,7 @@
 import type { ComputerRecord } from '@switchyard/contracts';
 import type { RunningComputer } from '../computer/computer-host.ts';
 import { billableWhenLost, billableWhenResumed } from '../metering/resumed-run.ts';
+import { RunHolds } from '../metering/run-holds.ts';
 import { endRun, finishWhatWasLeft } from './ending.ts';
 import type { HeldComputer } from './held-computer.ts';
 import { changedEvent } from './lifecycle-event.ts';
@@ -100,6 +101,7 @@ async function takeOver(computer: HeldComputer, running: RunningComputer): Promi
     minutesPublished: run.minutes_charged,
   });
   computer.live = live;
+  computer.holds = new RunHolds({ keeper: on.holds, record, run: run.number, clock, logger: on.logger });
   computer.recovered = await RecoveredExecs.open(live, clock, () => noteActivity(computer));
   return live;
 }

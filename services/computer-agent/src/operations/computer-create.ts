@@ -5,8 +5,8 @@ import type { ShowComputer } from './show-computer.ts';
 
 export async function createComputer(
   { computers, show }: { computers: Computers; show: ShowComputer },
-  { org, id }: HostOperationRequest<'create'>,
+  { org, id, limited }: HostOperationRequest<'create'>,
 ): Promise<HostOperationResponse<'create'>> {
   const computer = await computers.find(org, id);
-  return show(await computer.create());
+  return show(await computer.create(limited));
 }

@@ -5,8 +5,8 @@ import type { ShowComputer } from './show-computer.ts';
 
 export async function startComputer(
   { computers, show }: { computers: Computers; show: ShowComputer },
-  { org, id }: HostOperationRequest<'start'>,
+  { org, id, limited }: HostOperationRequest<'start'>,
 ): Promise<HostOperationResponse<'start'>> {
   const computer = await computers.find(org, id);
-  return show(await computer.start());
+  return show(await computer.start(limited));
 }

@@ -25,12 +25,14 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
   'image_unavailable',
   'computer_failed',
   'invalid_request',
+  'insufficient_funds',
+  'budget_exceeded',
 ];
 
 /** Makes a computer that runs: place under the cap -> host -> record -> its agent's word. */
 export function createComputer(on: ComputerOperations) {
   return async (
-    { org, key_id, body }: OperationRequest<'computers.create'>,
+    { org, key_id, body, limited }: OperationRequest<'computers.create'>,
     { signal }: Pick<OperationContext, 'signal'>,
   ): Promise<ComputerObject> => {
     requireComputers(on);
@@ -57,6 +59,7 @@ export function createComputer(on: ComputerOperations) {
         on,
         record,
         hosts.map((host) => host.id),
+        limited,
       );
       // The edge is gone or has given up: nobody will ever hear of this computer, so nobody may pay for it.
       if (signal.aborted) {
@@ -76,6 +79,7 @@ async function place(
   on: ComputerOperations,
   record: ComputerRecord,
   hosts: readonly string[],
+  limited: boolean,
 ): Promise<ComputerObject> {
   const { org, id } = record;
   const key = computerKey(org, id);
@@ -87,7 +91,7 @@ async function place(
         on.bus,
         host,
         'create',
-        { org, id },
+        { org, id, limited },
         {
           timeoutMs: HOST_CREATE_TIMEOUT_MS,
         },

@@ -1,6 +1,7 @@
 import { type Bus, request, requestHost } from '@switchyard/bus';
 import {
   COMPUTER_BODY_BYTES_MAX,
+  computerMetrics,
   computerObject,
   computerOptions,
   createComputerRequest,
@@ -11,6 +12,7 @@ import {
   uploadResult,
 } from '@switchyard/contracts';
 import { z } from 'zod';
+import type { Spending } from '../auth/spending.ts';
 import { type FindHost, requireComputers } from '../computers/find-host.ts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
@@ -25,11 +27,12 @@ const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 export interface ComputerRoutesOptions {
   bus: Bus;
   findHost: FindHost;
+  spending: Spending;
   /** False: this installation has no Docker engine. */
   enabled: boolean;
 }
 
-export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions): Route[] {
+export function computerRoutes({ bus, findHost, spending, enabled }: ComputerRoutesOptions): Route[] {
   const requireEnabled = () => requireComputers(enabled);
   const lifecycle = (verb: 'start' | 'stop', summary: string, description: string) =>
     jsonRoute(
@@ -43,6 +46,7 @@ export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions
         computerParam: 'id',
         response: { status: 200, description, body: computerObject },
         errors: [
+          ...(verb === 'start' ? (['insufficient_funds', 'budget_exceeded'] as const) : []),
           'computer_not_found',
           'computer_busy',
           'no_capacity',
@@ -52,11 +56,13 @@ export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions
       },
       async ({ key, params: { id }, requestId }) => {
         const host = await findHost(key.org, id);
+        // Its minutes are charged to the key that created it, which may be limited where this one is not.
+        const limited = spending.isLimited(key) ? { limited: true } : {};
         return requestHost(
           bus,
           host,
           verb,
-          { id, org: key.org },
+          { id, org: key.org, ...(verb === 'start' ? limited : {}) },
           { timeoutMs: LIFECYCLE_TIMEOUT_MS, requestId },
         );
       },
@@ -90,6 +96,8 @@ export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions
           'invalid_json',
           'invalid_request',
           'unknown_field',
+          'insufficient_funds',
+          'budget_exceeded',
           'image_unavailable',
           'computer_limit_reached',
           'no_capacity',
@@ -102,7 +110,7 @@ export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions
         return request(
           bus,
           'computers.create',
-          { org: key.org, key_id: key.id, body },
+          { org: key.org, key_id: key.id, body, limited: spending.isLimited(key) },
           { timeoutMs: CREATE_TIMEOUT_MS, requestId },
         );
       },
@@ -153,6 +161,23 @@ export function computerRoutes({ bus, findHost, enabled }: ComputerRoutesOptions
           { org: key.org, key_id: key.id, id },
           { timeoutMs: LIFECYCLE_TIMEOUT_MS, requestId },
         ),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/computers/{id}/metrics',
+        permission: 'computers:read',
+        tag: TAG,
+        summary: 'What a running computer uses: processor, memory, disk, network, processes',
+        description:
+          'As its kernel counts it at this moment. Looking is no activity: it keeps no computer on.',
+        request: { params },
+        computerParam: 'id',
+        response: { status: 200, description: 'The figures', body: computerMetrics },
+        errors: ['computer_not_found', 'computer_not_running', 'computer_failed', 'no_capacity'],
+      },
+      async ({ key: { org }, params: { id } }) =>
+        requestHost(bus, await findHost(org, id), 'metrics', { id, org }),
     ),
     lifecycle('start', 'Start a stopped computer; billing begins', 'The computer, running'),
     lifecycle('stop', 'Stop a running computer; files are kept, billing stops', 'The computer, stopped'),

@@ -1,0 +1,231 @@
+// Computers within limits: on a real nats-server and the real Docker engine, by a clock that the test moves, with the till
+// that billing is in the test's hands.
+import { type Bus, connectBus, type ServiceHost, serve } from '@switchyard/bus';
+import { type ComputerRecord, ServiceError } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { minuteCost } from './metering/minutes.ts';
+import { ASK_AGAIN_MS, MINUTES_AHEAD } from './metering/run-holds.ts';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const MINUTE_MS = 60_000;
+/** Nothing but money ends these computers. */
+const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '300', SWITCHYARD_MAX_LIFETIME_MINUTES: '300' };
+const logger = makeLogger('test', 'silent');
+
+/** What billing does with minutes: so many may be held or spent in all. */
+class Till {
+  /** Null: nothing limits them. */
+  minutes: number | null = null;
+  readonly held = new Set<string>();
+  readonly spent = new Set<string>();
+  /** Every minute that was asked for, in order. */
+  readonly asked: string[] = [];
+  readonly #bus: Bus;
+  #service: ServiceHost | null = null;
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  async open(): Promise<void> {
+    if (this.#service) return;
+    const service = await serve(this.#bus, { name: 'billing', version: '0.1.0', description: 'of a test' });
+    this.#service = service;
+    service.handle('holds.take', async ({ call, amount_nano, exact, lasting }) => {
+      expect([exact, lasting]).toEqual([true, true]);
+      this.asked.push(call);
+      if (this.minutes === null) return { granted_nano: null, capped: false };
+      this.held.delete(call);
+      if (this.held.size + this.spent.size >= this.minutes)
+        throw new ServiceError('insufficient_funds', 'nothing is left');
+      this.held.add(call);
+      return { granted_nano: amount_nano, capped: false };
+    });
+    service.handle('holds.settle', async ({ call, cost_nano }) => {
+      if (this.held.delete(call) && cost_nano !== '0') this.spent.add(call);
+      return {};
+    });
+    service.handle('holds.renew', async () => ({}));
+  }
+
+  async close(): Promise<void> {
+    await this.#service?.drain();
+    this.#service = null;
+  }
+}
+
+let installation: TestInstallation;
+let on: TestAgent;
+let bus: Bus;
+let till: Till;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+  bus = await connectBus({ url: installation.natsUrl, service: 'test', logger });
+  on = await openTestAgent(installation, { env: FOR_HOURS });
+}, SETUP_TIMEOUT_MS);
+afterAll(async () => {
+  await on?.close();
+  await bus?.close();
+  await installation?.stop();
+});
+
+beforeEach(async () => {
+  till = new Till(bus);
+  await till.open();
+});
+afterEach(async () => {
+  for (const computer of on.agent.computers.all()) await computer.delete();
+  await till.close();
+});
+
+const minuteOf = (id: string, minute: number, run = 1) => `${id}:${run}:${minute}`;
+const minutesOf = (id: string, from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => minuteOf(id, from + i));
+const heldSoon = (held: readonly string[]) =>
+  expect.poll(() => [...till.held].sort()).toEqual([...held].sort());
+const stopped = ({ state }: ComputerRecord) => state === 'stopped';
+
+describe('a computer of a limited org', () => {
+  test('holds ten minutes ahead; what it does not use is free when it stops', async () => {
+    till.minutes = 100;
+    const { id } = await on.create({}, true);
+    await heldSoon(minutesOf(id, 0, MINUTES_AHEAD));
+    await on.pass(2 * MINUTE_MS + 1);
+    await heldSoon(minutesOf(id, 2, 2 + MINUTES_AHEAD));
+    expect([...till.spent]).toEqual(minutesOf(id, 0, 2));
+    await on.ask('stop', id);
+    await heldSoon([]);
+    expect([...till.spent]).toEqual(minutesOf(id, 0, 3));
+  });
+
+  test('is refused where the first minute does not fit: nothing runs, nothing is charged, nothing is held', async () => {
+    till.minutes = 0;
+    await expect(on.create({}, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
+    expect(on.agent.computers.all()).toEqual([]);
+    till.minutes = 1;
+    const { id } = await on.create({}, true);
+    await on.ask('stop', id);
+    await expect.poll(() => till.spent.size).toBe(1);
+    await expect(on.ask('start', id, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
+    expect(await on.record(id)).toMatchObject({ state: 'stopped', run: null, minutes: 1 });
+    till.minutes = 2;
+    expect(await on.ask('start', id, true)).toMatchObject({ status: 'running' });
+  });
+
+  test('stops when the minutes end that are paid for, files kept, charged for those and no more', async () => {
+    till.minutes = 3;
+    const { id } = await on.create({}, true);
+    await on.exec(id, 'echo kept > file');
+    await heldSoon(minutesOf(id, 0, 3));
+    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+    await on.pass(3 * MINUTE_MS - 1_000);
+    expect(await on.record(id)).toMatchObject({ state: 'running' });
+    await on.pass(1_000);
+    const record = await on.recordWhen(id, stopped);
+    expect(record).toMatchObject({ stop_reason: 'insufficient_funds', minutes: 3 });
+    expect(record.cost_nano).toBe(String(3n * minuteCost(record)));
+    await heldSoon([]);
+    till.minutes = 10;
+    await on.ask('start', id, true);
+    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+  });
+
+  test('goes on when money comes in time', async () => {
+    till.minutes = 2;
+    const { id } = await on.create({}, true);
+    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 2));
+    await on.pass(MINUTE_MS);
+    till.minutes = 6;
+    await expect
+      .poll(async () => {
+        await on.pass(ASK_AGAIN_MS / 10);
+        return till.held.has(minuteOf(id, 5));
+      })
+      .toBe(true);
+    await on.pass(2 * MINUTE_MS);
+    expect(await on.record(id)).toMatchObject({ state: 'running' });
+  });
+
+  test('that something limits only later ends with the minute that is on', async () => {
+    const { id } = await on.create({}, false);
+    till.minutes = 0;
+    await on.pass(MINUTE_MS);
+    await expect.poll(() => till.asked).toEqual([minuteOf(id, MINUTES_AHEAD)]);
+    await on.pass((MINUTES_AHEAD - 1) * MINUTE_MS);
+    expect(await on.recordWhen(id, stopped)).toMatchObject({
+      stop_reason: 'insufficient_funds',
+      minutes: MINUTES_AHEAD,
+    });
+  });
+
+  test('is held for again by the next agent, and stops where the earlier one would have stopped it', async () => {
+    till.minutes = 3;
+    const first = await openTestAgent(installation, { env: FOR_HOURS });
+    const { id } = await first.create({}, true);
+    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+    await first.pass(MINUTE_MS);
+    await first.agent.stop();
+    till.held.clear(); // what nobody renews has ended
+    const { clock, dataFolder } = first;
+    const next = await openTestAgent(installation, { clock, dataFolder, env: FOR_HOURS });
+    try {
+      await heldSoon(minutesOf(id, 1, 3));
+      await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+      await next.pass(2 * MINUTE_MS);
+      expect(await next.recordWhen(id, stopped)).toMatchObject({
+        stop_reason: 'insufficient_funds',
+        minutes: 3,
+      });
+    } finally {
+      await next.close();
+    }
+  });
+});
+
+test('nothing is asked for a computer that nothing limits but once in ten minutes', async () => {
+  const { id } = await on.create({}, false);
+  await on.pass(MINUTE_MS);
+  await expect.poll(() => till.asked).toEqual([minuteOf(id, 10)]);
+  await on.pass(9 * MINUTE_MS);
+  expect(till.asked).toHaveLength(1);
+  await on.pass(MINUTE_MS);
+  await expect.poll(() => till.asked).toEqual([minuteOf(id, 10), minuteOf(id, 20)]);
+});
+
+describe('while billing is away', () => {
+  test('a computer runs on, and is held for when it is back', async () => {
+    till.minutes = 3;
+    const { id } = await on.create({}, true);
+    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+    till.minutes = 100;
+    await till.close();
+    const asked = till.asked.length;
+    await on.pass(2 * MINUTE_MS);
+    await till.open();
+    await expect
+      .poll(
+        async () => {
+          await on.pass(ASK_AGAIN_MS / 10);
+          return till.asked.length;
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThan(asked);
+    await on.pass(MINUTE_MS);
+    expect(await on.record(id)).toMatchObject({ state: 'running' });
+  }, 40_000);
+
+  test('one that is limited does not begin, and one that nothing limits does', async () => {
+    await till.close();
+    await expect(on.create({}, true)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await on.create({}, false)).toMatchObject({ status: 'running' });
+  }, 30_000);
+});

@@ -6,7 +6,8 @@ import { type JsonSchema, numberOf, refuseSchema } from './json-schema.ts';
 import type { Found, SourceText } from './source-text.ts';
 
 const NEAR = String.raw`\s*(?:is|are|was|of|=|:|at|to)?\s*(?:about\s+)?\p{Sc}?\s*`;
-const DIGITS = String.raw`(-?\d[\d,]*(?:\.\d+)?)`;
+/** At most 40 of them: a pattern that tries the rest of a longer run from each of its digits takes the square of it. */
+const DIGITS = String.raw`(-?\d[\d,]{0,39}(?:\.\d{1,40})?)`;
 
 /** Words that tell what a number is about, and the text around such a number. */
 const KINDS: readonly { words: readonly string[]; pattern: RegExp }[] = [
@@ -17,10 +18,13 @@ const KINDS: readonly { words: readonly string[]; pattern: RegExp }[] = [
   {
     words: ['price', 'cost', 'amount', 'total', 'budget', 'fee', 'salary', 'payment'],
     pattern:
-      /(?<=\p{Sc}\s?)(\d[\d,]*(?:\.\d+)?)|\b(\d[\d,]*(?:\.\d+)?)(?=\s*(?:dollars?|euros?|pounds?|usd|eur|gbp|cents?)\b)/giu,
+      /(?<=\p{Sc}\s?)(\d[\d,]{0,39}(?:\.\d{1,40})?)|\b(\d[\d,]{0,39}(?:\.\d{1,40})?)(?=\s*(?:dollars?|euros?|pounds?|usd|eur|gbp|cents?)\b)/giu,
   },
-  { words: ['temperature', 'degrees'], pattern: /(-?\d+(?:\.\d+)?)(?=\s*(?:°|degrees?\b))/giu },
-  { words: ['percent', 'percentage', 'rate'], pattern: /(-?\d+(?:\.\d+)?)(?=\s*(?:%|percent\b))/giu },
+  { words: ['temperature', 'degrees'], pattern: /(-?\d{1,40}(?:\.\d{1,40})?)(?=\s*(?:°|degrees?\b))/giu },
+  {
+    words: ['percent', 'percentage', 'rate'],
+    pattern: /(-?\d{1,40}(?:\.\d{1,40})?)(?=\s*(?:%|percent\b))/giu,
+  },
   { words: ['year'], pattern: /\b((?:1[5-9]|20)\d\d)\b/gu },
 ];
 

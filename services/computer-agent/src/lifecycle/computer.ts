@@ -54,16 +54,18 @@ export class Computer {
 
   /**
    * The first start of a computer whose record control has made. Repeated, it answers with the computer as it is.
-   * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`; nothing is left on this host then.
+   * @param limited whether something limits what its key may spend; undefined: not known
+   * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`, `insufficient_funds`, `budget_exceeded`;
+   *   nothing is left on this host then.
    */
-  create(): Promise<ComputerRecord> {
+  create(limited: boolean | undefined): Promise<ComputerRecord> {
     const { workspaces } = this.#on.host;
     return exclusively(this.#held, async () => {
       if (this.record.state === 'running') return this.record;
       if (this.record.state !== 'creating') throw notFound();
       try {
         await workspaces.create(this.id);
-        await beginRun(this.#held, true);
+        await beginRun(this.#held, { first: true, limited });
       } catch (error) {
         await workspaces.delete(this.id);
         this.#held.leave();
@@ -75,7 +77,7 @@ export class Computer {
   }
 
   /** Starts a stopped computer; a running one is answered as it is. */
-  start(): Promise<ComputerRecord> {
+  start(limited: boolean | undefined): Promise<ComputerRecord> {
     return exclusively(this.#held, async () => {
       await finishWhatWasLeft(this.#held);
       if (this.record.state === 'running') return this.record;
@@ -87,7 +89,7 @@ export class Computer {
         await this.#held.write({ state: 'error', error });
         throw new ServiceError('computer_failed', error);
       }
-      await beginRun(this.#held, false);
+      await beginRun(this.#held, { first: false, limited });
       await this.#publishChange('started');
       return this.record;
     });

@@ -22,7 +22,7 @@ export interface LiveRunOptions {
 
 /** Why a run must end now, and with how many billable milliseconds. */
 export interface Due {
-  readonly reason: 'idle' | 'max_lifetime';
+  readonly reason: 'idle' | 'max_lifetime' | 'insufficient_funds';
   readonly elapsedMs: number;
 }
 
@@ -31,6 +31,8 @@ export class LiveRun {
   readonly execResults: ExecResults;
   /** Minutes whose event is durable; the record may be behind while its store is away. */
   minutesPublished: number;
+  /** Billable milliseconds of the run that may be paid for: it ends there. */
+  paidMs = Number.POSITIVE_INFINITY;
   readonly #clock: Clock;
   readonly #billable: BillableClock;
   readonly #billableOrigin: number;

@@ -78,6 +78,12 @@ export class LiveRun {
 
   /** Whether the run must end, by the clock as it is now: for the first of the reasons that there are. */
   due(): Due | null {
+    const due = this.#dueByClock();
+    if (this.elapsedMs < this.paidMs || (due && due.elapsedMs <= this.paidMs)) return due;
+    return { reason: 'insufficient_funds', elapsedMs: this.paidMs };
+  }
+
+  #dueByClock(): Due | null {
     const now = this.#clock.monotonic();
     const lifetimeEnd = this.#startedAt + this.#limits.maxLifetimeMs;
     const idleEnd = this.#idleEnd;
@@ -94,7 +100,7 @@ export class LiveRun {
     const toMinute = (completedMinutes(elapsed) + 1) * MINUTE_MS - elapsed;
     const now = this.#clock.monotonic();
     const toEnd = Math.min(this.#idleEnd, this.#startedAt + this.#limits.maxLifetimeMs) - now;
-    return Math.max(0, Math.ceil(Math.min(toMinute, toEnd)));
+    return Math.max(0, Math.ceil(Math.min(toMinute, toEnd, this.paidMs - elapsed)));
   }
 
   get #idleEnd(): number {

@@ -6,6 +6,14 @@ export interface Computer {
   id: string;
 }
 
+/** Whatever came back. Status 0: the connection broke. */
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+type Method = 'GET' | 'POST' | 'DELETE';
+
 const CONNECTIONS_MAX = 64;
 
 export class ComputerClient {
@@ -58,7 +66,22 @@ export class ComputerClient {
     return this.#call('POST', `/v1/computers/${id}/upload`, 200, { file, path: 'bench.bin' });
   }
 
-  async #call<T>(method: 'POST' | 'DELETE', path: string, expected: number, body?: unknown): Promise<T> {
+  /** One call, for who takes any answer. */
+  async attempt(method: Method, path: string, body?: object): Promise<Answer> {
+    try {
+      return await this.#ask(method, path, body);
+    } catch (error) {
+      return { status: 0, body: { error: { code: 'connection_broken', message: String(error) } } };
+    }
+  }
+
+  async #call<T>(method: Method, path: string, expected: number, body?: object): Promise<T> {
+    const { status, body: answer } = await this.#ask(method, path, body);
+    if (status !== expected) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
+    return answer as T;
+  }
+
+  async #ask(method: Method, path: string, body?: object): Promise<Answer> {
     const { statusCode, body: answer } = await request(this.#url + path, {
       method,
       dispatcher: this.#agent,
@@ -70,8 +93,6 @@ export class ComputerClient {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    const text = await answer.text();
-    if (statusCode !== expected) throw new Error(`${method} ${path}: ${statusCode} ${text}`);
-    return JSON.parse(text) as T;
+    return { status: statusCode, body: JSON.parse(await answer.text()) };
   }
 }

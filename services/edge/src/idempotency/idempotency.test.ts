@@ -7,7 +7,7 @@ import { IDEMPOTENCY_KEY_LENGTH_MAX, modelCallSubject, ServiceError } from '@swi
 import { makeLogger, readConfig } from '@switchyard/service';
 import { FakeClock, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { config } from '../config.ts';
 import { type RunningEdge, start } from '../run.ts';
@@ -405,6 +405,19 @@ test('a body that is cut leaves its key free', async () => {
   socket.destroy();
   await expect.poll(taken).toBe(0);
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
+});
+
+test('a client that goes away as soon as it has asked may ask again: its request was whole', async () => {
+  const body = JSON.stringify(CHAT);
+  const ids = Array.from({ length: 10 }, () => randomUUID());
+  for (const id of ids) {
+    const socket = connect(first.port, '127.0.0.1').on('error', () => {});
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nIdempotency-Key: ${id}\r\nContent-Length: ${body.length}\r\n\r\n`;
+    socket.write(head + body, () => socket.resetAndDestroy());
+    await once(socket, 'close');
+  }
+  for (const id of ids)
+    await vi.waitFor(async () => expect(await post(id)).toMatchObject({ status: 200 }), 5_000);
 });
 
 test('an answer that was cut in the middle is not run again: its end is unknown', async () => {

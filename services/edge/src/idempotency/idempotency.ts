@@ -139,7 +139,8 @@ export class Idempotency {
       write: (piece) => body.write(piece),
       end: async (head) => {
         // What is answered before the whole request is there was refused: nothing was done.
-        if (run.forget || !run.digest.complete || !isKept(head, route)) {
+        const unread = !run.digest.complete || wasLostUnread(run, reply.request.raw, head);
+        if (run.forget || unread || !isKept(head, route)) {
           body.discard();
           await this.#kept.release(reservation);
         } else await this.#kept.keep(reservation, await run.digest.done, head, body);
@@ -197,6 +198,14 @@ function inUse({ request_id, started_at }: IdempotencyRecord): ServiceError {
     `the first request under this ${IDEMPOTENCY_HEADER} (${request_id}, begun at ${started_at}) is not over, or its end is unknown: it is not run again`,
     { param: IDEMPOTENCY_HEADER, details: { request_id, started_at }, retryAfterS: IN_USE_RETRY_AFTER_S },
   );
+}
+
+/**
+ * All of the body had come, and went with its client before the route had read it: the refusal is of no request that was
+ * made.
+ */
+function wasLostUnread({ digest }: IdempotentRun, raw: IncomingMessage, { status }: CapturedHead): boolean {
+  return status >= 400 && digest.hasBody && raw.destroyed && !raw.readableEnded;
 }
 
 /** What says "come back", and what is no answer to the request itself, must not stand for a day. */

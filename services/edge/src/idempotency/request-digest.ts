@@ -11,6 +11,8 @@ export interface RequestDigest {
   readonly done: Promise<string>;
   /** Whether the last byte has come. */
   readonly complete: boolean;
+  /** Whether there was a byte before it. */
+  readonly hasBody: boolean;
 }
 
 /** Must be called in the turn in which the request came, before any of its body has. */
@@ -19,7 +21,7 @@ export function digestOf(raw: IncomingMessage): RequestDigest {
   const contentType = raw.headers['content-type'] ?? '';
   const parts = MULTIPART.test(contentType) ? multipartDigest(contentType) : null;
   const done = Promise.withResolvers<string>();
-  const digest = { done: done.promise, complete: false };
+  const digest = { done: done.promise, complete: false, hasBody: false };
   raw.push = (piece: Buffer | null, ...rest: []) => {
     if (piece === null) {
       digest.complete = true;
@@ -27,6 +29,7 @@ export function digestOf(raw: IncomingMessage): RequestDigest {
       if (parts) parts.end().then((byParts) => done.resolve(byParts ?? whole), done.reject);
       else done.resolve(whole);
     } else {
+      digest.hasBody = true;
       bytes.update(piece);
       parts?.write(piece);
     }

@@ -98,6 +98,8 @@ function describe({ type, data }: Event): string[] {
       return [...words('video_id', 'model', 'error_code'), `${told.elapsed_ms} ms`];
     case 'credit.granted':
       return [...words('credit_id', 'reason', 'reference'), `$${dollars(told.amount_nano)}`];
+    case 'charge.refunded':
+      return [...words('charge', 'reason', 'reference'), `$${dollars(told.amount_nano)}`];
     case 'key.created':
     case 'key.updated':
     case 'key.revoked':

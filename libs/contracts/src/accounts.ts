@@ -20,6 +20,9 @@ const amount = z
   .max(AMOUNT_DOLLARS_MAX)
   .refine((value) => NINE_DECIMALS.test(plain(value)), 'dollars with at most 9 decimals');
 
+/** Dollars above zero, with at most 9 decimals. */
+export const dollarAmount = amount;
+
 /** JavaScript writes 1e-7 and smaller with an exponent. */
 function plain(value: number): string {
   return String(value).includes('e') ? value.toFixed(20).replace(/0+$/, '') : String(value);

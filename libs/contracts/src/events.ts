@@ -166,6 +166,23 @@ const creditGranted = z.object({
   reference: z.string().nullable(),
 });
 
+/** A charge was given back by hand, in whole or in part. */
+const chargeRefunded = z.object({
+  refund_id: z.string(),
+  org: z.string(),
+  /** The key that gave it back. */
+  key_id: z.string(),
+  /** Id of the event that charged. */
+  charge: z.string(),
+  /** Id of its line in Logs. */
+  request_id: z.string(),
+  /** The how-manieth of this charge, from 1: of two that are made at once only one has the place. */
+  number: z.int().positive(),
+  amount_nano: nanos,
+  reason: z.string(),
+  reference: z.string().nullable(),
+});
+
 const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
 
 /** Every event by its `<noun>.<past-verb>`: the list that docs/events.md is held to. */
@@ -200,6 +217,10 @@ export const EVENTS = {
   'credit.granted': {
     data: creditGranted,
     meaning: 'An org got credits; it may spend them when it is prepaid.',
+  },
+  'charge.refunded': {
+    data: chargeRefunded,
+    meaning: 'A charge was given back by hand, in whole or in part; `charge` names its event.',
   },
   'key.created': { data: keyChanged, meaning: 'An API key was made.' },
   'key.updated': { data: keyChanged, meaning: 'An API key was given another name, permissions or limits.' },
@@ -279,5 +300,7 @@ export const eventIds = {
   videoEnd: (videoId: string, end: 'completed' | 'failed') => `${videoId}:${end}`,
   keyUpdated: (keyId: string, revision: number) => `${keyId}:updated:${revision}`,
   credit: (creditId: string) => creditId,
+  /** The place in the row of a charge's refunds: two made at once cannot both have it. */
+  refund: (charge: string, number: number) => `${charge}:refund:${number}`,
   key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
 } as const;

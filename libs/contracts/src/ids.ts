@@ -13,6 +13,7 @@ export const ID_PREFIXES = {
   webhook: 'wh_',
   video: 'vid_',
   credit: 'crd_',
+  refund: 'rfd_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -27,6 +27,7 @@ export * from './operations.ts';
 export * from './permissions.ts';
 export * from './rerank.ts';
 export * from './speech.ts';
+export * from './refunds.ts';
 export * from './transcription.ts';
 export * from './usage.ts';
 export * from './videos.ts';

@@ -36,6 +36,7 @@ import { listOf } from './lists.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
 import {
+import { createRefundRequest, refundObject } from './refunds.ts';
   createWebhookRequest,
   deletedWebhook,
   signingSecret,
@@ -139,6 +140,11 @@ export const OPERATIONS = {
   'holds.take': operation('billing.v1.p0.holds.take', takeHold, grantedHold),
   'holds.settle': operation('billing.v1.p0.holds.settle', settleHold, empty),
   'holds.renew': operation('billing.v1.p0.holds.renew', renewHolds, empty),
+  'refunds.create': operation(
+    'billing.v1.p0.refunds.create',
+    caller.extend({ refund_id: z.string(), body: createRefundRequest }),
+    refundObject,
+  ),
 
   'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
   'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),

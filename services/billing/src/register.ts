@@ -17,6 +17,7 @@ import { logsGet } from './operations/logs-get.ts';
 import { logsList } from './operations/logs-list.ts';
 import { usageGet } from './operations/usage-get.ts';
 import type { Progress } from './progress.ts';
+import { refundsCreate } from './operations/refunds-create.ts';
 import { answered, DatabaseSilent } from './store/answered.ts';
 import type { Store } from './store/store.ts';
 
@@ -47,6 +48,7 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   host.handle('logs.list', (request) => orUnavailable(logsList(request, deps)));
   host.handle('logs.get', (request) => orUnavailable(logsGet(request, deps)));
 }
+  host.handle('refunds.create', (request) => orUnavailable(refundsCreate(request, deps)));
 
 /** A database or a stream that does not answer is a matter of time, not a fault of the question. */
 const AWAY = [MongoError, DatabaseSilent, JetStreamError, TimeoutError];

@@ -106,7 +106,7 @@ async function rejectedAmong(store: Store, messages: readonly JsMsg[]): Promise<
 
 function rowIdOf(entry: Entry): string | null {
   if (entry.what === 'void') return entry.id;
-  return entry.what === 'credit' ? entry.row._id : (entry.charge?._id ?? null);
+  return entry.what === 'occurrence' ? (entry.charge?._id ?? null) : entry.row._id;
 }
 
 /** The row that booking this event makes, after the rows that it was booked after. */

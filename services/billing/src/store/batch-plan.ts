@@ -1,8 +1,9 @@
 // What a batch of entries writes, decided against what the ledger already holds. Pure: it is where "exactly once" and
 // "a void nets its charge in either order" are decided, entry by entry, as if each came alone.
 import type { LogRow, UnnumberedRow } from './documents.ts';
-import type { Entry, Granted, Occurrence, Void } from './entries.ts';
+import type { Entry, Granted, Occurrence, Refund, Void } from './entries.ts';
 import { negateQuantities } from './quantities.ts';
+import { leftOf, refundLog, refundRow, takenBackBy } from './refund-rows.ts';
 
 export interface BatchPlan {
   /** Log rows to insert where they are not there yet. */
@@ -19,6 +20,8 @@ export interface VoidedLog {
   readonly id: string;
   /** Nano-dollars that the call does not cost after all. */
   readonly cost: bigint;
+  /** Nano-dollars of it that refunds have given back before: they stay in the log, against the refunds' own rows. */
+  readonly refunded: bigint;
 }
 
 export interface Conflict {
@@ -32,11 +35,16 @@ const VOID_SUFFIX = ':void';
 export function idsToLookUp(entries: readonly Entry[]): string[] {
   const ids = new Set<string>();
   for (const entry of entries) {
-    if (entry.what === 'void') ids.add(entry.id).add(entry.requestId);
+    if (entry.what === 'void')
+      for (const id of [entry.requestId, ...takenBackBy(entry.requestId)]) ids.add(id);
+    else if (entry.what === 'refund')
+      for (const id of [entry.row._id, entry.charge, ...takenBackBy(entry.charge)]) ids.add(id);
     else if (entry.what === 'credit') ids.add(entry.row._id);
     else if (entry.charge) {
       ids.add(entry.charge._id);
       if (entry.charge.kind === 'call') ids.add(entry.charge._id + VOID_SUFFIX);
+      const { refunds } = entry.charge;
+      if (refunds !== undefined) for (const id of [refunds, ...takenBackBy(refunds)]) ids.add(id);
     }
   }
   return [...ids];
@@ -52,9 +60,10 @@ export function planBatch(entries: readonly Entry[], known: readonly UnnumberedR
   for (const entry of entries) {
     if (entry.what === 'void') planVoid(entry, booked, plan);
     else if (entry.what === 'credit') planCredit(entry, booked, plan);
+    else if (entry.what === 'refund') planRefund(entry, booked, plan);
     else planOccurrence(entry, booked, plan);
   }
-  const voided = new Map(plan.voidedLogs.map((log) => [log.id, log.cost]));
+  const voided = new Map(plan.voidedLogs.map((log) => [log.id, log]));
   return { ...plan, logs: uniqueById(plan.logs).map((log) => asVoided(log, voided.get(log._id))) };
 }
 
@@ -67,15 +76,42 @@ function planOccurrence(entry: Occurrence, booked: Map<string, UnnumberedRow>, p
   const before = booked.get(charge._id);
   if (before) {
     // Its log row is there: log rows are written before ledger rows.
-    const cost = before.voided_cost ?? before.cost;
+    const cost = before.asked_cost ?? before.voided_cost ?? before.cost;
     if (cost !== charge.cost)
       plan.conflicts.push({ entry, reason: `it was booked at ${cost} nano-dollars, not ${charge.cost}` });
     return;
   }
-  plan.logs.push(log);
+  const given = atMostLeft(charge, booked);
+  plan.logs.push(given === charge ? log : { ...log, cost: given.cost });
   const void_ = booked.get(charge._id + VOID_SUFFIX);
-  const row = void_?.org === charge.org ? netted(charge) : charge;
-  if (row !== charge) plan.voidedLogs.push({ id: charge._id, cost: charge.cost });
+  const row = void_?.org === charge.org ? netted(charge) : given;
+  if (row.voided_cost !== undefined)
+    plan.voidedLogs.push({ id: charge._id, cost: charge.cost, refunded: 0n });
+  append(row, booked, plan);
+}
+
+/** A video's refund gives back what is left, where part of the charge was given back by hand before. */
+function atMostLeft(row: UnnumberedRow, booked: ReadonlyMap<string, UnnumberedRow>): UnnumberedRow {
+  const charge = row.refunds === undefined ? undefined : booked.get(row.refunds);
+  const left = charge ? leftOf(charge, booked) : -row.cost;
+  return -row.cost <= left ? row : { ...row, cost: -left, asked_cost: row.cost };
+}
+
+/** Only what is left of the charge, and only in its turn; else it changes nothing. */
+function planRefund(entry: Refund, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
+  const before = booked.get(entry.row._id);
+  if (before) {
+    if (before.refund?.id !== entry.row.refund?.id || before.cost !== entry.row.cost)
+      plan.conflicts.push({ entry, reason: 'another refund has its place' });
+    return;
+  }
+  const charge = booked.get(entry.charge);
+  const row = refundRow(entry, charge, booked);
+  if (typeof row === 'string') {
+    plan.conflicts.push({ entry, reason: row });
+    return;
+  }
+  plan.logs.push(refundLog(entry, row));
   append(row, booked, plan);
 }
 
@@ -99,11 +135,13 @@ function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPl
     plan.conflicts.push({ entry, reason: `what it voids is no call of ${entry.org}` });
     return;
   }
-  if (charge) plan.voidedLogs.push({ id: charge._id, cost: charge.cost });
-  append(charge ? reversal(entry, charge) : remembered(entry), booked, plan);
+  const left = charge ? leftOf(charge, booked) : 0n;
+  if (charge) plan.voidedLogs.push({ id: charge._id, cost: charge.cost, refunded: charge.cost - left });
+  append(charge ? reversal(entry, charge, left) : remembered(entry), booked, plan);
 }
 
-function reversal(entry: Void, charge: UnnumberedRow): UnnumberedRow {
+/** @param left nano-dollars of the charge that no refund has given back */
+function reversal(entry: Void, charge: UnnumberedRow, left: bigint): UnnumberedRow {
   const { org, key, type, model, maker, computer, status } = charge;
   return {
     _id: entry.id,
@@ -112,7 +150,7 @@ function reversal(entry: Void, charge: UnnumberedRow): UnnumberedRow {
     at: charge.at,
     ...{ org, key, type, model, maker, computer, ...(status ? { status } : {}) },
     calls: -charge.calls,
-    cost: -charge.cost,
+    cost: -left,
     quantities: negateQuantities(charge.quantities),
   };
 }
@@ -138,8 +176,9 @@ function append(row: UnnumberedRow, booked: Map<string, UnnumberedRow>, plan: Ba
   plan.rows.push(row);
 }
 
-function asVoided(log: LogRow, cost: bigint | undefined): LogRow {
-  return cost === undefined ? log : { ...log, status: 'voided', cost: 0n, voided_cost: cost };
+function asVoided(log: LogRow, voided: VoidedLog | undefined): LogRow {
+  if (!voided) return log;
+  return { ...log, status: 'voided', cost: voided.refunded, voided_cost: voided.cost };
 }
 
 /** The first of each id, but a completed call before a refused one: only that one may carry a charge. */

@@ -37,6 +37,10 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   voids?: string;
   /** Of a refund: the charge that it gives back, in whole or in part. */
   refunds?: string;
+  /** Of a refund made by hand: which, by which key, and why. */
+  refund?: { id: string; key: string; reason: string; reference: string | null };
+  /** Of a video's refund that found part of the charge given back already: what it would have been. */
+  asked_cost?: bigint;
   /** Of a credit: what was granted, to whom (indexed), by which key, and why. It costs nothing and is in no sum of Usage. */
   credit?: Credit;
   /** Of a call that was voided before its charge came: what it would have cost. It was booked at 0. */
@@ -62,7 +66,13 @@ export interface LedgerRow extends UnnumberedRow {
 export interface LogRow extends Omit<Dimensions, 'status'> {
   /** The request id, or the id of a computer's minute or of a video's refund. */
   _id: string;
-  source: 'call.completed' | 'call.refused' | 'computer.metered' | 'video.charged' | 'video.refunded';
+  source:
+    | 'call.completed'
+    | 'call.refused'
+    | 'computer.metered'
+    | 'video.charged'
+    | 'video.refunded'
+    | 'charge.refunded';
   at: Date;
   kind: LogEntry['kind'];
   status: LogEntry['status'];
@@ -82,6 +92,8 @@ export interface LogRow extends Omit<Dimensions, 'status'> {
   latency_ms: number | null;
   first_byte_ms: number | null;
   attempts: CallCompleted['attempts'];
+  /** Of a video: the event that charges it; of everything else that is `_id`. */
+  charge?: string;
   /** Of a refund: the id of the log row whose charge it gives back. */
   corrects?: string;
   /** Of a refund that was asked for. */

@@ -27,7 +27,18 @@ export interface Granted {
   readonly row: UnnumberedRow;
 }
 
-export type Entry = Occurrence | Void | Granted;
+/** A charge is given back by hand; whom and what it concerns the charge knows. */
+export interface Refund {
+  readonly what: 'refund';
+  /** The row but for what it has from its charge. */
+  readonly row: UnnumberedRow;
+  /** The event that charged, and its line in Logs. */
+  readonly charge: string;
+  readonly corrects: string;
+  readonly number: number;
+}
+
+export type Entry = Occurrence | Void | Granted | Refund;
 
 /**
  * The entry of an event; null for those that are none of billing's business.
@@ -39,6 +50,7 @@ export function entryOf(event: Event): Entry | null {
   if (isA(event, 'call.voided')) return voided(event);
   if (isA(event, 'computer.metered')) return metered(event);
   if (isA(event, 'credit.granted')) return granted(event);
+  if (isA(event, 'charge.refunded')) return refunded(event);
   if (isA(event, 'video.charged')) return videoCharge(event);
   if (isA(event, 'video.refunded')) return videoRefund(event);
   return null;
@@ -154,6 +166,23 @@ function granted(event: Event<'credit.granted'>): Granted {
       quantities: {},
       credit: { org, key, amount: nonNegativeNanos(amount), reason, reference },
     },
+  };
+}
+
+function refunded(event: Event<'charge.refunded'>): Refund {
+  const { data } = event;
+  assertId(event, eventIds.refund(data.charge, data.number));
+  const nothing = { key: null, type: null, model: null, maker: null, computer: null };
+  return {
+    what: 'refund',
+    row: {
+      ...{ _id: event.id, kind: 'refund', refunds: data.charge, at: new Date(event.time), org: data.org },
+      ...{ ...nothing, calls: 0n, cost: -nonNegativeNanos(data.amount_nano), quantities: {} },
+      refund: { id: data.refund_id, key: data.key_id, reason: data.reason, reference: data.reference },
+    },
+    charge: data.charge,
+    corrects: data.request_id,
+    number: data.number,
   };
 }
 

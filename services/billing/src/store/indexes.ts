@@ -36,6 +36,8 @@ export const INDEXES = {
     { name: 'org_cost_at', keys: { org: 1, cost: 1, at: -1, _id: -1 } },
     // logs.list?request_id=: the refunds of a call; only refunds are in it
     { name: 'corrects', keys: { corrects: 1 }, options: { sparse: true } },
+    // refunds.create: the line of a video's charge; only videos are in it
+    { name: 'charge', keys: { charge: 1 }, options: { sparse: true } },
     // Retention: the oldest of all orgs
     { name: 'at', keys: { at: 1 } },
   ],

@@ -14,17 +14,24 @@ export async function writeLogs(
   const present = await insertMissing(store, logs);
   const corrections: AnyBulkWriteOperation<LogRow>[] = [];
   for (const { _id, ...row } of present)
-    if (row.source !== 'call.refused')
+    if (isRefund(row))
+      // Whatever an attempt that was cut short has left: only the one that is written last gets into the ledger.
+      corrections.push({ replaceOne: { filter: { _id, source: row.source }, replacement: row } });
+    else if (row.source !== 'call.refused')
       corrections.push({ replaceOne: { filter: { _id, source: 'call.refused' }, replacement: row } });
-  for (const { id, cost } of voided)
+  for (const { id, cost, refunded } of voided)
     corrections.push({
       updateOne: {
         filter: { _id: id, source: 'call.completed' },
-        update: { $set: { status: 'voided', cost: 0n, voided_cost: cost } },
+        update: { $set: { status: 'voided', cost: refunded, voided_cost: cost } },
       },
     });
   // Ordered: a row that has just taken a refusal's place may have to be voided.
   if (corrections.length > 0) await store.logs.bulkWrite(corrections, { ordered: true });
+}
+
+function isRefund({ source }: Pick<LogRow, 'source'>): boolean {
+  return source === 'charge.refunded' || source === 'video.refunded';
 }
 
 /** Inserts what is not there; returns what was. */

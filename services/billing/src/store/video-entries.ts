@@ -23,6 +23,7 @@ export function videoCharge(event: Event<'video.charged'>): Occurrence {
       ...logOf(event, dimensions),
       _id: data.request_id,
       source: 'video.charged',
+      charge: event.id,
       kind: 'call',
       http_status: HTTP_ACCEPTED,
       path: data.path,

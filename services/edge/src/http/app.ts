@@ -208,6 +208,7 @@ async function answerJson(
   const input = {
     key: request.apiKey,
     requestId: request.id,
+    idempotencyKey: (request.headers['idempotency-key'] as string | undefined) ?? null,
     signal: clientGone(request, reply),
     params: schemas.params ? check(schemas.params, paramsOf(route, request)) : undefined,
     query: schemas.query ? check(schemas.query, request.query) : undefined,

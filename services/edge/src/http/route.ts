@@ -46,6 +46,8 @@ export interface RouteDescription {
 export interface JsonInput<R extends RouteDescription['request']> {
   key: KeyRecord;
   requestId: string;
+  /** The request's `Idempotency-Key`, checked; null without one. */
+  idempotencyKey: string | null;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
   body: R extends { body: infer S extends z.ZodType } ? z.infer<S> : undefined;

@@ -1,10 +1,15 @@
+import { hash } from 'node:crypto';
 import { type Bus, request } from '@switchyard/bus';
 import {
   accountObject,
   createCreditRequest,
   creditObject,
+  createRefundRequest,
   listOf,
+  ID_PREFIXES,
   updateAccountRequest,
+  newId,
+  refundObject,
 } from '@switchyard/contracts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
@@ -70,4 +75,29 @@ export function accountRoutes(bus: Bus): Route[] {
       ({ key }) => request(bus, 'credits.list', { org: key.org, key_id: key.id }),
     ),
   ];
+}
+    jsonRoute(
+      {
+        method: 'POST',
+        path: '/v1/refunds',
+        permission: 'billing:write',
+        tag: TAG,
+        summary: 'Give a charge back, in whole or in part: never more than is left of it',
+        request: { body: createRefundRequest },
+        repeatable: false, // a repeat without an Idempotency-Key would give back twice, where so much is left
+        response: { status: 201, description: 'The refund, in the ledger', body: refundObject },
+        errors: [
+          ...(['invalid_json', 'invalid_request', 'unknown_field'] as const),
+          ...(['charge_not_found', 'refund_exceeds_charge', 'service_unavailable'] as const),
+        ],
+      },
+      ({ key, body, idempotencyKey }) => {
+        const refundId = idempotencyKey === null ? newId('refund') : refundIdOf(key.org, idempotencyKey);
+        return request(bus, 'refunds.create', { org: key.org, key_id: key.id, refund_id: refundId, body });
+      },
+    ),
+
+/** Under one `Idempotency-Key` one refund, also where the first try's end is not known. */
+function refundIdOf(org: string, idempotencyKey: string): string {
+  return ID_PREFIXES.refund + hash('sha256', `${org}\n${idempotencyKey}`, 'base64url').slice(0, 20);
 }

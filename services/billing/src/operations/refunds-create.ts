@@ -1,0 +1,139 @@
+// refunds.create: gives a charge back, in whole or in part. The event is the refund; it is answered when the ledger has
+// it. Never more than was charged and not given back: each refund of a charge has a numbered place, the ledger takes one
+// for a place, and only what is left.
+import {
+  EVENTS_STREAM,
+  eventIds,
+  eventSubject,
+  makeEvent,
+  type OperationRequest,
+  type OperationResponse,
+  REFUNDS_PER_CHARGE_MAX,
+  ServiceError,
+} from '@switchyard/contracts';
+import { dollarsToJson, formatDollars, parseDollars } from '@switchyard/money';
+import { catchUp } from '../catch-up.ts';
+import type { BillingDeps } from '../register.ts';
+import type { UnnumberedRow } from '../store/documents.ts';
+import { isRefundable, leftOf, takenBackBy, VIDEO_CHARGE_SUFFIX } from '../store/refund-rows.ts';
+
+const EVENT_SOURCE = '/switchyard/billing';
+/** Another may take the place first; then the next one is tried. */
+const TRIES_MAX = 5;
+
+type Ask = OperationRequest<'refunds.create'>;
+
+/**
+ * The same `refund_id` again is answered with the refund that it has made.
+ * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `service_unavailable` when it is stored and not
+ *   booked in time.
+ */
+export async function refundsCreate(
+  ask: Ask,
+  deps: BillingDeps,
+): Promise<OperationResponse<'refunds.create'>> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    await catchUp(deps);
+    const { charge, requestId } = await findCharge(ask, deps);
+    const booked = await takenBack(charge, deps);
+    const made = [...booked.values()].find(({ refund }) => refund?.id === ask.refund_id);
+    if (made) return shown(made, charge, booked);
+    const left = leftOf(charge, booked);
+    const amount = ask.body.amount === undefined ? left : parseDollars(ask.body.amount);
+    const number = placeOf(charge, booked);
+    if (amount > left || amount <= 0n || number === null) throw exceeds(charge, left, number);
+    await publish({ ask, charge: charge._id, requestId, number, amount }, deps);
+  }
+  throw new ServiceError(
+    'service_unavailable',
+    'the refund could not be booked in time, and may be yet: look for it in /v1/logs before you repeat it',
+  );
+}
+
+interface Found {
+  readonly charge: UnnumberedRow;
+  /** Its line in Logs. */
+  readonly requestId: string;
+}
+
+/** @throws ServiceError `charge_not_found` */
+async function findCharge({ org, body }: Ask, { store }: BillingDeps): Promise<Found> {
+  const id = body.event ?? body.request_id ?? '';
+  // A video's line in Logs has the id of its request, its charge one of its own.
+  const isVideo = body.event?.endsWith(VIDEO_CHARGE_SUFFIX);
+  const log = await store.logs.findOne(isVideo ? { charge: id, org } : { _id: id, org });
+  const charge = await store.ledger.findOne({ _id: log?.charge ?? id, org });
+  if (!charge || !isRefundable(charge))
+    throw new ServiceError('charge_not_found', `there is no charge of ${JSON.stringify(id)}`, {
+      param: body.event === undefined ? 'request_id' : 'event',
+    });
+  return { charge, requestId: log?._id ?? charge._id };
+}
+
+async function takenBack(charge: UnnumberedRow, { store }: BillingDeps): Promise<Map<string, UnnumberedRow>> {
+  const rows = await store.ledger.find({ _id: { $in: takenBackBy(charge._id) } }).toArray();
+  return new Map(rows.map((row) => [row._id, row]));
+}
+
+/** The first that is free; null when all are taken. */
+function placeOf({ _id }: UnnumberedRow, booked: ReadonlyMap<string, UnnumberedRow>): number | null {
+  for (let number = 1; number <= REFUNDS_PER_CHARGE_MAX; number += 1)
+    if (!booked.has(eventIds.refund(_id, number))) return number;
+  return null;
+}
+
+function exceeds({ cost }: UnnumberedRow, left: bigint, number: number | null): ServiceError {
+  const [charged, rest] = [formatDollars(cost), formatDollars(left)];
+  const message =
+    number === null
+      ? `the charge has ${REFUNDS_PER_CHARGE_MAX} refunds, and can have no more`
+      : `$${charged} were charged, and $${rest} of it are left`;
+  return new ServiceError('refund_exceeds_charge', message, {
+    param: 'amount',
+    details: { charged, left: rest },
+  });
+}
+
+interface NewRefund {
+  readonly ask: Ask;
+  readonly charge: string;
+  readonly requestId: string;
+  readonly number: number;
+  readonly amount: bigint;
+}
+
+async function publish(
+  { ask, charge, requestId, number, amount }: NewRefund,
+  deps: BillingDeps,
+): Promise<void> {
+  const { org, key_id, refund_id, body } = ask;
+  const event = makeEvent({
+    name: 'charge.refunded',
+    id: eventIds.refund(charge, number),
+    source: EVENT_SOURCE,
+    time: new Date(deps.clock.now()),
+    data: {
+      ...{ refund_id, org, key_id, charge, request_id: requestId, number },
+      ...{ amount_nano: amount.toString(), reason: body.reason, reference: body.reference ?? null },
+    },
+  });
+  await deps.bus.js.publish(eventSubject(event), JSON.stringify(event), {
+    msgID: event.id,
+    expect: { streamName: EVENTS_STREAM },
+  });
+}
+
+function shown(
+  { _id, at, cost, refund }: UnnumberedRow,
+  charge: UnnumberedRow,
+  booked: ReadonlyMap<string, UnnumberedRow>,
+): OperationResponse<'refunds.create'> {
+  if (!refund) throw new Error(`${_id} is no refund made by hand`);
+  return {
+    ...{ id: refund.id, object: 'refund', event: _id, charge: charge._id },
+    amount: dollarsToJson(-cost),
+    left: dollarsToJson(leftOf(charge, booked)),
+    ...{ reason: refund.reason, reference: refund.reference, key_id: refund.key },
+    created_at: at.toISOString(),
+  };
+}

@@ -13,7 +13,9 @@ import {
 } from './accounts.ts';
 import { modelObject } from './catalog.ts';
 import { execList, execObject, hostExecRequest } from './computer-execs.ts';
+import { computerMetrics } from './computer-metrics.ts';
 import { uploadRequest, uploadResult } from './computer-uploads.ts';
+import { workspaceDeleted } from './computer-workspace.ts';
 import {
   computerObject,
   computerOptions,
@@ -146,6 +148,17 @@ export const OPERATIONS = {
     refundObject,
   ),
 
+  'statements.list': operation('billing.v1.p0.statements.list', caller, statementList),
+  'statements.get': operation(
+    'billing.v1.p0.statements.get',
+    caller.extend({ month: statementMonth }),
+    statement,
+  ),
+  'statements.events': operation(
+    'billing.v1.p0.statements.events',
+    caller.extend({ month: statementMonth, line: z.string(), query: statementEventsQuery }),
+    statementEventList,
+  ),
   'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
   'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),
   'logs.get': operation('billing.v1.p0.logs.get', caller.extend(byId.shape), logEntry),
@@ -170,6 +183,11 @@ export const HOST_OPERATIONS = {
   delete: { request: byId.extend({ org: z.string() }), response: deletedComputer },
   exec: { request: hostExecRequest, response: execResult },
   'exec-get': { request: byId.extend({ org: z.string(), exec_id: z.string() }), response: execObject },
+  'file-delete': {
+    request: byId.extend({ org: z.string(), path: z.string(), recursive: z.boolean() }),
+    response: workspaceDeleted,
+  },
+  metrics: { request: byId.extend({ org: z.string() }), response: computerMetrics },
   'exec-list': { request: byId.extend({ org: z.string() }), response: execList },
 } as const;
 

@@ -1,6 +1,12 @@
 // What this host serves on the bus, and by whom: the only wiring list.
 import type { ServiceHost } from '@switchyard/bus';
-import { type ComputerLimits, hostExecStreamSubject, hostUploadSubject } from '@switchyard/contracts';
+import {
+  type ComputerLimits,
+  hostExecStreamSubject,
+  hostFileReadSubject,
+  hostFileWriteSubject,
+  hostUploadSubject,
+} from '@switchyard/contracts';
 import type { Computers } from './lifecycle/computers.ts';
 import { createComputer } from './operations/computer-create.ts';
 import { deleteComputer } from './operations/computer-delete.ts';
@@ -8,6 +14,10 @@ import { execInComputer } from './operations/computer-exec.ts';
 import { getExec } from './operations/computer-exec-get.ts';
 import { listExecs } from './operations/computer-exec-list.ts';
 import { streamExecInComputer } from './operations/computer-exec-stream.ts';
+import { deleteInComputer } from './operations/computer-file-delete.ts';
+import { readInComputer } from './operations/computer-file-read.ts';
+import { writeInComputer } from './operations/computer-file-write.ts';
+import { measureComputer } from './operations/computer-metrics.ts';
 import { startComputer } from './operations/computer-start.ts';
 import { stopComputer } from './operations/computer-stop.ts';
 import { uploadIntoComputer } from './operations/computer-upload.ts';
@@ -28,6 +38,10 @@ export function register(service: ServiceHost, { hostId, computers, limits }: Se
   service.handleHost(hostId, 'exec', (request, context) => execInComputer(on, request, context));
   service.handleHost(hostId, 'exec-get', (request) => getExec(on, request));
   service.handleHost(hostId, 'exec-list', (request) => listExecs(on, request));
+  service.handleHost(hostId, 'file-delete', (request) => deleteInComputer(on, request));
+  service.handleHost(hostId, 'metrics', (request) => measureComputer(on, request));
+  service.stream(hostFileReadSubject(hostId), readInComputer(on));
+  service.stream(hostFileWriteSubject(hostId), writeInComputer(on));
   service.stream(hostExecStreamSubject(hostId), streamExecInComputer(on));
   service.stream(hostUploadSubject(hostId), uploadIntoComputer(on));
 }

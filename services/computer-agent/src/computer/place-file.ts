@@ -2,10 +2,10 @@
 // from the one before and by its own name alone, never through a link, so that the file cannot land anywhere else.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
-import { ServiceError } from '@switchyard/contracts';
+import { FOLDER_FLAGS, refuse, walk, within } from './workspace-folder.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+const { O_NOFOLLOW, O_RDONLY } = constants;
 /** A link, something else, or taken away by those inside since it was made. */
 const NO_FOLDER: readonly string[] = ['ELOOP', 'ENOTDIR', 'ENOENT'];
 const FOLDER_MODE = 0o755;
@@ -17,17 +17,13 @@ const FILE_MODE = 0o644;
  *   the file's place.
  */
 export async function placeFile(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
-  // The workspace itself is ours and no link; O_NOFOLLOW says so.
-  let folder = await open(workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((cause: unknown) => {
-    throw new ServiceError('computer_failed', 'its files are no longer on the host', { cause });
+  let owner: Owner | null = null;
+  const folder = await walk(workspace, path.folders, async (from, name) => {
+    owner ??= await from.stat(); // the workspace's
+    return enter(from, name, owner);
   });
   try {
-    const owner = await folder.stat();
-    for (const name of path.folders) {
-      const next = await enter(folder, name, owner);
-      await folder.close();
-      folder = next;
-    }
+    owner ??= await folder.stat();
     await give(staged, owner);
     await moveInto(folder, path.name, staged);
   } finally {
@@ -50,13 +46,11 @@ async function enter(folder: FileHandle, name: string, owner: Owner): Promise<Fi
       throw error;
     },
   );
-  const entered = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== undefined && NO_FOLDER.includes(error.code))
-        throw refuse(`${name} on its way is not, or is no longer, a folder: links are not followed`, error);
-      throw error;
-    },
-  );
+  const entered = await open(path, FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== undefined && NO_FOLDER.includes(error.code))
+      throw refuse(`${name} on its way is not, or is no longer, a folder: links are not followed`, error);
+    throw error;
+  });
   if (!made) return entered;
   await entered.chown(owner.uid, owner.gid);
   await entered.chmod(FOLDER_MODE); // whatever this process's umask is
@@ -85,13 +79,4 @@ async function moveInto(folder: FileHandle, name: string, staged: string): Promi
     if (code !== 'EISDIR') throw error;
     throw refuse(`${name} is a folder there; end the path with a slash to go into it`, error);
   }
-}
-
-/** The kernel takes this for openat, mkdirat, renameat from the open folder: Node.js has no such calls. */
-function within(folder: FileHandle, name: string): string {
-  return `/proc/self/fd/${folder.fd}/${name}`;
-}
-
-function refuse(what: string, cause: unknown): ServiceError {
-  return new ServiceError('invalid_request', `path: ${what}`, { param: 'path', cause });
 }

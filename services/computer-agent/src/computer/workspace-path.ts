@@ -21,12 +21,45 @@ export interface WorkspacePath {
 export function workspacePath(path: string | null, filename: string): WorkspacePath {
   const fallback = filename.replaceAll('/', '_');
   if (path === null) return toPath([fallback]);
+  const names = workspaceNames(path);
+  return toPath(namesFolder(path) ? [...names, fallback] : names);
+}
+
+/**
+ * Of a file whose whole path the caller gives.
+ * @throws ServiceError `invalid_request`, param `path`, also where it can only be a folder.
+ */
+export function workspaceFile(path: string): WorkspacePath {
+  const names = workspaceNames(path);
+  if (names.length === 0 || namesFolder(path))
+    throw refuse('names a folder: the name of the file is missing');
+  return toPath(names);
+}
+
+/**
+ * The way from /workspace; empty: /workspace itself.
+ * @throws ServiceError `invalid_request`, param `path`.
+ */
+export function workspaceNames(path: string): string[] {
   if (path.includes('\0')) throw refuse('holds a zero byte');
-  const inside = path.startsWith('/') ? belowWorkspace(path) : path;
-  const names = inside.split('/').filter((name) => name !== '' && name !== '.');
+  const names = inside(path)
+    .split('/')
+    .filter((name) => name !== '' && name !== '.');
   if (names.includes('..')) throw refuse(`must stay inside ${WORKSPACE}: it has a ".."`);
-  const isFolder = /(^|\/)\.?$/.test(inside);
-  return toPath(isFolder ? [...names, fallback] : names);
+  return checked(names);
+}
+
+/** From the root of the computer. */
+export function absolutePath(names: readonly string[]): string {
+  return [WORKSPACE, ...names].join('/');
+}
+
+function namesFolder(path: string): boolean {
+  return /(^|\/)\.?$/.test(inside(path));
+}
+
+function inside(path: string): string {
+  return path.startsWith('/') ? belowWorkspace(path) : path;
 }
 
 function belowWorkspace(path: string): string {
@@ -36,14 +69,19 @@ function belowWorkspace(path: string): string {
 }
 
 function toPath(names: readonly string[]): WorkspacePath {
-  const long = names.find((one) => Buffer.byteLength(one) > NAME_BYTES_MAX);
-  if (long !== undefined) throw refuse(`has a name of over ${NAME_BYTES_MAX} bytes`);
-  if (names.length > DEPTH_MAX) throw refuse(`has over ${DEPTH_MAX} names`);
+  checked(names);
   return {
     folders: names.slice(0, -1),
     name: names.at(-1) as string,
-    absolute: `${WORKSPACE}/${names.join('/')}`,
+    absolute: absolutePath(names),
   };
+}
+
+function checked<T extends readonly string[]>(names: T): T {
+  const long = names.find((one) => Buffer.byteLength(one) > NAME_BYTES_MAX);
+  if (long !== undefined) throw refuse(`has a name of over ${NAME_BYTES_MAX} bytes`);
+  if (names.length > DEPTH_MAX) throw refuse(`has over ${DEPTH_MAX} names`);
+  return names;
 }
 
 function refuse(what: string): ServiceError {

@@ -11,6 +11,9 @@ import type {
   StopReason,
 } from '@switchyard/contracts';
 import { ServiceError } from '@switchyard/contracts';
+import type { Measured } from '../computer/meter.ts';
+import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
+import { type RemoveOptions, removeEntry } from '../computer/remove-entry.ts';
 import type { Expected, ReceivedFile } from '../computer/staging.ts';
 import type { WorkspacePath } from '../computer/workspace-path.ts';
 import type { RecordEntry } from '../store/computer-records.ts';
@@ -178,6 +181,42 @@ export class Computer {
       }
       return staged;
     });
+  }
+
+  /**
+   * Opens a file or folder of /workspace for `work`, which calls `requireOn` before each piece that it takes: a computer
+   * that stops ends it. Counts as activity.
+   * @throws ServiceError `computer_not_running`, `path_not_found`, `invalid_request`, `computer_failed`.
+   */
+  read<T>(
+    names: readonly string[],
+    work: (entry: OpenEntry, requireOn: () => void) => Promise<T>,
+  ): Promise<T> {
+    return this.#busyWith(async (live) => {
+      const entry = await openEntry(this.#on.host.workspaces.path(this.id), names);
+      try {
+        return await work(entry, () => {
+          if (this.#held.live !== live) throw notRunning(this.record);
+        });
+      } finally {
+        await entry.handle.close();
+      }
+    });
+  }
+
+  /**
+   * Removes a file or folder of /workspace. Counts as activity.
+   * @throws ServiceError `computer_not_running`, `path_not_found`, `invalid_request`.
+   */
+  removeFile(names: readonly string[], options: RemoveOptions): Promise<void> {
+    return this.#busyWith(() => removeEntry(this.#on.host.workspaces.path(this.id), names, options));
+  }
+
+  /** What it uses. Looking at it is no activity. @throws ServiceError `computer_not_running`, `computer_failed`. */
+  async metrics(): Promise<Measured> {
+    const held = this.#held;
+    const live = await held.lock.run(() => held.requireRun());
+    return live.meter.measure(this.#on.host.workspaces.path(this.id), held.now);
   }
 
   /** Work on the run that is on, which is busy until its end. @throws as `requireRun`. */

@@ -3,6 +3,7 @@
 import { type ComputerLimits, completedMinutes, MINUTE_MS } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { RunningComputer } from '../computer/computer-host.ts';
+import { Meter } from '../computer/meter.ts';
 import type { BillableClock } from '../metering/billable-clock.ts';
 import { ExecResults } from './exec-results.ts';
 
@@ -29,6 +30,7 @@ export interface Due {
 export class LiveRun {
   readonly computer: RunningComputer;
   readonly execResults: ExecResults;
+  readonly meter: Meter;
   /** Minutes whose event is durable; the record may be behind while its store is away. */
   minutesPublished: number;
   /** Billable milliseconds of the run that may be paid for: it ends there. */
@@ -44,6 +46,7 @@ export class LiveRun {
   constructor(options: LiveRunOptions) {
     this.computer = options.computer;
     this.execResults = new ExecResults(options.computer);
+    this.meter = new Meter(options.computer);
     this.minutesPublished = options.minutesPublished;
     this.#clock = options.clock;
     this.#billable = options.billable;

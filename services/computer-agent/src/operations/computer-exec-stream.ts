@@ -29,7 +29,7 @@ export function streamExecInComputer({ computers, limits }: ExecStreamOptions): 
     try {
       const result = await computer.exec(execId, parsed.data, call.signal, {
         onStart: () => void call.write(NOTHING), // the head goes at once: it says that the command was taken
-        consume: (chunk) => send(call, chunk),
+        consume: sendTo(call),
       });
       call.end(hostExecEnd.parse(result) satisfies HostExecEnd);
     } catch (error) {
@@ -39,8 +39,15 @@ export function streamExecInComputer({ computers, limits }: ExecStreamOptions): 
 }
 
 /** Once the caller has gone there is nobody to wait for: a command that continues is not held up. */
-function send(call: IncomingCall, chunk: Buffer): void | Promise<void> {
-  if (!call.write(chunk)) return call.drained();
+function sendTo(call: IncomingCall): (chunk: Buffer) => void | Promise<void> {
+  let draining: Promise<void> | null = null; // one wait for all that is on its way
+  return (chunk) => {
+    if (call.write(chunk)) return;
+    draining ??= call.drained().finally(() => {
+      draining = null;
+    });
+    return draining;
+  };
 }
 
 /** The output has gone out already. */

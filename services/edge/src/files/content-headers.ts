@@ -33,7 +33,7 @@ export function etagOf({ sha256 }: Pick<FileObject, 'sha256'>): string {
 }
 
 /** RFC 6266: the name in ASCII for all, and as it is for those who read RFC 8187. */
-function attachment(filename: string): string {
+export function attachment(filename: string): string {
   const plain = filename.replaceAll(/[^\x20-\x7e]/g, '_').replaceAll(/["\\%]/g, '_');
   const exact = encodeURIComponent(filename).replaceAll(
     /['()*]/g,

@@ -228,7 +228,7 @@ function computerOf(request: FastifyRequest, param: string): FastifyRequest['sub
 }
 
 function bodyOf({ request }: Route): 'json' | 'form' | 'none' {
-  if (request?.form) return 'form';
+  if (request?.form || request?.bytes) return 'form';
   return request?.body ? 'json' : 'none';
 }
 

@@ -17,8 +17,8 @@ export interface RouteDescription {
   description?: string;
   /** Bytes of the body at most; default `SMALL_BODY_BYTES_MAX`. */
   bodyBytesMax?: number;
-  /** `form` describes a multipart body, which the route reads itself. */
-  request?: { body?: z.ZodType; form?: z.ZodType; query?: z.ZodType; params?: z.ZodType };
+  /** `form` describes a multipart body, `bytes` says that there is one of any type: the route reads both itself. */
+  request?: { body?: z.ZodType; form?: z.ZodType; bytes?: true; query?: z.ZodType; params?: z.ZodType };
   response: {
     status: number;
     description: string;

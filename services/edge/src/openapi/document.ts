@@ -65,7 +65,7 @@ function operation(route: RouteDescription): Record<string, unknown> {
       ...parametersOf(request?.query, 'query'),
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route)] : []),
     ],
-    ...(request?.body || request?.form ? { requestBody: requestBody(route) } : {}),
+    ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route) } : {}),
     responses: {
       [response.status]: success(route),
       ...(response.inParts ? { 206: part(route) } : {}),
@@ -88,13 +88,14 @@ function codesOf(route: RouteDescription): readonly ErrorCode[] {
 }
 
 function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription) {
-  const { body, form } = request ?? {};
+  const { body, form, bytes } = request ?? {};
   return {
     required: true,
     description: `At most ${bodyBytesMax} bytes`,
     content: {
       ...(body ? { 'application/json': { schema: schemaOf(body, 'input') } } : {}),
       ...(form ? { 'multipart/form-data': { schema: schemaOf(form, 'input') } } : {}),
+      ...(bytes ? { '*/*': { schema: { type: 'string', format: 'binary' } } } : {}),
     },
   };
 }

@@ -1,0 +1,111 @@
+// Files of a computer's /workspace, read and written directly: the HTTP shapes, and the heads by which a host is asked.
+import { z } from 'zod';
+import { UPLOAD_PATH_BYTES_MAX, uploadResult } from './computer-uploads.ts';
+import { videoContentHead } from './videos.ts';
+
+/** Entries of a folder that are listed at most. */
+export const FOLDER_ENTRIES_MAX = 10_000;
+
+export const workspaceQuery = z.strictObject({
+  path: z
+    .string()
+    .max(UPLOAD_PATH_BYTES_MAX)
+    .default('')
+    .describe('In /workspace: absolute, or from there. Links are not followed. Default: /workspace itself'),
+});
+
+export const workspaceWriteQuery = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .max(UPLOAD_PATH_BYTES_MAX)
+    .describe(
+      'The file, in /workspace: absolute, or from there. Folders are made as needed; links are not followed',
+    ),
+});
+
+export const workspaceDeleteQuery = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .max(UPLOAD_PATH_BYTES_MAX)
+    .describe('In /workspace: absolute, or from there. A link is removed itself, never what it points to'),
+  recursive: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('true: a folder goes with all that is in it; else only an empty one does'),
+});
+
+export const workspaceEntry = z.object({
+  name: z.string().describe('Its name in the folder'),
+  type: z.enum(['file', 'folder', 'link', 'other']).describe('other: a pipe, a socket, a device'),
+  bytes: z.int().nonnegative().describe('Its length'),
+  modified_at: z.iso.datetime().describe('When it was changed last'),
+});
+export type WorkspaceEntry = z.infer<typeof workspaceEntry>;
+
+export const workspaceFolder = z.object({
+  object: z.literal('folder').describe('Always folder'),
+  path: z.string().describe('Where it is, from the root of the computer'),
+  entries: z.array(workspaceEntry).describe('What is in it, by name'),
+  has_more: z
+    .boolean()
+    .describe(`Whether it has over ${FOLDER_ENTRIES_MAX} entries, of which these are some`),
+});
+export type WorkspaceFolder = z.infer<typeof workspaceFolder>;
+
+export const workspaceWritten = uploadResult.extend({
+  sha256: z.string().describe('Digest of what was written, in hex'),
+});
+export type WorkspaceWritten = z.infer<typeof workspaceWritten>;
+
+export const workspaceDeleted = z.object({
+  path: z.string().describe('What is gone, from the root of the computer'),
+  deleted: z.literal(true).describe('Always true'),
+});
+
+/** Head of `computer-agent.v1.<hostId>.file-read`; the answer's body: the bytes, or a `workspaceFolder` as JSON. */
+export const hostFileReadHead = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  id: z.string(),
+  path: z.string(),
+  range: videoContentHead.shape.range,
+  /** The range counts only while the file has this tag. */
+  if_range: z.string().nullable(),
+});
+export type HostFileReadHead = z.infer<typeof hostFileReadHead>;
+
+export const hostFileReadReply = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('file'),
+    name: z.string(),
+    bytes: z.int().nonnegative(),
+    modified_at: z.iso.datetime(),
+    /** Another one when the file has changed. */
+    etag: z.string(),
+    /** The part that follows: from `start` up to, and not including, `end`; null: all. */
+    part: z.object({ start: z.int(), end: z.int() }).nullable(),
+  }),
+  z.object({ kind: z.literal('folder') }),
+]);
+export type HostFileReadReply = z.infer<typeof hostFileReadReply>;
+
+/** Head of `computer-agent.v1.<hostId>.file-write`; its body is the content, its answer a `workspaceWritten` as the end's meta. */
+export const hostFileWriteHead = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  id: z.string(),
+  path: z.string(),
+  /** Null: not known before. */
+  bytes: z.int().nonnegative().nullable(),
+});
+export type HostFileWriteHead = z.infer<typeof hostFileWriteHead>;
+
+export function hostFileReadSubject(hostId: string): string {
+  return `computer-agent.v1.${hostId}.file-read`;
+}
+
+export function hostFileWriteSubject(hostId: string): string {
+  return `computer-agent.v1.${hostId}.file-write`;
+}

@@ -1,0 +1,137 @@
+// A file or folder of a workspace, opened for reading: past no link, and nothing that is neither. What is looked at is what
+// is read, whatever those inside put in its place meanwhile.
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
+import {
+  FOLDER_ENTRIES_MAX,
+  ServiceError,
+  type WorkspaceEntry,
+  type WorkspaceFolder,
+} from '@switchyard/contracts';
+import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
+
+const { O_NOFOLLOW, O_RDONLY } = constants;
+/** Linux: a descriptor that names a file without opening it, so that no pipe blocks and no device notices. */
+const O_PATH = 0o10000000;
+const PIECE_BYTES = 128 * 1024;
+/** Entries of a folder that are looked at together. */
+const LOOKS_AT_ONCE = 32;
+
+export interface OpenFile {
+  readonly kind: 'file';
+  readonly handle: FileHandle;
+  readonly name: string;
+  readonly bytes: number;
+  readonly modifiedAt: Date;
+  /** Another one when the file has changed. */
+  readonly etag: string;
+}
+
+export interface OpenFolder {
+  readonly kind: 'folder';
+  readonly handle: FileHandle;
+}
+
+export type OpenEntry = OpenFile | OpenFolder;
+
+/**
+ * @param workspace the folder on this host
+ * @param names the way from there; none: the workspace itself
+ * @throws ServiceError `path_not_found`; `invalid_request`, param `path`, for a link or what is neither file nor folder.
+ */
+export async function openEntry(workspace: string, names: readonly string[]): Promise<OpenEntry> {
+  const folder = await walk(workspace, names.slice(0, -1), enterFolder);
+  const name = names.at(-1);
+  if (name === undefined) return { kind: 'folder', handle: folder };
+  try {
+    return await openIn(folder, name);
+  } finally {
+    await folder.close();
+  }
+}
+
+async function openIn(folder: FileHandle, name: string): Promise<OpenEntry> {
+  const found = await open(within(folder, name), O_PATH | O_NOFOLLOW).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') throw notThere(error);
+      throw error;
+    },
+  );
+  try {
+    const stat = await found.stat({ bigint: true });
+    if (stat.isSymbolicLink()) throw refuse(`${name} is a link: links are not followed`);
+    if (!stat.isFile() && !stat.isDirectory()) throw refuse(`${name} is neither a file nor a folder`);
+    // Through its descriptor: the very one that was looked at.
+    const handle = await open(`/proc/self/fd/${found.fd}`, O_RDONLY);
+    if (stat.isDirectory()) return { kind: 'folder', handle };
+    return {
+      kind: 'file',
+      handle,
+      name,
+      bytes: Number(stat.size),
+      modifiedAt: stat.mtime,
+      etag: `"${stat.ino.toString(36)}-${stat.size.toString(36)}-${stat.mtimeNs.toString(36)}"`,
+    };
+  } finally {
+    await found.close();
+  }
+}
+
+/**
+ * The bytes from `start` up to, and not including, `end`.
+ * @throws ServiceError `computer_failed` where the file has become shorter meanwhile: no part may pass for all.
+ */
+export async function* readBytes(
+  { handle }: OpenFile,
+  start: number,
+  end: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  for (let at = start; at < end; ) {
+    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end - at));
+    const { bytesRead } = await handle.read(piece, 0, piece.length, at);
+    if (bytesRead === 0)
+      throw new ServiceError('computer_failed', 'the file became shorter while it was read');
+    yield piece.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}
+
+/** What is in a folder, by name; of one with very many entries, some. */
+export async function listFolder({ handle }: OpenFolder): Promise<Omit<WorkspaceFolder, 'object' | 'path'>> {
+  const { names, hasMore } = await namesIn(handle);
+  const entries: WorkspaceEntry[] = [];
+  for (let at = 0; at < names.length; at += LOOKS_AT_ONCE) {
+    const looked = names.slice(at, at + LOOKS_AT_ONCE).map((name) => look(handle, name));
+    entries.push(...(await Promise.all(looked)).filter((entry) => entry !== null));
+  }
+  entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return { entries, has_more: hasMore };
+}
+
+/** As bytes: a name need not be text, and is to be found all the same. */
+async function namesIn(handle: FileHandle): Promise<{ names: Buffer[]; hasMore: boolean }> {
+  const names: Buffer[] = [];
+  // Dirent's type does not follow the option.
+  const folder = await opendir(`/proc/self/fd/${handle.fd}`, { encoding: 'buffer' as BufferEncoding });
+  for await (const { name } of folder) {
+    if (names.length === FOLDER_ENTRIES_MAX) return { names, hasMore: true };
+    names.push(name as unknown as Buffer);
+  }
+  return { names, hasMore: false };
+}
+
+/** Null: gone meanwhile. */
+async function look(folder: FileHandle, name: Buffer): Promise<WorkspaceEntry | null> {
+  const path = Buffer.concat([Buffer.from(within(folder, '')), name]);
+  const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (!stat) return null;
+  return {
+    name: name.toString('utf8'),
+    type: stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other',
+    bytes: stat.size,
+    modified_at: stat.mtime.toISOString(),
+  };
+}

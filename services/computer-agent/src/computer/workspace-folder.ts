@@ -1,0 +1,65 @@
+// A folder of a workspace, whose owner may change everything in it meanwhile: each folder on the way is opened from the one
+// before and by its own name alone, never through a link, so that no way leads out of the workspace.
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { ServiceError } from '@switchyard/contracts';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+export const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+
+/** @throws ServiceError `computer_failed`. */
+export function openWorkspaceFolder(workspace: string): Promise<FileHandle> {
+  // The workspace itself is ours and no link; O_NOFOLLOW says so.
+  return open(workspace, FOLDER_FLAGS).catch((cause: unknown) => {
+    throw new ServiceError('computer_failed', 'its files are no longer on the host', { cause });
+  });
+}
+
+/**
+ * Opens folder after folder; what `enter` opens is closed here, but for the last one.
+ * @throws what `enter` throws.
+ */
+export async function walk(
+  workspace: string,
+  names: readonly string[],
+  enter: (folder: FileHandle, name: string) => Promise<FileHandle>,
+): Promise<FileHandle> {
+  let folder = await openWorkspaceFolder(workspace);
+  try {
+    for (const name of names) {
+      const next = await enter(folder, name);
+      await folder.close();
+      folder = next;
+    }
+    return folder;
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
+}
+
+/** @throws ServiceError `path_not_found`; `invalid_request` for a link, or what is no folder. */
+export function enterFolder(folder: FileHandle, name: string): Promise<FileHandle> {
+  return open(within(folder, name), FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw notThere(error);
+    if (error.code === 'ELOOP' || error.code === 'ENOTDIR')
+      throw refuse(`${name} on its way is no folder: links are not followed`, error);
+    throw error;
+  });
+}
+
+/** The kernel takes this for openat, mkdirat, renameat from the open folder: Node.js has no such calls. */
+export function within(folder: FileHandle, name: string): string {
+  return `/proc/self/fd/${folder.fd}/${name}`;
+}
+
+export function notThere(cause: unknown): ServiceError {
+  return new ServiceError('path_not_found', 'there is no file or folder at this path', {
+    param: 'path',
+    cause,
+  });
+}
+
+export function refuse(what: string, cause?: unknown): ServiceError {
+  return new ServiceError('invalid_request', `path: ${what}`, { param: 'path', cause });
+}

@@ -1,0 +1,57 @@
+// Sends a file of a running computer's /workspace, or a part of it, or what a folder there has in it.
+import type { CallHandler, IncomingCall } from '@switchyard/bus';
+import {
+  type HostFileReadHead,
+  type HostFileReadReply,
+  hostFileReadHead,
+  ServiceError,
+  type WorkspaceFolder,
+} from '@switchyard/contracts';
+import { listFolder, type OpenFile, readBytes } from '../computer/open-entry.ts';
+import { absolutePath, workspaceNames } from '../computer/workspace-path.ts';
+import type { Computers } from '../lifecycle/computers.ts';
+
+const NOTHING = Buffer.alloc(0);
+
+export function readInComputer({ computers }: { computers: Computers }): CallHandler {
+  return async (call) => {
+    const head = hostFileReadHead.parse(call.head);
+    const names = workspaceNames(head.path);
+    const computer = await computers.find(head.org, head.id);
+    await computer.read(names, async (entry, requireOn) => {
+      if (entry.kind === 'file') return sendFile(call, entry, head, requireOn);
+      call.setHead({ kind: 'folder' } satisfies HostFileReadReply);
+      const path = absolutePath(names);
+      const folder: WorkspaceFolder = { object: 'folder', path, ...(await listFolder(entry)) };
+      call.end(null, Buffer.from(JSON.stringify(folder)));
+    });
+  };
+}
+
+async function sendFile(
+  call: IncomingCall,
+  file: OpenFile,
+  asked: HostFileReadHead,
+  requireOn: () => void,
+): Promise<void> {
+  const { name, bytes, modifiedAt, etag } = file;
+  const part = partOf(file, asked);
+  const head = { kind: 'file', name, bytes, modified_at: modifiedAt.toISOString(), etag, part } as const;
+  call.setHead(head satisfies HostFileReadReply);
+  call.write(NOTHING); // the head goes first, also of a file that is read slowly
+  for await (const piece of readBytes(file, part?.start ?? 0, part?.end ?? bytes)) {
+    requireOn();
+    if (call.isCancelled) return;
+    if (!call.write(piece)) await call.drained();
+  }
+  call.end(null);
+}
+
+/** @throws ServiceError `range_not_satisfiable`. */
+function partOf({ bytes, etag }: OpenFile, { range, if_range }: HostFileReadHead) {
+  if (range === null || (if_range !== null && if_range !== etag)) return null;
+  const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
+  const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);
+  if (start < end) return { start, end };
+  throw new ServiceError('range_not_satisfiable', `the file has ${bytes} bytes`, { details: { bytes } });
+}

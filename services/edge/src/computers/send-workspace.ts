@@ -1,0 +1,87 @@
+// Sends what is at a path of a computer's /workspace: a file's bytes at the client's pace, or a folder's entries as JSON.
+import { type Bus, openReply } from '@switchyard/bus';
+import {
+  type HostFileReadHead,
+  type HostFileReadReply,
+  hostFileReadReply,
+  hostFileReadSubject,
+  ServiceError,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { attachment } from '../files/content-headers.ts';
+import { pass } from '../http/pass-bytes.ts';
+import { readByteRange } from '../videos/byte-range.ts';
+
+type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
+
+export interface SendWorkspaceOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+}
+
+export interface AskedPath {
+  readonly host: string;
+  readonly org: string;
+  /** Of the computer. */
+  readonly id: string;
+  readonly path: string;
+  /** Aborted when nobody is to have the rest. */
+  readonly signal: AbortSignal;
+}
+
+/** @throws ServiceError as long as nothing was sent; afterwards the connection is cut, so that no part passes for all. */
+export async function sendWorkspace(
+  { bus, clock }: SendWorkspaceOptions,
+  { host, org, id, path, signal }: AskedPath,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const head: HostFileReadHead = {
+    request_id: request.id,
+    org,
+    id,
+    path,
+    range: readByteRange(request.headers.range),
+    if_range: request.headers['if-range']?.toString() ?? null,
+  };
+  const answer = await openReply(bus, { subject: hostFileReadSubject(host), head }, signal).catch(
+    (error: unknown) => {
+      if (error instanceof ServiceError && error.code === 'range_not_satisfiable')
+        reply.header('content-range', `bytes */${error.details?.bytes}`);
+      throw error;
+    },
+  );
+  const found = hostFileReadReply.parse(answer.head);
+  const headers = { ...headersOf(found), 'x-request-id': request.id };
+  const begin = () => {
+    reply.hijack();
+    reply.raw.writeHead(found.kind === 'file' && found.part ? 206 : 200, headers);
+  };
+  if (request.method !== 'HEAD') return pass(answer.body, reply, clock, begin);
+  answer.cancel();
+  begin();
+  reply.raw.end();
+}
+
+function headersOf(found: HostFileReadReply): Record<string, string> {
+  if (found.kind === 'folder') return { 'content-type': 'application/json; charset=utf-8' };
+  return fileHeaders(found);
+}
+
+/** A file is whatever a command made: it is always saved and never shown, so that no browser runs it as a page of ours. */
+function fileHeaders({ name, bytes, modified_at, etag, part }: SentFile): Record<string, string> {
+  const { start, end } = part ?? { start: 0, end: bytes };
+  return {
+    'content-type': 'application/octet-stream',
+    'content-length': String(end - start),
+    'content-disposition': attachment(name),
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'cache-control': 'private, no-cache',
+    'accept-ranges': 'bytes',
+    'last-modified': new Date(modified_at).toUTCString(),
+    etag,
+    ...(part ? { 'content-range': `bytes ${start}-${end - 1}/${bytes}` } : {}),
+  };
+}

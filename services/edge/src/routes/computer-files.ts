@@ -1,0 +1,150 @@
+// Files of a computer's /workspace, read and written directly.
+import { type Bus, openReply, requestHost } from '@switchyard/bus';
+import {
+  type ErrorCode,
+  FILE_BYTES_MAX,
+  type HostFileWriteHead,
+  hostFileWriteSubject,
+  ServiceError,
+  type WorkspaceWritten,
+  workspaceDeleted,
+  workspaceDeleteQuery,
+  workspaceQuery,
+  workspaceWriteQuery,
+  workspaceWritten,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { OpenRelays } from '../auth/open-relays.ts';
+import { whileKeyHolds } from '../auth/while-key-holds.ts';
+import type { FindHost } from '../computers/find-host.ts';
+import { sendWorkspace } from '../computers/send-workspace.ts';
+import { clientGone } from '../http/client-gone.ts';
+import { check } from '../http/read-body.ts';
+import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { declaredBytes, streamedBody } from '../http/streamed-body.ts';
+
+const TAG = 'Computers';
+const PATH = '/v1/computers/{id}/files';
+const params = z.object({ id: z.string().describe('Id of the computer') });
+const ERRORS: readonly ErrorCode[] = [
+  'invalid_request',
+  'unknown_field',
+  'computer_not_found',
+  'computer_not_running',
+  'computer_failed',
+  'no_capacity',
+];
+const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
+
+export interface ComputerFileRoutesOptions {
+  readonly bus: Bus;
+  readonly open: OpenRelays;
+  readonly findHost: FindHost;
+  readonly clock: Clock;
+}
+
+export function computerFileRoutes(on: ComputerFileRoutesOptions): Route[] {
+  const { bus, open, findHost } = on;
+  return [
+    rawRoute(
+      {
+        method: 'GET',
+        path: PATH,
+        permission: 'computers:read',
+        tag: TAG,
+        summary: 'The bytes of a file of /workspace, or what is in a folder',
+        description:
+          'A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
+        request: { params, query: workspaceQuery },
+        computerParam: 'id',
+        response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
+        errors: [...ERRORS, 'path_not_found', 'range_not_satisfiable'],
+      },
+      (request, reply, apiKey) => {
+        const { id } = check(params, request.params);
+        const { path } = check(workspaceQuery, request.query);
+        return whileKeyHolds(open, apiKey, clientGone(request, reply), async ({ org }, signal) => {
+          const host = await findHost(org, id);
+          await sendWorkspace(on, { host, org, id, path, signal }, request, reply);
+        });
+      },
+    ),
+    rawRoute(
+      {
+        method: 'PUT',
+        path: PATH,
+        permission: 'computers:write',
+        tag: TAG,
+        summary: 'Write a file of /workspace',
+        description:
+          'The body is its content, of any type, at most 512 MB: it is there when the answer says so, whole, in the place of what was there, or not at all. The computer must be running, and counts as busy meanwhile.',
+        bodyBytesMax: FILE_BYTES_MAX,
+        request: { params, query: workspaceWriteQuery, bytes: true },
+        computerParam: 'id',
+        response: { status: 200, description: 'Where the file is now', body: workspaceWritten },
+        errors: [...ERRORS, 'body_too_large', 'body_timeout'],
+      },
+      async (request, reply, apiKey) => {
+        const { id } = check(params, request.params);
+        const { path } = check(workspaceWriteQuery, request.query);
+        const gone = clientGone(request, reply);
+        const written = await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
+          const host = await findHost(org, id);
+          return write(on, { host, org, id, path, signal }, request);
+        }).catch((error: unknown) => {
+          request.raw.resume(); // what still comes is dropped, and the client reads its answer
+          throw error;
+        });
+        reply
+          .header('content-type', 'application/json; charset=utf-8')
+          .header('x-request-id', request.id)
+          .send(JSON.stringify(written));
+      },
+    ),
+    jsonRoute(
+      {
+        method: 'DELETE',
+        path: PATH,
+        permission: 'computers:write',
+        tag: TAG,
+        summary: 'Delete a file or folder of /workspace',
+        request: { params, query: workspaceDeleteQuery },
+        computerParam: 'id',
+        response: { status: 200, description: 'It is gone', body: workspaceDeleted },
+        errors: [...ERRORS, 'path_not_found'],
+      },
+      async ({ key: { org }, params: { id }, query: { path, recursive }, signal, requestId }) =>
+        requestHost(
+          bus,
+          await findHost(org, id),
+          'file-delete',
+          { id, org, path, recursive: recursive === 'true' },
+          { timeoutMs: WHILE_IT_TAKES, signal, requestId },
+        ),
+    ),
+  ];
+}
+
+interface WrittenPath {
+  readonly host: string;
+  readonly org: string;
+  readonly id: string;
+  readonly path: string;
+  readonly signal: AbortSignal;
+}
+
+async function write(
+  { bus, clock }: ComputerFileRoutesOptions,
+  { host, org, id, path, signal }: WrittenPath,
+  request: FastifyRequest,
+): Promise<WorkspaceWritten> {
+  const bytes = declaredBytes(request.raw);
+  if (bytes !== null && bytes > FILE_BYTES_MAX)
+    throw new ServiceError('body_too_large', `a file has at most ${FILE_BYTES_MAX} bytes`);
+  const head: HostFileWriteHead = { request_id: request.id, org, id, path, bytes };
+  const body = streamedBody(request.raw, { clock, bytesMax: FILE_BYTES_MAX });
+  const answer = await openReply(bus, { subject: hostFileWriteSubject(host), head, body }, signal);
+  return workspaceWritten.parse(await answer.end);
+}

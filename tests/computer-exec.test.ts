@@ -1,0 +1,309 @@
+// Commands over HTTP as they run: streams, clients that read slowly or go away, services killed in between.
+import { createHash } from 'node:crypto';
+import { type ExecEvent, type ExecObject, execEvent } from '@switchyard/contracts';
+import { startStack, type TestStack } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+const PATIENCE = { timeout: 30_000, interval: 200 };
+
+let stack: TestStack;
+let id: string;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at by the test
+  readonly body: any;
+}
+
+function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${stack.url}/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${stack.key}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  });
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<Answer> {
+  const response = await send(method, path, body);
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+const exec = (command: string, more: object = {}) =>
+  call('POST', `/computers/${id}/exec`, { command, ...more });
+
+const stdout = async (command: string): Promise<string> => (await exec(command)).body.stdout;
+
+/** How many processes have this in their command line; the asker's own has not. */
+const countOf = async (words: string) =>
+  Number(await stdout(`pgrep -fc '[${words[0]}]${words.slice(1)}' || true`));
+
+/** The events of a stream, each as it comes. */
+async function* eventsOf(response: Response): AsyncGenerator<ExecEvent, void, undefined> {
+  if (!response.body) throw new Error('an answer without a body');
+  let text = '';
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks.filter((one) => !one.startsWith(':'))) {
+      const [name, data] = block.split('\n');
+      const event = execEvent.parse(JSON.parse(data?.slice('data: '.length) ?? ''));
+      expect(name).toBe(`event: ${event.type}`);
+      yield event;
+    }
+  }
+  expect(text).toBe('');
+}
+
+async function stream(command: string, more: object = {}, signal?: AbortSignal) {
+  const body = { command, stream: true, ...more };
+  const response = await send('POST', `/computers/${id}/exec`, body, signal);
+  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
+  const events = eventsOf(response);
+  return {
+    events,
+    response,
+    requestId: response.headers.get('x-request-id') ?? '',
+    /** Resolves with the text so far once it holds these words. */
+    async until(words: string): Promise<string> {
+      let text = '';
+      while (!text.includes(words)) {
+        const { value, done } = await events.next();
+        if (done) throw new Error(`the stream ended with ${JSON.stringify(text)}`);
+        if (value.type === 'output') text += value.data;
+      }
+      return text;
+    },
+  };
+}
+
+/** All of a stream: its bytes, and its last event. */
+async function all(events: AsyncIterable<ExecEvent>) {
+  const pieces: Buffer[] = [];
+  let last: ExecEvent | null = null;
+  for await (const event of events) {
+    if (event.type === 'output') pieces.push(Buffer.from(event.data, event.encoding));
+    last = event;
+  }
+  return { bytes: Buffer.concat(pieces), last };
+}
+
+beforeAll(async () => {
+  stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1' } });
+  await vi.waitFor(
+    async () => {
+      const { status, body } = await call('POST', '/computers', { cpu: 1, memory_mb: 1_024 });
+      if (status !== 201) throw new Error(body.error.message);
+      id = body.id;
+    },
+    { timeout: 280_000, interval: 1_000 },
+  );
+});
+afterAll(async () => {
+  await stack?.stop();
+});
+
+describe('a stream', () => {
+  test('tells of its start, of output as it is written, and of its end', async () => {
+    const { events, response, requestId, until } = await stream(
+      'echo first; until [ -e go ]; do sleep 0.05; done; echo second >&2; exit 3',
+    );
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    expect((await events.next()).value).toEqual({ type: 'started', exec_id: requestId });
+    expect(await until('first\n')).toBe('first\n');
+    expect((await call('GET', `/computers/${id}/execs/${requestId}`)).body).toMatchObject({
+      id: requestId,
+      status: 'running',
+      result: null,
+    });
+    await exec('touch go');
+    const { bytes, last } = await all(events);
+    expect(bytes.toString()).toBe('second\n');
+    expect(last).toMatchObject({ type: 'exit', exit_code: 3 });
+  });
+
+  test('has all of 30 MB, text and bytes that are none, though a whole answer is cut at 1 MB', async () => {
+    const text = await all((await stream('seq 1 4000000 | head -c 30000000')).events);
+    expect(text.last).toMatchObject({ type: 'exit', exit_code: 0 });
+    expect(text.last).not.toHaveProperty('truncated');
+    expect(createHash('sha256').update(text.bytes).digest('hex')).toBe(
+      (await stdout('seq 1 4000000 | head -c 30000000 | sha256sum')).slice(0, 64),
+    );
+    await exec('head -c 3000000 /dev/urandom > noise');
+    const noise = await all((await stream('cat noise')).events);
+    expect(createHash('sha256').update(noise.bytes).digest('hex')).toBe(
+      (await stdout('sha256sum noise')).slice(0, 64),
+    );
+    expect((await exec('cat noise')).body.truncated).toBe(true);
+  });
+
+  test('that is not read holds its command back, and goes on when it is read', async () => {
+    const flood = await stream(`python3 -u -c '
+import os
+block = bytes(range(256)) * 256
+for count in range(2000):
+    os.write(1, block)
+    open("count", "w").write(str(count + 1))
+'`);
+    await flood.events.next();
+    const written = async () => Number((await stdout('cat count 2>/dev/null')) || 0);
+    let before = -1;
+    await expect
+      .poll(
+        async () => {
+          const now = await written();
+          const still = now > 0 && now === before;
+          before = now;
+          return still;
+        },
+        { timeout: 30_000, interval: 500 },
+      )
+      .toBe(true);
+    expect(before).toBeLessThan(1_000); // of 2,000 blocks of 64 KiB; what lies between is in sockets
+    const { bytes, last } = await all(flood.events);
+    expect(last).toMatchObject({ type: 'exit', exit_code: 0 });
+    expect(bytes.length).toBe(2_000 * 65_536);
+  });
+
+  test('ends with an error event at its timeout, after what it wrote', async () => {
+    const { bytes, last } = await all((await stream('echo so far; sleep 60', { timeout: 1 })).events);
+    expect(bytes.toString()).toBe('so far\n');
+    expect(last).toMatchObject({ type: 'error', error: { code: 'command_timed_out', param: null } });
+  });
+
+  test('is refused as any call is before its command began, and under an Idempotency-Key', async () => {
+    for (const [body, status, code] of [
+      [{ command: '' }, 400, 'invalid_request'],
+      [{ command: 'true', timeout: 9_999 }, 400, 'invalid_request'],
+      [{ command: 'true', on_disconnect: 'maybe' }, 400, 'invalid_request'],
+    ] as const)
+      expect(await call('POST', `/computers/${id}/exec`, { ...body, stream: true })).toMatchObject({
+        status,
+        body: { error: { code } },
+      });
+    expect(await call('POST', '/computers/cmp_none/exec', { command: 'true', stream: true })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'computer_not_found' } },
+    });
+    const { last } = await all((await stream('true', { cwd: '/nowhere' })).events);
+    expect(last).toMatchObject({ type: 'error', error: { code: 'invalid_request', param: 'cwd' } });
+  });
+
+  test('beside others is whole, each its own', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => all((await stream(`seq ${n} 200000`)).events)),
+    );
+    for (const [n, { bytes, last }] of answers.entries()) {
+      expect(last).toMatchObject({ type: 'exit', exit_code: 0 });
+      expect(bytes.toString().startsWith(`${n}\n`)).toBe(true);
+      expect(bytes.toString().endsWith('\n200000\n')).toBe(true);
+    }
+  });
+});
+
+describe('a client that goes away', () => {
+  test.each([true, false])('takes its command’s whole tree with it (stream: %s)', async (streams) => {
+    const words = `sleep 47${streams ? 11 : 12}`;
+    const gone = new AbortController();
+    const body = { command: `setsid ${words} & ${words}`, stream: streams };
+    const answer = send('POST', `/computers/${id}/exec`, body, gone.signal);
+    answer.catch(() => {});
+    await expect.poll(() => countOf(words), PATIENCE).toBeGreaterThan(1);
+    gone.abort();
+    await expect.poll(() => countOf(words), PATIENCE).toBe(0);
+  });
+
+  test.each([true, false])(
+    'leaves one that is to continue to its end and its result (stream: %s)',
+    async (streams) => {
+      const gone = new AbortController();
+      const command = `rm -f ended; echo begun > "began-${streams}"; until [ -e "end-${streams}" ]; do sleep 0.05; done; echo all; exit 6`;
+      const body = { command, stream: streams, on_disconnect: 'continue' };
+      send('POST', `/computers/${id}/exec`, body, gone.signal).catch(() => {});
+      await expect.poll(() => stdout(`cat began-${streams}`), PATIENCE).toBe('begun\n');
+      gone.abort();
+      const { data } = (await call('GET', `/computers/${id}/execs`)).body;
+      const running = data.filter(({ status }: ExecObject) => status === 'running');
+      expect(running.length).toBe(1);
+      const path = `/computers/${id}/execs/${running[0].id}`;
+      expect((await call('GET', path)).body).toMatchObject({ status: 'running', result: null, error: null });
+      await exec(`touch end-${streams}`);
+      await expect.poll(async () => (await call('GET', path)).body.status, PATIENCE).toBe('finished');
+      for (let time = 0; time < 2; time++)
+        expect((await call('GET', path)).body).toMatchObject({
+          object: 'exec',
+          result: { stdout: 'all\n', exit_code: 6 },
+          error: null,
+        });
+    },
+  );
+
+  test('finds the timeout of one that continued, and nothing of one that was never there', async () => {
+    const { events, requestId } = await stream('echo a; sleep 60', { timeout: 1, on_disconnect: 'continue' });
+    await all(events);
+    const { body } = await call('GET', `/computers/${id}/execs/${requestId}`);
+    expect(body).toMatchObject({ status: 'finished', result: null, error: { code: 'command_timed_out' } });
+    expect(body.error.details.stdout).toBe('a\n');
+    expect(await call('GET', `/computers/${id}/execs/req_none`)).toMatchObject({
+      status: 404,
+      body: { error: { code: 'exec_not_found' } },
+    });
+  });
+});
+
+describe('kill -9', () => {
+  test('of the agent: a stream ends with an error event, and its command is ended', async () => {
+    const { events, until } = await stream('echo on; sleep 4721');
+    await until('on\n');
+    const { back } = await stack.kill9('computer-agent');
+    expect((await all(events)).last).toMatchObject({ type: 'error', error: { code: 'service_unavailable' } });
+    await back;
+    await expect
+      .poll(() => countOf('sleep 4721').catch(() => -1), { timeout: 50_000, interval: 500 })
+      .toBe(0);
+  });
+
+  test('of the agent: a caller who waits for the whole gets the result of the one run', async () => {
+    const waiting = exec('echo run >> runs; until [ -e finish ]; do sleep 0.05; done; echo result; exit 5');
+    await expect.poll(() => stdout('cat runs'), PATIENCE).toBe('run\n');
+    const { back } = await stack.kill9('computer-agent');
+    await back;
+    await expect.poll(async () => (await exec('touch finish')).status, PATIENCE).toBe(200);
+    expect(await waiting).toMatchObject({ status: 200, body: { stdout: 'result\n', exit_code: 5 } });
+    expect(await stdout('cat runs')).toBe('run\n');
+  });
+
+  test('of the agent: a command that continues outlives it, and its result is there afterwards', async () => {
+    const { until, requestId } = await stream(
+      'echo on; until [ -e over ]; do sleep 0.05; done; echo after; exit 8',
+      { on_disconnect: 'continue' },
+    );
+    await until('on\n');
+    const { back } = await stack.kill9('computer-agent');
+    await back;
+    await expect.poll(async () => (await exec('touch over')).status, PATIENCE).toBe(200);
+    const path = `/computers/${id}/execs/${requestId}`;
+    await expect.poll(async () => (await call('GET', path)).body.status, PATIENCE).toBe('finished');
+    expect((await call('GET', path)).body.result).toMatchObject({ stdout: 'on\nafter\n', exit_code: 8 });
+  });
+
+  test('of the edge: commands end with it, but for those that continue', async () => {
+    const killed = await stream('echo on; sleep 4731');
+    const continued = await stream('echo on; sleep 4732', { on_disconnect: 'continue' });
+    await Promise.all([killed.until('on\n'), continued.until('on\n')]);
+    const { back } = await stack.kill9('edge');
+    await Promise.all([killed, continued].map(({ events }) => all(events).catch(() => {})));
+    await back;
+    await expect.poll(() => countOf('sleep 4731').catch(() => -1), PATIENCE).toBe(0);
+    expect(await countOf('sleep 4732')).toBe(1);
+    await exec('pkill -f "[s]leep 4732"');
+    const path = `/computers/${id}/execs/${continued.requestId}`;
+    await expect.poll(async () => (await call('GET', path)).body.status, PATIENCE).toBe('finished');
+    expect((await call('GET', path)).body.result).toMatchObject({ stdout: expect.stringContaining('on\n') });
+  });
+});

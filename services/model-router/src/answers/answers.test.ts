@@ -140,7 +140,7 @@ describe('a streamed answer', () => {
 
   /** Feeds a stream in pieces of `size` bytes; returns what the caller reads. */
   function pass(text: string, size: number): { text: string; answer: SseAnswer; cost: string } {
-    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
+    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
     const bytes = Buffer.from(text);
     let out = '';
     for (let at = 0; at < bytes.length; at += size)
@@ -183,7 +183,7 @@ describe('a streamed answer', () => {
   });
 
   test('lets content through before its usage is known: nothing waits that need not', () => {
-    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
+    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${chunk('b')}\n\n`))?.toString()).toContain(
       '"content":"b"',
     );
@@ -215,7 +215,7 @@ describe('a streamed answer', () => {
   });
 
   test('puts the usage into its last chunk when nobody asked for one of its own: every chunk has a choice', () => {
-    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: false });
+    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: false });
     const stream = [chunk('a'), finished, ': ping', usage, 'data: [DONE]'].join('\n\n');
     const out =
       (answer.push(Buffer.from(`${stream}\n\n`))?.toString() ?? '') + answer.finish().last.toString();
@@ -232,8 +232,19 @@ describe('a streamed answer', () => {
     expect(out.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
+  test('that breaks off before its maker has counted charges an image of the request as one, not as its base64', () => {
+    const url = `data:image/png;base64,${'A'.repeat(4_000_000)}`;
+    const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];
+    const request = Buffer.from(JSON.stringify({ messages }));
+    const answer = new SseAnswer(model, { request, includeUsage: false });
+    answer.push(Buffer.from(`${chunk('a')}\n\n`));
+    const { price, basis } = answer.produced();
+    expect(basis).toBe('estimated');
+    expect(price.quantities.input_tokens).toBeLessThan(2_000);
+  });
+
   test('holds no content back: a finish that was not the last goes on when more comes', () => {
-    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: false });
+    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: false });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${finished}\n\n`))?.toString()).not.toContain('"stop"');
     expect(answer.push(Buffer.from(`${chunk('b')}\n\n`))?.toString()).toMatch(/"stop"[\s\S]*"content":"b"/);
   });
@@ -251,7 +262,7 @@ describe('a streamed answer', () => {
   });
 
   test('lets nothing go on before its first token, and all of it with that', () => {
-    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
+    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
     const role = chunk('').replace(
       '"content":""',
       '"role":"assistant","content":"","refusal":null,"tool_calls":[]',
@@ -275,7 +286,7 @@ describe('a streamed answer', () => {
     ['a refusal in words', '"refusal":"No"'],
     ['a sound', '"audio":{"data":"AAAA"}'],
   ])('has begun with %s', (_what, delta) => {
-    const answer = new SseAnswer(model, { requestBytes: 400, includeUsage: true });
+    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
     const event = chunk('').replace('"content":""', delta);
     expect(answer.push(Buffer.from(`${event}\n\n`))?.toString()).toContain(delta);
   });

@@ -1,5 +1,6 @@
 // What a whole answer of each type must have in it, what it used, and what that costs.
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
+import { estimateInputTokens } from '../calls/input-tokens.ts';
 import {
   estimateTokens,
   FREE,
@@ -79,7 +80,7 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
   const searches = count(usage?.searches) ?? count(usage?.search_units) ?? count(billed?.search_units) ?? 1;
   const tokens = count(usage?.input_tokens) ?? count(usage?.total_tokens) ?? count(billed?.input_tokens);
   const byTokens = answer.model.pricing.search === undefined;
-  const inputTokens = tokens ?? (byTokens ? estimateTokens(answer.request.length) : 0);
+  const inputTokens = tokens ?? (byTokens ? estimateInputTokens(answer.request) : 0);
   const price = priceSearches(answer.model, { searches, inputTokens });
   return {
     usage: withCost({ searches, input_tokens: inputTokens }, price),
@@ -152,7 +153,7 @@ function count(value: unknown): number | null {
 }
 
 function estimated({ request }: AnswerToRead, outputTokens: number): TokenUsage {
-  return { inputTokens: estimateTokens(request.length), cachedInputTokens: 0, outputTokens };
+  return { inputTokens: estimateInputTokens(request), cachedInputTokens: 0, outputTokens };
 }
 
 function basisOf(counted: unknown): 'upstream' | 'estimated' {

@@ -10,14 +10,8 @@ import {
   type ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
-import {
-  estimateTokens,
-  FREE,
-  type Price,
-  priceTokens,
-  readUsage,
-  type TokenUsage,
-} from '../calls/pricing.ts';
+import { estimateInputTokens } from '../calls/input-tokens.ts';
+import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../calls/pricing.ts';
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
 import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
@@ -31,13 +25,14 @@ const PRELUDE_BYTES_MAX = 1024 * 1024;
 const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
 export interface SseOptions {
-  requestBytes: number;
+  /** The caller's own body. */
+  request: Uint8Array;
   includeUsage: boolean;
 }
 
 export class SseAnswer implements StreamedAnswer {
   readonly #model: CatalogModel;
-  readonly #requestBytes: number;
+  readonly #request: Uint8Array;
   /** The caller asked for OpenAI's extra chunk with the usage; if not, the usage goes into the last chunk there is. */
   readonly #includeUsage: boolean;
   /** The beginning of an event whose end has not come. */
@@ -60,10 +55,12 @@ export class SseAnswer implements StreamedAnswer {
   #held: string[] = [];
   #givenUsage: unknown = null;
   #usage: TokenUsage | null = null;
+  /** Estimated once: a budget asks with every piece. */
+  #inputTokens: number | null = null;
 
-  constructor(model: CatalogModel, { requestBytes, includeUsage }: SseOptions) {
+  constructor(model: CatalogModel, { request, includeUsage }: SseOptions) {
     this.#model = model;
-    this.#requestBytes = requestBytes;
+    this.#request = request;
     this.#includeUsage = includeUsage;
   }
 
@@ -144,8 +141,9 @@ export class SseAnswer implements StreamedAnswer {
   produced(): { price: Price; basis: 'upstream' | 'estimated' } {
     if (this.#usage) return { price: priceTokens(this.#model, this.#usage), basis: 'upstream' };
     // Makers send about one token an event.
+    this.#inputTokens ??= estimateInputTokens(this.#request);
     const estimate = {
-      inputTokens: estimateTokens(this.#requestBytes),
+      inputTokens: this.#inputTokens,
       cachedInputTokens: 0,
       outputTokens: this.#events,
     };

@@ -44,7 +44,7 @@ export function streamedAnswer(
   body: Buffer,
   { stream, include_usage: includeUsage }: Pick<ModelCallHead, 'stream' | 'include_usage'>,
 ): StreamedAnswer | null {
-  if (type === 'language' && stream) return new SseAnswer(model, { requestBytes: body.length, includeUsage });
+  if (type === 'language' && stream) return new SseAnswer(model, { request: body, includeUsage });
   if (type === 'speech')
     return new AudioAnswer(model, speechRequest.parse(JSON.parse(body.toString('utf8'))).input);
   return null;

@@ -4,9 +4,10 @@ import { upstreamBody } from '../answers/request-body.ts';
 import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
 import { type Expected, expectedCost } from '../spending/expected-cost.ts';
+import { estimateInputTokens } from './input-tokens.ts';
 import { refusalOf } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
-import { estimateTokens, priceTokens } from './pricing.ts';
+import { priceTokens } from './pricing.ts';
 
 export class JsonRequest implements ModelRequest {
   readonly #type: ModelType;
@@ -40,7 +41,7 @@ export class JsonRequest implements ModelRequest {
   }
 
   produced(model: CatalogModel): Pick<FinishedAnswer, 'price' | 'basis'> {
-    const inputTokens = estimateTokens(this.#body.length);
+    const inputTokens = estimateInputTokens(this.#body);
     return {
       price: priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens: 0 }),
       basis: 'estimated',

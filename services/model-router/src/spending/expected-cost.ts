@@ -1,6 +1,7 @@
 // What a call may cost, before it is made: exact where the price is known beforehand, else what such a call is likely to
 // cost at the most. It is only asked for calls that something limits.
 import { type CatalogModel, imagesRequest, speechRequest, spokenCharacters } from '@switchyard/contracts';
+import { estimateInputTokens, FILE_TOKENS } from '../calls/input-tokens.ts';
 import {
   estimateTokens,
   priceCharacters,
@@ -20,8 +21,6 @@ export interface Expected {
 
 /** Tokens of an answer whose length nobody limits; a stream holds as many more when it comes to their end. */
 export const OUTPUT_TOKENS_EXPECTED = 1_000;
-/** Tokens that makers count for an image in a request, about. */
-const IMAGE_TOKENS = 1_000;
 /** Tokens of the answer to one question of a decision model. */
 const ANSWER_TOKENS = 50;
 /** Tokens of a drawn image, where images are charged by them (OpenAI's largest, about). */
@@ -86,7 +85,7 @@ function expectedOfChat(model: CatalogModel, request: Record<string, unknown>): 
   };
 }
 
-/** Images count as images, not by the length of their base64. */
+/** Images count as images by URL too, and no file by the length of its base64. */
 function inputTokensOf({ messages, tools }: Record<string, unknown>): number {
   let images = 0;
   const text = JSON.stringify({ messages, tools }, (_name, value: unknown) => {
@@ -94,7 +93,7 @@ function inputTokensOf({ messages, tools }: Record<string, unknown>): number {
     images += 1;
     return '';
   });
-  return estimateTokens(Buffer.byteLength(text)) + images * IMAGE_TOKENS;
+  return estimateInputTokens(Buffer.from(text)) + images * FILE_TOKENS;
 }
 
 function estimated(model: CatalogModel, inputTokens: number, outputTokens: number): Expected {

@@ -1,0 +1,193 @@
+// `npm run bench:billing`: how many events a second billing books, each acknowledged once its log row, its ledger row and
+// its aggregates are on disk. Beside it, in the same run and for the same number: how many calls a second the edge answers
+// (so many events come at the most), the MongoDB server's batch inserts by themselves, and JetStream's consumer by itself.
+// The edge's calls are made while billing is down; then it books them all. On a shared machine read the ratios.
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Bus, connectBus } from '@switchyard/bus';
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import {
+  chatModel,
+  startStack,
+  type TestStack,
+  temporaryFolder,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { MongoClient } from 'mongodb';
+import { measure } from './load.ts';
+import { cpuMs } from './processes.ts';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '10' }, connections: { type: 'string', default: '32' } },
+});
+const seconds = Number(values.seconds);
+const connections = Number(values.connections);
+
+/** Services without which a chat call is answered; billing comes later. */
+const ANSWERING = ['edge', 'model-router', 'control'];
+const GOAL_TIMES = 3;
+const BATCH = 500;
+const BILLING = join(import.meta.dirname, '../../services/billing/src/main.ts');
+const BILLING_CONSUMER = 'billing-p0';
+const POLL_MS = 20;
+const WARM_UP_SECONDS = 2;
+const MS_PER_S = 1_000;
+
+interface Rate {
+  perSecond: number;
+  /** Milliseconds of CPU for each; of whom, the name says. */
+  cpuMs?: number;
+}
+
+const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
+const [upstreamUrl] = (await once(upstream, 'message')) as [string];
+const models = [chatModel('acme/fast', upstreamUrl, 'fast')];
+const catalog = await writeTestCatalog({ url: upstreamUrl, models });
+const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog }, services: ANSWERING });
+const bus = await connectBus({
+  url: stack.natsUrl,
+  service: 'benchmark',
+  logger: makeLogger('benchmark', 'warn'),
+});
+try {
+  await run();
+} finally {
+  await bus.close();
+  await stack.stop();
+  upstream.disconnect();
+}
+
+async function run(): Promise<void> {
+  const edge = await answerCalls(stack);
+  const events = await lastSequence(bus);
+  const booked = await bookAll(stack, bus, events);
+  const inserts = await insertBatches(stack.mongoUrl, events);
+  const consumer = await consumeAll(bus, events);
+  const database =
+    stack
+      .output()
+      .match(/^.*mongo.*$/im)?.[0]
+      ?.trim() ?? stack.mongoUrl;
+  console.log(
+    `MongoDB: ${database}\nload of the machine: ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')}`,
+  );
+  console.log(`${events} events, of ${seconds} s of chat calls by ${connections} callers\n`);
+  report('the edge answers, billing down', edge);
+  report('billing books, durably', booked);
+  report(`bare inserts of ledger rows, ${BATCH} at a time`, inserts);
+  report('JetStream consumer, pull and acknowledge', consumer);
+  const times = booked.perSecond / edge.perSecond;
+  const verdict = times >= GOAL_TIMES ? 'reached' : 'missed';
+  console.log(
+    `\nbilling books ${times.toFixed(1)} times what the edge answers (goal: ${GOAL_TIMES}, ${verdict})`,
+  );
+}
+
+async function answerCalls({ url, key }: TestStack): Promise<Rate> {
+  const target = { url: `${url}/v1`, key, model: 'acme/fast' };
+  await measure(target, { connections, seconds: WARM_UP_SECONDS, stream: false });
+  const { callsPerSecond, errors } = await measure(target, { connections, seconds, stream: false });
+  if (errors > 0) throw new Error(`${errors} calls were not answered`);
+  return { perSecond: callsPerSecond };
+}
+
+async function lastSequence({ jsm }: Bus): Promise<number> {
+  return (await jsm.streams.info(EVENTS_STREAM)).state.last_seq;
+}
+
+/** From the first batch that is acknowledged to the last: its start is not counted. */
+async function bookAll({ natsUrl, mongoUrl }: TestStack, { jsm }: Bus, events: number): Promise<Rate> {
+  const acknowledged = async () => {
+    const info = await jsm.consumers.info(EVENTS_STREAM, BILLING_CONSUMER).catch(() => null);
+    return info?.ack_floor.stream_seq ?? 0;
+  };
+  const data = await temporaryFolder('bench-billing');
+  const billing = spawn(process.execPath, [BILLING], {
+    env: {
+      ...process.env,
+      NATS_URL: natsUrl,
+      MONGODB_URL: mongoUrl,
+      SWITCHYARD_DATA: data,
+      LOG_LEVEL: 'warn',
+      SWITCHYARD_AUDIT_SECONDS: '0',
+    },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  try {
+    const first = await until(acknowledged, (floor) => floor > 0, billing);
+    const startedAt = performance.now();
+    const cpuBefore = cpuMs([billing.pid ?? 0]);
+    await until(acknowledged, (floor) => floor >= events, billing);
+    const count = events - first;
+    return {
+      perSecond: (count * MS_PER_S) / (performance.now() - startedAt),
+      cpuMs: (cpuMs([billing.pid ?? 0]) - cpuBefore) / count,
+    };
+  } finally {
+    billing.kill('SIGTERM');
+    await once(billing, 'exit');
+    await rm(data, { recursive: true, force: true });
+  }
+}
+
+async function until(
+  look: () => Promise<number>,
+  isEnough: (found: number) => boolean,
+  process: ChildProcess,
+): Promise<number> {
+  for (;;) {
+    const found = await look();
+    if (isEnough(found)) return found;
+    if (process.exitCode !== null) throw new Error(`billing ended with code ${process.exitCode}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** The rows that billing wrote, written anew where nothing else is: as durable, in batches as large. */
+async function insertBatches(mongoUrl: string, count: number): Promise<Rate> {
+  const client = new MongoClient(mongoUrl, { w: 'majority', journal: true, useBigInt64: true });
+  const source = new URL(mongoUrl).pathname.slice(1) || 'switchyard';
+  const rows = await client.db(source).collection('ledger').find().limit(count).toArray();
+  if (rows.length === 0) throw new Error('billing has written no row');
+  const bare = client.db('bench_bare');
+  const startedAt = performance.now();
+  for (let from = 0; from < rows.length; from += BATCH)
+    await bare.collection('rows').insertMany(rows.slice(from, from + BATCH), { ordered: true });
+  const elapsed = performance.now() - startedAt;
+  await bare.dropDatabase();
+  await client.close();
+  return { perSecond: (rows.length * MS_PER_S) / elapsed };
+}
+
+async function consumeAll({ js, jsm }: Bus, count: number): Promise<Rate> {
+  const durable_name = 'benchmark';
+  await jsm.consumers.add(EVENTS_STREAM, { durable_name, ack_policy: 'explicit', max_ack_pending: 2_000 });
+  const consumer = await js.consumers.get(EVENTS_STREAM, durable_name);
+  const startedAt = performance.now();
+  for (let left = count; left > 0; ) {
+    const pull = await consumer.fetch({ max_messages: Math.min(BATCH, left), expires: 5_000 });
+    for await (const message of pull) {
+      message.json();
+      message.ack();
+      left -= 1;
+    }
+  }
+  await until(
+    async () => (await consumer.info()).ack_floor.stream_seq,
+    (floor) => floor >= count,
+    upstream,
+  );
+  return { perSecond: (count * MS_PER_S) / (performance.now() - startedAt) };
+}
+
+function report(name: string, { perSecond, cpuMs: cpu }: Rate): void {
+  const work = cpu === undefined ? '' : `   ${cpu.toFixed(2)} ms of its CPU each`;
+  console.log(`${name.padEnd(44)}${perSecond.toFixed(0).padStart(8)} a second${work}`);
+}

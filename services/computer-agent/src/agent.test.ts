@@ -1,16 +1,16 @@
 // A host's computers from birth to death, on a real nats-server and the real Docker engine, by a clock that the test
 // moves: what callers are told, what is charged, and what stops by itself.
-import { rm } from 'node:fs/promises';
+import { access, readFile, rm } from 'node:fs/promises';
 import type { ComputerRecord } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import {
+  diskOf,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
-  workspaceFile,
 } from './test-agent.ts';
 
 let installation: TestInstallation;
@@ -78,11 +78,12 @@ describe('a life', () => {
     const started = await on.ask('start', id);
     expect(started).toMatchObject({ status: 'running', stop_reason: null, minutes: 1 });
     expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
-    expect(await workspaceFile(on.dataFolder, id, 'file')).toBe('kept\n');
+    const disk = await diskOf(on.dataFolder, id);
+    expect(await readFile(`${disk.files}/file`, 'utf8')).toBe('kept\n');
 
     await on.delete(id);
     expect(await on.record(id)).toBeNull();
-    await expect(workspaceFile(on.dataFolder, id, 'file')).rejects.toThrow('ENOENT');
+    await expect(access(disk.image)).rejects.toThrow('ENOENT');
     await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_found' });
     await installation.events.until('deleted', ({ id: event }) => event === `${id}:2:deleted`);
     expect(changes(id)).toEqual([
@@ -124,7 +125,7 @@ describe('a life', () => {
   test('a computer of which the files are gone is in error, says so, and can be deleted', async () => {
     const { id } = await on.create();
     await on.ask('stop', id);
-    await rm(`${on.dataFolder}/hosts/computer-agent/computers/workspaces/files/${id}`, { recursive: true });
+    await rm((await diskOf(on.dataFolder, id)).image);
     await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
     expect(await on.record(id)).toMatchObject({ state: 'error', error: expect.stringContaining('files') });
     await on.delete(id);

@@ -24,6 +24,11 @@ export const agentConfig = computerLimitsEnv.extend({
     .string()
     .default('')
     .transform((list) => list.split(',').filter((network) => network !== '')),
+  /**
+   * `auto`: each computer's /workspace is a disk of its own, of the size that is paid for, where this host can mount one;
+   * else a folder. `off`: folders, which nothing limits but the host's disk.
+   */
+  SWITCHYARD_COMPUTER_DISKS: z.enum(['auto', 'off']).default('auto'),
   /** Cores (and MiB) promised to computers for each one that the host has: most computers idle most of the time. */
   SWITCHYARD_CPU_OVERCOMMIT: z.coerce.number().min(0.1).max(64).default(16),
   SWITCHYARD_MEMORY_OVERCOMMIT: z.coerce.number().min(0.1).max(16).default(4),

@@ -84,6 +84,8 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     standardImage,
     burst: limits.burst,
     defaultSize: { cpu: limits.cpu.default, memoryMb: limits.memoryMb.default },
+    diskGb: limits.diskGb,
+    disks: config.SWITCHYARD_COMPUTER_DISKS === 'auto',
     warmPool: config.SWITCHYARD_WARM_POOL,
     runtime: config.SWITCHYARD_COMPUTER_RUNTIME,
     allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,

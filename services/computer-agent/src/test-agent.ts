@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { cp, readFile, rm } from 'node:fs/promises';
+import { cp, readlink, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import {
   type Bucket,
@@ -240,9 +240,11 @@ async function recordWhen(
   throw new Error(`the record of ${key} did not become as awaited; it is ${JSON.stringify(last)}`);
 }
 
-/** The file of a computer's workspace on the host. */
-export function workspaceFile(dataFolder: string, id: string, name: string): Promise<string> {
-  return readFile(`${dataFolder}/hosts/computer-agent/computers/workspaces/files/${id}/${name}`, 'utf8');
+/** Where the disk of a computer is, that runs or has just stopped. */
+export async function diskOf(dataFolder: string, id: string): Promise<{ image: string; files: string }> {
+  const disks = `${dataFolder}/hosts/computer-agent/computers/disks`;
+  const disk = await readlink(`${disks}/computers/${id}`);
+  return { image: `${disks}/images/${disk}.ext4`, files: `${disks}/mounts/${disk}/files` };
 }
 
 export function defaultLimits() {

@@ -1,4 +1,4 @@
-// Which containers left the warm pool, and for whom. Docker's labels cannot change, so a note on disk tells the next
+// Which containers are whose: those that left the warm pool, and those that get their files when they have started. Docker's labels cannot change, so a note on disk tells the next
 // agent a pooled container (to be destroyed) from one that was claimed; and where an agent died between claiming one
 // and giving it its files and size, the next one gives them.
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -11,8 +11,10 @@ export type Claim = z.infer<typeof claim>;
 export interface Claims {
   set(slot: string, claim: Claim): Promise<void>;
   /** Undefined if the slot was never claimed: its container was made for its computer from the start. */
-  get(slot: string): Promise<Claim | undefined>;
+  get(slot: string): Claim | undefined;
   has(slot: string): boolean;
+  /** Whether a slot is claimed for the computer. */
+  holds(computerId: string): boolean;
   clear(slot: string): Promise<void>;
   list(): string[];
 }
@@ -20,23 +22,36 @@ export interface Claims {
 export async function openClaims(directory: string): Promise<Claims> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const unfinished = '.unfinished';
-  const claimed = new Set((await readdir(directory)).filter((name) => !name.endsWith(unfinished)));
+  const claimed = new Map<string, Claim>();
+  for (const slot of await readdir(directory)) {
+    if (slot.endsWith(unfinished)) continue;
+    const read = await readClaim(join(directory, slot));
+    if (read) claimed.set(slot, read);
+    else await rm(join(directory, slot)); // a power cut took what was in it, and the container with it
+  }
   return {
     async set(slot, content) {
-      claimed.add(slot);
+      claimed.set(slot, content);
       const file = join(directory, slot);
       await writeFile(`${file}${unfinished}`, JSON.stringify(content));
       await rename(`${file}${unfinished}`, file); // there as a whole, or not at all
     },
-    async get(slot) {
-      if (!claimed.has(slot)) return undefined;
-      return claim.parse(JSON.parse(await readFile(join(directory, slot), 'utf8')));
-    },
+    get: (slot) => claimed.get(slot),
     has: (slot) => claimed.has(slot),
+    holds: (computerId) => [...claimed.values()].some((one) => one.computerId === computerId),
     async clear(slot) {
       await rm(join(directory, slot), { force: true });
       claimed.delete(slot);
     },
-    list: () => [...claimed],
+    list: () => [...claimed.keys()],
   };
+}
+
+async function readClaim(file: string): Promise<Claim | undefined> {
+  const text = await readFile(file, 'utf8');
+  try {
+    return claim.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }

@@ -3,9 +3,10 @@
 // Under the data directory:
 //   init/        the compiled init                    control/   sockets of the inits
 //   slots/       mount points of pooled containers    claims/    containers that left the pool
-//   workspaces/  the files of computers               images/    foreign images that were pulled
+//   workspaces/  files of computers without a disk    disks/     those of computers with one
+//   images/      foreign images that were pulled
 import { randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
@@ -16,6 +17,7 @@ import { openNetwork } from '../docker/network.ts';
 import { type Claim, openClaims } from './claims.ts';
 import type { ComputerHost, Reservation, ReserveOptions, RunningComputer } from './computer-host.ts';
 import { openControlSockets } from './control-sockets.ts';
+import { openDisks } from './disks.ts';
 import { createExecActivity } from './exec-activity.ts';
 import { ensureInitBinary } from './init-binary.ts';
 import { connectInit, type InitClient } from './init-client.ts';
@@ -27,6 +29,9 @@ import { openWorkspaces } from './workspaces.ts';
 
 const PIDS_MAX_DEFAULT = 512;
 const VERIFY_TIMEOUT_MS = 5_000;
+/** A disk is made ahead of need when no command runs, but not put off for longer. */
+const QUIET_WAIT_MS_MAX = 2_000;
+const DISK_IDLE_MS = 60_000;
 
 export interface ComputerHostOptions {
   /** Unlike that of any other agent of this Docker engine, and the same after a restart. */
@@ -40,7 +45,13 @@ export interface ComputerHostOptions {
   readonly burst: SizeMb;
   /** The size with which pooled containers wait: a computer of this size needs no change when it claims one. */
   readonly defaultSize: SizeMb;
-  /** Containers in the warm pool; 0 for none. */
+  /** GB of a new computer's disk, unless it is asked for with another. */
+  readonly diskGb: number;
+  /** Whether computers get disks of their own, where the host allows it. */
+  readonly disks: boolean;
+  /** How long the disk of a stopped computer stays mounted. */
+  readonly diskIdleMs?: number;
+  /** Containers in the warm pool; 0 for none. As many disks wait with them. */
   readonly warmPool: number;
   /** Processes and threads of one computer. */
   readonly pidsMax?: number;
@@ -54,7 +65,6 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const { docker, logger, agentId, standardImage } = options;
   const at = (name: string) => join(options.dataDirectory, name);
   await mkdir(options.dataDirectory, { recursive: true });
-  const workspaces = await openWorkspaces(at('workspaces'));
   const sockets = await openControlSockets(at('control'));
   const claims = await openClaims(at('claims'));
   const activity = createExecActivity();
@@ -72,6 +82,15 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     );
     return undefined;
   });
+  const disks = await openDisks({
+    directory: at('disks'),
+    diskGb: options.diskGb,
+    spares: options.warmPool,
+    quiet: () => activity.quiet(QUIET_WAIT_MS_MAX),
+    logger,
+  });
+  const useDisks = () => options.disks && slots !== undefined && disks.unusable === null;
+  const workspaces = await openWorkspaces(at('workspaces'), { disks, useDisks });
 
   const engineFor = (initBinary: string): Engine =>
     createEngine({
@@ -87,12 +106,30 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   let engine = engineFor('');
   let pool: WarmPool | undefined;
   const ending = new Set<string>();
+  /** Computers that stopped a moment ago. */
+  const closings = new Map<string, NodeJS.Timeout>();
 
   /** Removes all that belongs to a slot. The container must be gone. */
   const clearSlot = async (slot: string) => {
+    const claim = claims.get(slot);
     await slots?.remove(slot);
     await sockets.remove(slot);
     await claims.clear(slot);
+    if (claim && !claims.holds(claim.computerId)) closeLater(claim.computerId);
+  };
+  /** Unmounting and mounting again takes longer than a start should: a disk is kept mounted for a while. */
+  const closeLater = (computerId: string) => {
+    clearTimeout(closings.get(computerId));
+    const timer = setTimeout(() => void closeNow(computerId), options.diskIdleMs ?? DISK_IDLE_MS);
+    closings.set(computerId, timer.unref());
+  };
+  const closeNow = async (computerId: string) => {
+    clearTimeout(closings.get(computerId));
+    closings.delete(computerId);
+    if (claims.holds(computerId)) return; // it runs again
+    await workspaces
+      .close(computerId)
+      .catch((error: unknown) => logger.warn({ err: error, computer: computerId }, 'a disk stays mounted'));
   };
   const removeContainer = async (containerId: string, slot: string) => {
     ending.add(containerId);
@@ -159,20 +196,29 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       ending: () => ending.has(containerId),
     });
 
-  /** Gives a claimed container its computer's files and size, as far as it has not got them. */
-  const settle = async (containerId: string, slot: string, claim: Claim, mounts: MountSlots) => {
-    const { cpu, memoryMb } = options.defaultSize;
-    const sameSize = claim.cpu === cpu && claim.memoryMb === memoryMb;
-    const mount = async () => {
-      if (!(await mounts.isMounted(slot))) await mounts.mount(slot, workspaces.path(claim.computerId));
-    };
+  /** Lets the files of a computer appear in its container. */
+  const showFiles = async (computerId: string, slot: string, mounts: MountSlots) => {
     try {
-      await Promise.all([mount(), sameSize ? undefined : engine.resize(containerId, claim)]);
+      await workspaces.open(computerId);
+      if (!(await mounts.isMounted(slot))) await mounts.mount(slot, workspaces.path(computerId));
     } catch (error) {
-      throw new ServiceError('computer_failed', 'the computer could not be given its files and size', {
+      throw new ServiceError('computer_failed', 'the computer could not be given its files', {
         cause: error,
       });
     }
+  };
+  const giveSize = async (containerId: string, { cpu, memoryMb }: Claim) => {
+    const { defaultSize } = options;
+    if (cpu === defaultSize.cpu && memoryMb === defaultSize.memoryMb) return;
+    try {
+      await engine.resize(containerId, { cpu, memoryMb });
+    } catch (error) {
+      throw new ServiceError('computer_failed', 'the computer could not be given its size', { cause: error });
+    }
+  };
+  /** Gives a claimed container its computer's files and size, as far as it has not got them. */
+  const settle = async (containerId: string, slot: string, claim: Claim, mounts: MountSlots) => {
+    await Promise.all([showFiles(claim.computerId, slot, mounts), giveSize(containerId, claim)]);
   };
   const reserveWarm = async (
     request: ReserveOptions,
@@ -200,18 +246,41 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     };
   };
 
-  const reserveCold = async ({ computerId, image, cpu, memoryMb }: ReserveOptions): Promise<Reservation> => {
+  /** Its files and size are as they must be from the start, but where they are mounted into it. */
+  const reserveCold = async (request: ReserveOptions): Promise<Reservation> => {
+    const { computerId, image, cpu, memoryMb } = request;
     const slot = newSlot();
-    const containerId = await create(slot, {
-      origin: 'direct',
-      image,
-      size: { cpu, memoryMb },
-      workspace: { directory: workspaces.path(computerId), followsMounts: false },
-    });
+    const mounts = slots;
+    const spec = { origin: 'direct', image, size: { cpu, memoryMb } } as const;
+    if (!mounts) {
+      if (disks.has(computerId))
+        throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now');
+      const workspace = { directory: workspaces.path(computerId), followsMounts: false };
+      const containerId = await create(slot, { ...spec, workspace });
+      return {
+        containerId,
+        warm: false,
+        start: async () => runningComputer(containerId, slot, await begin(containerId, slot)),
+        discard: () => removeContainer(containerId, slot),
+      };
+    }
+    await mounts.create(slot);
+    const workspace = { directory: mounts.directory(slot), followsMounts: true };
+    const containerId = await create(slot, { ...spec, workspace });
+    await claims.set(slot, { computerId, cpu, memoryMb });
     return {
       containerId,
       warm: false,
-      start: async () => runningComputer(containerId, slot, await begin(containerId, slot)),
+      async start() {
+        const init = await begin(containerId, slot);
+        try {
+          await showFiles(computerId, slot, mounts);
+        } catch (error) {
+          await destroyPooled({ containerId, slot, init });
+          throw error;
+        }
+        return runningComputer(containerId, slot, init);
+      },
       discard: () => removeContainer(containerId, slot),
     };
   };
@@ -238,7 +307,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   };
 
   const openPool = async () => {
-    if (!slots || options.warmPool === 0) return;
+    if (!slots) return;
     const mounts = slots;
     try {
       await verifyMounts(mounts);
@@ -247,6 +316,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       slots = undefined;
       return;
     }
+    if (options.warmPool === 0) return;
     pool = openWarmPool({
       size: options.warmPool,
       make: () => makePooled(mounts),
@@ -271,12 +341,20 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     if (!keptSlots.has(slot)) await clearSlot(slot);
   }
 
+  for (const id of disks.mounted()) if (!claims.holds(id)) closeLater(id);
+
   const preparation = prepareStandardImage(
     standardImage,
     async () => {
       const directory = at('init');
       engine = engineFor(await ensureInitBinary({ directory, docker, builderImage: standardImage.name }));
       await openPool();
+      if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
+      else
+        logger.warn(
+          { reason: options.disks ? disks.unusable : 'switched off' },
+          'computers write into folders of this host: NOTHING limits how much, but its disk',
+        );
     },
     logger,
   );
@@ -288,6 +366,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     poolFilled: async () => {
       await preparation.ready;
       await pool?.filled();
+      await disks.filled();
     },
     async reserve(request) {
       const status = preparation.status();
@@ -310,7 +389,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const { slot } = state;
       const init = await connectInit(await sockets.find(slot));
       try {
-        const claim = await claims.get(slot);
+        const claim = claims.get(slot);
         // An agent that died between the record and the mount must not leave a computer without its files.
         if (claim && slots) await settle(containerId, slot, claim, slots);
       } catch (error) {
@@ -334,8 +413,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     async close() {
       await preparation.close();
       await pool?.close();
+      await Promise.all([...closings.keys()].map(closeNow));
+      await disks.close();
       await network.close();
-      if (slots && (await slots.list()).length === 0) await closeMountSlots(at('slots'));
+      if ((await readdir(at('slots'))).length === 0) await closeMountSlots(at('slots'));
     },
   };
 }

@@ -42,7 +42,8 @@ const expected = (text: string) => ({
 });
 
 async function put(path: string | null, text = 'content'): Promise<void> {
-  const staged = await workspaces.staging.receive(once(text), expected(text));
+  const staging = await workspaces.staging('cmp_x');
+  const staged = await staging.receive(once(text), expected(text));
   await workspaces.place('cmp_x', staged.path, workspacePath(path, 'cities.csv')).finally(staged.discard);
 }
 
@@ -158,7 +159,7 @@ describe('a file', () => {
     ['is longer', 'content and more'],
     ['is another one', 'CONTENT'],
   ])('that %s than what is stored is not put anywhere', async (_what, arrived) => {
-    const outcome = workspaces.staging.receive(once(arrived), expected('content'));
+    const outcome = (await workspaces.staging('cmp_x')).receive(once(arrived), expected('content'));
     await expect(outcome).rejects.toMatchObject({ code: 'computer_failed' });
     expect(await staged()).toEqual([]);
   });
@@ -168,7 +169,7 @@ describe('a file', () => {
       yield Buffer.from('con');
       throw new ServiceError('service_unavailable', 'gone');
     }
-    const outcome = workspaces.staging.receive(broken(), expected('content'));
+    const outcome = (await workspaces.staging('cmp_x')).receive(broken(), expected('content'));
     await expect(outcome).rejects.toMatchObject({ code: 'service_unavailable' });
     expect(await staged()).toEqual([]);
     await writeFile(join(folder, 'incoming/left-by-a-dead-agent'), 'con');

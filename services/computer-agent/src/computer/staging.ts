@@ -86,5 +86,5 @@ function isNoRoom(error: unknown): boolean {
 }
 
 function noRoom(cause: unknown): ServiceError {
-  return new ServiceError('computer_failed', 'the disk of the computer’s host is full', { cause });
+  return new ServiceError('computer_failed', 'the computer’s disk is full', { cause });
 }

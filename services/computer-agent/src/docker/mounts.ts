@@ -65,7 +65,7 @@ export async function closeMountSlots(path: string): Promise<void> {
 }
 
 /** Every mount point of this process's name space, one entry for each mount. */
-async function mountPoints(): Promise<string[]> {
+export async function mountPoints(): Promise<string[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
   return table
     .split('\n')
@@ -78,6 +78,7 @@ function unescapePath(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-async function mountCommand(program: 'mount' | 'umount', ...options: string[]): Promise<void> {
+/** Throws with what the program said. */
+export async function mountCommand(program: 'mount' | 'umount', ...options: string[]): Promise<void> {
   await run(program, options, { timeout: MOUNT_TIMEOUT_MS });
 }

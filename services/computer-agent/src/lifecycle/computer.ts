@@ -67,7 +67,7 @@ export class Computer {
       if (this.record.state === 'running') return this.record;
       if (this.record.state !== 'creating') throw notFound();
       try {
-        await workspaces.create(this.id);
+        await workspaces.create(this.id, this.record.disk_gb);
         await beginRun(this.#held, { first: true, limited });
       } catch (error) {
         await workspaces.delete(this.id);
@@ -173,7 +173,8 @@ export class Computer {
   upload(path: WorkspacePath, source: AsyncIterable<Uint8Array>, expected: Expected): Promise<ReceivedFile> {
     const { workspaces } = this.#on.host;
     return this.#busyWith(async (live) => {
-      const staged = await workspaces.staging.receive(source, expected);
+      const staging = await workspaces.staging(this.id);
+      const staged = await staging.receive(source, expected);
       try {
         await this.#whileOn(live, () => workspaces.place(this.id, staged.path, path));
       } finally {

@@ -19,6 +19,8 @@ const host = await openComputerHost({
   standardImage: { name: 'none', ensure: () => new Promise(() => {}) },
   burst: { cpu: 4, memoryMb: 2048 },
   defaultSize: { cpu: 1, memoryMb: 1024 },
+  diskGb: 1,
+  disks: true,
   warmPool: 0,
 });
 const computer = await host.connect(containerId);

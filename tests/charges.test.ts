@@ -1,0 +1,289 @@
+// What each way of a call to end costs (design, "One model call"), read from the ledger itself: its rows in MongoDB, beside
+// the line in Logs and what the caller was told.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import {
+  chatModel,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  type UpstreamRequest,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+let upstream: Upstream;
+let stack: TestStack;
+let mongo: MongoClient;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const model = (name: string, behaviour = name) => chatModel(`acme/${name}`, upstream.url, behaviour);
+  const models = [
+    model('plain'),
+    model('endless', 'endless+gap-20+megabytes-64'),
+    model('hangs', 'hangs+latency-60000'),
+    model('fails', 'fails+fault-500'),
+    model('cut', 'cut+cut-3'),
+    model('nousage', 'nousage+nousage'),
+    ...['empty', 'filtered', 'counting'].map((name) => model(name)),
+  ];
+  const catalog = await writeTestCatalog({ url: upstream.url, models });
+  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+  mongo = await new MongoClient(stack.mongoUrl, { useBigInt64: true }).connect();
+  upstream.on('empty', (_request, response) => answerWith(response, { content: '' }, 'stop'));
+  upstream.on('filtered', (_request, response) => answerWith(response, { content: '' }, 'content_filter'));
+  upstream.on('counting', countAloud);
+}, 120_000);
+afterAll(async () => {
+  await mongo?.close();
+  await stack?.stop();
+  await upstream?.close();
+});
+
+const USAGE = { prompt_tokens: 19, completion_tokens: 20, total_tokens: 39 };
+/** Nano-dollars of a token of the test catalog's chat models. */
+const INPUT = 150n;
+const OUTPUT = 600n;
+
+function answerWith(response: ServerResponse, message: object, finish_reason: string): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const choices = [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }];
+  response.end(
+    JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices, usage: USAGE }),
+  );
+}
+
+/** A maker that says in each chunk how many tokens there were until then. */
+async function countAloud({ gone }: UpstreamRequest, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (let tokens = 1; !gone.aborted; tokens++) {
+    const choices = [{ index: 0, delta: { content: 'word ' }, finish_reason: null }];
+    const usage = { prompt_tokens: 19, completion_tokens: tokens, total_tokens: 19 + tokens };
+    const chunk = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices, usage };
+    if (!response.write(`data: ${JSON.stringify(chunk)}\n\n`))
+      await once(response, 'drain', { signal: gone });
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+interface Call {
+  id: string;
+  status: number;
+  text: string;
+}
+
+const messages = [{ role: 'user', content: 'Hello!' }];
+
+function send(body: object, init: RequestInit = {}, key = stack.key): Promise<Response> {
+  return fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    ...init,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...init.headers },
+    body: JSON.stringify({ messages, ...body }),
+  });
+}
+
+async function chat(body: object, init?: RequestInit, key?: string): Promise<Call> {
+  const response = await send(body, init, key);
+  return { id: idOf(response), status: response.status, text: await response.text() };
+}
+
+const idOf = (response: Response) => response.headers.get('x-request-id') ?? '';
+
+interface LogLine {
+  status: string;
+  http_status: number;
+  error_code: string | null;
+  cost: number;
+  basis: string | null;
+  model: string | null;
+  attempts: { model: string }[];
+}
+
+/** The line in Logs, once it is there: the ledger is booked before it is answered. */
+async function lineOf(id: string): Promise<LogLine> {
+  const url = `${stack.url}/v1/logs/${id}`;
+  const init = { headers: { authorization: `Bearer ${stack.key}` } };
+  await expect.poll(async () => (await fetch(url, init)).status, { timeout: 15_000 }).toBe(200);
+  return (await (await fetch(url, init)).json()) as LogLine;
+}
+
+/** Nano-dollars of every row of a call in the ledger, voids included. */
+async function ledgerOf(id: string): Promise<bigint[]> {
+  const rows = mongo
+    .db('switchyard')
+    .collection('ledger')
+    .find({ _id: { $in: [id, `${id}:void`] as never[] } });
+  return (await rows.toArray()).map(({ cost }) => cost as bigint);
+}
+
+const nanos = (dollars: number) => BigInt(Math.round(dollars * 1e9));
+const costOf = ({ text }: Call) => nanos((JSON.parse(text) as { usage: { cost: number } }).usage.cost);
+
+/** One row, which says what the line in Logs says. */
+async function expectCharged(id: string, line: LogLine): Promise<bigint> {
+  const rows = await ledgerOf(id);
+  expect(rows).toEqual([nanos(line.cost)]);
+  return rows[0] ?? -1n;
+}
+
+describe('an answer', () => {
+  test('is charged once, what the caller was told, by the maker’s count', async () => {
+    const call = await chat({ model: 'acme/plain' });
+    const line = await lineOf(call.id);
+    expect(line).toMatchObject({ status: 'ok', basis: 'upstream' });
+    expect(await expectCharged(call.id, line)).toBe(costOf(call));
+  });
+
+  test('whose maker counts nothing is charged by estimate', async () => {
+    const call = await chat({ model: 'acme/nousage' });
+    const line = await lineOf(call.id);
+    expect(line).toMatchObject({ status: 'ok', basis: 'estimated' });
+    expect(await expectCharged(call.id, line)).toBe(costOf(call));
+    expect(line.cost).toBeGreaterThan(0);
+  });
+
+  test('of a fallback is charged at its own price, and the attempt that failed is not', async () => {
+    const call = await chat({ model: 'acme/fails', models: ['acme/plain'] });
+    const line = await lineOf(call.id);
+    expect(line).toMatchObject({
+      model: 'acme/plain',
+      attempts: [{ model: 'acme/fails' }, { model: 'acme/plain' }],
+    });
+    expect(await expectCharged(call.id, line)).toBe(costOf(call));
+  });
+
+  test('repeated under its Idempotency-Key is charged once', async () => {
+    const headers = { 'idempotency-key': 'charged-once' };
+    const [first, again] = [
+      await chat({ model: 'acme/plain' }, { headers }),
+      await chat({ model: 'acme/plain' }, { headers }),
+    ];
+    expect(again.text).toBe(first.text);
+    const line = await lineOf(first.id);
+    expect(await expectCharged(first.id, line)).toBe(costOf(first));
+    if (again.id !== first.id) expect(await ledgerOf(again.id)).toEqual([]);
+  });
+});
+
+describe('a client that goes away', () => {
+  async function leaveAfterFirstPiece(model: string): Promise<string> {
+    const leaving = new AbortController();
+    const response = await send({ model, stream: true }, { signal: leaving.signal });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    leaving.abort();
+    return idOf(response);
+  }
+
+  test('in the middle of a stream pays for what was produced until then, by estimate', async () => {
+    const id = await leaveAfterFirstPiece('acme/endless');
+    expect(await (await upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
+    const line = await lineOf(id);
+    expect(line).toMatchObject({ status: 'cancelled', basis: 'estimated' });
+    expect(await expectCharged(id, line)).toBeGreaterThan(0n);
+  });
+
+  test('pays by the maker’s own count, where it gave one', async () => {
+    const id = await leaveAfterFirstPiece('acme/counting');
+    const line = await lineOf(id);
+    expect(line).toMatchObject({ status: 'cancelled', basis: 'upstream' });
+    const charged = await expectCharged(id, line);
+    const output = charged - 19n * INPUT;
+    expect(output).toBeGreaterThan(0n);
+    expect(output % OUTPUT).toBe(0n);
+  });
+
+  test('before anything was said pays nothing for the answer that it did not wait for', async () => {
+    const leaving = new AbortController();
+    const answer = send({ model: 'acme/hangs' }, { signal: leaving.signal });
+    const sent = await upstream.request('hangs+latency-60000');
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    expect(await sent.over).toBe('cut');
+    await expect
+      .poll(async () => (await lastLine('acme/hangs'))?.status, { timeout: 15_000 })
+      .toBe('cancelled');
+    const line = await lastLine('acme/hangs');
+    expect(line?.cost).toBe(0);
+    expect((await ledgerOf(line?.id ?? '')).every((cost) => cost === 0n)).toBe(true);
+  });
+});
+
+async function lastLine(model: string): Promise<(LogLine & { id: string }) | undefined> {
+  const response = await fetch(`${stack.url}/v1/logs?limit=20`, {
+    headers: { authorization: `Bearer ${stack.key}` },
+  });
+  const { data } = (await response.json()) as { data: (LogLine & { id: string; requested_model: string })[] };
+  return data.find(({ requested_model }) => requested_model === model);
+}
+
+describe('nothing usable', () => {
+  test.each(['acme/fails', 'acme/empty'])(
+    'from %s costs nothing, and has its line in Logs',
+    async (model) => {
+      const call = await chat({ model });
+      expect(call.status).toBe(502);
+      const line = await lineOf(call.id);
+      expect(line).toMatchObject({ status: 'error', http_status: 502, cost: 0 });
+      expect(await expectCharged(call.id, line)).toBe(0n);
+    },
+  );
+
+  test('said by a maker that refuses costs nothing, and is the answer', async () => {
+    const call = await chat({ model: 'acme/filtered', models: ['acme/plain'] });
+    expect([call.status, costOf(call)]).toEqual([200, 0n]);
+    const line = await lineOf(call.id);
+    expect(line.attempts).toHaveLength(1);
+    expect(await expectCharged(call.id, line)).toBe(0n);
+  });
+
+  test('but a beginning: a stream that broke ends with an error and is charged as its line says, once', async () => {
+    const call = await chat({ model: 'acme/cut', stream: true });
+    expect(call.text).not.toContain('[DONE]');
+    expect(call.text).toContain('"error"');
+    const line = await lineOf(call.id);
+    expect(line.status).toBe('error');
+    expect(await expectCharged(call.id, line)).toBe(0n);
+  });
+});
+
+describe('a refusal has a line in Logs at no cost, and no row in the ledger', () => {
+  const newKey = async (more: object) => {
+    const response = await fetch(`${stack.url}/v1/keys`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'a', permissions: ['models:write'], ...more }),
+    });
+    return ((await response.json()) as { key: string }).key;
+  };
+
+  test.each<[number, string, object, object]>([
+    [400, 'invalid_request', { model: 'acme/plain', temperature: 9 }, {}],
+    [404, 'model_not_found', { model: 'acme/unknown' }, {}],
+    [403, 'model_not_allowed', { model: 'acme/plain' }, { models: ['other/*'] }],
+    [403, 'permission_denied', { model: 'acme/plain' }, { permissions: ['usage:read'] }],
+  ])('%i %s', async (status, code, body, restriction) => {
+    const call = await chat(body, {}, await newKey(restriction));
+    expect(call.status).toBe(status);
+    expect(await lineOf(call.id)).toMatchObject({
+      status: 'refused',
+      http_status: status,
+      error_code: code,
+      cost: 0,
+    });
+    expect(await ledgerOf(call.id)).toEqual([]);
+  });
+
+  test('402 budget_exceeded', async () => {
+    const key = await newKey({ limit: { amount: 0.000000001, interval: 'day' } });
+    expect((await chat({ model: 'acme/plain' }, {}, key)).status).toBe(200); // alone with what is left
+    const call = await chat({ model: 'acme/plain' }, {}, key);
+    expect(call.status).toBe(402);
+    expect(await lineOf(call.id)).toMatchObject({ http_status: 402, error_code: 'budget_exceeded', cost: 0 });
+    expect(await ledgerOf(call.id)).toEqual([]);
+  });
+});

@@ -5,6 +5,8 @@ import {
   hostExecStreamSubject,
   hostFileReadSubject,
   hostFileWriteSubject,
+  hostPortSubject,
+  hostTerminalSubject,
   hostUploadSubject,
 } from '@switchyard/contracts';
 import type { Computers } from './lifecycle/computers.ts';
@@ -18,8 +20,10 @@ import { deleteInComputer } from './operations/computer-file-delete.ts';
 import { readInComputer } from './operations/computer-file-read.ts';
 import { writeInComputer } from './operations/computer-file-write.ts';
 import { measureComputer } from './operations/computer-metrics.ts';
+import { connectToPort } from './operations/computer-port.ts';
 import { startComputer } from './operations/computer-start.ts';
 import { stopComputer } from './operations/computer-stop.ts';
+import { openTerminal } from './operations/computer-terminal.ts';
 import { uploadIntoComputer } from './operations/computer-upload.ts';
 import { showComputers } from './operations/show-computer.ts';
 
@@ -43,5 +47,7 @@ export function register(service: ServiceHost, { hostId, computers, limits }: Se
   service.stream(hostFileReadSubject(hostId), readInComputer(on));
   service.stream(hostFileWriteSubject(hostId), writeInComputer(on));
   service.stream(hostExecStreamSubject(hostId), streamExecInComputer(on));
+  service.stream(hostPortSubject(hostId), connectToPort(on));
+  service.stream(hostTerminalSubject(hostId), openTerminal(on));
   service.stream(hostUploadSubject(hostId), uploadIntoComputer(on));
 }

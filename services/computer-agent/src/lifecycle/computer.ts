@@ -2,6 +2,7 @@
 // order that a crash between any two steps cannot turn into a lost or doubled minute, or a computer that says running and
 // is not: `beginning.ts`, `ending.ts`. What begins is taken back after a crash (nobody was told of it), what ends is
 // finished: `taking-over.ts`.
+import type { Duplex } from 'node:stream';
 import type {
   ComputerRecord,
   ExecList,
@@ -11,6 +12,7 @@ import type {
   StopReason,
 } from '@switchyard/contracts';
 import { ServiceError } from '@switchyard/contracts';
+import type { RunningComputer } from '../computer/computer-host.ts';
 import type { Measured } from '../computer/meter.ts';
 import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
 import { type RemoveOptions, removeEntry } from '../computer/remove-entry.ts';
@@ -141,14 +143,43 @@ export class Computer {
           wishes,
         );
       } catch (error) {
-        const lost = error instanceof ServiceError && error.code === 'computer_failed';
-        if (!lost) throw error;
-        // The end of a computer shows in its commands first: let the transition that caused it say why.
-        await this.settled();
-        if (this.#held.live !== live) throw notRunning(this.record, error);
-        throw error;
+        throw await this.#reasonOf(error, live);
       }
     });
+  }
+
+  /**
+   * Opens a connection into the computer, a port or a terminal, and leaves it to `use`, at whose end it is broken off. The
+   * computer is busy meanwhile; its own end ends the connection.
+   * @throws ServiceError `computer_not_running`, `port_unreachable`, `rate_limited`, `computer_failed`; what `use` throws
+   */
+  connect<C extends Duplex>(
+    open: (computer: RunningComputer) => Promise<C>,
+    use: (connection: C) => Promise<void>,
+  ): Promise<void> {
+    return this.#busyWith(async (live) => {
+      try {
+        const connection = await open(live.computer);
+        try {
+          await use(connection);
+        } finally {
+          connection.destroy();
+        }
+        // A server that was ended with its computer has not said all that it had to say.
+        await this.settled();
+        if (this.#held.live !== live) throw notRunning(this.record);
+      } catch (error) {
+        throw await this.#reasonOf(error, live);
+      }
+    });
+  }
+
+  /** The end of a computer shows in its commands and connections first: the transition that caused it says why. */
+  async #reasonOf(error: unknown, live: LiveRun): Promise<unknown> {
+    const lost = error instanceof ServiceError && error.code === 'computer_failed';
+    if (!lost) return error;
+    await this.settled();
+    return this.#held.live === live ? error : notRunning(this.record, error);
   }
 
   /** Commands that run, and results that are kept. Looking at them is no activity. @throws as `requireRun`. */

@@ -1,0 +1,85 @@
+// Connections into computers: what is said on the bus before their bytes flow, what goes into a terminal, and the
+// addresses under which a browser gets there.
+import { z } from 'zod';
+
+export const PORT_MAX = 65_535;
+export const TERMINAL_SIZE_MAX = 1_000;
+/** Where noVNC answers once `start-desktop` has run in the standard image. */
+export const DESKTOP_PORT = 6080;
+export const LINK_MINUTES_DEFAULT = 60;
+/** No longer than a computer runs by default. */
+export const LINK_MINUTES_MAX = 480;
+
+const origin = { request_id: z.string(), org: z.string(), id: z.string() };
+
+/** Head of `computer-agent.v1.<hostId>.port`; the bodies are the connection's bytes, both ways. */
+export const hostPortHead = z.object({ ...origin, port: z.int().min(1).max(PORT_MAX) });
+export type HostPortHead = z.infer<typeof hostPortHead>;
+
+const terminalSide = z.int().min(1).max(TERMINAL_SIZE_MAX);
+
+/** Head of `computer-agent.v1.<hostId>.terminal`; its body is made of `terminalInput`, the answer's is what is shown. */
+export const hostTerminalHead = z.object({ ...origin, cols: terminalSide, rows: terminalSide });
+export type HostTerminalHead = z.infer<typeof hostTerminalHead>;
+
+/** The end's meta of such a call. */
+export const hostTerminalEnd = z.object({ exit_code: z.int() });
+export type HostTerminalEnd = z.infer<typeof hostTerminalEnd>;
+
+export function hostPortSubject(hostId: string): string {
+  return `computer-agent.v1.${hostId}.port`;
+}
+
+export function hostTerminalSubject(hostId: string): string {
+  return `computer-agent.v1.${hostId}.terminal`;
+}
+
+/** A text message of a client's to its terminal. */
+export const terminalMessage = z.strictObject({
+  type: z.literal('resize'),
+  cols: terminalSide,
+  rows: terminalSide,
+});
+export type TerminalMessage = z.infer<typeof terminalMessage>;
+
+const side = z.coerce.number().int().min(1).max(TERMINAL_SIZE_MAX);
+
+export const terminalQuery = z.object({
+  cols: side.default(80).describe('Columns of the terminal'),
+  rows: side.default(24).describe('Its rows'),
+});
+
+export const createLinkRequest = z
+  .strictObject({
+    port: z
+      .int()
+      .min(1)
+      .max(PORT_MAX)
+      .optional()
+      .describe('The port that it leads to; without one it leads to a terminal'),
+    minutes: z
+      .int()
+      .min(1)
+      .max(LINK_MINUTES_MAX)
+      .default(LINK_MINUTES_DEFAULT)
+      .describe('How long it may be used to connect'),
+  })
+  .meta({ examples: [{ port: 3000 }, { minutes: 5 }] });
+export type CreateLinkRequest = z.infer<typeof createLinkRequest>;
+
+export const computerLink = z.object({
+  object: z.literal('computer.link').describe('Always computer.link'),
+  url: z.string().describe('The address; a terminal’s begins with ws'),
+  expires_at: z.iso.datetime().describe('Until when it may be used; it ends with its key at the latest'),
+});
+export type ComputerLink = z.infer<typeof computerLink>;
+
+export const desktopRequest = z.strictObject({
+  minutes: createLinkRequest.shape.minutes,
+});
+
+export const computerDesktop = computerLink.extend({
+  object: z.literal('computer.desktop').describe('Always computer.desktop'),
+  port: z.int().describe('The port of noVNC in the computer'),
+});
+export type ComputerDesktop = z.infer<typeof computerDesktop>;

@@ -1,0 +1,174 @@
+// Connections through the agent, on the real Docker engine, by a clock that the test moves: they keep their computer from
+// idling, they end with it, and nothing of them outlives their caller.
+import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { type ByteSource, openReply } from '@switchyard/bus';
+import {
+  encodeTerminalKeys,
+  encodeTerminalSize,
+  hostPortSubject,
+  hostTerminalEnd,
+  hostTerminalSubject,
+} from '@switchyard/contracts';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const MINUTE_MS = 60_000;
+const PORT = 7100;
+/** Does not end its connections in order when its computer stops. */
+const ECHO = `process.on('SIGTERM', () => {}); require('node:net').createServer((s) => { s.on('error', () => {}); s.pipe(s); }).listen(${PORT}, '127.0.0.1')`;
+const made: string[] = [];
+
+let installation: TestInstallation;
+let on: TestAgent;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+  on = await openTestAgent(installation);
+}, SETUP_TIMEOUT_MS);
+afterEach(async () => {
+  for (const id of made.splice(0)) await on.delete(id).catch(() => {});
+  expect(installation.bus.openCalls.outgoing).toBe(0);
+});
+afterAll(async () => {
+  await on?.close();
+  await installation?.stop();
+});
+
+async function create(): Promise<string> {
+  const { id } = await on.create();
+  made.push(id);
+  return id;
+}
+
+async function createWithServer(): Promise<string> {
+  const id = await create();
+  await on.exec(
+    id,
+    `(node -e "${ECHO}" > /dev/null 2>&1 &); until ss -tln | grep -q :${PORT}; do sleep 0.05; done`,
+  );
+  return id;
+}
+
+const toPort = (id: string, port: number, body: ByteSource, signal?: AbortSignal) =>
+  openReply(
+    installation.bus,
+    {
+      subject: hostPortSubject(on.agent.hostId),
+      head: { request_id: 'req_x', org: 'org_test', id, port },
+      body,
+    },
+    signal,
+  );
+
+const toTerminal = (id: string, body: ByteSource, signal?: AbortSignal) =>
+  openReply(
+    installation.bus,
+    {
+      subject: hostTerminalSubject(on.agent.hostId),
+      head: { request_id: 'req_x', org: 'org_test', id, cols: 80, rows: 24 },
+      body,
+    },
+    signal,
+  );
+
+/** A body that goes on as the test says. */
+const openBody = () => new Readable({ read() {} });
+
+/** Resolves once the computer's record says that something is under way. */
+async function takenUp(id: string): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await on.pass(1_000); // activity is written half a second later
+        return (await on.record(id))?.last_activity_at;
+      },
+      { timeout: 10_000 },
+    )
+    .toBeNull();
+}
+
+test('bytes go to a port and come back, each as it was', async () => {
+  const id = await createWithServer();
+  const content = randomBytes(8 * 1024 * 1024);
+  const { body } = await toPort(id, PORT, Readable.from([content], { objectMode: false }));
+  const came = createHash('sha256');
+  for await (const chunk of body) came.update(chunk);
+  expect(came.digest('hex')).toBe(createHash('sha256').update(content).digest('hex'));
+});
+
+test('an open connection keeps its computer from idling; the window begins when it has ended', async () => {
+  const id = await createWithServer();
+  const sending = openBody();
+  const { body } = await toPort(id, PORT, sending);
+  await takenUp(id);
+  await on.pass(10 * MINUTE_MS);
+  sending.push('still here');
+  expect(String((await body.next()).value)).toBe('still here');
+  sending.push(null);
+  expect((await body.next()).done).toBe(true);
+  await on.pass(3 * MINUTE_MS);
+  expect((await on.recordWhen(id, ({ state }) => state === 'stopped')).stop_reason).toBe('idle');
+});
+
+test('a stop ends connections and terminals, and says so; a stopped computer takes none', async () => {
+  const id = await createWithServer();
+  const port = await toPort(id, PORT, openBody());
+  const terminal = await toTerminal(id, openBody());
+  const ends = Promise.all(
+    [port, terminal].map(({ body }) => Array.fromAsync(body).catch((error: unknown) => error)),
+  );
+  await on.ask('stop', id);
+  for (const end of await ends) expect(end).toMatchObject({ code: 'computer_not_running' });
+  await expect(toPort(id, PORT, openBody())).rejects.toMatchObject({ code: 'computer_not_running' });
+  await expect(toTerminal(id, openBody())).rejects.toMatchObject({ code: 'computer_not_running' });
+});
+
+test('a deletion ends a connection, and an unknown computer has none', async () => {
+  const id = await createWithServer();
+  const { body } = await toPort(id, PORT, openBody());
+  const end = Array.fromAsync(body).catch((error: unknown) => error);
+  await on.delete(id);
+  expect(await end).toMatchObject({ code: expect.stringMatching(/^computer_/) });
+  await expect(toPort('cmp_nope', PORT, openBody())).rejects.toMatchObject({ code: 'computer_not_found' });
+});
+
+test('where nobody listens the caller is told, and the computer idles', async () => {
+  const id = await create();
+  await expect(toPort(id, 9, openBody())).rejects.toMatchObject({ code: 'port_unreachable' });
+  await on.pass(3 * MINUTE_MS);
+  await on.recordWhen(id, ({ state }) => state === 'stopped');
+});
+
+test('a terminal shows what is typed, takes its size in between, and ends with its shell’s exit code', async () => {
+  const id = await create();
+  const typed = openBody();
+  const { body, end } = await toTerminal(id, typed);
+  typed.push(encodeTerminalSize({ columns: 99, rows: 33 }));
+  for (const piece of encodeTerminalKeys(Buffer.from('stty size; exit 4\r'))) typed.push(piece);
+  const shown = Buffer.concat(await Array.fromAsync(body)).toString();
+  expect(shown).toContain('33 99\r\n');
+  expect(hostTerminalEnd.parse(await end)).toEqual({ exit_code: 4 });
+});
+
+test('a caller that goes away takes all that its terminal had started with it', async () => {
+  const id = await create();
+  const gone = new AbortController();
+  const typed = openBody();
+  const { body } = await toTerminal(id, typed, gone.signal);
+  for (const piece of encodeTerminalKeys(Buffer.from("setsid sleep 4444 & echo be''gun\r")))
+    typed.push(piece);
+  let shown = '';
+  while (!shown.includes('begun\r\n')) shown += String((await body.next()).value);
+  gone.abort(new Error('the client went away'));
+  await expect(body.next()).rejects.toThrow('the client went away');
+  await expect
+    .poll(async () => (await on.exec(id, 'pgrep -fc "[s]leep 4444" || true')).stdout.trim())
+    .toBe('0');
+});

@@ -1,0 +1,11 @@
+// What comes out of a connection, to the caller, at the caller's pace.
+import type { Readable } from 'node:stream';
+import type { IncomingCall } from '@switchyard/bus';
+
+/** Written first: the head of the answer goes at once, and says that the connection is open. */
+export const OPENED = Buffer.alloc(0);
+
+/** Resolves at the connection's end. @throws what broke it off */
+export async function giveOut(connection: Readable, call: IncomingCall): Promise<void> {
+  for await (const chunk of connection) if (!call.write(chunk)) await call.drained();
+}

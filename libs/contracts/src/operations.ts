@@ -35,10 +35,10 @@ import {
   updateKeyRequest,
 } from './keys.ts';
 import { listOf } from './lists.ts';
+import { createRefundRequest, refundObject } from './refunds.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
 import {
-import { createRefundRequest, refundObject } from './refunds.ts';
   createWebhookRequest,
   deletedWebhook,
   signingSecret,

@@ -31,6 +31,7 @@ export * from './permissions.ts';
 export * from './refunds.ts';
 export * from './rerank.ts';
 export * from './speech.ts';
+export * from './statements.ts';
 export * from './terminal-input.ts';
 export * from './transcription.ts';
 export * from './usage.ts';

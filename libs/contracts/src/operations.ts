@@ -36,6 +36,13 @@ import {
 } from './keys.ts';
 import { listOf } from './lists.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
+import {
+  statement,
+  statementEventList,
+  statementEventsQuery,
+  statementList,
+  statementMonth,
+} from './statements.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
 import {
@@ -138,15 +145,15 @@ export const OPERATIONS = {
     caller.extend({ body: createCreditRequest }),
     creditObject,
   ),
-  'credits.list': operation('billing.v1.p0.credits.list', caller, listOf(creditObject)),
-  'holds.take': operation('billing.v1.p0.holds.take', takeHold, grantedHold),
-  'holds.settle': operation('billing.v1.p0.holds.settle', settleHold, empty),
-  'holds.renew': operation('billing.v1.p0.holds.renew', renewHolds, empty),
   'refunds.create': operation(
     'billing.v1.p0.refunds.create',
     caller.extend({ refund_id: z.string(), body: createRefundRequest }),
     refundObject,
   ),
+  'credits.list': operation('billing.v1.p0.credits.list', caller, listOf(creditObject)),
+  'holds.take': operation('billing.v1.p0.holds.take', takeHold, grantedHold),
+  'holds.settle': operation('billing.v1.p0.holds.settle', settleHold, empty),
+  'holds.renew': operation('billing.v1.p0.holds.renew', renewHolds, empty),
 
   'statements.list': operation('billing.v1.p0.statements.list', caller, statementList),
   'statements.get': operation(

@@ -15,9 +15,10 @@ import { holdsTake } from './operations/holds-take.ts';
 import { keysSpending } from './operations/keys-spending.ts';
 import { logsGet } from './operations/logs-get.ts';
 import { logsList } from './operations/logs-list.ts';
+import { refundsCreate } from './operations/refunds-create.ts';
+import { statementsEvents, statementsGet, statementsList } from './operations/statements.ts';
 import { usageGet } from './operations/usage-get.ts';
 import type { Progress } from './progress.ts';
-import { refundsCreate } from './operations/refunds-create.ts';
 import { answered, DatabaseSilent } from './store/answered.ts';
 import type { Store } from './store/store.ts';
 
@@ -44,11 +45,14 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   host.handle('holds.take', (request, context) => orUnavailable(holdsTake(request, deps, context)));
   host.handle('holds.settle', (request) => holdsSettle(request, deps));
   host.handle('holds.renew', (request) => orUnavailable(holdsRenew(request, deps)));
+  host.handle('refunds.create', (request) => orUnavailable(refundsCreate(request, deps)));
+  host.handle('statements.list', (request) => orUnavailable(statementsList(request, deps)));
+  host.handle('statements.get', (request) => orUnavailable(statementsGet(request, deps)));
+  host.handle('statements.events', (request) => orUnavailable(statementsEvents(request, deps)));
   host.handle('usage.get', (request) => orUnavailable(usageGet(request, deps)));
   host.handle('logs.list', (request) => orUnavailable(logsList(request, deps)));
   host.handle('logs.get', (request) => orUnavailable(logsGet(request, deps)));
 }
-  host.handle('refunds.create', (request) => orUnavailable(refundsCreate(request, deps)));
 
 /** A database or a stream that does not answer is a matter of time, not a fault of the question. */
 const AWAY = [MongoError, DatabaseSilent, JetStreamError, TimeoutError];

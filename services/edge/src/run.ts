@@ -39,6 +39,7 @@ import { fileRoutes } from './routes/files.ts';
 import { healthRoutes } from './routes/health.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { modelRoutes } from './routes/models.ts';
+import { statementRoutes } from './routes/statements.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { videoRoutes } from './routes/videos.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
@@ -94,6 +95,7 @@ export async function start({
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, clock }),
+    ...statementRoutes(bus),
     ...videoRoutes({ bus, spending, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
     ...healthRoutes(bus, metrics),
   ];

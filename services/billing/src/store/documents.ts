@@ -37,6 +37,11 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   voids?: string;
   /** Of a refund: the charge that it gives back, in whole or in part. */
   refunds?: string;
+  /** The month in whose statement it is, and the line there: decided when it is booked (statements/months.ts). */
+  month?: string;
+  line?: string;
+  /** The rates of its charge: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
+  rates?: string[];
   /** Of a refund made by hand: which, by which key, and why. */
   refund?: { id: string; key: string; reason: string; reference: string | null };
   /** Of a video's refund that found part of the charge given back already: what it would have been. */
@@ -130,6 +135,24 @@ export type Quarter = (typeof QUARTERS)[number];
 /** An hour, held as its four quarters: time zones are multiples of a quarter hour away from UTC. */
 export interface HourAggregate extends AggregateHead {
   quarters: Partial<Record<Quarter, StoredAmounts>>;
+}
+
+/** A line of an org's statement of a month: sums of the ledger rows that name both. */
+export interface StatementLineDocument extends StoredAmounts {
+  _id: string;
+  p: string;
+  org: string;
+  month: string;
+  line: string;
+  kind: 'usage' | 'refund';
+  type: string | null;
+  model: string | null;
+  computer: string | null;
+  /** Of an earlier month, which was closed. */
+  late: boolean;
+  n: bigint;
+  /** All that were charged, each once. */
+  rates?: string[];
 }
 
 /** A day in UTC. */

@@ -3,6 +3,7 @@ import { type Event, type EventData, type EventName, eventIds } from '@switchyar
 import type { LogRow, UnnumberedRow } from './documents.ts';
 import { assertId, nonNegativeNanos } from './event-checks.ts';
 import { storeQuantities } from './quantities.ts';
+import { ratesOf } from './rates.ts';
 import { videoCharge, videoRefund } from './video-entries.ts';
 
 /** A thing that happened and that has a log row, and a ledger row where it has the meaning of a charge. */
@@ -103,7 +104,17 @@ function completed(event: Event<'call.completed'>): Occurrence {
       attempts: data.attempts,
     },
     charge: isCharge(data, cost)
-      ? { _id: event.id, kind: 'call', at, ...dimensions, status: data.status, calls: 1n, cost, quantities }
+      ? {
+          _id: event.id,
+          kind: 'call',
+          at,
+          ...dimensions,
+          status: data.status,
+          calls: 1n,
+          cost,
+          quantities,
+          ...ratesOf(data.lines),
+        }
       : null,
   };
 }
@@ -226,6 +237,15 @@ function metered(event: Event<'computer.metered'>): Occurrence {
       first_byte_ms: null,
       attempts: [],
     },
-    charge: { _id: event.id, kind: 'computer_minute', at, ...dimensions, calls: 0n, cost, quantities },
+    charge: {
+      _id: event.id,
+      kind: 'computer_minute',
+      at,
+      ...dimensions,
+      calls: 0n,
+      cost,
+      quantities,
+      ...ratesOf(data.lines),
+    },
   };
 }

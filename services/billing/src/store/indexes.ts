@@ -16,7 +16,9 @@ export const INDEXES = {
     { name: 'number', keys: { p: 1, n: 1 }, options: { unique: true } },
     // usage.get: minutes, and the ends of a range that lie within a quarter hour.
     { name: 'org_at', keys: { org: 1, at: 1 } },
-    // account.get, credits.list, and the balance of a prepaid org: only credits are in it.
+    // statements.events: the rows of one line of a statement, in order
+    { name: 'org_month_line', keys: { org: 1, month: 1, line: 1, n: 1 } },
+    // account.get, credits.list, statements, and the balance of a prepaid org: only credits are in it.
     { name: 'credit_org', keys: { 'credit.org': 1 }, options: { sparse: true } },
   ],
   logs: [
@@ -44,12 +46,14 @@ export const INDEXES = {
   // usage.get: one family over a range of time
   hours: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
   days: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
+  // statements.get, statements.list: the lines of a month, and the sums of all
+  statementLines: [{ name: 'org_month', keys: { org: 1, month: 1 } }],
 } as const satisfies Record<string, readonly Index[]>;
 
 /** Makes the indexes that are missing. Idempotent. */
 export async function ensureIndexes(store: Store): Promise<void> {
-  const { ledger, logs, aggregates } = store;
-  const collections = { ledger, logs, hours: aggregates.hours, days: aggregates.days };
+  const { ledger, logs, aggregates, statementLines } = store;
+  const collections = { ledger, logs, hours: aggregates.hours, days: aggregates.days, statementLines };
   for (const [name, indexes] of Object.entries(INDEXES) as [keyof typeof INDEXES, readonly Index[]][])
     for (const index of indexes)
       await answered(collections[name].createIndex(index.keys, { ...index.options, name: index.name }));

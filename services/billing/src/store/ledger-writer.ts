@@ -1,12 +1,14 @@
 // The writer of the ledger: logs, then numbered rows, then aggregates, in an order that lets it be killed between any
 // two steps, repeated, or run twice at the same time, and still book each event exactly once. What the scheme
 // rests on is in README.md of this service.
-import type { Logger } from '@switchyard/service';
+import { type Clock, type Logger, systemClock } from '@switchyard/service';
+import { bookedMonth, lineIdOf, lineKeyOf } from '../statements/months.ts';
 import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
-import { FAMILIES, type LedgerRow } from './documents.ts';
+import { FAMILIES, type LedgerRow, type UnnumberedRow } from './documents.ts';
 import type { Entry } from './entries.ts';
 import { foldRows } from './fold.ts';
+import { foldLines } from './fold-lines.ts';
 import { writeLogs } from './log-writer.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
 import { PARTITION } from './partition.ts';
@@ -17,7 +19,7 @@ import type { Store } from './store.ts';
 const CHECKPOINT_EVERY_BATCHES = 20;
 
 /** What a checkpoint was written for: rows below one that was written for others miss some aggregates. */
-const FOLDED_FOR = FAMILIES.join(' ');
+const FOLDED_FOR = [...FAMILIES, 'lines'].join(' ');
 
 /** What has just been done, for tests that stop the writer there. */
 export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
@@ -25,6 +27,8 @@ export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
 export interface LedgerWriterOptions {
   readonly store: Store;
   readonly logger: Logger;
+  /** Decides in which month's statement a row is. */
+  readonly clock?: Pick<Clock, 'now'>;
   /** Told the rows of each batch once they are written and folded. */
   readonly onBooked?: (rows: readonly LedgerRow[]) => void;
   /** Called after each step and waited for; what it throws ends the batch there. */
@@ -39,8 +43,11 @@ export class LedgerWriter {
   /** The last row that we know to be written and folded; null: not known, recover first. */
   #last: bigint | null = null;
   #batches = 0;
+  readonly #clock: Pick<Clock, 'now'>;
 
-  constructor({ store, logger, onBooked = () => {}, onStep = () => {} }: LedgerWriterOptions) {
+  constructor(options: LedgerWriterOptions) {
+    const { store, logger, clock = systemClock, onBooked = () => {}, onStep = () => {} } = options;
+    this.#clock = clock;
     this.#onBooked = onBooked;
     this.#store = store;
     this.#logger = logger;
@@ -59,11 +66,11 @@ export class LedgerWriter {
    */
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
-    const { ledger, aggregates, checkpoints } = this.#store;
+    const { ledger, aggregates, checkpoints, statementLines: lines } = this.#store;
     const written = await answered(checkpoints.findOne({ _id: PARTITION }));
     const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
     const last = await foldAbove({
-      ...{ ledger, aggregates, partition: PARTITION, above: checkpoint },
+      ...{ ledger, aggregates, lines, partition: PARTITION, above: checkpoint },
       ...(signal ? { signal } : {}),
     });
     if (last > checkpoint) {
@@ -91,11 +98,15 @@ export class LedgerWriter {
     await answered(writeLogs(store, plan.logs, plan.voidedLogs));
     await this.#onStep('logs');
 
-    const rows = plan.rows.map((row, i) => ({ ...row, p: PARTITION, n: last + BigInt(i) + 1n }));
+    const rows = plan.rows.map((row, i) => ({
+      ...this.#inItsMonth(row),
+      ...{ p: PARTITION, n: last + BigInt(i) + 1n },
+    }));
     if (rows.length > 0) {
       await this.#insert(rows);
       await this.#onStep('rows');
       await answered(foldRows(store.aggregates, rows));
+      await answered(foldLines(store.statementLines, rows));
       await this.#onStep('folded');
       this.#onBooked(rows);
     }
@@ -107,6 +118,11 @@ export class LedgerWriter {
   /** Notes how far the aggregates are, so that the next start has nothing to look at. */
   async close(): Promise<void> {
     if (this.#last !== null && this.#last > 0n) await this.#writeCheckpoint(this.#last);
+  }
+
+  #inItsMonth(row: UnnumberedRow): UnnumberedRow {
+    const month = bookedMonth(row.at.getTime(), this.#clock.now());
+    return { ...row, month, line: lineIdOf(lineKeyOf({ ...row, month })) };
   }
 
   async #insert(rows: LedgerRow[]): Promise<void> {

@@ -1,11 +1,14 @@
 // Bringing aggregates up to the ledger: the tail of it after a start, all of it where an audit rebuilds them elsewhere.
 import { answered } from './answered.ts';
 import { FOLD_ROWS_MAX, foldRows } from './fold.ts';
+import { foldLines } from './fold-lines.ts';
 import type { Aggregates, Store } from './store.ts';
 
 export interface FoldAbove {
   readonly ledger: Store['ledger'];
   readonly aggregates: Aggregates;
+  /** Lines of statements, to be folded too. */
+  readonly lines?: Store['statementLines'];
   readonly partition: string;
   /** Rows up to this number are known to be in the aggregates. */
   readonly above: bigint;
@@ -21,7 +24,7 @@ export class LedgerGap extends Error {}
  * @throws LedgerGap, AnotherWriter, DatabaseSilent, and the driver's errors
  */
 export async function foldAbove(options: FoldAbove): Promise<bigint> {
-  const { ledger, aggregates, partition, above, signal } = options;
+  const { ledger, aggregates, lines, partition, above, signal } = options;
   if (above > 0n && !(await answered(ledger.findOne({ p: partition, n: above }))))
     throw new LedgerGap(`row ${above} of ${partition} was folded once and is missing now`);
   let folded = above;
@@ -40,6 +43,7 @@ export async function foldAbove(options: FoldAbove): Promise<bigint> {
     const last = rows.at(-1);
     if (!last) return folded;
     await answered(foldRows(aggregates, rows));
+    if (lines) await answered(foldLines(lines, rows));
     folded = last.n;
   }
 }

@@ -8,6 +8,7 @@ import type {
   LogRow,
   Rejected,
   Retention,
+  StatementLineDocument,
 } from './documents.ts';
 
 const SERVER_SELECTION_TIMEOUT_MS = 2_000;
@@ -31,6 +32,7 @@ export interface Store {
   readonly ledger: Collection<LedgerRow>;
   readonly logs: Collection<LogRow>;
   readonly aggregates: Aggregates;
+  readonly statementLines: Collection<StatementLineDocument>;
   readonly checkpoints: Collection<Checkpoint>;
   readonly rejected: Collection<Rejected>;
   readonly retention: Collection<Retention>;
@@ -67,6 +69,7 @@ export function openStore(db: Db): Store {
     ledger: db.collection('ledger'),
     logs: db.collection('logs'),
     aggregates: openAggregates(db),
+    statementLines: db.collection('statement_lines'),
     checkpoints: db.collection('checkpoints'),
     rejected: db.collection('rejected'),
     retention: db.collection('retention'),

@@ -5,6 +5,7 @@ import type { Dimensions, LogRow } from './documents.ts';
 import type { Occurrence } from './entries.ts';
 import { assertId, nonNegativeNanos } from './event-checks.ts';
 import { negateQuantities, storeQuantities } from './quantities.ts';
+import { ratesOf } from './rates.ts';
 
 const VIDEO_TYPE = 'video';
 const HTTP_ACCEPTED = 202;
@@ -33,7 +34,16 @@ export function videoCharge(event: Event<'video.charged'>): Occurrence {
       quantities,
       latency_ms: data.latency_ms,
     },
-    charge: { _id: event.id, kind: 'video', at, ...dimensions, calls: 1n, cost, quantities },
+    charge: {
+      _id: event.id,
+      kind: 'video',
+      at,
+      ...dimensions,
+      calls: 1n,
+      cost,
+      quantities,
+      ...ratesOf(data.lines),
+    },
   };
 }
 

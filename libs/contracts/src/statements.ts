@@ -1,0 +1,86 @@
+// Statements: what an org owes for a month, line by line, and the ledger rows that each line is the sum of.
+import { z } from 'zod';
+import { creditObject } from './accounts.ts';
+import { dollars } from './dollars.ts';
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
+import { quantities } from './usage.ts';
+
+/** Hours after its end in which a month takes what belongs to it; later, it goes to the next one, as late. */
+export const STATEMENT_CLOSES_AFTER_HOURS = 48;
+
+export const statementMonth = z
+  .string()
+  .regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month, such as 2026-11')
+  .describe('A month of UTC, such as 2026-11');
+
+export const statementSummary = z.object({
+  object: z.literal('statement').describe('Always statement'),
+  month: statementMonth,
+  status: z.enum(['open', 'closed']).describe('A closed one never changes'),
+  closes_at: z.iso.datetime().describe('When it is closed'),
+  opening_balance: dollars.describe('All credits before less all charges before; below zero: owed'),
+  credits: dollars.describe('Credits granted in it'),
+  charges: dollars.describe('The sum of its lines that are no refunds'),
+  refunds: dollars.describe('The sum of its refunds, below zero'),
+  total: dollars.describe('The sum of its lines'),
+  closing_balance: dollars.describe('Opening balance and credits less the total'),
+});
+export type StatementSummary = z.infer<typeof statementSummary>;
+
+export const statementLine = z.object({
+  id: z.string().describe('Id of the line: its events are at /v1/statements/{month}/lines/{id}'),
+  kind: z.enum(['usage', 'refund']).describe('What it sums up'),
+  type: z.string().nullable().describe('Type of the model, or computer'),
+  model: z.string().nullable().describe('The model that served'),
+  computer_id: z.string().nullable().describe('The computer'),
+  late: z.boolean().describe('Of an earlier month, booked when that one was closed'),
+  calls: z.int().describe('Calls that reached a model'),
+  quantities,
+  rates: z
+    .array(
+      z.object({ unit: z.string().describe('One of it'), rate: z.string().describe('US dollars for it') }),
+    )
+    .describe('Rates that were the same all through the line'),
+  amount: dollars,
+});
+export type StatementLine = z.infer<typeof statementLine>;
+
+export const statement = statementSummary.extend({
+  org: z.string().describe('The org'),
+  lines: z.array(statementLine).describe('What was used, and what was given back'),
+  granted: z.array(creditObject).describe('The credits of the month'),
+});
+export type Statement = z.infer<typeof statement>;
+export const statementList = listOf(statementSummary);
+
+export const statementEvent = z.object({
+  event: z.string().describe('Id of the event'),
+  number: z.int().describe('Number of its row in the ledger'),
+  kind: z.string().describe('What the row is: call, computer_minute, video, refund, void'),
+  at: z.iso.datetime().describe('When the thing that is charged ended'),
+  key_id: z.string().nullable().describe('The key that called, or made the computer'),
+  calls: z.int().describe('Calls that reached a model'),
+  quantities,
+  amount: dollars,
+});
+export type StatementEvent = z.infer<typeof statementEvent>;
+export const statementEventList = listOf(statementEvent);
+
+export const statementEventsQuery = z.strictObject({
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(LIST_LIMIT_MAX)
+    .optional()
+    .meta({ description: 'Rows at most', default: LIST_LIMIT_DEFAULT }),
+  cursor: z
+    .string()
+    .regex(/^\d{1,18}$/, 'is not one that a list has given')
+    .optional()
+    .describe('`next_cursor` of the page before'),
+});
+
+export const statementHttpQuery = z.strictObject({
+  format: z.enum(['json', 'csv', 'html']).optional().describe('json, csv, or html: a page to print'),
+});

@@ -1,0 +1,127 @@
+// Statements as the lines of their months say, with the balances before and after.
+import type { Statement, StatementLine, StatementSummary } from '@switchyard/contracts';
+import { dollarsToJson } from '@switchyard/money';
+import { answered } from '../store/answered.ts';
+import type { LedgerRow, StatementLineDocument } from '../store/documents.ts';
+import { readQuantities } from '../store/quantities.ts';
+import type { Store } from '../store/store.ts';
+import { closesAt, monthOf } from './months.ts';
+
+/** What a month came to, in nano-dollars. */
+interface MonthSums {
+  credits: bigint;
+  charges: bigint;
+  refunds: bigint;
+}
+
+/** All months of an org that have something, in order, each with its balances. */
+export async function readSummaries(store: Store, org: string, now: number): Promise<StatementSummary[]> {
+  const months = await sumsByMonth(store, org);
+  let balance = 0n;
+  return [...months.keys()].sort().map((month) => {
+    const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
+    const summary = summaryOf(month, sums, balance, now);
+    balance += sums.credits - sums.charges - sums.refunds;
+    return summary;
+  });
+}
+
+/** The statement of a month, empty where nothing was in it. */
+export async function readStatement(
+  store: Store,
+  org: string,
+  month: string,
+  now: number,
+): Promise<Statement> {
+  const months = await sumsByMonth(store, org);
+  let opening = 0n;
+  for (const [other, { credits, charges, refunds }] of months)
+    if (other < month) opening += credits - charges - refunds;
+  const lines = await answered(store.statementLines.find({ org, month }).toArray());
+  const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
+  const granted = (await creditRows(store, org)).filter((row) => monthOfCredit(row) === month);
+  return {
+    ...summaryOf(month, sums, opening, now),
+    org,
+    lines: lines.sort(inOrder).map(lineOf),
+    granted: granted.flatMap(creditOf),
+  };
+}
+
+async function sumsByMonth(store: Store, org: string): Promise<Map<string, MonthSums>> {
+  const months = new Map<string, MonthSums>();
+  const of = (month: string) => {
+    const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
+    months.set(month, sums);
+    return sums;
+  };
+  const fields = { projection: { month: 1, kind: 1, cost: 1 } };
+  for (const { month, kind, cost } of await answered(store.statementLines.find({ org }, fields).toArray()))
+    of(month)[kind === 'refund' ? 'refunds' : 'charges'] += cost;
+  for (const row of await creditRows(store, org)) of(monthOfCredit(row)).credits += row.credit?.amount ?? 0n;
+  return months;
+}
+
+function creditRows({ ledger }: Store, org: string): Promise<LedgerRow[]> {
+  return answered(ledger.find({ 'credit.org': org }).toArray());
+}
+
+function monthOfCredit({ month, at }: LedgerRow): string {
+  return month ?? monthOf(at.getTime());
+}
+
+function summaryOf(
+  month: string,
+  { credits, charges, refunds }: MonthSums,
+  opening: bigint,
+  now: number,
+): StatementSummary {
+  const total = charges + refunds;
+  return {
+    ...{ object: 'statement', month, status: now < closesAt(month) ? 'open' : 'closed' },
+    closes_at: new Date(closesAt(month)).toISOString(),
+    opening_balance: dollarsToJson(opening),
+    credits: dollarsToJson(credits),
+    charges: dollarsToJson(charges),
+    refunds: dollarsToJson(refunds),
+    total: dollarsToJson(total),
+    closing_balance: dollarsToJson(opening + credits - total),
+  };
+}
+
+/** Usage before refunds, and the most expensive first. */
+function inOrder(a: StatementLineDocument, b: StatementLineDocument): number {
+  if (a.kind !== b.kind) return a.kind === 'usage' ? -1 : 1;
+  if (a.cost !== b.cost) return a.cost > b.cost ? -1 : 1;
+  return a._id < b._id ? -1 : 1;
+}
+
+function lineOf(document: StatementLineDocument): StatementLine {
+  const { line, kind, type, model, computer, late, calls, cost, quantities = {}, rates = [] } = document;
+  return {
+    ...{ id: line, kind, type, model, computer_id: computer, late, calls: Number(calls) },
+    quantities: readQuantities(quantities),
+    rates: singleRates(rates),
+    amount: dollarsToJson(cost),
+  };
+}
+
+/** Those of units that had one rate and no other. */
+function singleRates(rates: readonly string[]): StatementLine['rates'] {
+  const byUnit = Map.groupBy(rates, (rate) => rate.slice(0, rate.indexOf(' ')));
+  return [...byUnit]
+    .filter(([, all]) => all.length === 1)
+    .map(([unit, [rate = '']]) => ({ unit, rate: rate.slice(unit.length + 1) }))
+    .sort((a, b) => (a.unit < b.unit ? -1 : 1));
+}
+
+function creditOf({ _id, at, credit }: LedgerRow): Statement['granted'] {
+  if (!credit) return [];
+  const { amount, reason, reference, key } = credit;
+  return [
+    {
+      ...{ id: _id, object: 'credit', amount: dollarsToJson(amount), reason, reference, key_id: key },
+      created_at: at.toISOString(),
+    },
+  ];
+}

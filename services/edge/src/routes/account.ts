@@ -3,13 +3,13 @@ import { type Bus, request } from '@switchyard/bus';
 import {
   accountObject,
   createCreditRequest,
-  creditObject,
   createRefundRequest,
-  listOf,
+  creditObject,
   ID_PREFIXES,
-  updateAccountRequest,
+  listOf,
   newId,
   refundObject,
+  updateAccountRequest,
 } from '@switchyard/contracts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
@@ -63,21 +63,6 @@ export function accountRoutes(bus: Bus): Route[] {
     ),
     jsonRoute(
       {
-        method: 'GET',
-        path: '/v1/credits',
-        permission: 'usage:read',
-        tag: TAG,
-        summary: 'List the credits of your org, newest first',
-        request: {},
-        response: { status: 200, description: 'The credits', body: listOf(creditObject) },
-        errors: ['service_unavailable'],
-      },
-      ({ key }) => request(bus, 'credits.list', { org: key.org, key_id: key.id }),
-    ),
-  ];
-}
-    jsonRoute(
-      {
         method: 'POST',
         path: '/v1/refunds',
         permission: 'billing:write',
@@ -96,6 +81,21 @@ export function accountRoutes(bus: Bus): Route[] {
         return request(bus, 'refunds.create', { org: key.org, key_id: key.id, refund_id: refundId, body });
       },
     ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/credits',
+        permission: 'usage:read',
+        tag: TAG,
+        summary: 'List the credits of your org, newest first',
+        request: {},
+        response: { status: 200, description: 'The credits', body: listOf(creditObject) },
+        errors: ['service_unavailable'],
+      },
+      ({ key }) => request(bus, 'credits.list', { org: key.org, key_id: key.id }),
+    ),
+  ];
+}
 
 /** Under one `Idempotency-Key` one refund, also where the first try's end is not known. */
 function refundIdOf(org: string, idempotencyKey: string): string {

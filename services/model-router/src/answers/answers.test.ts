@@ -48,6 +48,13 @@ describe('the body for an upstream', () => {
   const change = (body: string, stream = false) =>
     upstreamBody(Buffer.from(body), { model: 'gpt-4o-mini', stream }).toString();
 
+  test('has each of our keys once: an upstream that reads the first of two asks for no other model than we price', () => {
+    const twice = change(
+      '{"model":"gpt-5-pro","messages":[],"models":["a"],"model":"acme/chat-1","models":["b"]}',
+    );
+    expect(twice).toBe('{"model":"gpt-4o-mini","messages":[]}');
+  });
+
   test('differs in the model alone: order, blanks, numbers and unknown fields stay as they were written', () => {
     const body =
       '{ "messages" : [{"role":"user","content":"\\u00fc \\"model\\":\\"x\\""}],"model":"acme/chat-1", "big":12345678901234567890,"x":1.0 }';

@@ -6,6 +6,8 @@ export interface Member {
   keyStart: number;
   valueStart: number;
   valueEnd: number;
+  /** Its key stood before: a reader that takes the first of repeated keys reads another value than we. */
+  repeated: boolean;
 }
 
 const QUOTE = 0x22;
@@ -36,7 +38,7 @@ export function topLevelMembers(bytes: Buffer, start = 0): Map<string, Member> {
     if (bytes[at] !== COLON) throw new SyntaxError(`a colon was expected at byte ${at}`);
     const valueStart = skipBlanks(bytes, at + 1);
     const valueEnd = skipValue(bytes, valueStart);
-    members.set(key, { keyStart, valueStart, valueEnd });
+    members.set(key, { keyStart, valueStart, valueEnd, repeated: members.has(key) });
     at = skipBlanks(bytes, valueEnd);
     if (bytes[at] === CLOSE_BRACE) return members;
     if (bytes[at] !== COMMA) throw new SyntaxError(`a comma or the end was expected at byte ${at}`);

@@ -12,8 +12,8 @@ export interface UpstreamBodyOptions {
 }
 
 /** @throws SyntaxError when the body is no JSON object. */
-export function upstreamBody(body: Buffer, { model, stream, outputTokensMax }: UpstreamBodyOptions): Buffer {
-  const members = topLevelMembers(body);
+export function upstreamBody(given: Buffer, { model, stream, outputTokensMax }: UpstreamBodyOptions): Buffer {
+  const { body, members } = unambiguous(given);
   const edits: Edit[] = [];
   const inserted: string[] = [];
   const modelMember = members.get('model');
@@ -37,6 +37,17 @@ export function upstreamBody(body: Buffer, { model, stream, outputTokensMax }: U
   // Always in front of at least one member (`messages`, `input`), hence the closing comma.
   if (inserted.length > 0) edits.push({ start: open, end: open, text: `${inserted.join(',')},` });
   return splice(body, edits);
+}
+
+/** What the router goes by: of these the upstream must see no other value than it, whichever of repeated keys it takes. */
+const OURS = ['model', 'models', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'];
+
+/** The body with each key once: written anew where one of ours is repeated in it. */
+function unambiguous(given: Buffer): { body: Buffer; members: Map<string, Member> } {
+  const members = topLevelMembers(given);
+  if (!OURS.some((name) => members.get(name)?.repeated)) return { body: given, members };
+  const body = Buffer.from(JSON.stringify(JSON.parse(given.toString('utf8'))));
+  return { body, members: topLevelMembers(body) };
 }
 
 function withUsage(body: Buffer, { valueStart, valueEnd }: Member): string {

@@ -445,6 +445,15 @@ describe('a key', () => {
     );
   });
 
+  test('with room for one video makes one of two that are started at once', async () => {
+    const key = await keyWith({ limit: { amount: 0.4, interval: 'day' } });
+    const one = { model: 'acme/video-ok', resolution: '720p' }; // $0.40
+    const outcomes = await Promise.all([startWith(key, one), startWith(key, one)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual([202, 402]);
+    const refused = outcomes.find(({ status }) => status === 402);
+    expect(refusal(refused?.json).code).toBe('budget_exceeded');
+  });
+
   test('for some models makes videos with those alone; fallbacks that it may not use are left out', async () => {
     const key = await keyWith({ models: ['acme/video-busy', 'acme/video-ok'] });
     const refused = await startWith(key, { model: 'acme/video-cheap' });

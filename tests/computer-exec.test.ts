@@ -1,5 +1,6 @@
 // Commands over HTTP as they run: streams, clients that read slowly or go away, services killed in between.
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
 import { type ExecEvent, type ExecObject, execEvent } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -254,6 +255,153 @@ describe('a client that goes away', () => {
       body: { error: { code: 'exec_not_found' } },
     });
   });
+});
+
+describe('files of /workspace', () => {
+  const files = (path: string) => `${stack.url}/v1/computers/${id}/files?path=${encodeURIComponent(path)}`;
+  const headers = () => ({ authorization: `Bearer ${stack.key}` });
+  const get = (path: string, more: Record<string, string> = {}) =>
+    fetch(files(path), { headers: { ...headers(), ...more } });
+  const put = (path: string, body: Buffer | ReadableStream) =>
+    fetch(files(path), {
+      method: 'PUT',
+      headers: { ...headers(), 'content-type': 'application/x-anything' },
+      body,
+      ...(Buffer.isBuffer(body) ? {} : { duplex: 'half' }),
+    } as RequestInit);
+  const remove = (path: string, more = '') =>
+    fetch(files(path) + more, { method: 'DELETE', headers: headers() });
+  const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+  test('20 MB there and back are the same, seen from inside too, and in parts', async () => {
+    const bytes = randomBytes(20_000_000);
+    const written = await put('deep/down/file.bin', bytes);
+    expect(written.status).toBe(200);
+    expect(await written.json()).toEqual({
+      path: '/workspace/deep/down/file.bin',
+      bytes: 20_000_000,
+      sha256: sha256(bytes),
+    });
+    expect((await stdout('sha256sum deep/down/file.bin')).slice(0, 64)).toBe(sha256(bytes));
+    const read = await get('/workspace/deep/down/file.bin');
+    expect(Object.fromEntries(read.headers)).toMatchObject({
+      'content-length': '20000000',
+      'accept-ranges': 'bytes',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(sha256(await read.bytes())).toBe(sha256(bytes));
+    const etag = read.headers.get('etag') ?? '';
+    for (const [range, start, end] of [
+      ['bytes=0-0', 0, 1],
+      ['bytes=19999990-', 19_999_990, 20_000_000],
+      ['bytes=-5', 19_999_995, 20_000_000],
+      ['bytes=5000000-6999999', 5_000_000, 7_000_000],
+    ] as const) {
+      const part = await get('deep/down/file.bin', { range, 'if-range': etag });
+      expect(part.status).toBe(206);
+      expect(part.headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/20000000`);
+      expect(Buffer.from(await part.bytes()).equals(bytes.subarray(start, end))).toBe(true);
+    }
+    const changed = await get('deep/down/file.bin', { range: 'bytes=0-0', 'if-range': '"other"' });
+    expect([changed.status, (await changed.bytes()).length]).toEqual([200, 20_000_000]);
+    const beyond = await get('deep/down/file.bin', { range: 'bytes=20000000-' });
+    expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, 'bytes */20000000']);
+    const only = await fetch(files('deep/down/file.bin'), { method: 'HEAD', headers: headers() });
+    expect([only.status, only.headers.get('content-length')]).toEqual([200, '20000000']);
+  });
+
+  test('a body in chunks, an empty one, and what a command wrote', async () => {
+    const pieces = [randomBytes(1_000_000), randomBytes(7), randomBytes(2_000_000)];
+    const written = await put('chunked', ReadableStream.from(pieces) as ReadableStream);
+    expect(await written.json()).toMatchObject({ bytes: 3_000_007, sha256: sha256(Buffer.concat(pieces)) });
+    expect((await put('empty', Buffer.alloc(0))).status).toBe(200);
+    expect(await (await get('empty')).text()).toBe('');
+    await exec('mkdir -p made; echo by a command > made/file; ln -s file made/link');
+    expect(await (await get('made/file')).text()).toBe('by a command\n');
+    expect(await (await get('made')).json()).toMatchObject({
+      object: 'folder',
+      path: '/workspace/made',
+      entries: [
+        { name: 'file', type: 'file', bytes: 13 },
+        { name: 'link', type: 'link' },
+      ],
+      has_more: false,
+    });
+    expect((await remove('made')).status).toBe(400);
+    expect(await (await remove('made', '&recursive=true')).json()).toEqual({
+      path: '/workspace/made',
+      deleted: true,
+    });
+    for (const answer of [await get('made'), await remove('made')])
+      expect(await answer.json()).toMatchObject({ error: { code: 'path_not_found', param: 'path' } });
+  });
+
+  test('no link and no .. leads out, for reading, writing or deleting', async () => {
+    await exec('ln -sf /etc/passwd out; ln -sfn / root; ln -sfn /workspace/.. up; echo safe > /tmp/victim');
+    for (const path of ['../x', '/etc/passwd', 'a/../../x', 'root/etc/passwd', 'up/x'])
+      for (const answer of [await get(path), await put(path, Buffer.from('x')), await remove(path)])
+        expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
+          400,
+          'invalid_request',
+        ]);
+    expect((await get('out')).status).toBe(400);
+    // A link in the file's place is replaced or removed itself; what it points to is as it was.
+    await exec('ln -sf /tmp/victim a; ln -sf /tmp/victim b');
+    expect((await put('a', Buffer.from('mine'))).status).toBe(200);
+    expect((await remove('b')).status).toBe(200);
+    expect(await stdout('cat /tmp/victim a; ls b 2>&1 | wc -l; head -c 4 /etc/passwd')).toBe(
+      'safe\nmine1\nroot',
+    );
+  });
+
+  test('a body that is cut leaves nothing under the name, nor over what was there', async () => {
+    await put('kept', Buffer.from('before'));
+    for (const path of ['kept', 'never']) {
+      const { hostname, port } = new URL(stack.url);
+      const socket = connect(Number(port), hostname);
+      socket.write(
+        `PUT /v1/computers/${id}/files?path=${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stack.key}\r\ncontent-length: 1000000\r\n\r\n`,
+      );
+      socket.write(Buffer.alloc(400_000));
+      await exec('sleep 0.2');
+      socket.destroy();
+    }
+    expect(await (await get('kept')).text()).toBe('before');
+    expect((await get('never')).status).toBe(404);
+  });
+
+  test('of a stopped computer are out of reach until it starts', async () => {
+    const other = (await call('POST', '/computers', { cpu: 0.25, memory_mb: 512 })).body.id;
+    const path = `/computers/${other}/files?path=f`;
+    expect((await send('PUT', path, { a: 1 })).status).toBe(200);
+    await call('POST', `/computers/${other}/stop`);
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      expect(await call(method, path, method === 'PUT' ? {} : undefined)).toMatchObject({
+        status: 409,
+        body: { error: { code: 'computer_not_running' } },
+      });
+    expect((await call('GET', `/computers/${other}/metrics`)).status).toBe(409);
+    await call('POST', `/computers/${other}/start`);
+    expect(await (await send('GET', path)).json()).toEqual({ a: 1 });
+    await call('DELETE', `/computers/${other}`);
+  });
+});
+
+test('metrics move with what the computer does', async () => {
+  const metrics = async () => (await call('GET', `/computers/${id}/metrics`)).body;
+  const before = await metrics();
+  expect(before).toMatchObject({ object: 'computer_metrics', cpu: { cores_max: expect.any(Number) } });
+  await exec(`(while :; do :; done) & echo $! > burning
+python3 -c 'import time; x = bytearray(150 << 20); open("holding", "w"); time.sleep(300)' & echo $! >> burning
+until [ -e holding ]; do sleep 0.05; done`);
+  await expect
+    .poll(async () => (await metrics()).cpu.cores_used, { ...PATIENCE, timeout: 60_000 })
+    .toBeGreaterThan(0.05);
+  const busy = await metrics();
+  expect(busy.cpu.seconds).toBeGreaterThan(before.cpu.seconds);
+  expect(busy.memory.bytes - before.memory.bytes).toBeGreaterThan(100 << 20);
+  expect(busy.processes.count).toBeGreaterThan(before.processes.count);
+  await exec('kill $(cat burning)');
 });
 
 describe('kill -9', () => {

@@ -24,8 +24,10 @@ export class WorkspaceMeter {
   }
 }
 
+/** A disk has the workspace as a folder in it (disks.ts): what is around that is of another file system then. */
 async function ownFileSystem(workspace: string): Promise<Omit<DiskUse, 'measured_at'> | null> {
-  const [its, parents] = await Promise.all([stat(workspace), stat(dirname(workspace))]);
+  const around = dirname(dirname(workspace));
+  const [its, parents] = await Promise.all([stat(workspace), stat(around)]);
   if (its.dev === parents.dev) return null;
   const { blocks, bfree, bsize } = await statfs(workspace);
   return { workspace_bytes: (blocks - bfree) * bsize, workspace_bytes_max: blocks * bsize };

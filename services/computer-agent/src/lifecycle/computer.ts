@@ -216,22 +216,25 @@ export class Computer {
   }
 
   /**
-   * Opens a file or folder of /workspace for `work`, which calls `requireOn` before each piece that it takes: a computer
-   * that stops ends it. Counts as activity.
+   * Opens a file or folder of /workspace for `work`. A computer that ends closes it at once, so that nothing holds its disk
+   * when that is mounted again. Counts as activity.
    * @throws ServiceError `computer_not_running`, `path_not_found`, `invalid_request`, `computer_failed`.
    */
-  read<T>(
-    names: readonly string[],
-    work: (entry: OpenEntry, requireOn: () => void) => Promise<T>,
-  ): Promise<T> {
+  read<T>(names: readonly string[], work: (entry: OpenEntry) => Promise<T>): Promise<T> {
     return this.#busyWith(async (live) => {
-      const entry = await openEntry(this.#on.host.workspaces.path(this.id), names);
+      const lost = live.computer.exited.then(() => {
+        throw new ServiceError('computer_failed', 'the computer ended while its file was read');
+      });
+      lost.catch(() => {}); // it ends long after most reads do
       try {
-        return await work(entry, () => {
-          if (this.#held.live !== live) throw notRunning(this.record);
-        });
-      } finally {
-        await entry.handle.close();
+        const entry = await openEntry(this.#on.host.workspaces.path(this.id), names);
+        try {
+          return await Promise.race([work(entry), lost]);
+        } finally {
+          await entry.handle.close();
+        }
+      } catch (error) {
+        throw await this.#reasonOf(error, live);
       }
     });
   }

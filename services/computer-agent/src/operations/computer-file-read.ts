@@ -18,8 +18,8 @@ export function readInComputer({ computers }: { computers: Computers }): CallHan
     const head = hostFileReadHead.parse(call.head);
     const names = workspaceNames(head.path);
     const computer = await computers.find(head.org, head.id);
-    await computer.read(names, async (entry, requireOn) => {
-      if (entry.kind === 'file') return sendFile(call, entry, head, requireOn);
+    await computer.read(names, async (entry) => {
+      if (entry.kind === 'file') return sendFile(call, entry, head);
       call.setHead({ kind: 'folder' } satisfies HostFileReadReply);
       const path = absolutePath(names);
       const folder: WorkspaceFolder = { object: 'folder', path, ...(await listFolder(entry)) };
@@ -28,19 +28,13 @@ export function readInComputer({ computers }: { computers: Computers }): CallHan
   };
 }
 
-async function sendFile(
-  call: IncomingCall,
-  file: OpenFile,
-  asked: HostFileReadHead,
-  requireOn: () => void,
-): Promise<void> {
+async function sendFile(call: IncomingCall, file: OpenFile, asked: HostFileReadHead): Promise<void> {
   const { name, bytes, modifiedAt, etag } = file;
   const part = partOf(file, asked);
   const head = { kind: 'file', name, bytes, modified_at: modifiedAt.toISOString(), etag, part } as const;
   call.setHead(head satisfies HostFileReadReply);
   call.write(NOTHING); // the head goes first, also of a file that is read slowly
   for await (const piece of readBytes(file, part?.start ?? 0, part?.end ?? bytes)) {
-    requireOn();
     if (call.isCancelled) return;
     if (!call.write(piece)) await call.drained();
   }

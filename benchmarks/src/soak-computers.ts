@@ -4,7 +4,8 @@
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { startStack } from '@switchyard/testing';
-import { runSoak, type SoakReport, soakSettings } from './soak/soak.ts';
+import { longestMs } from './soak/faults.ts';
+import { runSoak, type SoakReport, type Summary, soakSettings } from './soak/soak.ts';
 
 const { values } = parseArgs({
   options: {
@@ -17,8 +18,11 @@ const { values } = parseArgs({
   },
 });
 const RATIO_MAX = 3;
+/** On a machine with both hands full; alone it is 2.4 s for forks. */
+const BOMB_OVER_MS_MAX = 10_000;
 const SLOPE_MIB_A_MINUTE_MAX = 2;
 const LINES_SHOWN_MAX = 20;
+const NOBODY: Summary = { p50: Number.NaN, p95: Number.NaN, count: 0 };
 
 const computers = Number(values.computers);
 const stack = await startStack({ env: soakSettings(computers) });
@@ -43,17 +47,14 @@ function say(line: string): void {
 }
 
 /** Prints what was measured and each goal's verdict; whether all were reached. */
-function judge({ calm, storm, faults, counts, memory, account, wrong, leftBehind }: SoakReport): boolean {
-  const p95s = storm.map(({ p95 }) => p95).toSorted((a, b) => a - b);
-  const [middle, worst] = [p95s[p95s.length >> 1] ?? Number.NaN, p95s.at(-1) ?? Number.NaN];
-  const p50s = storm.map(({ p50 }) => p50).toSorted((a, b) => a - b);
-  say(
-    `storm: true p50 ${p50s[p50s.length >> 1]?.toFixed(1)} ms, p95 ${middle.toFixed(1)} ms for the middle neighbour, ` +
-      `${worst.toFixed(1)} ms for the worst; n ${storm.reduce((sum, { count }) => sum + count, 0)}`,
-  );
+function judge(report: SoakReport): boolean {
+  const { calm, storm, served, faults, counts, memory, account, wrong, leftBehind, longestBombOverMs } =
+    report;
+  const worst = crowd('storm', storm);
+  crowd('without what waited for a killed agent', served);
   say(
     `${counts.commands} commands (${counts.triedAgain} tried again), ${counts.bombs} bombs, ${counts.restarts} restarts; ` +
-      `${faults.kills} agents killed (the longest gap ${faults.longestOutageMs.toFixed(0)} ms), ` +
+      `${faults.outages.length} agents killed (the longest gap ${longestMs(faults.outages).toFixed(0)} ms), ` +
       `${faults.removals} containers removed; load ${loadavg()[0]?.toFixed(1)}`,
   );
   say(
@@ -68,14 +69,22 @@ function judge({ calm, storm, faults, counts, memory, account, wrong, leftBehind
   say('');
   const verdicts = [
     verdict(
-      worst / calm.p95 < RATIO_MAX,
+      worst.p95 / calm.p95 < RATIO_MAX,
       `every neighbour’s exec p95 under ${RATIO_MAX} times the calm one`,
-      [`worst ${(worst / calm.p95).toFixed(2)}, middle ${(middle / calm.p95).toFixed(2)}`],
+      [
+        `worst ${(worst.p95 / calm.p95).toFixed(2)}, middle ${(middleOf(storm).p95 / calm.p95).toFixed(2)}, ` +
+          `worst without outages ${(worstOf(served).p95 / calm.p95).toFixed(2)}`,
+      ],
     ),
     verdict(
       memory.slope <= SLOPE_MIB_A_MINUTE_MAX,
       `agent’s memory flat (at most ${SLOPE_MIB_A_MINUTE_MAX} MiB a minute)`,
       [`slope ${memory.slope.toFixed(2)} MiB a minute`],
+    ),
+    verdict(
+      longestBombOverMs <= BOMB_OVER_MS_MAX,
+      `every bomb at an end ${BOMB_OVER_MS_MAX / 1_000} s after its timeout`,
+      [`the slowest ${(longestBombOverMs / 1_000).toFixed(1)} s`],
     ),
     verdict(account.differences.length === 0, 'records, events, ledger and stopwatch agree on every minute', [
       `${account.differences.length} differences`,
@@ -84,6 +93,29 @@ function judge({ calm, storm, faults, counts, memory, account, wrong, leftBehind
     verdict(leftBehind.length === 0, 'nothing left behind', [`${leftBehind.length}`]),
   ];
   return verdicts.every((reached) => reached);
+}
+
+/** Says how a crowd of neighbours fared; the one who fared worst. */
+function crowd(what: string, summaries: readonly Summary[]): Summary {
+  const [middle, worst] = [middleOf(summaries), worstOf(summaries)];
+  const count = summaries.reduce((sum, one) => sum + one.count, 0);
+  say(
+    `${what}: true p50 ${middle.p50.toFixed(1)} ms, p95 ${middle.p95.toFixed(1)} ms for the middle neighbour, ` +
+      `${worst.p95.toFixed(1)} ms for the worst; n ${count}`,
+  );
+  return worst;
+}
+
+function middleOf(summaries: readonly Summary[]): Summary {
+  return byP95(summaries)[summaries.length >> 1] ?? NOBODY;
+}
+
+function worstOf(summaries: readonly Summary[]): Summary {
+  return byP95(summaries).at(-1) ?? NOBODY;
+}
+
+function byP95(summaries: readonly Summary[]): Summary[] {
+  return summaries.toSorted((a, b) => a.p95 - b.p95);
 }
 
 function verdict(reached: boolean, goal: string, measured: readonly string[]): boolean {

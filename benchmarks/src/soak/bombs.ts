@@ -7,9 +7,9 @@ export interface Bomb {
   readonly timeout: number;
 }
 
-/** Where a host has no quota for /workspace, so much of its disk is written to by each. */
-const DISK_MB = 1_024;
-const FILES = 30_000;
+/** Over the disk and the inodes of a computer of 1 GB; where a host has no quota, so much is written by each. */
+const DISK_MB = 1_536;
+const FILES = 80_000;
 const FLOOD_BYTES = 1_000_000_000;
 
 export const BOMBS: readonly Bomb[] = [

@@ -11,15 +11,20 @@ export interface FaultsOptions {
   /** The container that a computer runs in at the moment, or null. */
   readonly containerOf: (id: string) => Promise<string | null>;
   readonly random: Random;
-  /** `performance.now()` after which nothing more is done to the host. */
+  /** `performance.now()` after which no agent is killed, and no container removed. */
+  readonly killsUntil: number;
   readonly until: number;
 }
 
+/** By `performance.now()`: from the kill of an agent until the next one serves. */
+export interface Outage {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface FaultsDone {
-  readonly kills: number;
+  readonly outages: readonly Outage[];
   readonly removals: number;
-  /** Milliseconds from the kill until the next agent serves: the longest, 0 without a kill. */
-  readonly longestOutageMs: number;
 }
 
 const REMOVAL_PAUSE_MS = { least: 2_000, most: 8_000 };
@@ -29,11 +34,13 @@ const KILL_PAUSE_MS = { least: 20_000, most: 40_000 };
 const FIRST_KILL_MS = 3_000;
 
 export async function makeFaults(options: FaultsOptions): Promise<FaultsDone> {
-  const [removals, { kills, longestOutageMs }] = await Promise.all([
-    removeContainers(options),
-    killAgents(options),
-  ]);
-  return { removals, kills, longestOutageMs };
+  const [removals, outages] = await Promise.all([removeContainers(options), killAgents(options)]);
+  return { removals, outages };
+}
+
+/** 0 without an outage. */
+export function longestMs(outages: readonly Outage[]): number {
+  return Math.max(0, ...outages.map(({ from, to }) => to - from));
 }
 
 async function removeContainers({ ids, containerOf, random, until }: FaultsOptions): Promise<number> {
@@ -55,19 +62,17 @@ async function removeContainers({ ids, containerOf, random, until }: FaultsOptio
   return removals;
 }
 
-async function killAgents({ stack, random, until }: FaultsOptions) {
-  let kills = 0;
-  let longestOutageMs = 0;
-  let goesOn = await pausedFor(FIRST_KILL_MS, until);
+async function killAgents({ stack, random, killsUntil }: FaultsOptions): Promise<Outage[]> {
+  const outages: Outage[] = [];
+  let goesOn = await pausedFor(FIRST_KILL_MS, killsUntil);
   while (goesOn) {
-    const killedAt = performance.now();
+    const from = performance.now();
     const { back } = await stack.kill9('computer-agent');
     await back;
-    kills += 1;
-    longestOutageMs = Math.max(longestOutageMs, performance.now() - killedAt);
-    goesOn = await paused(random, KILL_PAUSE_MS, until);
+    outages.push({ from, to: performance.now() });
+    goesOn = await paused(random, KILL_PAUSE_MS, killsUntil);
   }
-  return { kills, longestOutageMs };
+  return outages;
 }
 
 function paused(random: Random, { least, most }: { least: number; most: number }, until: number) {

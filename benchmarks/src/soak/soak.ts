@@ -13,9 +13,9 @@ import { type Computer, ComputerClient } from '../computer-client.ts';
 import { quantile } from '../figures.ts';
 import { type Account, readAccount } from './account.ts';
 import { type MemoryTrend, trendOf, watchAgentMemory } from './agent-memory.ts';
-import { type FaultsDone, makeFaults } from './faults.ts';
+import { type FaultsDone, longestMs, makeFaults } from './faults.ts';
 import { Random } from './random.ts';
-import { Tenant } from './tenant.ts';
+import { type Probe, Tenant } from './tenant.ts';
 
 export interface SoakOptions {
   /** With `SOAK_SETTINGS` in its environment. */
@@ -29,18 +29,29 @@ export interface SoakOptions {
   readonly say: (line: string) => void;
 }
 
+export interface Summary {
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p95: number;
+  readonly count: number;
+}
+
 export interface SoakReport {
-  /** Milliseconds of `true`, all computers together in the calm. */
-  readonly calm: { readonly p50: number; readonly p95: number; readonly count: number };
+  /** Of `true`, all computers together in the calm. */
+  readonly calm: Summary;
   /** Of each neighbour of the bombers, in the storm. */
-  readonly storm: readonly { readonly p50: number; readonly p95: number; readonly count: number }[];
+  readonly storm: readonly Summary[];
+  /** The same without those that waited for a killed agent. */
+  readonly served: readonly Summary[];
   readonly faults: FaultsDone;
   readonly counts: Tenant['counts'];
+  /** Milliseconds after its timeout that the slowest bomb was at an end. */
+  readonly longestBombOverMs: number;
   readonly memory: MemoryTrend;
   readonly account: Account;
   /** Answers that must not have been given. */
   readonly wrong: readonly string[];
-  /** Containers and files of deleted computers. */
+  /** Containers, mounts and files of deleted computers. */
   readonly leftBehind: readonly string[];
 }
 
@@ -51,6 +62,8 @@ export function soakSettings(computers: number): Record<string, string> {
     SWITCHYARD_MAX_COMPUTERS: String(computers),
     SWITCHYARD_MEMORY_MB_MAX: '2048',
     SWITCHYARD_BURST_MEMORY_MB: '2048',
+    // Small enough that the bomb of disks meets its end.
+    SWITCHYARD_DISK_GB: '1',
     SWITCHYARD_CPU_OVERCOMMIT: '64',
     SWITCHYARD_MEMORY_OVERCOMMIT: '16',
     SWITCHYARD_WARM_POOL: String(WARM_POOL),
@@ -61,8 +74,8 @@ const WARM_POOL = 2;
 const CREATIONS_AT_ONCE = 4;
 const CPUS = [0.25, 0.5, 1, 2, 4];
 const MEMORIES_MB = [512, 768, 1_024, 2_048];
-/** The last part of a storm has no kills, so that one agent's memory can be watched. */
-const FAULTS_SHARE = 0.6;
+/** After this part of a storm no agent is killed, so that one's memory can be watched. */
+const KILLS_SHARE = 0.4;
 const AGENT_WARM_UP_MINUTES = 0.5;
 /** The reconciler removes an orphan after 30 s, and looks each 10 s. */
 const LEFT_BEHIND_MS_MAX = 60_000;
@@ -88,16 +101,17 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       client,
       events,
       ids,
-      longestOutageMs: storm.faults.longestOutageMs,
+      longestOutageMs: longestMs(storm.faults.outages),
     });
     await eachOf(tenants, CREATIONS_AT_ONCE, ({ computer }) => client.remove(computer));
     return {
       calm,
       ...storm,
       counts: sumOf(tenants),
+      longestBombOverMs: Math.max(...tenants.map(({ longestBombOverMs }) => longestBombOverMs)),
       account,
       wrong: tenants.flatMap(({ wrong }) => wrong),
-      leftBehind: await searchHost(stack),
+      leftBehind: await searchHost(stack, ids),
     };
   } finally {
     await events.stop();
@@ -135,8 +149,7 @@ async function createWhenReady(client: ComputerClient, size: object): Promise<Co
 async function calmPhase({ calmSeconds }: SoakOptions, tenants: readonly Tenant[]) {
   const until = performance.now() + calmSeconds * 1_000;
   await Promise.all(tenants.map((tenant) => tenant.work(until)));
-  const times = tenants.flatMap(({ probes }) => probes.splice(0));
-  return summaryOf(times);
+  return summaryOf(tenants.flatMap(({ probes }) => probes.splice(0)));
 }
 
 type ContainerOf = (id: string) => Promise<string | null>;
@@ -157,19 +170,24 @@ async function stormPhase(
   const until = startedAt + stormSeconds * 1_000;
   const ids = tenants.map(({ computer }) => computer.id);
   const neighbours = tenants.slice(bombers);
-  const faultsUntil = startedAt + stormSeconds * 1_000 * FAULTS_SHARE;
+  const killsUntil = startedAt + stormSeconds * 1_000 * KILLS_SHARE;
   const [faults, samples] = await Promise.all([
-    makeFaults({ stack, ids, containerOf, random: new Random(seed), until: faultsUntil }),
+    makeFaults({ stack, ids, containerOf, random: new Random(seed), killsUntil, until }),
     watchAgentMemory(stack, until),
     ...tenants.slice(0, bombers).map((tenant) => tenant.bomb(until)),
     ...neighbours.map((tenant) => tenant.work(until)),
   ]);
-  const storm = neighbours.map(({ probes }) => summaryOf(probes));
-  return { faults, memory: trendOf(samples, AGENT_WARM_UP_MINUTES), storm };
+  const met = (probe: Probe) => faults.outages.some(({ from, to }) => probe.from < to && probe.to > from);
+  return {
+    faults,
+    memory: trendOf(samples, AGENT_WARM_UP_MINUTES),
+    storm: neighbours.map(({ probes }) => summaryOf(probes)),
+    served: neighbours.map(({ probes }) => summaryOf(probes.filter((probe) => !met(probe)))),
+  };
 }
 
 /** What is still there of computers that are deleted, after the time that the agent has to find it. */
-async function searchHost(stack: TestStack): Promise<string[]> {
+async function searchHost(stack: TestStack, ids: readonly string[]): Promise<string[]> {
   const folder = join(stack.dataFolder, 'hosts', 'computer-agent');
   const agent = (await readFile(join(folder, 'host-id'), 'utf8')).trim();
   const engine = new Docker();
@@ -179,18 +197,30 @@ async function searchHost(stack: TestStack): Promise<string[]> {
       all: true,
       filters: { label: [`switchyard.agent=${agent}`] },
     });
-    const files = await readdir(join(folder, 'computers', 'workspaces', 'files'));
+    const named = (line: string) => ids.some((id) => line.includes(id));
+    const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').filter(named);
+    const files = await filesBelow(join(folder, 'computers'), named);
     const left = [
       ...containers.slice(WARM_POOL).map(({ Id, State }) => `container ${Id} (${State}), beyond the pool`),
-      ...files.map((name) => `files of ${name}`),
+      ...mounts.map((line) => `mount ${line}`),
+      ...files.map((name) => `file ${name}`),
     ];
     if (left.length === 0 || performance.now() > giveUpAt) return left;
     await delay(LOOK_AGAIN_MS);
   }
 }
 
-function summaryOf(times: readonly number[]) {
-  const sorted = times.toSorted((a, b) => a - b);
+/** A folder that went while it was read is an error, and a reason to look again. */
+async function filesBelow(folder: string, named: (path: string) => boolean): Promise<string[]> {
+  try {
+    return (await readdir(folder, { recursive: true })).filter(named);
+  } catch (error) {
+    return [`below ${folder}: ${error}`];
+  }
+}
+
+function summaryOf(probes: readonly Probe[]): Summary {
+  const sorted = probes.map(({ from, to }) => to - from).toSorted((a, b) => a - b);
   return { p50: quantile(sorted, 0.5), p95: quantile(sorted, 0.95), count: sorted.length };
 }
 

@@ -22,12 +22,22 @@ export interface TenantOptions {
   readonly random: Random;
 }
 
+/** `true`, asked for until it was done. */
+export interface Probe {
+  /** `performance.now()` at the first try. */
+  readonly from: number;
+  /** And at the answer. */
+  readonly to: number;
+}
+
 export class Tenant {
   readonly computer: Computer;
-  /** Milliseconds from the first try of `true` to its answer; without those that a fault of its own computer met. */
-  readonly probes: number[] = [];
+  /** Without those that a fault of its own computer met. */
+  readonly probes: Probe[] = [];
   /** What must not have happened, in words. */
   readonly wrong: string[] = [];
+  /** So long after its timeout a bomb's call was answered, at most. */
+  longestBombOverMs = 0;
   readonly counts = { commands: 0, bombs: 0, triedAgain: 0, restarts: 0 };
   readonly #client: ComputerClient;
   readonly #random: Random;
@@ -60,9 +70,12 @@ export class Tenant {
     while (performance.now() < until) {
       const { name, command, timeout } = this.#random.oneOf(BOMBS);
       this.counts.bombs += 1;
+      const startedAt = performance.now();
       const answer = await this.#client.attempt('POST', this.#path('exec'), { command, timeout });
+      const over = performance.now() - startedAt - timeout * 1_000;
+      this.longestBombOverMs = Math.max(this.longestBombOverMs, over);
       // Faults may meet it too; what counts is that it ended and that the computer is usable.
-      if (answer.status !== 200 && answer.status !== 422) this.#expectPassing(`a ${name} bomb`, answer);
+      if (answer.status !== 200 && answer.status !== 422) this.#isPassing(`a ${name} bomb`, answer);
       await this.#exec({ command: CLEAN_UP, stdout: '', exitCode: 0 });
       await this.#exec({ command: 'cat owner', stdout: `${this.computer.id}\n`, exitCode: 0 });
       await delay(this.#random.between(BOMB_PAUSE_MS.least, BOMB_PAUSE_MS.most));
@@ -71,9 +84,9 @@ export class Tenant {
 
   async #probe(): Promise<void> {
     const faults = this.#faults;
-    const startedAt = performance.now();
+    const from = performance.now();
     await this.#exec({ command: 'true', stdout: '', exitCode: 0 });
-    if (this.#faults === faults) this.probes.push(performance.now() - startedAt);
+    if (this.#faults === faults) this.probes.push({ from, to: performance.now() });
   }
 
   async #restart(): Promise<void> {
@@ -102,7 +115,7 @@ export class Tenant {
       if (codeOf(answer) === 'computer_not_running') {
         this.#faults += 1;
         await this.#client.attempt('POST', this.#path('start'));
-      } else if (!this.#expectPassing(what, answer)) return undefined;
+      } else if (!this.#isPassing(what, answer)) return undefined;
       else if (codeOf(answer) === 'computer_failed') this.#faults += 1;
       await delay(TRY_AGAIN_MS);
     } while (performance.now() < giveUpAt);
@@ -112,7 +125,8 @@ export class Tenant {
     return undefined;
   }
 
-  #expectPassing(what: string, answer: Answer): boolean {
+  /** What is not to be expected is noted. */
+  #isPassing(what: string, answer: Answer): boolean {
     const code = codeOf(answer);
     if (code === 'computer_not_running' || PASSING.has(code)) return true;
     this.wrong.push(

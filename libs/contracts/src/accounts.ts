@@ -111,6 +111,20 @@ export const creditObject = z.object({
 });
 export type CreditObject = z.infer<typeof creditObject>;
 
+/** The last day of an org's books, added up three times: they must be the same to the nano-dollar. */
+export const accountAudit = z.object({
+  object: z.literal('account_audit').describe('Always account_audit'),
+  org: idOf('org').describe('The org'),
+  checked_at: z.iso.datetime().describe('When it was added up'),
+  from: z.iso.datetime().describe('The first moment of what was added up; it ends with what is booked'),
+  ledger: dollars.describe('The sum of the ledger'),
+  logs: dollars.describe('The sum of Logs'),
+  usage: dollars.describe('The sum of Usage, in the grouping in which it differs the most'),
+  drift: dollars.describe('By how much they differ at the most: 0'),
+  gapless: z.boolean().describe('Whether the numbers of the ledger are without a gap'),
+});
+export type AccountAudit = z.infer<typeof accountAudit>;
+
 /** Asks to hold what a call may cost; asked again under the same `call`, the hold is made larger or smaller. */
 export const takeHold = z.object({
   org: idOf('org'),

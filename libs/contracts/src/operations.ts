@@ -2,6 +2,7 @@
 // have their heads in model-calls.ts; `exec` of a computer is an operation whose answer may take as long as its command.
 import { z } from 'zod';
 import {
+  accountAudit,
   accountObject,
   createCreditRequest,
   creditObject,
@@ -139,6 +140,7 @@ export const OPERATIONS = {
     empty,
   ),
   'account.get': operation('billing.v1.p0.account.get', caller, accountObject),
+  'account.audit': operation('billing.v1.p0.account.audit', caller, accountAudit),
   'keys.spending': operation('billing.v1.p0.keys.spending', caller.extend(byId.shape), keySpending),
   'credits.create': operation(
     'billing.v1.p0.credits.create',

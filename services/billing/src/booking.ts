@@ -8,7 +8,7 @@ import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
 import type { Progress } from './progress.ts';
 import { readBatch, rejectedOf } from './read-batch.ts';
-import type { Rejected } from './store/documents.ts';
+import type { LedgerRow, Rejected } from './store/documents.ts';
 import { ensureIndexes } from './store/indexes.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 import { AnotherWriter } from './store/mongo-errors.ts';
@@ -29,6 +29,8 @@ export interface BookingOptions {
   readonly bus: Bus;
   readonly store: Store;
   readonly progress: Progress;
+  /** Told of the rows of each batch, once they are written and folded. */
+  readonly onBooked?: (rows: readonly LedgerRow[]) => void;
   /** Told of every row; nobody reads them while a batch is written. */
   readonly accounts: Accounts;
   readonly logger: Logger;
@@ -59,10 +61,17 @@ export async function bookEvents(options: BookingOptions): Promise<void> {
 
 /** With a writer of its own: one that has failed may still have an operation under way. */
 async function bookUntilOver(options: BookingOptions, onBooked: () => void): Promise<void> {
-  const { bus, store, accounts, logger, signal } = options;
+  const { bus, store, accounts, logger, signal, onBooked: told = () => {} } = options;
   await ensureIndexes(store);
   const consumer = await ensureConsumer(bus);
-  const writer = new LedgerWriter({ store, logger, onBooked: (rows) => accounts.booked(rows) });
+  const writer = new LedgerWriter({
+    store,
+    logger,
+    onBooked: (rows) => {
+      accounts.booked(rows);
+      told(rows);
+    },
+  });
   await accounts.still.run(async () => {
     await writer.recover(signal);
     accounts.forget(); // an earlier batch may have ended in the middle, and what it wrote was folded just now

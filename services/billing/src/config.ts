@@ -11,5 +11,7 @@ export const configSchema = z.object({
     .default('mongodb://127.0.0.1:27017'),
   /** Days that logs are kept; 0: for ever. The ledger is kept for ever. */
   SWITCHYARD_LOG_DAYS: z.coerce.number().int().min(0).max(36_500).default(90),
+  /** Seconds between two looks at the books (src/audit/watch.ts); 0: none. */
+  SWITCHYARD_AUDIT_SECONDS: z.coerce.number().min(0).max(86_400).default(30),
 });
 export type Config = z.infer<typeof configSchema>;

@@ -3,6 +3,7 @@
 import { type Bus, holdLease, serve } from '@switchyard/bus';
 import type { Clock, Logger } from '@switchyard/service';
 import { openAccounts } from './accounts/open-accounts.ts';
+import { BooksWatch } from './audit/watch.ts';
 import { bookEvents } from './booking.ts';
 import { ensureConsumer } from './consumer.ts';
 import { keepLogs } from './keep-logs.ts';
@@ -23,6 +24,10 @@ export interface OwnerOptions {
   readonly clock: Clock;
   /** Days that logs are kept; 0: for ever. */
   readonly logDays: number;
+  /** Milliseconds between two looks at the books; 0: none. */
+  readonly auditEveryMs: number;
+  /** Told what looks at the books while the partition is ours, and null when it is no longer. */
+  readonly onWatch?: (watch: BooksWatch | null) => void;
   /** Ends the ownership: the batch in hand is booked, the questions in hand are answered, the lease is given back. */
   readonly signal: AbortSignal;
   /** Called each time that this instance begins to serve. */
@@ -43,19 +48,24 @@ export async function ownPartition(options: OwnerOptions): Promise<void> {
 }
 
 async function ownOnce(options: OwnerOptions): Promise<void> {
-  const { bus, store, logger, clock, logDays, signal, onServing } = options;
+  const { bus, store, logger, clock, logDays, auditEveryMs, signal, onServing, onWatch } = options;
   const lost = new AbortController();
   const lease = await holdLease({ bus, name: LEASE, onLost: () => lost.abort(), signal });
   const over = AbortSignal.any([signal, lost.signal]);
   const progress = new Progress();
   const opened = await openAccounts({ bus, store, progress, clock, logger });
   const { accounts, orgs } = opened;
-  const booking = bookEvents({ bus, store, progress, accounts, logger, signal: over });
+  const { still } = accounts;
+  const watch = new BooksWatch({ bus, store, still, clock, logger, everyMs: auditEveryMs });
+  const onBooked: BooksWatch['booked'] = (rows) => watch.booked(rows);
+  const booking = bookEvents({ bus, store, progress, accounts, onBooked, logger, signal: over });
+  const watching = watch.run(over);
   const sweeping = keepLogs({ store, logDays, clock, logger, signal: over });
   try {
     await ensureConsumer(bus); // every answer asks it how far we are
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
-    register(host, { bus, store, progress, accounts, orgs, clock });
+    register(host, { bus, store, progress, accounts, orgs, watch, clock });
+    onWatch?.(watch);
     const admitting = opened.admit(over).catch((error: unknown) => {
       logger.error({ err: error }, 'the budgets could not be opened; another instance may');
       lost.abort();
@@ -68,8 +78,10 @@ async function ownOnce(options: OwnerOptions): Promise<void> {
     await admitting;
   } finally {
     lost.abort();
+    onWatch?.(null);
     opened.close();
     await booking;
+    await watching;
     await sweeping;
     await lease.release();
   }

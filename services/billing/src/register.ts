@@ -6,6 +6,8 @@ import { type OrgRecord, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { MongoError } from 'mongodb';
 import type { Accounts } from './accounts/accounts.ts';
+import type { BooksWatch } from './audit/watch.ts';
+import { accountAudit } from './operations/account-audit.ts';
 import { accountGet } from './operations/account-get.ts';
 import { creditsCreate } from './operations/credits-create.ts';
 import { creditsList } from './operations/credits-list.ts';
@@ -29,6 +31,7 @@ export interface BillingDeps {
   readonly progress: Progress;
   readonly accounts: Accounts;
   readonly orgs: Bucket<OrgRecord>;
+  readonly watch: BooksWatch;
   readonly clock: Clock;
 }
 
@@ -39,6 +42,7 @@ const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
   host.handle('account.get', (request) => orUnavailable(accountGet(request, deps)));
+  host.handle('account.audit', (request) => orUnavailable(accountAudit(request, deps)));
   host.handle('keys.spending', (request) => orUnavailable(keysSpending(request, deps)));
   host.handle('credits.create', (request) => orUnavailable(creditsCreate(request, deps)));
   host.handle('credits.list', (request) => orUnavailable(creditsList(request, deps)));

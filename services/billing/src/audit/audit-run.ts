@@ -22,8 +22,8 @@ export interface AuditRun {
   readonly patience: Patience;
   /** The common ledger number: everything is compared as it was when this row was the last. */
   readonly upTo: bigint;
-  /** Logs are kept from here on; null: there are none. */
-  readonly logsSince: Date | null;
+  /** From here on every log row is there. */
+  readonly logsSince: Date;
   /** All events up to this sequence were acknowledged before the audit began. */
   readonly bookedSeq: number;
   /** The last event that the audit reads. */

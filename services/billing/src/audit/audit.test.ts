@@ -24,7 +24,6 @@ import { PARTITION } from '../store/partition.ts';
 import { type AuditReport, audit } from './audit.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
-const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
 let nats: TestServer;
 let databases: Awaited<ReturnType<typeof testDatabases>>;
@@ -42,6 +41,7 @@ beforeAll(async () => {
   await client.publish(
     ...mixedEvents(250, 3),
     completed('req_a', 1_000n, { time: now }),
+    completed('req_p', 10_000n, { time: now }),
     completed('req_b', 2_000n, { time: now, model: 'local/chat' }),
     completed('req_c', 3_000n, { time: now }),
     completed('req_v', 4_000n, { time: now }),
@@ -55,9 +55,13 @@ beforeAll(async () => {
     videoCharged('vid_no', 900n, { time: now }),
     videoRefunded('vid_no', 900n, { time: now }),
   );
+  await client.caughtUp();
+  const body = { request_id: 'req_p', amount: 4e-6, reason: 'half of it was lost' };
+  await client.ask('refunds.create', { org: ORG, key_id: 'key_1', refund_id: 'rfd_a', body });
+  await client.publish(voided('req_p', { time: now })); // takes back what is left
   await client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
   await client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
-  await client.usage(ALL);
+  await client.caughtUp();
 }, 60_000);
 
 afterAll(async () => {
@@ -103,7 +107,7 @@ test('books stay right to an audit while billing goes on booking into the same h
     for (let seed = 100; going; seed += 1) {
       const events = mixedEvents(40, seed);
       await client.publish(...events);
-      await client.usage(ALL); // no more than it can book
+      await client.caughtUp(); // no more than it can book
       sent += events.length;
     }
   })();
@@ -116,7 +120,7 @@ test('books stay right to an audit while billing goes on booking into the same h
     await traffic;
   }
   expect(sent).toBeGreaterThan(0);
-  await client.usage(ALL);
+  await client.caughtUp();
   expect(found(await auditNow(true))).toEqual([]);
 }, 120_000);
 
@@ -236,7 +240,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
     // Mended as docs/money.md says: it is booked.
     await client.publish(event);
     billing = await runBilling(nats.url, database.url);
-    await client.usage(ALL);
+    await client.caughtUp();
     expect(found(report)).toEqual(['event_not_booked req_lost', 'event_not_logged req_lost']);
   });
 

@@ -4,6 +4,8 @@ import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Db } from 'mongodb';
 import { CONSUMER } from '../consumer.ts';
+import { HOUR_MS } from '../store/buckets.ts';
+import { logsCompleteFrom } from '../store/log-retention.ts';
 import { PARTITION } from '../store/partition.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type AggregateFacts, passAggregates } from './aggregates-pass.ts';
@@ -20,6 +22,8 @@ import { checkSums } from './sums-check.ts';
 /** How long billing may take to book what is in the stream when the audit begins. */
 const BOOKED_WITHIN_MS = 30_000;
 const ASK_AGAIN_MS = 100;
+/** How much further the removal of old logs may get during one audit. */
+const REMOVED_MEANWHILE_MS = 6 * HOUR_MS;
 
 export interface AuditOptions {
   readonly bus: Bus;
@@ -41,7 +45,7 @@ export interface AuditReport {
   readonly hours: AggregateFacts;
   readonly days: AggregateFacts;
   readonly stream: StreamFacts;
-  readonly logs: { readonly rows: number; readonly since: Date | null };
+  readonly logs: { readonly rows: number; readonly since: Date };
   /** Nano-dollars of all orgs. */
   readonly totals: { readonly ledger: bigint; readonly logs: bigint; readonly credits: bigint };
   readonly balances: readonly Balance[];
@@ -63,7 +67,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
     sums: new SumsByOrg(),
     patience: new Patience(),
     upTo: (await store.ledger.find({ p: PARTITION }).sort({ n: -1 }).limit(1).next())?.n ?? 0n,
-    logsSince: (await store.logs.find().sort({ at: 1 }).limit(1).next())?.at ?? null,
+    logsSince: await logsWholeFrom(store),
     lastSeq: (await bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq,
   };
   onStep('the ledger, and building the aggregates anew');
@@ -85,6 +89,12 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
     totals: { ledger: sums.total('ledger'), logs: sums.total('logs'), credits: sums.total('credits') },
     ...{ drifts: findings.count, named: findings.named },
   };
+}
+
+/** From when on every log row is there, and will be for as long as the audit takes: old ones are removed each hour. */
+async function logsWholeFrom(store: Store): Promise<Date> {
+  const whole = await logsCompleteFrom(store);
+  return whole ? new Date(whole.getTime() + REMOVED_MEANWHILE_MS) : new Date(0);
 }
 
 /** Waits until billing has acknowledged all that is in the stream now; returns the last sequence of it. */

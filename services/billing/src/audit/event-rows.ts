@@ -14,8 +14,8 @@ import type { Findings } from './drift.ts';
 export interface EventCheck {
   readonly store: Store;
   readonly findings: Findings;
-  /** Logs are kept from here on; null: there are none. */
-  readonly logsSince: Date | null;
+  /** From here on every log row is there. */
+  readonly logsSince: Date;
   /** Events up to this sequence must be booked; later ones may be on their way. */
   readonly bookedSeq: number;
 }
@@ -43,24 +43,25 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
       });
   const rows: RowsAnew['rows'] = [];
   const suspects: Suspect[] = [];
+  const lines: ExpectedLine[] = [];
   for (const entry of entries) {
     const message = sources.get(entry);
     if (!message) continue;
     const id = rowIdOf(entry);
+    const { row, log } = planAnew(entry, id, ledger);
+    if (log) lines.push({ message, log });
     if (id === null) continue;
     const live = ledger.get(id);
-    const row = rowAnew(entry, id, ledger);
     rows.push({ row, seq: message.seq });
     if (!live) {
       if (message.seq <= check.bookedSeq) suspects.push({ message, row, live: null });
-    } else if (shown(live) !== shown(row)) suspects.push({ message, row, live });
+    } else if (shown(live) !== shown(withStatusOf(live, row))) suspects.push({ message, row, live });
   }
   const rejected = await reportUnlessRejected(check, suspects);
-  const booked = entries.filter((entry) => {
-    const message = sources.get(entry);
-    return message && !rejected.has(message);
-  });
-  await checkLogRows(check, booked, sources);
+  await checkLogRows(
+    check,
+    lines.filter(({ message }) => !rejected.has(message)),
+  );
   return { rows, rejected: rejected.size + rejectedMessages.length };
 }
 
@@ -109,17 +110,21 @@ function rowIdOf(entry: Entry): string | null {
   return entry.what === 'occurrence' ? (entry.charge?._id ?? null) : entry.row._id;
 }
 
-/** The row that booking this event makes, after the rows that it was booked after. */
-function rowAnew(entry: Entry, id: string, ledger: ReadonlyMap<string, LedgerRow>): UnnumberedRow {
-  const own = ledger.get(id);
+/** What booking this event writes, after the rows that it was booked after. */
+function planAnew(entry: Entry, id: string | null, ledger: ReadonlyMap<string, LedgerRow>) {
+  const own = id === null ? undefined : ledger.get(id);
   const before = idsToLookUp([entry]).flatMap((other) => {
     const row = ledger.get(other);
     return row && other !== id && (!own || row.n < own.n) ? [row] : [];
   });
-  const { rows } = planBatch([entry], before);
-  const row = rows[0];
+  const { rows, logs } = planBatch([entry], before);
   // A void of what is no call, or of another org's, makes no row; nor should there be one.
-  return row ?? nothing(entry, id);
+  return { row: rows[0] ?? nothing(entry, id ?? ''), log: logs[0] ?? null };
+}
+
+/** Ledger rows of before 26-11 do not say how a call ended. */
+function withStatusOf(live: LedgerRow, { status, ...row }: UnnumberedRow): UnnumberedRow {
+  return live.status === undefined || status === undefined ? row : { ...row, status };
 }
 
 function nothing(entry: Entry, id: string): UnnumberedRow {
@@ -131,10 +136,27 @@ function nothing(entry: Entry, id: string): UnnumberedRow {
 /** What a row says, without its number: the same words for the same row. */
 function shown(row: UnnumberedRow | LedgerRow): string {
   const { kind, org, key, type, model, maker, computer, at, calls, cost, voids, refunds } = row;
-  const { credit, voided_cost, quantities } = row;
+  const { credit, voided_cost, asked_cost, refund, status, quantities } = row;
   return JSON.stringify(
     {
-      ...{ kind, org, key, type, model, maker, computer, at, calls, cost, voids, refunds, voided_cost },
+      ...{
+        kind,
+        org,
+        key,
+        type,
+        model,
+        maker,
+        computer,
+        at,
+        calls,
+        cost,
+        voids,
+        refunds,
+        voided_cost,
+        asked_cost,
+        status,
+      },
+      refund: refund && [refund.id, refund.key, refund.reason, refund.reference],
       credit: credit && [credit.org, credit.key, credit.amount, credit.reason, credit.reference],
       quantities: Object.entries(quantities).sort(([a], [b]) => (a < b ? -1 : 1)),
     },
@@ -142,21 +164,19 @@ function shown(row: UnnumberedRow | LedgerRow): string {
   );
 }
 
+interface ExpectedLine {
+  readonly message: JsMsg;
+  readonly log: LogRow;
+}
+
 /** The log rows of events: those of refused calls too, which have no ledger row that would miss them. */
 async function checkLogRows(
   { store, findings, logsSince, bookedSeq }: EventCheck,
-  entries: readonly Entry[],
-  sources: ReadonlyMap<Entry, JsMsg>,
+  all: readonly ExpectedLine[],
 ): Promise<void> {
-  if (logsSince === null) return;
-  const expected: LogRow[] = [];
-  for (const entry of entries)
-    if (
-      entry.what === 'occurrence' &&
-      entry.log.at >= logsSince &&
-      (sources.get(entry)?.seq ?? 0) <= bookedSeq
-    )
-      expected.push(entry.log);
+  const expected = all
+    .filter(({ message, log }) => message.seq <= bookedSeq && log.at >= logsSince)
+    .map(({ log }) => log);
   const lines = await byId(store.logs.find({ _id: { $in: expected.map(({ _id }) => _id) } }));
   for (const log of expected) {
     const line = lines.get(log._id);
@@ -171,9 +191,9 @@ async function checkLogRows(
 }
 
 function saysTheSame(line: LogRow, log: LogRow): boolean {
-  const cost = line.voided_cost ?? line.cost;
+  const costOf = (row: LogRow) => row.voided_cost ?? row.cost;
   return (
-    cost === log.cost &&
+    costOf(line) === costOf(log) &&
     line.org === log.org &&
     line.key === log.key &&
     line.at.getTime() === log.at.getTime()

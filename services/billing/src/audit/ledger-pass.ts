@@ -44,7 +44,7 @@ function addUp({ sums, logsSince }: AuditRun, { org, cost, credit, at }: LedgerR
   const sum = sums.of(org);
   sum.ledger += cost;
   sum.credits += credit?.amount ?? 0n;
-  const isLogged = logsSince !== null && at >= logsSince;
+  const isLogged = at >= logsSince;
   if (isLogged) sum.ledgerLogged += cost;
   return isLogged;
 }

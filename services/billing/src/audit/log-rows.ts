@@ -15,7 +15,6 @@ const LINE = { org: 1, key: 1, at: 1, cost: 1, voided_cost: 1, source: 1, model:
 /** Each of these ledger rows must have its log row, at the same cost. */
 export async function checkLogsOf(run: AuditRun, rows: readonly LedgerRow[]): Promise<void> {
   const { logsSince } = run;
-  if (logsSince === null) return;
   const charges = rows.filter(({ kind, at }) => LOGGED_UNDER_OWN_ID.includes(kind) && at >= logsSince);
   await run.patience.lookAgain(charges, (open, isLast) => compareCharges(run, open, isLast));
 }
@@ -30,7 +29,7 @@ async function compareCharges(
   const voids = await voidsOf(store.ledger, ids);
   return charges.filter((charge) => {
     const line = lines.get(charge._id);
-    if (line && agrees(charge, line, voids.has(charge._id))) return false;
+    if (line && agrees(charge, line, voids.get(charge._id))) return false;
     if (!isLast) return true;
     const { _id: subject, org } = charge;
     if (!line) findings.add({ kind: 'log_missing', org, subject, detail: `its cost is ${charge.cost}` });
@@ -39,9 +38,9 @@ async function compareCharges(
   });
 }
 
-function agrees(charge: Charge, line: Line, isVoided: boolean): boolean {
+function agrees(charge: Charge, line: Line, taken: Taken | undefined): boolean {
   return (
-    line.cost === netCost(charge, isVoided) &&
+    line.cost === netCost(charge, taken) &&
     line.org === charge.org &&
     line.key === charge.key &&
     line.at.getTime() === charge.at.getTime()
@@ -49,25 +48,33 @@ function agrees(charge: Charge, line: Line, isVoided: boolean): boolean {
 }
 
 /** Nano-dollars that the call comes to with its void. */
-function netCost({ cost, voided_cost }: Charge, isVoided: boolean): bigint {
-  return isVoided || voided_cost !== undefined ? 0n : cost;
+function netCost({ cost, voided_cost }: Charge, taken: Taken | undefined): bigint {
+  return voided_cost !== undefined ? 0n : cost + (taken?.cost ?? 0n);
 }
 
-function difference(charge: Charge, line: Line, voids: ReadonlyMap<string, bigint>): string {
+function difference(charge: Charge, line: Line, voids: ReadonlyMap<string, Taken>): string {
   const words = (of: { org: string; key: string | null; at: Date }) =>
     `${of.org}, ${of.key}, ${of.at.toISOString()}`;
-  const net = netCost(charge, voids.has(charge._id));
+  const net = netCost(charge, voids.get(charge._id));
   return `the log says ${line.cost} nano-dollars, ${words(line)}; the ledger ${net}, ${words(charge)}`;
 }
 
-/** Which of these charges have been voided: number of the void by id of the charge. */
+/** The void of a charge. */
+interface Taken {
+  readonly n: bigint;
+  /** Nano-dollars: what is taken back is below zero. A refund by hand may have given back the rest. */
+  readonly cost: bigint;
+}
+
+/** Which of these charges have been voided, by the id of the charge. */
 async function voidsOf(ledger: AuditRun['store']['ledger'], ids: readonly string[]) {
-  const voids = new Map<string, bigint>();
+  const voids = new Map<string, Taken>();
   const found = ledger.find(
     { _id: { $in: ids.map((id) => `${id}:void`) } },
-    { projection: { voids: 1, n: 1 } },
+    { projection: { voids: 1, n: 1, cost: 1 } },
   );
-  for await (const { voids: charge, n } of found) if (charge !== undefined) voids.set(charge, n);
+  for await (const { voids: charge, n, cost } of found)
+    if (charge !== undefined) voids.set(charge, { n, cost });
   return voids;
 }
 
@@ -104,7 +111,7 @@ async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boole
     }
     if (row.n > upTo) return false;
     const voidedAt = voids.get(line._id);
-    const isVoidedLater = voidedAt !== undefined && voidedAt > upTo;
+    const isVoidedLater = voidedAt !== undefined && voidedAt.n > upTo;
     sums.of(line.org).logs += isVoidedLater ? (line.voided_cost ?? line.cost) : line.cost;
     return false;
   });

@@ -29,7 +29,7 @@ export function reportText(report: AuditReport): string {
     row('logs', [
       `${count(logs.rows)} rows with a cost`,
       dollars(totals.logs),
-      ...(logs.since ? [`kept since ${logs.since.toISOString()}`] : []),
+      ...(logs.since.getTime() > 0 ? [`whole since ${logs.since.toISOString()}`] : []),
       ...(ledger.rowsBeforeLogs > 0 ? [`${count(ledger.rowsBeforeLogs)} ledger rows are older`] : []),
     ]),
     ...report.balances

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Bus, request } from '@switchyard/bus';
 import {
+  accountAudit,
   accountObject,
   createCreditRequest,
   createRefundRequest,
@@ -29,6 +30,20 @@ export function accountRoutes(bus: Bus): Route[] {
         errors: ['service_unavailable'],
       },
       ({ key }) => request(bus, 'account.get', { org: key.org, key_id: key.id }),
+    ),
+    jsonRoute(
+      {
+        method: 'GET',
+        path: '/v1/account/audit',
+        permission: 'usage:read',
+        tag: TAG,
+        summary:
+          'The last day of your bill, added up from the ledger, from Logs and from Usage: the drift is 0',
+        request: {},
+        response: { status: 200, description: 'The sums, and by how much they differ', body: accountAudit },
+        errors: ['service_unavailable'],
+      },
+      ({ key }) => request(bus, 'account.audit', { org: key.org, key_id: key.id }),
     ),
     jsonRoute(
       {

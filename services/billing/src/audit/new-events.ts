@@ -1,0 +1,47 @@
+// Events that were acknowledged since the last look, against the ledger: a bounded number of them each time.
+import { DeliverPolicy } from '@nats-io/jetstream';
+import type { Bus } from '@switchyard/bus';
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import { CONSUMER } from '../consumer.ts';
+import { logsCompleteFrom } from '../store/log-retention.ts';
+import type { Store } from '../store/store.ts';
+import type { Findings } from './drift.ts';
+import { checkEvents } from './event-rows.ts';
+
+/** Events of one look. Where more have come, the newest are looked at, and `npm run audit` looks at all. */
+export const EVENTS_PER_LOOK_MAX = 500;
+const PULL_MS = 2_000;
+
+export interface NewEvents {
+  /** All up to this sequence were acknowledged and looked at, or passed over. */
+  readonly seq: number;
+  /** Events that are in the stream and not booked yet. */
+  readonly waiting: number;
+}
+
+/** @throws JetStreamError, TimeoutError, and the driver's errors */
+export async function checkNewEvents(
+  { bus, store, findings }: { bus: Bus; store: Store; findings: Findings },
+  after: number,
+): Promise<NewEvents> {
+  const info = await bus.jsm.consumers.info(EVENTS_STREAM, CONSUMER);
+  const { num_pending, num_ack_pending, ack_floor } = info;
+  const bookedSeq = ack_floor.stream_seq;
+  const seen = { seq: bookedSeq, waiting: num_pending + num_ack_pending };
+  const first = Math.max(after + 1, bookedSeq - EVENTS_PER_LOOK_MAX + 1, 1);
+  if (first > bookedSeq) return seen;
+  const consumer = await bus.js.consumers.get(EVENTS_STREAM, {
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: first,
+  });
+  const messages = [];
+  const pull = await consumer.fetch({ max_messages: bookedSeq - first + 1, expires: PULL_MS });
+  for await (const message of pull) {
+    if (message.seq <= bookedSeq) messages.push(message);
+    if (message.seq >= bookedSeq) break;
+  }
+  await consumer.delete().catch(() => {}); // it goes by itself when nobody reads it
+  const logsSince = (await logsCompleteFrom(store)) ?? new Date(0);
+  await checkEvents({ store, findings, logsSince, bookedSeq }, messages);
+  return seen;
+}

@@ -1,0 +1,73 @@
+// The books of one org over the last day, three times: from the ledger, from the logs, and from the aggregates of every
+// grouping. It is read between two batches, so that all three hold the same rows.
+import { answered } from '../store/answered.ts';
+import { HOUR_MS } from '../store/buckets.ts';
+import { FAMILIES, QUARTERS } from '../store/documents.ts';
+import type { Store } from '../store/store.ts';
+import { inBatches } from './batches.ts';
+
+const WINDOW_HOURS = 24;
+/** Ledger rows that are counted between two batches; where there are more, only the hour that is on is looked at. */
+export const WINDOW_ROWS_MAX = 20_000;
+
+export interface OrgWindow {
+  /** The window begins here, at a full hour; it ends with what is booked. */
+  readonly from: Date;
+  /** Nano-dollars. */
+  readonly ledger: bigint;
+  readonly logs: bigint;
+  /** Of all groupings the one that is furthest from the ledger. */
+  readonly usage: bigint;
+}
+
+/**
+ * Sums up one org. The caller sees to it that nothing is booked meanwhile.
+ * @param logsFrom from when on the logs are whole; null: all of them
+ * @returns null when even the hour that is on has too many rows
+ */
+export async function orgWindow(
+  store: Store,
+  org: string,
+  now: number,
+  logsFrom: Date | null,
+): Promise<OrgWindow | null> {
+  const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
+  const logsHour = Math.ceil((logsFrom?.getTime() ?? 0) / HOUR_MS) * HOUR_MS;
+  for (const start of [hour - (WINDOW_HOURS - 1) * HOUR_MS, hour]) {
+    const from = new Date(Math.max(start, logsHour));
+    const window = { org, at: { $gte: from } };
+    const rows = store.ledger.countDocuments(window, { limit: WINDOW_ROWS_MAX + 1 });
+    if ((await answered(rows)) <= WINDOW_ROWS_MAX) return answered(sumUp(store, org, from));
+  }
+  return null;
+}
+
+async function sumUp(store: Store, org: string, from: Date): Promise<OrgWindow> {
+  const query = { org, at: { $gte: from } };
+  let [ledger, logs] = [0n, 0n];
+  for await (const rows of inBatches(store.ledger.find(query, { projection: { cost: 1 } })))
+    for (const { cost } of rows) ledger += cost;
+  for await (const rows of inBatches(store.logs.find(query, { projection: { cost: 1 } })))
+    for (const { cost } of rows) logs += cost;
+  const byFamily = new Map<string, bigint>(FAMILIES.map((family) => [family, 0n]));
+  for await (const hours of inBatches(store.aggregates.hours.find({ org, start: { $gte: from } })))
+    for (const { family, quarters } of hours)
+      for (const quarter of QUARTERS)
+        byFamily.set(family, (byFamily.get(family) ?? 0n) + (quarters[quarter]?.cost ?? 0n));
+  return { from, ledger, logs, usage: furthestFrom(ledger, [...byFamily.values()]) };
+}
+
+function furthestFrom(from: bigint, amounts: readonly bigint[]): bigint {
+  let furthest = from;
+  for (const amount of amounts) if (distance(amount, from) > distance(furthest, from)) furthest = amount;
+  return furthest;
+}
+
+/** Nano-dollars by which the three differ at the most. */
+export function driftOf({ ledger, logs, usage }: OrgWindow): bigint {
+  return distance(furthestFrom(ledger, [logs, usage]), ledger);
+}
+
+function distance(a: bigint, b: bigint): bigint {
+  return a > b ? a - b : b - a;
+}

@@ -1,0 +1,40 @@
+// What /metrics says of the books.
+import { Gauge, type Registry } from 'prom-client';
+import type { BooksWatch } from './watch.ts';
+
+const NANOS_PER_DOLLAR = 1e9;
+const MS_PER_S = 1_000;
+
+/** Gauges that follow whichever watch is on; a stand-by, which has none, exports nothing of them. */
+export function booksGauges(metrics: Registry, watching: () => BooksWatch | null): void {
+  const gauge = (name: string, help: string, value: (watch: BooksWatch) => number) =>
+    new Gauge({
+      ...{ name, help, registers: [metrics] },
+      collect() {
+        this.reset();
+        const watch = watching();
+        if (watch?.state.checkedAt) this.set(value(watch));
+      },
+    });
+  gauge(
+    'switchyard_billing_drift_dollars',
+    'Dollars by which ledger, logs and usage of orgs differ; anything but 0 is an alarm',
+    ({ drift }) => Number(drift) / NANOS_PER_DOLLAR,
+  );
+  gauge(
+    'switchyard_billing_drifts',
+    'Events and ledger numbers of the last look that are not as they should be',
+    ({ state }) => state.wrong,
+  );
+  gauge(
+    'switchyard_billing_events_waiting',
+    'Events in the stream that are not booked yet',
+    ({ state }) => state.eventsWaiting,
+  );
+  gauge('switchyard_billing_ledger_rows', 'The last number of the ledger', ({ state }) => Number(state.last));
+  gauge(
+    'switchyard_billing_checked_at_seconds',
+    'When the books were last looked at, in seconds since 1970',
+    ({ state }) => (state.checkedAt?.getTime() ?? 0) / MS_PER_S,
+  );
+}

@@ -1,0 +1,181 @@
+// The continuous check, in a billing that runs: silent while the books are right, also under traffic; an alarm, a metric
+// and an answer of account.audit where they are not.
+import { randomBytes } from 'node:crypto';
+import { accountAudit, EVENTS_STREAM } from '@switchyard/contracts';
+import { makeLogger, systemClock } from '@switchyard/service';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { StillPoint } from '../accounts/still-point.ts';
+import { ensureConsumer } from '../consumer.ts';
+import { type TestStore, testDatabases } from '../fixtures/database.ts';
+import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtures/events.ts';
+import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { EVENTS_PER_LOOK_MAX } from './new-events.ts';
+import { BooksWatch } from './watch.ts';
+
+const AUDIT_SECONDS = 0.5;
+
+let nats: TestServer;
+let databases: Awaited<ReturnType<typeof testDatabases>>;
+let database: TestStore;
+let client: TestClient;
+let billing: TestBilling;
+const metrics = new Registry();
+
+beforeAll(async () => {
+  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
+  database = await databases.open();
+  client = await TestClient.connect(nats.url);
+  billing = await runBilling(nats.url, database.url, { auditSeconds: AUDIT_SECONDS, metrics });
+}, 60_000);
+
+afterAll(async () => {
+  await billing?.stop();
+  await client?.close();
+  await databases?.stop();
+  await nats?.stop();
+});
+
+const auditOf = async (org: string) =>
+  accountAudit.parse(await client.ask('account.audit', { org, key_id: 'key_1' }));
+
+async function metric(name: string): Promise<number> {
+  const single = await metrics.getSingleMetric(`switchyard_billing_${name}`)?.get();
+  return single?.values[0]?.value ?? Number.NaN;
+}
+
+/** A look that began after this. */
+async function nextLook(): Promise<void> {
+  const seen = await metric('checked_at_seconds');
+  for (let looks = 1, last = seen; looks <= 2; looks += 1)
+    last = await vi.waitFor(
+      async () => {
+        const now = await metric('checked_at_seconds');
+        if (!(now > (Number.isNaN(last) ? 0 : last))) throw new Error('no look yet');
+        return now;
+      },
+      { timeout: 20_000 },
+    );
+}
+
+test('books that are right have no drift, whatever is booked meanwhile', async () => {
+  const org = 'org_right';
+  const time = new Date();
+  for (let i = 0; i < 5; i += 1)
+    await client.publish(
+      ...mixedEvents(30, i),
+      completed(`req_r${i}`, 1_000n, { org, time }),
+      completed(`req_v${i}`, 1_000n, { org, time }),
+      voided(`req_v${i}`, { org, time }),
+      refused(`req_n${i}`, { org, time }),
+      videoCharged(`vid_r${i}`, 500n, { org, time }),
+    );
+  await client.caughtUp();
+  await nextLook();
+  expect([await metric('drift_dollars'), await metric('drifts')]).toEqual([0, 0]);
+  await vi.waitFor(
+    async () =>
+      expect(await auditOf(org)).toMatchObject({
+        ...{ org, ledger: 0.0000075, logs: 0.0000075, usage: 0.0000075, drift: 0, gapless: true },
+      }),
+    { timeout: 20_000 },
+  );
+  expect(await metric('ledger_rows')).toBe(await database.store.ledger.countDocuments());
+  await vi.waitFor(async () => expect(await metric('events_waiting')).toBe(0), { timeout: 20_000 });
+}, 60_000);
+
+test('an org of which nothing is known has sums of zero', async () => {
+  expect(await auditOf('org_nobody')).toMatchObject({ ledger: 0, logs: 0, usage: 0, drift: 0 });
+});
+
+test('a log row, or an aggregate of one grouping, that is off by a nano-dollar is a drift by that', async () => {
+  const org = 'org_off';
+  const { logs, aggregates } = database.store;
+  await client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
+  await auditOf(org);
+  await logs.updateOne({ _id: 'req_off' }, { $inc: { cost: 1n } });
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(1e-9), { timeout: 20_000 });
+  expect(await metric('drift_dollars')).toBe(1e-9);
+  await logs.updateOne({ _id: 'req_off' }, { $inc: { cost: -1n } });
+  const hour = await aggregates.hours.findOne({ org, family: 'maker' });
+  const [quarter] = Object.keys(hour?.quarters ?? {});
+  const off = (by: bigint) =>
+    aggregates.hours.updateOne({ _id: hour?._id ?? '' }, { $inc: { [`quarters.${quarter}.cost`]: by } });
+  await off(-2n);
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(2e-9), { timeout: 20_000 });
+  expect(await auditOf(org)).toMatchObject({ ledger: 0.000001, logs: 0.000001, usage: 0.000000998 });
+  await off(2n);
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: 20_000 });
+  expect(await metric('drift_dollars')).toBe(0);
+}, 60_000);
+
+test('a changed row, an event that was never booked and a gap are found once they come, and named in the log', async () => {
+  const books = await databases.open();
+  const own = await startNats();
+  const asker = await TestClient.connect(own.url);
+  const alarms: Record<string, unknown>[] = [];
+  const logger = makeLogger('watch-test', 'silent');
+  logger.error = ((fields: Record<string, unknown>) => void alarms.push(fields)) as typeof logger.error;
+  const watch = new BooksWatch({
+    ...{
+      bus: asker.bus,
+      store: books.store,
+      still: new StillPoint(),
+      clock: systemClock,
+      logger,
+      everyMs: 0,
+    },
+  });
+  try {
+    const running = await runBilling(own.url, books.url);
+    const time = new Date();
+    await asker.publish(...['a', 'b', 'c'].map((name) => completed(`req_${name}`, 5n, { time })));
+    await asker.caughtUp();
+    await watch.look();
+    expect(alarms).toEqual([]);
+
+    await asker.publish(completed('req_d', 5n, { time }), completed('req_e', 5n, { time }));
+    await asker.caughtUp();
+    await running.stop();
+    await books.store.ledger.updateOne({ _id: 'req_d' }, { $inc: { cost: 1n } });
+    await asker.publish(completed('req_lost', 5n, { time }));
+    await (await (await ensureConsumer(asker.bus)).next())?.ackAck();
+    await vi.waitFor(async () => {
+      const { ack_floor } = await asker.bus.jsm.consumers.info(EVENTS_STREAM, 'billing-p0');
+      expect(ack_floor.stream_seq).toBe(6);
+    });
+    await books.store.ledger.updateOne({ _id: 'req_e' }, { $set: { n: 9n } });
+    await watch.look();
+    expect(alarms.map(({ kind, subject }) => `${kind} ${subject}`).sort()).toEqual([
+      'event_not_booked req_lost',
+      'event_not_logged req_lost',
+      'gap 4 to 9',
+      'row_differs req_d',
+    ]);
+    expect(alarms.every(({ alarm }) => alarm === 'books_differ')).toBe(true);
+    expect(watch.state).toMatchObject({ wrong: 4, gapless: false });
+  } finally {
+    await asker.close();
+    await own.stop();
+  }
+}, 60_000);
+
+test(`one look reads at most ${EVENTS_PER_LOOK_MAX} events, the newest, and the next one goes on after them`, async () => {
+  const org = `org_${randomBytes(4).toString('hex')}`;
+  const events = Array.from({ length: EVENTS_PER_LOOK_MAX + 100 }, (_, i) =>
+    completed(`req_${org}${i}`, 1n, { org, time: new Date() }),
+  );
+  await client.publish(...events);
+  await client.caughtUp();
+  const watch = new BooksWatch({
+    ...{ bus: client.bus, store: database.store, still: new StillPoint(), clock: systemClock },
+    ...{ logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
+  });
+  await database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
+  await watch.look(); // the changed row is older than what it reads
+  expect(watch.state.wrong).toBe(0);
+  await database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
+  await watch.look();
+  expect(watch.state.wrong).toBe(0);
+}, 60_000);

@@ -1,0 +1,183 @@
+// The continuous check of the books: every few seconds, what has come since the last look. Cheap and bounded where
+// `npm run audit` is complete; what it finds is an alarm in the log and a metric.
+import type { Bus } from '@switchyard/bus';
+import type { Clock, Logger } from '@switchyard/service';
+import type { StillPoint } from '../accounts/still-point.ts';
+import { answered } from '../store/answered.ts';
+import type { LedgerRow } from '../store/documents.ts';
+import { logsCompleteFrom } from '../store/log-retention.ts';
+import { PARTITION } from '../store/partition.ts';
+import type { Store } from '../store/store.ts';
+import { Findings } from './drift.ts';
+import { checkNewEvents } from './new-events.ts';
+import { driftOf, type OrgWindow, orgWindow } from './org-window.ts';
+
+/** Orgs of one look; the others are looked at next time. */
+const ORGS_PER_LOOK_MAX = 50;
+/** Orgs whose last look is remembered. */
+const ORGS_REMEMBERED_MAX = 10_000;
+/** Ledger numbers that the first look counts, from the end. */
+const NUMBERS_FIRST_MAX = 100_000;
+/** What seems wrong may be on its way, as after a batch that failed half-way: it is looked at again. */
+const LOOKS_MAX = 5;
+const BETWEEN_LOOKS_MS = 500;
+
+export interface WatchOptions {
+  readonly bus: Bus;
+  readonly store: Store;
+  /** Where booking and reading take turns. */
+  readonly still: StillPoint;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Between two looks; 0: none, but those that are asked for. */
+  readonly everyMs: number;
+}
+
+export interface OrgCheck {
+  readonly checkedAt: Date;
+  /** Null: it has too many rows for a look between two batches. */
+  readonly window: OrgWindow | null;
+  /** Nano-dollars. */
+  readonly drift: bigint;
+}
+
+/** What is known by now. */
+export interface WatchState {
+  checkedAt: Date | null;
+  /** Ledger numbers looked at have no gap. */
+  gapless: boolean;
+  /** Events that are in the stream and not booked yet. */
+  eventsWaiting: number;
+  /** Things of the last look that were wrong: rows, events, gaps; orgs not included. */
+  wrong: number;
+  /** The last ledger number. */
+  last: bigint;
+}
+
+export class BooksWatch {
+  readonly #on: WatchOptions;
+  readonly #orgs = new Map<string, OrgCheck>();
+  readonly #touched = new Set<string>();
+  #seq: number | null = null;
+  #counted: bigint | null = null;
+  readonly state: WatchState = { checkedAt: null, gapless: true, eventsWaiting: 0, wrong: 0, last: 0n };
+
+  constructor(on: WatchOptions) {
+    this.#on = on;
+  }
+
+  /** Rows were booked: their orgs are looked at next. */
+  booked(rows: readonly LedgerRow[]): void {
+    for (const { org } of rows) this.#touched.add(org);
+  }
+
+  /** Nano-dollars of all orgs that were looked at. */
+  get drift(): bigint {
+    let sum = 0n;
+    for (const { drift } of this.#orgs.values()) sum += drift;
+    return sum;
+  }
+
+  /** Looks every `everyMs` until the signal is aborted. Never throws: what cannot be looked at now is later. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { everyMs, logger } = this.#on;
+    while (everyMs > 0 && !signal.aborted) {
+      await this.#passed(everyMs, signal);
+      if (signal.aborted) return;
+      await this.look(signal).catch((error: unknown) => {
+        if (!signal.aborted) logger.warn({ err: error }, 'the books could not be looked at; they are later');
+      });
+    }
+  }
+
+  /** One look at all that has come since the last one. */
+  async look(signal?: AbortSignal): Promise<void> {
+    const { bus, store, clock, logger } = this.#on;
+    const findings = new Findings();
+    const { seq, waiting } = await checkNewEvents({ bus, store, findings }, this.#seq ?? 0);
+    await this.#countNumbers(findings);
+    const orgs = [...this.#touched].slice(0, ORGS_PER_LOOK_MAX);
+    for (const org of orgs) {
+      if (signal?.aborted) return;
+      this.#touched.delete(org);
+      await this.#checkOrg(org).catch((error: unknown) => {
+        this.#touched.add(org);
+        throw error;
+      });
+    }
+    this.#seq = seq;
+    Object.assign(this.state, {
+      ...{ checkedAt: new Date(clock.now()), eventsWaiting: waiting, wrong: findings.count },
+    });
+    for (const drift of findings.named)
+      logger.error({ alarm: 'books_differ', ...drift }, 'the books do not agree: see docs/money.md');
+  }
+
+  /** The last look at an org; a new one where that is older than the time between two looks. */
+  async org(org: string): Promise<OrgCheck> {
+    const { clock, everyMs } = this.#on;
+    const before = this.#orgs.get(org);
+    if (before && clock.now() - before.checkedAt.getTime() < Math.max(everyMs, BETWEEN_LOOKS_MS))
+      return before;
+    return this.#checkOrg(org);
+  }
+
+  async #checkOrg(org: string): Promise<OrgCheck> {
+    const { store, still, clock, logger } = this.#on;
+    const logsFrom = await logsCompleteFrom(store);
+    let window: OrgWindow | null = null;
+    let drift = 0n;
+    for (let looks = 1; looks <= LOOKS_MAX; looks += 1) {
+      window = await still.run(() => orgWindow(store, org, clock.now(), logsFrom));
+      drift = window ? driftOf(window) : 0n;
+      if (drift === 0n) break;
+      await this.#passed(BETWEEN_LOOKS_MS);
+    }
+    if (window && drift !== 0n) {
+      const sums = { ledger: `${window.ledger}`, logs: `${window.logs}`, usage: `${window.usage}` };
+      logger.error(
+        { alarm: 'books_differ', org, from: window.from, ...sums },
+        'the sums of an org do not agree: see docs/money.md',
+      );
+    }
+    const check = { checkedAt: new Date(clock.now()), window, drift };
+    this.#orgs.delete(org);
+    this.#orgs.set(org, check); // last in the order of the map, so that the oldest is first
+    if (this.#orgs.size > ORGS_REMEMBERED_MAX) this.#orgs.delete(this.#orgs.keys().next().value ?? org);
+    return check;
+  }
+
+  /** The numbers since the last look, without a gap. */
+  async #countNumbers(findings: Findings): Promise<void> {
+    const { ledger } = this.#on.store;
+    const end = ledger
+      .find({ p: PARTITION }, { projection: { n: 1 } })
+      .sort({ n: -1 })
+      .limit(1);
+    const last = (await answered(end.toArray()))[0]?.n ?? 0n;
+    const from = this.#counted ?? (last > NUMBERS_FIRST_MAX ? last - BigInt(NUMBERS_FIRST_MAX) : 0n);
+    const there = await answered(ledger.countDocuments({ p: PARTITION, n: { $gt: from, $lte: last } }));
+    const missing = last - from - BigInt(there);
+    this.state.last = last;
+    this.state.gapless = this.state.gapless && missing <= 0n;
+    this.#counted = missing <= 0n && last > from ? last : from;
+    if (missing > 0n)
+      findings.add({
+        ...{ kind: 'gap', org: null, subject: `${from + 1n} to ${last}` },
+        detail: `${missing} numbers are missing among them`,
+      });
+  }
+
+  #passed(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel();
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      const cancel = this.#on.clock.after(ms, done);
+      signal?.addEventListener('abort', done);
+      if (signal?.aborted) done();
+    });
+  }
+}

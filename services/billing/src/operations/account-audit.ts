@@ -1,0 +1,30 @@
+// account.audit: an org's last day of books, from the ledger, from the logs and from usage, and by how much they differ.
+import { type OperationRequest, type OperationResponse, ServiceError } from '@switchyard/contracts';
+import { dollarsToJson } from '@switchyard/money';
+import { catchUp } from '../catch-up.ts';
+import type { BillingDeps } from '../register.ts';
+
+/** @throws ServiceError `service_unavailable` when the org has too many rows to be looked at beside the booking */
+export async function accountAudit(
+  { org }: OperationRequest<'account.audit'>,
+  deps: BillingDeps,
+): Promise<OperationResponse<'account.audit'>> {
+  await catchUp(deps);
+  const { checkedAt, window, drift } = await deps.watch.org(org);
+  if (!window)
+    throw new ServiceError(
+      'service_unavailable',
+      'too much is being booked to look at it meanwhile; npm run audit does',
+    );
+  return {
+    object: 'account_audit',
+    org,
+    checked_at: checkedAt.toISOString(),
+    from: window.from.toISOString(),
+    ledger: dollarsToJson(window.ledger),
+    logs: dollarsToJson(window.logs),
+    usage: dollarsToJson(window.usage),
+    drift: dollarsToJson(drift),
+    gapless: deps.watch.state.gapless,
+  };
+}

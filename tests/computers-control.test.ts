@@ -25,6 +25,7 @@ import {
 } from '../services/computer-agent/src/test-agent.ts';
 import { SWEEP_MS } from '../services/control/src/computers/sweeper.ts';
 import { config as controlConfig } from '../services/control/src/config.ts';
+import { hostsCommand } from '../services/control/src/hosts-command/hosts-command.ts';
 import { start as startControl } from '../services/control/src/run.ts';
 
 const logger = makeLogger('control', 'silent');
@@ -258,6 +259,36 @@ describe('placement', () => {
       await small.close();
     }
   });
+
+  test('an operator cordons, drains and frees a host by npm run hosts', async () => {
+    const host = on.agent.hostId;
+    const order = (...words: string[]) => hostsCommand(installation.bus, words, () => clock.now());
+    const { id } = await create();
+    expect(await order('cordon', host)).toContain(host);
+    await on.agent.heartbeat.beat();
+    expect(await order()).toMatch(new RegExp(`${host} +cordon +1 running`));
+    await eventually('no_capacity', /no computer host is connected/);
+    // Whoever asks the host itself, by an older heartbeat, is refused there.
+    await expect(on.create()).rejects.toMatchObject({ code: 'no_capacity' });
+    await on.ask('stop', id);
+    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+
+    await order('drain', host);
+    await on.agent.heartbeat.beat();
+    await on.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(await get(id)).toMatchObject({ status: 'stopped', stop_reason: 'host_lost' });
+    await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'no_capacity' });
+    await on.agent.heartbeat.beat();
+    expect(await order()).toMatch(/drain +0 running/);
+
+    await order('uncordon', host);
+    await on.agent.heartbeat.beat();
+    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+    await expect.poll(() => create().then(({ status }) => status, String)).toBe('running');
+    await expect(order('cordon', 'host_nobody')).rejects.toThrow('no host host_nobody is heard');
+    await expect(order('cordon')).rejects.toThrow('usage');
+    await expect(order('paint', host)).rejects.toThrow('usage');
+  }, 60_000);
 
   test('a host that does not answer: 503, and the place is free again', async () => {
     const ghost = newId('host');

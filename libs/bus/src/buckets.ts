@@ -5,6 +5,7 @@ import {
   fileRecord,
   fileUsage,
   hostHeartbeat,
+  hostOrder,
   IDEMPOTENCY_HOURS,
   idempotencyRecord,
   keyRecord,
@@ -30,6 +31,8 @@ export const BUCKETS = {
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
   /** Host id -> heartbeat; gone when the agent is silent for a minute. Written by each agent. */
   hosts: { schema: hostHeartbeat, maxBytes: 16 * MIB, ttlMs: 60_000 },
+  /** Host id -> what an operator wants of it. Written by `npm run hosts`. */
+  'host-orders': { schema: hostOrder, maxBytes: 16 * MIB, ttlMs: 0 },
   /** Name -> holder; gone when it is not renewed in time. */
   leases: { schema: leaseRecord, maxBytes: 16 * MIB, ttlMs: 5_000 },
   /** `<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */

@@ -268,3 +268,10 @@ export const hostHeartbeat = z.object({
   cordoned: z.boolean(),
 });
 export type HostHeartbeat = z.infer<typeof hostHeartbeat>;
+
+/**
+ * KV bucket `host-orders`, key = host id: what an operator wants of a host; no entry: nothing special. `cordon`: no new
+ * computers, those there go on and may be started again. `drain`: its computers stop as well, files kept, and none starts.
+ */
+export const hostOrder = z.object({ order: z.enum(['cordon', 'drain']), at: z.iso.datetime() });
+export type HostOrder = z.infer<typeof hostOrder>;

@@ -5,6 +5,7 @@ import type { HostHeartbeat } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { ComputerHost } from './computer/computer-host.ts';
 import type { Capacity } from './lifecycle/capacity.ts';
+import type { HostOrders } from './lifecycle/host-orders.ts';
 import type { BillableClock } from './metering/billable-clock.ts';
 import type { LastHeard } from './store/last-heard.ts';
 
@@ -15,6 +16,7 @@ export interface HeartbeatOptions {
   readonly hosts: Bucket<HostHeartbeat>;
   readonly host: ComputerHost;
   readonly capacity: Capacity;
+  readonly orders: Pick<HostOrders, 'follow'>;
   readonly billable: BillableClock;
   readonly lastHeard: LastHeard;
   readonly clock: Clock;
@@ -51,7 +53,8 @@ export class Heartbeat {
   }
 
   async beat({ cordoned = false } = {}): Promise<void> {
-    const { hostId, hosts, host, capacity, billable, lastHeard, clock } = this.#on;
+    const { hostId, hosts, host, capacity, orders, billable, lastHeard, clock } = this.#on;
+    await orders.follow().catch(() => {}); // unread, the last order stands
     const image = host.imageStatus();
     const { total, used } = capacity;
     await hosts.put(hostId, {
@@ -64,7 +67,7 @@ export class Heartbeat {
       computers: capacity.computers,
       image_ready: image.ready,
       image_progress: image.ready ? null : image.message,
-      cordoned,
+      cordoned: cordoned || capacity.order !== null,
     });
     billable.heard();
     await lastHeard.write(clock.now());

@@ -12,6 +12,7 @@ import type { AgentConfig } from './config.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Capacity } from './lifecycle/capacity.ts';
 import { Computers } from './lifecycle/computers.ts';
+import { HostOrders } from './lifecycle/host-orders.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
 import { BillableClock } from './metering/billable-clock.ts';
 import { register } from './register.ts';
@@ -72,7 +73,11 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const limits = toComputerLimits(config);
 
   await ensureEventsStream(bus);
-  const [hosts, computerBucket] = await Promise.all([openBucket(bus, 'hosts'), openBucket(bus, 'computers')]);
+  const [hosts, hostOrders, computerBucket] = await Promise.all([
+    openBucket(bus, 'hosts'),
+    openBucket(bus, 'host-orders'),
+    openBucket(bus, 'computers'),
+  ]);
   const events = await createEventPublisher({ bus, outboxDir: join(folder, 'outbox'), logger });
   const lastHeard = await openLastHeard(folder, clock.now());
   const { NCPU: cores, MemTotal: memoryBytes } = (await docker.info()) as { NCPU: number; MemTotal: number };
@@ -123,7 +128,18 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     description: 'Computers of one Docker host: lifecycle, commands, minutes',
   });
   register(service, { hostId, computers, limits });
-  const heartbeat = new Heartbeat({ hostId, hosts, host, capacity, billable, lastHeard, clock, logger });
+  const orders = new HostOrders({ hostId, orders: hostOrders, capacity, computers, logger });
+  const heartbeat = new Heartbeat({
+    hostId,
+    hosts,
+    host,
+    capacity,
+    orders,
+    billable,
+    lastHeard,
+    clock,
+    logger,
+  });
   await heartbeat.start();
   reconciler.start();
   logger.info(

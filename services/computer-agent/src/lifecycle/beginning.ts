@@ -23,7 +23,7 @@ export interface BeginOptions {
 export async function beginRun(computer: HeldComputer, { first, limited }: BeginOptions): Promise<void> {
   const { id, on, record } = computer;
   const size = { cpu: record.cpu, memoryMb: record.memory_mb };
-  on.capacity.take(id, size);
+  on.capacity.take(id, size, first);
   const { clock, logger } = on;
   const holds = new RunHolds({ keeper: on.holds, record, run: record.runs + 1, clock, logger });
   try {

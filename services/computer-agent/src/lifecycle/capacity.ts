@@ -1,6 +1,6 @@
 // How much of this host is promised to computers that run. The only judge of whether one more fits: control's placement
 // goes by heartbeats, which are a second old.
-import { ServiceError } from '@switchyard/contracts';
+import { type HostOrder, ServiceError } from '@switchyard/contracts';
 
 export interface Size {
   /** Cores. */
@@ -10,6 +10,8 @@ export interface Size {
 
 export class Capacity {
   readonly total: Size;
+  /** What an operator wants of this host. */
+  order: HostOrder['order'] | null = null;
   readonly #taken = new Map<string, Size>();
 
   constructor(total: Size) {
@@ -30,8 +32,15 @@ export class Capacity {
     return this.#taken.size;
   }
 
-  /** @throws ServiceError `no_capacity` when it does not fit. */
-  take(id: string, size: Size): void {
+  /**
+   * @param isNew it has no files here yet
+   * @throws ServiceError `no_capacity` when it does not fit, or the host is to take none.
+   */
+  take(id: string, size: Size, isNew: boolean): void {
+    if (this.order === 'drain')
+      throw new ServiceError('no_capacity', 'the computer’s host is being drained for maintenance');
+    if (this.order === 'cordon' && isNew)
+      throw new ServiceError('no_capacity', 'the host takes no new computers');
     const { cpu, memoryMb } = this.used;
     if (cpu + size.cpu > this.total.cpu)
       throw new ServiceError('no_capacity', 'the computer’s host has no room for its cpu');

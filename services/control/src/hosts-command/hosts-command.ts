@@ -1,0 +1,47 @@
+// What `npm run hosts` does and says.
+import { type Bus, openBucket } from '@switchyard/bus';
+import type { HostHeartbeat, HostOrder } from '@switchyard/contracts';
+
+const USAGE = 'usage: npm run hosts [-- cordon|drain|uncordon <host>]';
+
+/**
+ * @returns the hosts as they are, or what was ordered; for the standard output
+ * @throws Error saying what is wrong with the words, or that there is no such host
+ */
+export async function hostsCommand(bus: Bus, words: readonly string[], now: () => number): Promise<string> {
+  const [verb = 'list', host, ...more] = words;
+  const hosts = await openBucket(bus, 'hosts');
+  const orders = await openBucket(bus, 'host-orders');
+  if (verb === 'list' && host === undefined) {
+    const beats = (await hosts.entries()).map(({ value }) => value);
+    const ordered = new Map((await orders.entries()).map(({ key, value }) => [key, value.order]));
+    return listed(beats, ordered);
+  }
+  if (host === undefined || more.length > 0) throw new Error(USAGE);
+  // One that is away may be ordered too, if it was before: it finds the order when it is back.
+  const known = (await hosts.get(host)) ?? (await orders.get(host));
+  if (!known) throw new Error(`no host ${host} is heard; npm run hosts shows those that are`);
+  switch (verb) {
+    case 'cordon':
+    case 'drain':
+      await orders.put(host, { order: verb, at: new Date(now()).toISOString() });
+      return `${host}: ${verb === 'cordon' ? 'takes no new computers' : 'is drained'}\n`;
+    case 'uncordon':
+      await orders.delete(host);
+      return `${host}: takes computers\n`;
+    default:
+      throw new Error(USAGE);
+  }
+}
+
+function listed(beats: readonly HostHeartbeat[], orders: ReadonlyMap<string, HostOrder['order']>): string {
+  if (beats.length === 0) return 'no host is heard\n';
+  return beats.map((beat) => `${line(beat, orders.get(beat.id))}\n`).join('');
+}
+
+function line(beat: HostHeartbeat, order: HostOrder['order'] | undefined): string {
+  const state = order ?? (beat.cordoned ? 'stopping' : beat.image_ready ? 'ready' : 'preparing');
+  const cpu = `${beat.cpu_used} of ${beat.cpu_total} cpu`;
+  const memory = `${beat.memory_mb_used} of ${beat.memory_mb_total} MiB`;
+  return `${beat.id}  ${state.padEnd(9)}  ${beat.computers} running  ${cpu}  ${memory}`;
+}

@@ -1,0 +1,42 @@
+// `npm run hosts`: the computer hosts of an installation, and what an operator wants of them.
+//
+//   npm run hosts                        a line for each host
+//   npm run hosts -- cordon <host>       no new computers there; those there go on, and may be stopped and started
+//   npm run hosts -- drain <host>        and those that run are stopped, files kept; none starts there
+//   npm run hosts -- uncordon <host>     all as before
+//
+// The servers: NATS_URL, else those that `npm start` runs on the data folder SWITCHYARD_DATA.
+import { existsSync, readFileSync } from 'node:fs';
+import { connectBus } from '@switchyard/bus';
+import { makeLogger, readConfig } from '@switchyard/service';
+import { z } from 'zod';
+import { hostsCommand } from './hosts-command.ts';
+
+const settings = z.object({ NATS_URL: z.string().optional(), SWITCHYARD_DATA: z.string().default('.data') });
+
+try {
+  const bus = await connectBus({
+    url: await natsUrl(),
+    service: 'hosts',
+    logger: makeLogger('hosts', 'error'),
+  });
+  try {
+    process.stdout.write(await hostsCommand(bus, process.argv.slice(2), Date.now));
+  } finally {
+    await bus.close();
+  }
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}
+
+async function natsUrl(): Promise<string> {
+  const { NATS_URL, SWITCHYARD_DATA } = readConfig(settings, process.env);
+  if (NATS_URL !== undefined) return NATS_URL;
+  // Only here: a container of control has no launcher, and its environment names the server.
+  const { addressesFile } = await import('@switchyard/local');
+  const file = addressesFile(SWITCHYARD_DATA);
+  if (!existsSync(file))
+    throw new Error(`no installation is found at ${file}: run npm start first, or set NATS_URL`);
+  return z.object({ NATS_URL: z.string() }).parse(JSON.parse(readFileSync(file, 'utf8'))).NATS_URL;
+}

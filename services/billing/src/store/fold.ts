@@ -9,14 +9,34 @@ import type { Aggregates } from './store.ts';
 /** Rows folded at a time where many are waiting. */
 export const FOLD_ROWS_MAX = 500;
 
+/** Aggregates whose last row a writer remembers at the most. */
+const FENCES_MAX = 50_000;
+
+/**
+ * The last row that each aggregate holds, as one writer has left it, so that it need not be read again for every batch.
+ * Nothing rests on it: an update whose fence is not the one that stands there does not happen.
+ */
+export class Fences {
+  readonly hours = new Map<string, bigint>();
+  readonly days = new Map<string, bigint>();
+}
+
 /**
  * @param rows consecutive rows in the order of `n`; those that an aggregate holds already are passed over.
+ * @param fences of the writer that wrote the rows; to be dropped when this throws
  * @throws AnotherWriter when an aggregate moved on between reading and writing: recover, then go on.
  */
-export async function foldRows(aggregates: Aggregates, rows: readonly LedgerRow[]): Promise<void> {
+export async function foldRows(
+  aggregates: Aggregates,
+  rows: readonly LedgerRow[],
+  fences = new Fences(),
+): Promise<void> {
   const shares = sharesOf(rows);
-  await foldInto(aggregates.hours, shares.hour, amountsByQuarter);
-  await foldInto(aggregates.days, shares.day, amountsOfDay);
+  const both = await Promise.allSettled([
+    foldInto(aggregates.hours, shares.hour, amountsByQuarter, fences.hours),
+    foldInto(aggregates.days, shares.day, amountsOfDay, fences.days),
+  ]);
+  for (const one of both) if (one.status === 'rejected') throw one.reason;
 }
 
 /** The rows of one aggregate. */
@@ -60,20 +80,22 @@ async function foldInto<A extends AggregateHead>(
   collection: Collection<A>,
   shares: ReadonlyMap<string, Share>,
   sumByPath: SumByPath,
+  fences: Map<string, bigint>,
 ): Promise<void> {
   if (shares.size === 0) return;
   // The driver's types cannot see through a generic document; the parts used here are the same in both.
   const aggregates = collection as unknown as Collection<AggregateHead>;
-  const found = await aggregates
-    .find({ _id: { $in: [...shares.keys()] } }, { projection: { n: 1 } })
-    .toArray();
-  const fences = new Map(found.map(({ _id, n }) => [_id, n]));
+  if (fences.size > FENCES_MAX) fences.clear();
+  await readFences(aggregates, [...shares.keys()], fences);
   const updates: AnyBulkWriteOperation<AggregateHead>[] = [];
+  const folded = new Map<string, bigint>();
   for (const { bucket, rows } of shares.values()) {
     const fence = fences.get(bucket.id) ?? 0n;
     const fresh = rows.filter(({ n }) => n > fence);
     const last = fresh.at(-1);
-    if (last) updates.push(updateOf(bucket, fence, last, increments(sumByPath(fresh))));
+    if (!last) continue;
+    updates.push(updateOf(bucket, fence, last, increments(sumByPath(fresh))));
+    folded.set(bucket.id, last.n);
   }
   if (updates.length === 0) return;
   const touched = await aggregates.bulkWrite(updates, { ordered: false }).catch((error: unknown) => {
@@ -82,6 +104,19 @@ async function foldInto<A extends AggregateHead>(
   });
   if (touched.matchedCount + touched.upsertedCount !== updates.length)
     throw new AnotherWriter('an aggregate was folded by another writer');
+  for (const [id, n] of folded) fences.set(id, n);
+}
+
+/** Of those that are not known yet. */
+async function readFences(
+  aggregates: Collection<AggregateHead>,
+  ids: readonly string[],
+  fences: Map<string, bigint>,
+): Promise<void> {
+  const unknown = ids.filter((id) => !fences.has(id));
+  if (unknown.length === 0) return;
+  const found = await aggregates.find({ _id: { $in: unknown } }, { projection: { n: 1 } }).toArray();
+  for (const { _id, n } of found) fences.set(_id, n);
 }
 
 function updateOf(

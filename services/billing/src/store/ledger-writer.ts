@@ -7,7 +7,7 @@ import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
 import { FAMILIES, type LedgerRow, type UnnumberedRow } from './documents.ts';
 import type { Entry } from './entries.ts';
-import { foldRows } from './fold.ts';
+import { Fences, foldRows } from './fold.ts';
 import { foldLines } from './fold-lines.ts';
 import { writeLogs } from './log-writer.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
@@ -42,6 +42,7 @@ export class LedgerWriter {
   readonly #onStep: (step: Step) => void | Promise<void>;
   /** The last row that we know to be written and folded; null: not known, recover first. */
   #last: bigint | null = null;
+  #fences = new Fences();
   #batches = 0;
   readonly #clock: Pick<Clock, 'now'>;
 
@@ -66,6 +67,7 @@ export class LedgerWriter {
    */
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
+    this.#fences = new Fences();
     const { ledger, aggregates, checkpoints, statementLines: lines } = this.#store;
     const written = await answered(checkpoints.findOne({ _id: PARTITION }));
     const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
@@ -105,7 +107,7 @@ export class LedgerWriter {
     if (rows.length > 0) {
       await this.#insert(rows);
       await this.#onStep('rows');
-      await answered(foldRows(store.aggregates, rows));
+      await answered(foldRows(store.aggregates, rows, this.#fences));
       await answered(foldLines(store.statementLines, rows));
       await this.#onStep('folded');
       this.#onBooked(rows);

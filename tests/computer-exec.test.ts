@@ -177,7 +177,7 @@ for count in range(2000):
     expect(last).toMatchObject({ type: 'error', error: { code: 'command_timed_out', param: null } });
   });
 
-  test('is refused as any call is before its command began, and under an Idempotency-Key', async () => {
+  test('is refused as any call is before its command began, and ends with an error where its folder is not there', async () => {
     for (const [body, status, code] of [
       [{ command: '' }, 400, 'invalid_request'],
       [{ command: 'true', timeout: 9_999 }, 400, 'invalid_request'],

@@ -14,6 +14,7 @@ import type { Clock } from '@switchyard/service';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OpenRelays } from '../auth/open-relays.ts';
+import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
 import { clientGone } from '../http/client-gone.ts';
@@ -150,22 +151,5 @@ async function upload(
   } catch (error) {
     form.discard();
     throw error;
-  }
-}
-
-/** Runs `work` under a signal that is aborted when the client goes away or its key is revoked or expires. */
-async function whileKeyHolds<T>(
-  open: OpenRelays,
-  key: KeyRecord | null,
-  gone: AbortSignal,
-  work: (key: KeyRecord, signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  if (!key) throw new Error('a route of files without a key');
-  const revoked = new AbortController();
-  const close = open.add(key, { revoke: (reason) => revoked.abort(reason) });
-  try {
-    return await work(key, AbortSignal.any([gone, revoked.signal]));
-  } finally {
-    close();
   }
 }

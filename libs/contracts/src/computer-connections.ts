@@ -74,9 +74,9 @@ export const computerLink = z.object({
 });
 export type ComputerLink = z.infer<typeof computerLink>;
 
-export const desktopRequest = z.strictObject({
-  minutes: createLinkRequest.shape.minutes,
-});
+export const desktopRequest = z
+  .strictObject({ minutes: createLinkRequest.shape.minutes })
+  .meta({ examples: [{}, { minutes: 480 }] });
 
 export const computerDesktop = computerLink.extend({
   object: z.literal('computer.desktop').describe('Always computer.desktop'),

@@ -18,19 +18,22 @@ import {
   type Surroundings,
   watchByteBudget,
 } from '@switchyard/service';
-import { authenticator } from './auth/authenticate.ts';
+import { authenticator, hashAuthenticator } from './auth/authenticate.ts';
 import { OpenRelays } from './auth/open-relays.ts';
 import { Spending } from './auth/spending.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
 import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
 import { hostFinder } from './computers/find-host.ts';
+import { LinkSigner } from './computers/link-signer.ts';
 import type { Config } from './config.ts';
 import { buildApp, EVENT_SOURCE } from './http/app.ts';
 import type { Route } from './http/route.ts';
+import { Upgrades } from './http/upgrades.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
 import { accountRoutes } from './routes/account.ts';
+import { computerConnectionRoutes, UPGRADE_PATHS } from './routes/computer-connections.ts';
 import { computerExecRoutes } from './routes/computer-execs.ts';
 import { computerFileRoutes } from './routes/computer-files.ts';
 import { computerRoutes } from './routes/computers.ts';
@@ -77,6 +80,7 @@ export async function start({
   });
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
+  const upgrades = new Upgrades(UPGRADE_PATHS);
   const signer = new UrlSigner(urlSecret, clock.now);
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
   const spending = new Spending(orgs);
@@ -90,6 +94,16 @@ export async function start({
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
     ...computerExecRoutes({ bus, open, findHost, clock }),
     ...computerFileRoutes({ bus, open, findHost, clock }),
+    ...computerConnectionRoutes({
+      bus,
+      open,
+      findHost,
+      authenticateHash: hashAuthenticator({ keys, now: clock.now }),
+      links: new LinkSigner(urlSecret, clock.now),
+      upgrades,
+      publicUrl: config.SWITCHYARD_PUBLIC_URL,
+      clock,
+    }),
     ...keyRoutes(bus),
     ...accountRoutes(bus),
     ...fileRoutes({ bus, open, clock }),
@@ -112,6 +126,7 @@ export async function start({
     events,
     largeBodies,
     idempotency,
+    upgrades,
     clock,
     logger,
   });

@@ -52,7 +52,12 @@ export class AnswerChecker {
   #describedAnswer({ method, path, status }: Answer): DescribedAnswer | string {
     const operations = this.#operationsAt(path);
     const operation = operations?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
-    if (operation) return operation.responses[status] ?? 'is a status that the operation does not tell of';
+    if (operation)
+      return (
+        operation.responses[status] ??
+        operation.responses.default ??
+        'is a status that the operation does not tell of'
+      );
     // What is nowhere described can only be refused.
     if (status !== (operations ? 405 : 404)) return 'is an answer where no operation is';
     const error = { $ref: '#/components/schemas/Error' };
@@ -78,6 +83,7 @@ export class AnswerChecker {
   }
 
   #bodyFaults({ method, headers, json }: Answer, described: DescribedAnswer): string[] {
+    if (!described.content) return []; // nothing is told of it
     const type = headers.get('content-type')?.split(';')[0]?.trim() ?? '';
     const media = Object.entries(described.content ?? {}).find(([one]) => isOf(one, type))?.[1];
     if (!media) return [`is of the type ${JSON.stringify(type)}, which is not told`];
@@ -108,7 +114,10 @@ function fits(template: string, path: string, takesRest: boolean): boolean {
     given.splice(wanted.length - 1, given.length, given.slice(wanted.length - 1).join('/'));
   return (
     wanted.length === given.length &&
-    wanted.every((part, index) => (part.startsWith('{') ? given[index] !== '' : part === given[index]))
+    wanted.every((part, index) => {
+      if (!part.startsWith('{')) return part === given[index];
+      return given[index] !== '' || (takesRest && index === wanted.length - 1);
+    })
   );
 }
 

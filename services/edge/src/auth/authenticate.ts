@@ -15,8 +15,26 @@ export interface AuthenticateOptions {
   now: () => number;
 }
 
+/** By the hash of a key's secret, as `hashOfKey` makes it. */
+export type AuthenticateHash = (keyHash: string) => KeyRecord | Promise<KeyRecord>;
+
 /** A function that throws `missing_api_key`, `invalid_api_key` or `expired_api_key`; it waits only when the mirror is stale. */
-export function authenticator({ keys, now }: AuthenticateOptions): Authenticate {
+export function authenticator(options: AuthenticateOptions): Authenticate {
+  const byHash = hashAuthenticator(options);
+  return (authorization) => byHash(hashOfKey(authorization));
+}
+
+/** @throws ServiceError `missing_api_key`, `invalid_api_key` for what cannot be one */
+export function hashOfKey(authorization: string | undefined): string {
+  const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+  if (key === undefined)
+    throw new ServiceError('missing_api_key', 'send your API key as Authorization: Bearer <key>');
+  if (key.length > KEY_LENGTH_MAX) throw unknown();
+  return hash('sha256', key);
+}
+
+/** For what names a key without having it: a link. Throws as `authenticator`. */
+export function hashAuthenticator({ keys, now }: AuthenticateOptions): AuthenticateHash {
   const inUse = (record: KeyRecord | null): KeyRecord => {
     if (!record || record.successor) throw unknown();
     if (record.expires_at !== null && Date.parse(record.expires_at) <= now())
@@ -32,12 +50,8 @@ export function authenticator({ keys, now }: AuthenticateOptions): Authenticate 
     const asFormer = (current: KeyRecord | null) => ({ ...inUse(current), rotation, retires_at });
     return found instanceof Promise ? found.then(asFormer) : asFormer(found);
   };
-  return (authorization) => {
-    const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-    if (key === undefined)
-      throw new ServiceError('missing_api_key', 'send your API key as Authorization: Bearer <key>');
-    if (key.length > KEY_LENGTH_MAX) throw unknown();
-    const found = keys.lookup(hash('sha256', key));
+  return (keyHash) => {
+    const found = keys.lookup(keyHash);
     if (!(found instanceof Promise)) return accept(found);
     return found.then(accept).catch((cause: unknown) => {
       if (cause instanceof ServiceError) throw cause;

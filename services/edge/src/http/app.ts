@@ -24,6 +24,7 @@ import { check, parseBody } from './read-body.ts';
 import { requestIds } from './request-id.ts';
 import { type JsonRoute, type Route, takesIdempotencyKey } from './route.ts';
 import { renderError, toServiceError } from './send-error.ts';
+import type { Upgrades } from './upgrades.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,6 +47,7 @@ export interface AppOptions {
   /** Of the whole process: what routes that read their bodies themselves take theirs from too. */
   largeBodies: ByteBudget;
   idempotency: Idempotency;
+  upgrades: Upgrades;
   clock: Clock;
   logger: Logger;
 }
@@ -53,7 +55,7 @@ export interface AppOptions {
 export const EVENT_SOURCE = '/switchyard/edge';
 
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { routes, authenticate, events, largeBodies, idempotency, clock, logger } = options;
+  const { routes, authenticate, events, largeBodies, idempotency, upgrades, clock, logger } = options;
   const connections = new Connections();
   const app = fastify({
     logger: false,
@@ -61,7 +63,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     bodyLimit: SMALL_BODY_BYTES_MAX,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, shouldUpgradeCallback: upgrades.isWanted },
     forceCloseConnections: 'idle',
     // While draining, what still comes on a kept-alive connection is answered, with `connection: close`.
     return503OnClosing: false,
@@ -71,6 +73,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
       sendError(request as FastifyRequest, reply as FastifyReply, error),
   });
   connections.watch(app.server);
+  upgrades.watch(app);
   app.addHook('preClose', (done) => {
     connections.drain();
     done();
@@ -157,13 +160,18 @@ export function buildApp(options: AppOptions): FastifyInstance {
     });
   };
 
-  const { json = [], form = [], none = [] } = Object.groupBy(routes, bodyOf);
+  const { json = [], form = [], none = [], untouched = [] } = Object.groupBy(routes, bodyOf);
   app.register(async (scope) => {
     for (const route of json) register(scope, route);
   });
   app.register(async (scope) => {
     leaveBodies(scope);
     for (const route of form) register(scope, route);
+  });
+  app.register(async (scope) => {
+    leaveBodies(scope);
+    ignoreTypes(scope);
+    for (const route of untouched) register(scope, route);
   });
   app.register(async (scope) => {
     ignoreBodies(scope);
@@ -227,7 +235,8 @@ function computerOf(request: FastifyRequest, param: string): FastifyRequest['sub
   return { type: null, model: null, computer: id !== undefined && ID_PATTERN.test(id) ? id : null };
 }
 
-function bodyOf({ request }: Route): 'json' | 'form' | 'none' {
+function bodyOf({ request, untouchedBody }: Route): 'json' | 'form' | 'none' | 'untouched' {
+  if (untouchedBody) return 'untouched';
   if (request?.form || request?.bytes) return 'form';
   return request?.body ? 'json' : 'none';
 }
@@ -242,8 +251,13 @@ function leaveBodies(scope: FastifyInstance): void {
 function ignoreBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  ignoreTypes(scope);
+}
+
+/** One that is no media type at all would be refused before it is parsed; as it was sent it stays in `rawHeaders`. */
+function ignoreTypes(scope: FastifyInstance): void {
   scope.addHook('onRequest', (request, _reply, done) => {
-    delete request.raw.headers['content-type']; // one that is no media type at all would be refused before it is parsed
+    delete request.raw.headers['content-type'];
     done();
   });
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 export interface RouteDescription {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /** OpenAPI's form: /v1/keys/{id}. */
   path: string;
   /** The path's last parameter, where it takes the rest of the path with all its slashes: an id may have some. */
@@ -37,6 +37,8 @@ export interface RouteDescription {
   };
   /** False: work may have begun before a 5xx, so clients are told not to repeat; `no_capacity` says that none has. */
   repeatable?: false;
+  /** The request is another server's: its body is left on the wire, and its `Idempotency-Key` is that server's too. */
+  untouchedBody?: true;
   /** The parameter of the path that names a computer: a refused call is logged under it. */
   computerParam?: 'id';
   /** Errors of its own, beside those that every route has. */
@@ -82,6 +84,6 @@ export function rawRoute(description: RouteDescription, handle: RawRoute['handle
 }
 
 /** Every POST of a caller that is known may carry an `Idempotency-Key`. */
-export function takesIdempotencyKey({ method, permission }: RouteDescription): boolean {
-  return method === 'POST' && permission !== 'public';
+export function takesIdempotencyKey({ method, permission, untouchedBody }: RouteDescription): boolean {
+  return method === 'POST' && permission !== 'public' && !untouchedBody;
 }

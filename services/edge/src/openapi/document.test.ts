@@ -204,12 +204,12 @@ describe('the limits of the interface', () => {
     ]);
   });
 
-  test('every POST that needs a key may carry an Idempotency-Key', () => {
+  test('every POST that needs a key may carry an Idempotency-Key, but those of servers in computers', () => {
     for (const [name, { parameters }] of operations)
       expect(
         parameters.some((parameter) => parameter.name === 'Idempotency-Key'),
         name,
-      ).toBe(name.startsWith('POST '));
+      ).toBe(name.startsWith('POST ') && !name.endsWith('/{path}'));
   });
 
   test('required fields are told, and that a model must be named by one of its two fields', () => {

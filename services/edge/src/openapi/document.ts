@@ -67,7 +67,9 @@ function operation(route: RouteDescription): Record<string, unknown> {
     ],
     ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route) } : {}),
     responses: {
-      [response.status]: success(route),
+      ...(route.untouchedBody || response.status === 101
+        ? bytesOfAnother(route)
+        : { [response.status]: success(route) }),
       ...(response.inParts ? { 206: part(route) } : {}),
       ...errorsByStatus(codesOf(route)),
     },
@@ -137,6 +139,13 @@ function success(route: RouteDescription) {
         : {}),
     },
   };
+}
+
+/** What another server answers, with whatever status, or what an upgraded connection carries: nothing is told of it. */
+function bytesOfAnother({ response: { status, description } }: RouteDescription) {
+  return status === 101
+    ? { 101: { description, headers: REQUEST_ID_HEADER } }
+    : { default: { description, headers: REQUEST_ID_HEADER } };
 }
 
 function part(route: RouteDescription) {

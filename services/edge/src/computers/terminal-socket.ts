@@ -1,0 +1,116 @@
+// A terminal over WebSocket: binary messages are bytes, both ways; text messages are JSON: `resize` from the client, `exit`
+// as the last thing from us. The socket's end ends the terminal.
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import {
+  encodeTerminalKeys,
+  encodeTerminalSize,
+  hostTerminalEnd,
+  ServiceError,
+  terminalMessage,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import type { PendingUpgrade } from '../http/upgrades.ts';
+import type { CallStream } from './call-stream.ts';
+
+/** Bytes of one message of a client's: a long paste. */
+const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** A client that does not answer a ping until the next one is gone; proxies see that the connection is in use. */
+const PING_MS = 30_000;
+const CLOSE = { normal: 1000, invalid: 1007, failed: 1011 } as const;
+
+export interface AskedTerminal {
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  readonly upgrade: PendingUpgrade;
+}
+
+/** Resolves when the terminal and the socket have ended. */
+export async function serveTerminal(
+  { request, requestId, upgrade }: AskedTerminal,
+  terminal: CallStream,
+  clock: Clock,
+): Promise<void> {
+  const connection = upgrade.accept();
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MESSAGE_BYTES_MAX,
+    perMessageDeflate: false,
+  });
+  server.on('headers', (headers) => headers.push(`X-Request-Id: ${requestId}`));
+  const opened = Promise.withResolvers<WebSocket>();
+  connection.once('close', () => opened.reject(new Error('the client went away')));
+  server.handleUpgrade(request, connection, upgrade.head, opened.resolve);
+  try {
+    const socket = await opened.promise;
+    const stopPings = ping(socket, clock);
+    socket.on('error', () => socket.terminate());
+    socket.on('message', (data, isBinary) => take(socket, terminal, data, isBinary));
+    socket.once('close', () => terminal.destroy());
+    await show(socket, terminal);
+    stopPings();
+    if (socket.readyState !== socket.CLOSED) await once(socket, 'close');
+  } catch {
+    connection.destroy(); // it went before it was one
+  } finally {
+    terminal.destroy();
+  }
+}
+
+function take(socket: WebSocket, terminal: CallStream, data: RawData, isBinary: boolean): void {
+  const bytes = Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as Buffer);
+  let goesOn = true;
+  if (isBinary) for (const piece of encodeTerminalKeys(bytes)) goesOn = terminal.write(piece);
+  else {
+    const message = readMessage(bytes);
+    if (!message)
+      return socket.close(CLOSE.invalid, 'a text message is {"type":"resize","cols":80,"rows":24}');
+    goesOn = terminal.write(encodeTerminalSize({ columns: message.cols, rows: message.rows }));
+  }
+  if (goesOn || terminal.destroyed) return;
+  socket.pause();
+  terminal.once('drain', () => socket.resume());
+}
+
+function readMessage(bytes: Buffer) {
+  try {
+    return terminalMessage.safeParse(JSON.parse(bytes.toString('utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+async function show(socket: WebSocket, terminal: CallStream): Promise<void> {
+  try {
+    for await (const bytes of terminal) await send(socket, bytes, true);
+    const { exit_code } = hostTerminalEnd.parse(await terminal.answerEnd);
+    await send(socket, JSON.stringify({ type: 'exit', exit_code }), false);
+    socket.close(CLOSE.normal);
+  } catch (error) {
+    socket.close(CLOSE.failed, error instanceof ServiceError ? error.code : 'internal_error');
+  }
+}
+
+/** Resolves when the client's connection has taken it. */
+function send(socket: WebSocket, data: Buffer | string, binary: boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.send(data, { binary }, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function ping(socket: WebSocket, clock: Clock): () => void {
+  let answered = true;
+  socket.on('pong', () => {
+    answered = true;
+  });
+  const beat = () => {
+    if (!answered) return socket.terminate();
+    answered = false;
+    socket.ping();
+    stop = clock.after(PING_MS, beat);
+  };
+  let stop = clock.after(PING_MS, beat);
+  return () => stop();
+}

@@ -1,0 +1,359 @@
+// Ports, terminals and the desktop of computers: by key, or by a link that a key has made.
+import { type Bus, requestHost } from '@switchyard/bus';
+import {
+  type ComputerDesktop,
+  type ComputerLink,
+  computerDesktop,
+  computerLink,
+  createLinkRequest,
+  DESKTOP_PORT,
+  desktopRequest,
+  type HostPortHead,
+  type HostTerminalHead,
+  hostPortSubject,
+  hostTerminalSubject,
+  type KeyRecord,
+  PORT_MAX,
+  ServiceError,
+  terminalQuery,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type AuthenticateHash, hashOfKey, requirePermission } from '../auth/authenticate.ts';
+import type { OpenRelays } from '../auth/open-relays.ts';
+import { whileKeyHolds } from '../auth/while-key-holds.ts';
+import { openCallStream } from '../computers/call-stream.ts';
+import type { FindHost } from '../computers/find-host.ts';
+import { forwardRequest } from '../computers/forward-request.ts';
+import type { LinkSigner } from '../computers/link-signer.ts';
+import { ANY_ORIGIN } from '../computers/port-headers.ts';
+import { serveTerminal } from '../computers/terminal-socket.ts';
+import { clientGone } from '../http/client-gone.ts';
+import { check, parseBody } from '../http/read-body.ts';
+import { type Route, type RouteDescription, rawRoute } from '../http/route.ts';
+import type { PendingUpgrade, Upgrades } from '../http/upgrades.ts';
+
+const TAG = 'Computers';
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+const DESKTOP_START_S_MAX = 60;
+const COMMAND_NOT_FOUND = 127;
+/** Longer than starting takes. */
+const DESKTOP_TIMEOUT_MS = (DESKTOP_START_S_MAX + 30) * 1_000;
+
+/** Paths at which the edge takes WebSockets. */
+export const UPGRADE_PATHS = /^\/v1\/(links\/|computers\/[^/?]+\/(ports\/|terminal(\?|$)))/;
+
+const params = z.object({ id: z.string().describe('Id of the computer') });
+const rest = z.string().default('').describe('The path on the server inside, with all its slashes');
+const portParams = params.extend({
+  port: z.coerce.number().int().min(1).max(PORT_MAX).describe('The port inside'),
+  path: rest,
+});
+const linkParams = z.object({
+  token: z.string().describe('As POST /v1/computers/{id}/links gave it'),
+  path: rest,
+});
+
+const CONNECTION_ERRORS = [
+  'invalid_request',
+  'computer_not_found',
+  'computer_not_running',
+  'rate_limited',
+  'port_unreachable',
+  'computer_failed',
+  'no_capacity',
+  'service_unavailable',
+] as const;
+
+export interface ComputerConnectionRoutesOptions {
+  readonly bus: Bus;
+  readonly open: OpenRelays;
+  readonly findHost: FindHost;
+  readonly authenticateHash: AuthenticateHash;
+  readonly links: LinkSigner;
+  readonly upgrades: Upgrades;
+  /** Where clients reach us; undefined: where the request was sent to. */
+  readonly publicUrl: string | undefined;
+  readonly clock: Clock;
+}
+
+type On = ComputerConnectionRoutesOptions;
+
+export function computerConnectionRoutes(on: On): Route[] {
+  return [
+    ...METHODS.map((method) => portRoute(on, method)),
+    ...METHODS.map((method) => linkRoute(on, method)),
+    terminalRoute(on),
+    createLinkRoute(on),
+    desktopRoute(on),
+  ];
+}
+
+function portRoute(on: On, method: RouteDescription['method']): Route {
+  return rawRoute(
+    {
+      method,
+      path: '/v1/computers/{id}/ports/{port}/{path}',
+      restParam: 'path',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: `${method} of a server in a computer`,
+      description:
+        'Any request, and WebSockets, to a server on a port inside, also one that listens on localhost only. Bodies stream both ways. `Authorization` and cookies are not passed on; `X-Computer-Authorization` arrives as `Authorization`. The computer is busy meanwhile. A browser uses a link.',
+      untouchedBody: true,
+      request: { params: portParams },
+      computerParam: 'id',
+      repeatable: false,
+      response: { status: 200, description: 'As the server inside answers', contentType: '*/*' },
+      errors: CONNECTION_ERRORS,
+    },
+    async (request, reply, key) => {
+      const { id, port } = check(portParams, request.params);
+      await toPort(on, { key, id, port, segments: 5, anyOrigin: false }, request, reply);
+    },
+  );
+}
+
+function linkRoute(on: On, method: RouteDescription['method']): Route {
+  return rawRoute(
+    {
+      method,
+      path: '/v1/links/{token}/{path}',
+      restParam: 'path',
+      permission: 'public',
+      tag: TAG,
+      summary: `${method} through a link`,
+      description:
+        'What a link leads to: a port of one computer, or (by WebSocket) a terminal in it. Pages from inside are shown in a sandbox with an origin of their own: no cookies and no storage. Any page may ask (CORS).',
+      untouchedBody: true,
+      request: { params: linkParams },
+      repeatable: false,
+      response: { status: 200, description: 'As the server inside answers', contentType: '*/*' },
+      errors: ['url_not_valid', 'url_expired', 'invalid_api_key', ...CONNECTION_ERRORS],
+    },
+    async (request, reply) => {
+      const target = on.links.verify(check(linkParams, request.params).token);
+      request.subject = { type: null, model: null, computer: target.computer };
+      const key = await on.authenticateHash(target.key);
+      requirePermission(key, 'computers:write');
+      request.apiKey = key;
+      const id = target.computer;
+      if (target.port === null) return toTerminal(on, { key, id }, request, reply);
+      if (isPreflight(request)) return answerPreflight(request, reply);
+      await toPort(on, { key, id, port: target.port, segments: 3, anyOrigin: true }, request, reply);
+    },
+  );
+}
+
+function terminalRoute(on: On): Route {
+  return rawRoute(
+    {
+      method: 'GET',
+      path: '/v1/computers/{id}/terminal',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: 'A terminal, by WebSocket',
+      description:
+        'A login shell in /workspace. Binary messages are bytes, both ways; a text message `{"type":"resize","cols":120,"rows":40}` gives it another size, and the last message is `{"type":"exit","exit_code":0}`. It ends with the connection, and all that was started in it. A browser uses a link.',
+      request: { params, query: terminalQuery },
+      computerParam: 'id',
+      response: { status: 101, description: 'The connection is a WebSocket from here on' },
+      errors: CONNECTION_ERRORS,
+    },
+    (request, reply, key) => toTerminal(on, { key, id: check(params, request.params).id }, request, reply),
+  );
+}
+
+function createLinkRoute(on: On): Route {
+  return rawRoute(
+    {
+      method: 'POST',
+      path: '/v1/computers/{id}/links',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: 'An address of a port or a terminal that needs no key, for a browser',
+      description:
+        'Whoever has the link can use the port until it expires, as your key can; nothing else. It ends with your key.',
+      request: { params, body: createLinkRequest },
+      computerParam: 'id',
+      response: { status: 201, description: 'The link', body: computerLink },
+      errors: ['invalid_json', 'invalid_request', 'unknown_field', 'computer_not_found', 'no_capacity'],
+    },
+    async (request, reply, key) => {
+      const { id } = check(params, request.params);
+      const { port = null, minutes } = parseBody(createLinkRequest, request.body);
+      await on.findHost(withKey(key).org, id);
+      const { base, expiresAt } = makeLink(on, request, { id, port, minutes });
+      const url = port === null ? base.replace(/^http/, 'ws') : base;
+      const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt.toISOString() };
+      sendJson(reply, 201, link);
+    },
+  );
+}
+
+function desktopRoute(on: On): Route {
+  return rawRoute(
+    {
+      method: 'POST',
+      path: '/v1/computers/{id}/desktop',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: 'Start the desktop, and where a browser sees it',
+      description:
+        'Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.',
+      request: { params, body: desktopRequest },
+      computerParam: 'id',
+      repeatable: false,
+      response: { status: 200, description: 'The desktop’s address', body: computerDesktop },
+      errors: [
+        'invalid_json',
+        'invalid_request',
+        'unknown_field',
+        'computer_not_found',
+        'computer_not_running',
+        'command_timed_out',
+        'computer_failed',
+        'no_capacity',
+        'service_unavailable',
+      ],
+    },
+    async (request, reply, key) => {
+      const { id } = check(params, request.params);
+      const { minutes } = parseBody(desktopRequest, request.body);
+      await startDesktop(on, withKey(key).org, id, request.id);
+      const { base, expiresAt } = makeLink(on, request, { id, port: DESKTOP_PORT, minutes });
+      // The small page of noVNC: the large one keeps its settings in the storage that a sandbox has not got.
+      const socket = new URL('websockify', base).pathname.slice(1);
+      const desktop: ComputerDesktop = {
+        object: 'computer.desktop',
+        url: `${base}vnc_lite.html?${new URLSearchParams({ scale: 'true', path: socket })}`,
+        port: DESKTOP_PORT,
+        expires_at: expiresAt.toISOString(),
+      };
+      sendJson(reply, 200, desktop);
+    },
+  );
+}
+
+async function startDesktop({ bus, findHost }: On, org: string, id: string, requestId: string) {
+  const host = await findHost(org, id);
+  const body = { command: 'start-desktop', timeout: DESKTOP_START_S_MAX };
+  const result = await requestHost(
+    bus,
+    host,
+    'exec',
+    { id, org, body },
+    { timeoutMs: DESKTOP_TIMEOUT_MS, requestId },
+  );
+  if (result.exit_code === 0) return;
+  const why = result.exit_code === COMMAND_NOT_FOUND ? 'its image has none' : 'it did not start';
+  throw new ServiceError('computer_failed', `the computer has no desktop: ${why}`, {
+    details: { stdout: result.stdout.slice(-2_000), exit_code: result.exit_code },
+  });
+}
+
+interface LinkWish {
+  readonly id: string;
+  readonly port: number | null;
+  readonly minutes: number;
+}
+
+/** The link's address, with a slash at its end: what is relative to it leads to the same port. */
+function makeLink(on: On, request: FastifyRequest, { id, port, minutes }: LinkWish) {
+  const key = hashOfKey(request.headers.authorization);
+  const { token, expiresAt } = on.links.sign({ key, computer: id, port }, minutes);
+  return { base: `${originOf(on, request)}/v1/links/${token}/`, expiresAt };
+}
+
+interface PortWish {
+  readonly key: KeyRecord | null;
+  readonly id: string;
+  readonly port: number;
+  /** Segments of the path before that of the server inside. */
+  readonly segments: number;
+  readonly anyOrigin: boolean;
+}
+
+async function toPort(on: On, wish: PortWish, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { key, id, port, segments, anyOrigin } = wish;
+  const upgrade = on.upgrades.of(request.raw);
+  const { prefix, path } = cutPath(request.raw.url ?? '/', segments);
+  const { protocol, host } = new URL(originOf(on, request));
+  await whileKeyHolds(on.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
+    const head: HostPortHead = { request_id: request.id, org, id, port };
+    const subject = hostPortSubject(await on.findHost(org, id));
+    const connection = await openCallStream(on.bus, { subject, head }, signal);
+    const to = { connection, port, path, prefix, protocol: protocol.slice(0, -1), host, anyOrigin, upgrade };
+    await forwardRequest(to, on.clock, request, reply);
+  });
+}
+
+async function toTerminal(
+  on: On,
+  { key, id }: { key: KeyRecord | null; id: string },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { cols, rows } = check(terminalQuery, request.query);
+  const upgrade = on.upgrades.of(request.raw);
+  if (!upgrade) throw new ServiceError('invalid_request', 'a terminal is a WebSocket: connect by ws or wss');
+  await whileKeyHolds(on.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
+    const head: HostTerminalHead = { request_id: request.id, org, id, cols, rows };
+    const subject = hostTerminalSubject(await on.findHost(org, id));
+    const terminal = await openCallStream(on.bus, { subject, head }, signal);
+    reply.hijack();
+    const asked = { request: request.raw, requestId: request.id, upgrade };
+    await serveTerminal(asked, terminal, on.clock);
+  });
+}
+
+function goneOf(upgrade: PendingUpgrade | null, request: FastifyRequest, reply: FastifyReply): AbortSignal {
+  if (!upgrade) return clientGone(request, reply);
+  const gone = new AbortController();
+  upgrade.socket.once('close', () =>
+    gone.abort(new ServiceError('service_unavailable', 'the client went away')),
+  );
+  return gone.signal;
+}
+
+/** As it was sent: nothing of it is decoded. */
+function cutPath(url: string, segments: number): { prefix: string; path: string } {
+  const match = new RegExp(`^((?:/[^/?]*){${segments}})(.*)$`).exec(url);
+  const [, prefix = '', path = ''] = match ?? [];
+  return { prefix, path: path.startsWith('/') ? path : `/${path}` };
+}
+
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}
+
+/** A page from inside asks its own server, which does not know that the page's origin is not its own. */
+function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
+  const wanted = request.headers['access-control-request-headers'];
+  reply
+    .code(204)
+    .headers(Object.fromEntries(ANY_ORIGIN))
+    .header('access-control-allow-methods', '*')
+    .header('access-control-allow-headers', wanted ?? '*')
+    .header('access-control-max-age', '600')
+    .header('x-request-id', request.id)
+    .send();
+}
+
+function originOf({ publicUrl }: On, request: FastifyRequest): string {
+  return publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`;
+}
+
+function sendJson(reply: FastifyReply, status: number, value: unknown): void {
+  reply
+    .code(status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('x-request-id', reply.request.id)
+    .send(JSON.stringify(value));
+}
+
+function withKey(key: KeyRecord | null): KeyRecord {
+  if (!key) throw new Error('a guarded route without a key');
+  return key;
+}

@@ -1,0 +1,275 @@
+// Ports, terminals and the desktop of a computer through the whole of it: HTTP and WebSocket, edge, bus, agent, init, and a
+// server inside that listens on localhost only.
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { startStack, type TestStack } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+const MANY_BYTES = 20 * 1024 * 1024;
+const PORT = 3000;
+/** A server as a renter would write it, with the WebSocket handshake by hand. */
+const SERVER = `
+const http = require('node:http'), crypto = require('node:crypto');
+const server = http.createServer((req, res) => {
+  if (req.url === '/echo') { res.writeHead(200, { 'content-type': req.headers['content-type'] ?? 'none' }); return req.pipe(res); }
+  if (req.url === '/events') {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    let n = 0; const timer = setInterval(() => { res.write('data: ' + ++n + '\\n\\n'); if (n === 3) { clearInterval(timer); res.end(); } }, 50);
+    return;
+  }
+  if (req.url === '/away') { res.writeHead(302, { location: 'http://localhost:${PORT}/there?a=b' }); return res.end(); }
+  res.writeHead(203, { 'x-inside': 'yes', 'set-cookie': 'a=b; Path=/', 'strict-transport-security': 'max-age=1', 'service-worker-allowed': '/' });
+  res.end(JSON.stringify({ method: req.method, url: req.url, headers: req.headers }));
+});
+server.on('upgrade', (req, socket) => {
+  const accept = crypto.createHash('sha1').update(req.headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64');
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: ' + accept + '\\r\\n\\r\\n');
+  socket.on('data', (frame) => { // short text frames of a client, sent back in capitals
+    const length = frame[1] & 127, mask = frame.subarray(2, 6), text = Buffer.from(frame.subarray(6, 6 + length).map((byte, i) => byte ^ mask[i % 4]));
+    if ((frame[0] & 15) === 8) return socket.end(Buffer.from([0x88, 0]));
+    const out = Buffer.from(text.toString().toUpperCase()); socket.write(Buffer.concat([Buffer.from([0x81, out.length]), out]));
+  });
+  socket.on('error', () => {});
+});
+server.listen(${PORT}, '127.0.0.1');
+`;
+
+let stack: TestStack;
+let id: string;
+
+const authorization = () => ({ authorization: `Bearer ${stack.key}` });
+const inside = (path: string, init: RequestInit & { duplex?: 'half' } = {}) =>
+  fetch(`${stack.url}/v1/computers/${id}/ports/${PORT}${path}`, {
+    redirect: 'manual',
+    ...init,
+    headers: { ...authorization(), ...(init.headers as Record<string, string>) },
+  });
+
+async function post(path: string, body: unknown = {}) {
+  const response = await fetch(`${stack.url}/v1${path}`, {
+    method: 'POST',
+    headers: { ...authorization(), 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at by the test
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+async function createComputer(): Promise<string> {
+  const { status, body } = await post('/computers', { cpu: 0.5, memory_mb: 1024 });
+  if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)}`);
+  return body.id;
+}
+
+const link = async (body: object): Promise<string> => (await post(`/computers/${id}/links`, body)).body.url;
+
+/** Messages of a WebSocket as they come. */
+function messagesOf(socket: WebSocket): {
+  next(): Promise<MessageEvent>;
+  text(until: string): Promise<string>;
+} {
+  const came: MessageEvent[] = [];
+  let wake = () => {};
+  socket.binaryType = 'arraybuffer';
+  socket.addEventListener('message', (message) => {
+    came.push(message);
+    wake();
+  });
+  socket.addEventListener('close', () => wake());
+  const next = async () => {
+    while (came.length === 0) {
+      if (socket.readyState === WebSocket.CLOSED) throw new Error('the socket is closed');
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return came.shift() as MessageEvent;
+  };
+  return {
+    next,
+    async text(until) {
+      let all = '';
+      while (!all.includes(until)) {
+        const { data } = await next();
+        all += typeof data === 'string' ? data : Buffer.from(data).toString();
+      }
+      return all;
+    },
+  };
+}
+
+beforeAll(async () => {
+  stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1' } });
+  await vi.waitFor(
+    async () => {
+      id = await createComputer();
+    },
+    { timeout: 280_000, interval: 1_000 },
+  );
+  const started = await post(`/computers/${id}/exec`, {
+    command: `cat > server.cjs; (node server.cjs > log 2>&1 &); until ss -tln | grep -q :${PORT}; do sleep 0.05; done`,
+    stdin: SERVER,
+  });
+  expect(started.body).toMatchObject({ exit_code: 0 });
+});
+afterAll(async () => {
+  await stack?.stop();
+});
+
+describe('a server on a port', () => {
+  test('is told what was asked and by whom, and nothing of the key; its answer comes as it is, in a sandbox', async () => {
+    const response = await inside('/a%20b//c?d=%2F', {
+      headers: { cookie: 'session=1', 'x-custom': 'kept', 'x-computer-authorization': 'Basic abc' },
+    });
+    expect(response.status).toBe(203);
+    const told = (await response.json()) as { method: string; url: string; headers: Record<string, string> };
+    expect(told).toMatchObject({ method: 'GET', url: '/a%20b//c?d=%2F' });
+    expect(told.headers).toMatchObject({
+      host: `localhost:${PORT}`,
+      authorization: 'Basic abc',
+      'x-custom': 'kept',
+      'x-forwarded-host': new URL(stack.url).host,
+      'x-forwarded-proto': 'http',
+      'x-forwarded-prefix': `/v1/computers/${id}/ports/${PORT}`,
+    });
+    expect(told.headers).not.toHaveProperty('cookie');
+    expect(JSON.stringify(told)).not.toContain(stack.key);
+    expect(response.headers.get('x-inside')).toBe('yes');
+    expect(response.headers.get('content-security-policy')).toMatch(/^sandbox (?!.*allow-same-origin)/);
+    for (const name of ['set-cookie', 'strict-transport-security', 'service-worker-allowed'])
+      expect(response.headers.get(name)).toBeNull();
+  });
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('takes %s with its body, of any type', async (method) => {
+    const response = await inside('/echo', {
+      method,
+      body: 'nonsense',
+      headers: { 'content-type': 'no type' },
+    });
+    expect(response.headers.get('content-type')).toBe('no type');
+    expect(await response.text()).toBe('nonsense');
+  });
+
+  test('takes and gives 20 MB at once, each byte as it was', async () => {
+    const sent = createHash('sha256');
+    let left = MANY_BYTES;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (left === 0) return controller.close();
+        const chunk = randomBytes(Math.min(left, 256 * 1024));
+        left -= chunk.length;
+        sent.update(chunk);
+        controller.enqueue(chunk);
+      },
+    });
+    const response = await inside('/echo', { method: 'POST', body, duplex: 'half' });
+    const came = createHash('sha256');
+    for await (const chunk of response.body as ReadableStream<Uint8Array>) came.update(chunk);
+    expect(came.digest('hex')).toBe(sent.digest('hex'));
+  });
+
+  test('streams its events as they happen', async () => {
+    const response = await inside('/events');
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    const chunks: string[] = [];
+    for await (const chunk of response.body as ReadableStream<Uint8Array>)
+      chunks.push(Buffer.from(chunk).toString());
+    expect(chunks.join('')).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+    expect(chunks.length).toBeGreaterThan(1);
+  });
+
+  test('redirects to itself, as it is seen from outside', async () => {
+    const response = await inside('/away');
+    expect(response.status).toBe(302);
+    expect(response.headers.get('location')).toBe(`/v1/computers/${id}/ports/${PORT}/there?a=b`);
+  });
+
+  test('that is not there is a 502 of its own; a port that is none a 400', async () => {
+    const at = (port: string) =>
+      fetch(`${stack.url}/v1/computers/${id}/ports/${port}/`, { headers: authorization() });
+    const nobody = await at('9');
+    expect(nobody.status).toBe(502);
+    expect(await nobody.json()).toMatchObject({ error: { code: 'port_unreachable' } });
+    expect((await at('70000')).status).toBe(400);
+  });
+
+  test('is for its org’s keys only', async () => {
+    expect((await fetch(`${stack.url}/v1/computers/${id}/ports/${PORT}/`)).status).toBe(401);
+    const unknown = await fetch(`${stack.url}/v1/computers/cmp_another/ports/${PORT}/`, {
+      headers: authorization(),
+    });
+    expect(unknown.status).toBe(404);
+  });
+});
+
+describe('a link', () => {
+  test('opens its port without a key, for pages of any origin, and no other port', async () => {
+    const url = await link({ port: PORT });
+    const response = await fetch(`${url}x?y`, { headers: { origin: 'null' } });
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    const { url: asked, headers } = (await response.json()) as {
+      url: string;
+      headers: Record<string, string>;
+    };
+    expect(asked).toBe('/x?y');
+    expect(headers.origin).toBe(`http://localhost:${PORT}`);
+    const preflight = await fetch(`${url}x`, {
+      method: 'OPTIONS',
+      headers: { origin: 'null', 'access-control-request-method': 'PUT' },
+    });
+    expect(preflight.status).toBe(204);
+    const [token = ''] = new URL(url).pathname.split('/').slice(3);
+    const changed = `${token.slice(0, 5)}${token[5] === 'A' ? 'B' : 'A'}${token.slice(6)}`;
+    const refused = await fetch(url.replace(token, changed));
+    expect(refused.status).toBe(403);
+    expect(await refused.json()).toMatchObject({ error: { code: 'url_not_valid' } });
+  });
+
+  test('carries WebSockets', async () => {
+    const socket = new WebSocket((await link({ port: PORT })).replace(/^http/, 'ws'));
+    const messages = messagesOf(socket);
+    await once(socket, 'open');
+    for (const word of ['hello', 'again']) {
+      socket.send(word);
+      expect((await messages.next()).data).toBe(word.toUpperCase());
+    }
+    socket.close();
+    await once(socket, 'close');
+  });
+
+  test('opens a terminal: keys in, what is shown out, sizes, and the exit code at last', async () => {
+    const socket = new WebSocket(`${await link({})}?cols=100&rows=30`);
+    const messages = messagesOf(socket);
+    await once(socket, 'open');
+    socket.send(Buffer.from('stty size\r'));
+    await messages.text('30 100\r\n');
+    socket.send(JSON.stringify({ type: 'resize', cols: 120, rows: 40 }));
+    socket.send(Buffer.from('stty size; exit 3\r'));
+    expect(await messages.text('"exit_code":3')).toContain('40 120\r\n');
+    if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
+  });
+});
+
+test('a browser’s desktop: noVNC answers at the address that starting it gives', async () => {
+  const { status, body } = await post(`/computers/${id}/desktop`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  const page = await fetch(body.url);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain('noVNC');
+  const path = new URL(body.url).searchParams.get('path');
+  const socket = new WebSocket(`${stack.url.replace(/^http/, 'ws')}/${path}`, ['binary']);
+  const messages = messagesOf(socket);
+  expect(await messages.text('RFB 003.008\n')).toBe('RFB 003.008\n');
+  socket.close();
+  await once(socket, 'close');
+});
+
+test('a stopped computer takes no connection, and says so', async () => {
+  const other = await createComputer();
+  await post(`/computers/${other}/stop`);
+  const response = await fetch(`${stack.url}/v1/computers/${other}/ports/${PORT}/`, {
+    headers: authorization(),
+  });
+  expect(response.status).toBe(409);
+  expect(await response.json()).toMatchObject({ error: { code: 'computer_not_running' } });
+});

@@ -2,7 +2,10 @@
 // server inside that listens on localhost only.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { STANDARD_IMAGE } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
+import Docker from 'dockerode';
+import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 const MANY_BYTES = 20 * 1024 * 1024;
@@ -262,6 +265,55 @@ test('a browser’s desktop: noVNC answers at the address that starting it gives
   expect(await messages.text('RFB 003.008\n')).toBe('RFB 003.008\n');
   socket.close();
   await once(socket, 'close');
+});
+
+/** The Chromium of the standard image, on this machine's own network: a browser as far from the computer as any. */
+async function openBrowser(): Promise<{ browser: Browser; close(): Promise<void> }> {
+  const port = 20_000 + Math.floor(Math.random() * 10_000);
+  const container = await new Docker().createContainer({
+    Image: STANDARD_IMAGE,
+    Cmd: ['chromium', '--headless', `--remote-debugging-port=${port}`, 'about:blank'],
+    HostConfig: { NetworkMode: 'host', AutoRemove: true, Init: true },
+  });
+  await container.start();
+  const browser = await vi.waitFor(() => chromium.connectOverCDP(`http://127.0.0.1:${port}`), {
+    timeout: 30_000,
+    interval: 250,
+  });
+  return {
+    browser,
+    async close() {
+      await browser.close();
+      await container.remove({ force: true }).catch(() => {}); // it goes by itself, too
+    },
+  };
+}
+
+/** In the page: how large the canvas is, and how many colours are on it. */
+const COLOURS = `(() => {
+  const canvas = document.querySelector('canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return { width: canvas.width, height: canvas.height, colours: new Set(new Uint32Array(data.buffer)).size };
+})()`;
+
+test('a real browser sees the desktop: noVNC’s canvas is there, of its size, and not of one colour', async () => {
+  await post(`/computers/${id}/exec`, {
+    command: '(setsid xterm -geometry 60x20+50+50 -e "seq 300; sleep 300" > /dev/null 2>&1 &)',
+    env: { DISPLAY: ':1' },
+  });
+  const { body } = await post(`/computers/${id}/desktop`);
+  const { browser, close } = await openBrowser();
+  try {
+    const page = await browser.newPage();
+    await page.goto(body.url);
+    await page.getByText('Connected to').waitFor({ timeout: 20_000 });
+    const colours = () => page.evaluate<{ width: number; height: number; colours: number }>(COLOURS);
+    await expect.poll(async () => (await colours()).colours, { timeout: 20_000 }).toBeGreaterThan(1);
+    expect(await colours()).toMatchObject({ width: 1280, height: 800 });
+    expect(await page.evaluate('globalThis.origin')).toBe('null'); // nothing of the API's is its own
+  } finally {
+    await close();
+  }
 });
 
 test('a stopped computer takes no connection, and says so', async () => {

@@ -268,14 +268,17 @@ export interface AgentProcessOptions {
   readonly now: number;
   /** It kills itself when JetStream has stored this event, before it learns so. */
   readonly killAfterEvent?: string | undefined;
+  /** It kills itself after this step, of which it does not learn the end: see the fixture. */
+  readonly killAfterStep?: string | undefined;
 }
 
 /** An agent in a process of its own, to be killed. */
 export async function startAgentProcess(
   installation: TestInstallation,
-  { dataFolder, now, killAfterEvent = '' }: AgentProcessOptions,
+  { dataFolder, now, killAfterEvent = '', killAfterStep = '' }: AgentProcessOptions,
 ): Promise<AgentProcess> {
-  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), killAfterEvent]);
+  const points = [killAfterEvent, killAfterStep];
+  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), ...points]);
   const died = once(child, 'exit').then(([code]) => {
     throw new Error(`the agent ended at its start, with code ${code}`);
   });

@@ -1,8 +1,10 @@
 // An agent in a process of its own, to be killed: its clock is moved by messages, and it may kill itself at a point
 // that no signal from outside could hit.
-//   argv: NATS URL, data folder, `kill-after-event` id or nothing
+//   argv: NATS URL, data folder, wall-clock time, the id of an event after which it is killed or nothing, and such a step:
+//   `record <state> <run or off>`, `record deleted`, `container created|started|removed`
 //   messages in: { pass: ms }    out: { ready: hostId }, { passed: ms }
 import { connectBus } from '@switchyard/bus';
+import { computerRecord } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
@@ -10,24 +12,58 @@ import { agentConfig } from '../config.ts';
 import { openAgent } from '../run.ts';
 import { passTime, presentImage } from '../test-agent.ts';
 
-const [url, dataFolder, now, killAfterEvent] = process.argv.slice(2) as [string, string, string, string?];
+const [url, dataFolder, now, killAfterEvent, killAfterStep] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string?,
+  string?,
+];
 const logger = makeLogger('computer-agent', process.env.TEST_LOG_LEVEL ?? 'silent');
 const config = readConfig(agentConfig, { SWITCHYARD_DATA: dataFolder, SWITCHYARD_WARM_POOL: '0' });
 const clock = new FakeClock(Number(now));
 const bus = await connectBus({ url, service: 'computer-agent', logger });
 
-if (killAfterEvent) {
-  const publish = bus.js.publish.bind(bus.js);
-  bus.js.publish = async (subject, payload, options) => {
-    const ack = await publish(subject, payload, options);
-    // Stored by JetStream; the agent has not been told.
-    if (options?.msgID === killAfterEvent) process.kill(process.pid, 'SIGKILL');
-    return ack;
-  };
+/** Not by what the agent does to get ready. */
+let armed = false;
+const die = () => process.kill(process.pid, 'SIGKILL');
+const step = (name: string) => {
+  if (armed && name !== '' && name === killAfterStep) die();
+};
+
+/** The step that a stored message is, if it is a computer's record. */
+function recordStep(subject: string, payload: unknown): string {
+  if (!subject.startsWith('$KV.computers.')) return '';
+  const text = typeof payload === 'string' ? payload : Buffer.from((payload ?? '') as Uint8Array).toString();
+  if (text === '') return 'record deleted';
+  const record = computerRecord.parse(JSON.parse(text));
+  return `record ${record.state} ${record.run === null ? 'off' : 'run'}`;
 }
 
-const agent = await openAgent({ config, bus, logger, clock, docker: new Docker(), standardImage: presentImage });
+/** Stored by JetStream; the agent has not been told. */
+const publish = bus.js.publish.bind(bus.js);
+bus.js.publish = async (subject, payload, options) => {
+  const ack = await publish(subject, payload, options);
+  if (killAfterEvent && options?.msgID === killAfterEvent) die();
+  step(recordStep(subject, payload));
+  return ack;
+};
+
+/** Done by Docker; the agent has not been told. */
+const docker = new Docker();
+const { dial } = docker.modem;
+docker.modem.dial = (options, callback) =>
+  dial.call(docker.modem, options, (error, data) => {
+    const { method, path } = options as { method: string; path: string };
+    if (method === 'POST' && path.startsWith('/containers/create')) step('container created');
+    if (method === 'POST' && /\/start\??$/.test(path)) step('container started');
+    if (method === 'DELETE' && path.startsWith('/containers/')) step('container removed');
+    callback?.(error, data);
+  });
+
+const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
 await agent.ready;
+armed = true;
 process.on('message', async ({ pass }: { pass: number }) => {
   await passTime(agent, clock, pass);
   process.send?.({ passed: pass });

@@ -1,0 +1,119 @@
+// The agent killed after every step of create, stop, start and delete, once the step is done and before it knows: what its
+// successor makes of it. No orphan, no lost or doubled minute, no computer that says running and is not.
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { FakeClock } from '@switchyard/testing';
+import Docker from 'dockerode';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
+import {
+  defaultLimits,
+  newTestRecord,
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  startAgentProcess,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+const TEST_TIMEOUT_MS = 60_000;
+
+let installation: TestInstallation;
+let dataFolder: string;
+let successor: TestAgent | undefined;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+}, SETUP_TIMEOUT_MS);
+afterAll(() => installation?.stop());
+beforeEach(async () => {
+  dataFolder = await installation.newDataFolder();
+});
+afterEach(async () => {
+  await successor?.close();
+  successor = undefined;
+  await rm(dataFolder, { recursive: true, force: true });
+});
+
+/** What is asked when the agent dies, after which step, and what there is when its successor has looked. */
+const TABLE = [
+  // Nobody was told of the computer: it never was.
+  ['create', 'container created', 'none', 0],
+  ['create', 'record creating run', 'none', 0],
+  ['create', 'container started', 'none', 0],
+  // It runs, and is billed for.
+  ['create', 'record running run', 'running', 1],
+  ['create', 'event :1:created', 'running', 1],
+  ['stop', 'record stopping run', 'stopped', 1],
+  ['stop', 'container removed', 'stopped', 1],
+  ['stop', 'event :1:0', 'stopped', 1],
+  ['stop', 'event :1:stopped', 'stopped', 1],
+  ['stop', 'record stopped off', 'stopped', 1],
+  ['start', 'record starting run', 'stopped', 1],
+  ['start', 'record running run', 'running', 2],
+  ['start', 'event :2:started', 'running', 2],
+  ['delete', 'record deleting run', 'none', 1],
+  ['delete', 'container removed', 'none', 1],
+  ['delete', 'event :1:deleted', 'none', 1],
+  ['delete', 'record deleted', 'none', 1],
+] as const;
+
+test.each(TABLE)(
+  'killed in %s after: %s; then it is %s, with %i minutes',
+  async (verb, point, state, minutes) => {
+    const record = newTestRecord('host_unknown', defaultLimits());
+    const { id } = record;
+    // What comes before is done by an agent that lives.
+    if (verb !== 'create') {
+      const first = await startAgentProcess(installation, { dataFolder, now: NOON });
+      await first.host.create({ id });
+      if (verb === 'start') await first.host.ask('stop', id);
+      await first.kill();
+    }
+    const doomed = await startAgentProcess(installation, {
+      dataFolder,
+      now: NOON + 1_000,
+      ...(point.startsWith('event ')
+        ? { killAfterEvent: `${id}${point.slice('event '.length)}` }
+        : { killAfterStep: point }),
+    });
+    const gone = once(doomed.process, 'exit');
+    const asked =
+      verb === 'create'
+        ? doomed.host.create({ id })
+        : verb === 'delete'
+          ? doomed.host.delete(id)
+          : doomed.host.ask(verb, id);
+    asked.catch(() => {});
+    await gone;
+
+    const clock = new FakeClock(NOON + 2_000);
+    successor = await openTestAgent(installation, { dataFolder, clock });
+    const { agent } = successor;
+    const found = await successor.record(id);
+    expect(found?.state ?? 'none').toBe(state);
+    if (state === 'running') {
+      expect((await successor.exec(id, 'echo alive')).stdout).toBe('alive\n');
+      await successor.ask('stop', id);
+    }
+    // No orphan after the grace.
+    await agent.reconciler.reconcile();
+    await successor.pass(ORPHAN_GRACE_MS);
+    await agent.reconciler.reconcile();
+    const left = await new Docker().listContainers({
+      all: true,
+      filters: { label: [`switchyard.agent=${agent.hostId}`] },
+    });
+    expect(left).toEqual([]);
+    // Each minute once, in the events and in the record.
+    const charged = installation.events
+      .of('computer.metered')
+      .filter(({ data }) => data.computer_id === id)
+      .map(({ data }) => `${data.run}:${data.minute}`);
+    expect(charged).toEqual(Array.from({ length: minutes }, (_, run) => `${run + 1}:0`));
+    if (found) expect((await successor.record(id))?.minutes).toBe(minutes);
+  },
+  TEST_TIMEOUT_MS,
+);

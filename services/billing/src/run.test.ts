@@ -31,6 +31,7 @@ beforeAll(async () => {
   database = await databases.open();
   client = await TestClient.connect(nats.url);
   billing = await runBilling(nats.url, database.url);
+  await client.caughtUp(); // an empty database is given its indexes first
 }, 60_000);
 
 afterAll(async () => {
@@ -113,6 +114,7 @@ describe('the log', () => {
       completed(`req_page${i}`, 1n, { org, time: at(Math.floor(i / 9)) }),
     );
     await client.publish(...events);
+    await client.caughtUp();
     const seen: { id: string; at: string }[] = [];
     let cursor: string | null = null;
     do {

@@ -266,7 +266,7 @@ describe('a terminal', () => {
     terminal.write("echo be''gun; sleep 1000\r");
     await screen.until('begun\r\n');
     terminal.write('\u0003');
-    await screen.until(/\^C[^]*[#$] $/); // what is typed before the prompt is back goes with the interrupt
+    await screen.until(/\^C[\s\S]*[#$] $/); // what is typed before the prompt is back goes with the interrupt
     terminal.write('echo code $?; seq 2000; exit 7\r');
     expect(await terminal.exitCode).toBe(7);
     if (!terminal.readableEnded) await once(terminal, 'end');

@@ -11,6 +11,8 @@ export { type Clock, systemClock } from './clock.ts';
 export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
 export { Lock } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
+export { passed } from './passed.ts';
+export { type Repeating, type RepeatOptions, repeat } from './repeat.ts';
 export {
   DRAIN_TIMEOUT_MS,
   type Running,

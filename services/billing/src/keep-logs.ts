@@ -1,5 +1,5 @@
 // The owner of the partition removes logs that are older than they are to be kept, now and then.
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, type Logger, passed } from '@switchyard/service';
 import { logsEndBefore, removeLogsBefore } from './store/log-retention.ts';
 import type { Store } from './store/store.ts';
 
@@ -28,17 +28,4 @@ export async function keepLogs(options: KeepLogsOptions): Promise<void> {
     }
     await passed(SWEEP_EVERY_MS, clock, signal);
   }
-}
-
-function passed(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      cancel();
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = clock.after(ms, done);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });
 }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { type Bus, createEventPublisher, ensureEventsStream, openBucket, serve } from '@switchyard/bus';
 import { STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
 import { ensureImage, isImagePresent } from '@switchyard/sandbox-computer';
-import type { Clock, Logger, Running, Surroundings } from '@switchyard/service';
+import { type Clock, type Logger, passed, type Running, type Surroundings } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
 import Docker from 'dockerode';
 import { openComputerHost } from './computer/open-computer-host.ts';
@@ -61,7 +61,7 @@ export async function startAgent({ config, bus, logger, clock }: Surroundings<Ag
   };
   const agent = await openAgent({ config, bus, logger, clock, docker, standardImage });
   // Where the image is there, so are computers when the agent says that it is; a build is not waited for.
-  await Promise.race([agent.ready, passed(clock, PREPARE_MS)]);
+  await Promise.race([agent.ready, passed(PREPARE_MS, clock)]);
   await agent.heartbeat.beat();
   return agent;
 }
@@ -157,7 +157,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await reconciler.stop();
       await heartbeat.stop();
       const drained = service.drain();
-      await Promise.race([drained, passed(clock, COMMANDS_FINISH_MS)]);
+      await Promise.race([drained, passed(COMMANDS_FINISH_MS, clock)]);
       if (config.SWITCHYARD_COMPUTERS_ON_SHUTDOWN === 'stop') await stopAll(computers, logger);
       await Promise.all(computers.all().map((computer) => computer.release()));
       holds.stop();
@@ -176,10 +176,4 @@ async function stopAll(computers: Computers, logger: Logger): Promise<void> {
       }),
     ),
   );
-}
-
-function passed(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.after(ms, resolve);
-  });
 }

@@ -1,6 +1,6 @@
 // Finds what a crash between two steps of a creation leaves behind: places without a computer, and records that no
 // agent will ever take up. Any number of instances may do it: each step is a compare-and-set.
-
+import { type Repeating, repeat } from '@switchyard/service';
 import type { ComputerOperations } from './computer-operations.ts';
 import { giveUpComputer } from './lost-host.ts';
 import { SLOT_EMPTY_MS_MAX } from './slots.ts';
@@ -9,31 +9,10 @@ export const SWEEP_MS = 30_000;
 
 type Swept = Pick<ComputerOperations, 'computers' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'>;
 
-export interface Sweeping {
-  stop(): Promise<void>;
-}
-
 /** Sweeps every SWEEP_MS from now on. */
-export function keepSweeping(on: Swept): Sweeping {
-  let cancel = () => {};
-  let sweeping: Promise<void> = Promise.resolve();
-  let stopped = false;
-  const later = () => {
-    if (stopped) return;
-    cancel = on.clock.after(SWEEP_MS, () => {
-      sweeping = sweep(on)
-        .catch((error: unknown) => on.logger.warn({ err: error }, 'the sweep of computers failed'))
-        .then(later);
-    });
-  };
-  later();
-  return {
-    async stop() {
-      stopped = true;
-      cancel();
-      await sweeping;
-    },
-  };
+export function keepSweeping(on: Swept): Repeating {
+  const failed = 'the sweep of computers failed';
+  return repeat({ everyMs: SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () => sweep(on));
 }
 
 export async function sweep(on: Swept): Promise<void> {

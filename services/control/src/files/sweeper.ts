@@ -3,36 +3,18 @@
 // may be repeated. What is younger than the grace may still be somebody's work.
 import { ORPHAN_GRACE_MS } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
+import { type Repeating, repeat } from '@switchyard/service';
 import { clearAway, finishLeaving, markDeleting } from './deletion.ts';
 import type { FileOperations } from './file-operations.ts';
 
 export const FILES_SWEEP_MS = 5 * 60_000;
 
-export interface FileSweeping {
-  stop(): Promise<void>;
-}
-
 /** Sweeps every FILES_SWEEP_MS from now on. */
-export function keepSweepingFiles(on: FileOperations): FileSweeping {
-  let cancel = () => {};
-  let sweeping: Promise<void> = Promise.resolve();
-  let stopped = false;
-  const later = () => {
-    if (stopped) return;
-    cancel = on.clock.after(FILES_SWEEP_MS, () => {
-      sweeping = sweepFiles(on)
-        .catch((error: unknown) => on.logger.warn({ err: error }, 'the sweep of files failed'))
-        .then(later);
-    });
-  };
-  later();
-  return {
-    async stop() {
-      stopped = true;
-      cancel();
-      await sweeping;
-    },
-  };
+export function keepSweepingFiles(on: FileOperations): Repeating {
+  const failed = 'the sweep of files failed';
+  return repeat({ everyMs: FILES_SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () =>
+    sweepFiles(on),
+  );
 }
 
 export async function sweepFiles(on: FileOperations, graceMs: number = ORPHAN_GRACE_MS): Promise<void> {

@@ -1,7 +1,7 @@
 // Secrets that have a successor: made to lead to it, and removed when they are accepted no longer.
 import type { Bucket, Entry, Mirror } from '@switchyard/bus';
 import type { KeyRecord } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
 
 const SWEEP_MS = 60_000;
 
@@ -21,35 +21,20 @@ export async function retire(
   await keys.update(key, { ...value, successor, retires_at: new Date(end).toISOString() }, revision);
 }
 
-/** Edges refuse them by the time in their records; this keeps the bucket clean. Any number of instances may do it. */
-export function keepRemovingFormer(on: {
-  keys: Bucket<KeyRecord>;
-  known: Pick<Mirror<KeyRecord>, 'entries'>;
-  clock: Clock;
-  logger: Logger;
-}): { stop(): Promise<void> } {
-  let round = Promise.resolve();
-  let cancel = () => {};
-  let stopped = false;
-  const goOn = () => {
-    if (stopped) return;
-    cancel = on.clock.after(SWEEP_MS, () => {
-      round = removeFormer(on)
-        .catch((error: unknown) => on.logger.warn({ err: error }, 'former secrets were not removed yet'))
-        .then(goOn);
-    });
-  };
-  goOn();
-  return {
-    async stop() {
-      stopped = true;
-      cancel();
-      await round;
-    },
-  };
+interface Removing {
+  readonly keys: Bucket<KeyRecord>;
+  readonly known: Pick<Mirror<KeyRecord>, 'entries'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
-async function removeFormer({ keys, known, clock }: Parameters<typeof keepRemovingFormer>[0]): Promise<void> {
+/** Edges refuse them by the time in their records; this keeps the bucket clean. Any number of instances may do it. */
+export function keepRemovingFormer(on: Removing): Repeating {
+  const failed = 'former secrets were not removed yet';
+  return repeat({ everyMs: SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () => removeFormer(on));
+}
+
+async function removeFormer({ keys, known, clock }: Removing): Promise<void> {
   for (const [hash, { retires_at: end }] of known.entries())
     if (end && Date.parse(end) <= clock.now()) await keys.delete(hash);
 }

@@ -1,0 +1,16 @@
+// Waiting for time to pass, by a clock that tests can move.
+import type { Clock } from './clock.ts';
+
+/** Resolves after `ms` milliseconds, or at once when the signal is aborted; never throws, and leaves no timer behind. */
+export function passed(ms: number, clock: Pick<Clock, 'after'>, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      cancel();
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = clock.after(ms, done);
+    signal?.addEventListener('abort', done);
+    if (signal?.aborted) done();
+  });
+}

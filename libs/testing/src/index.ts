@@ -4,7 +4,9 @@ export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
 export { mongo, startMongo, type TestDatabase } from './mongo.ts';
 export { type StartNatsOptions, startNats } from './nats.ts';
+export { importSmallImage } from './small-image.ts';
 export { type StartStackOptions, startStack, type TestStack } from './stack.ts';
+export { startTestEngine, type TestEngine, type TestEngineOptions } from './test-engine.ts';
 export { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 export {
   type CatalogEntry,

@@ -1,0 +1,166 @@
+/**
+ * A Docker engine of a test's own beside the machine's: another data root, socket and containerd, and a network name
+ * space of its own, as an engine that starts clears the firewall chains of every other in the same one. Its containers
+ * reach nothing outside. Needs root and `dockerd`.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import Docker from 'dockerode';
+import { dyingWithUs } from './dying-with-us.ts';
+import { temporaryFolder } from './test-server.ts';
+
+const run = promisify(execFile);
+
+const START_TIMEOUT_MS = 30_000;
+/** Without live-restore its containers are stopped first: those that do not heed SIGTERM after 10 s. */
+const STOP_TIMEOUT_MS = 30_000;
+const POLL_EVERY_MS = 20;
+const OUTPUT_CHARS_MAX = 16_384;
+
+export interface TestEngineOptions {
+  /** Containers run on while the engine is away. */
+  readonly liveRestore?: boolean;
+}
+
+export interface TestEngine {
+  readonly docker: Docker;
+  /** For `DOCKER_HOST`. */
+  readonly address: string;
+  /** SIGKILL to the engine and its containerd; the processes of containers run on. */
+  kill9(): Promise<void>;
+  /** SIGTERM, and resolves when it is gone. Without live-restore it stops its containers first. */
+  end(): Promise<void>;
+  /** Starts it again (ends it first if it runs). Resolves when it answers. */
+  restart(): Promise<void>;
+  /** Removes its containers, then the engine and its files. */
+  stop(): Promise<void>;
+}
+
+/**
+ * @example
+ * const engine = await startTestEngine();
+ * afterAll(() => engine.stop());
+ * await importSmallImage(engine.docker);
+ */
+export async function startTestEngine({ liveRestore = false }: TestEngineOptions = {}): Promise<TestEngine> {
+  const folder = await temporaryFolder('engine');
+  const network = join(folder, 'network');
+  const socketPath = join(folder, 'docker.sock');
+  await writeFile(network, '');
+  await run('unshare', [`--net=${network}`, 'true']);
+  const options = [
+    ['--data-root', join(folder, 'data')],
+    ['--exec-root', join(folder, 'exec')],
+    ['--pidfile', join(folder, 'pid')],
+    ['--host', `unix://${socketPath}`],
+    liveRestore ? ['--live-restore'] : [],
+  ].flat();
+  const docker = new Docker({ socketPath });
+  let child: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const [command, ...args] = dyingWithUs('SIGTERM', 'nsenter', [`--net=${network}`, 'dockerd', ...options]);
+    const life = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    child = life;
+    let output = '';
+    life.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-OUTPUT_CHARS_MAX);
+    });
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while (!(await answers(docker))) {
+      if (isOver(life)) throw new Error(`dockerd died at its start:\n${output}`);
+      if (performance.now() > deadline) throw new Error(`dockerd does not answer:\n${output}`);
+      await delay(POLL_EVERY_MS);
+    }
+  }
+
+  /** Its containerd ends by itself when the engine does: the next engine must not meet it. */
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (child === undefined || isOver(child)) return;
+    const pidFile = await readFile(join(folder, 'exec', 'containerd', 'containerd.pid'), 'utf8').catch(
+      () => '',
+    );
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    const impatience = setTimeout(() => child?.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await gone;
+    clearTimeout(impatience);
+    if (pidFile !== '') await ended(Number(pidFile));
+  }
+
+  async function restart(): Promise<void> {
+    await end('SIGTERM');
+    await start();
+  }
+
+  async function removeContainers(): Promise<void> {
+    if (child === undefined || isOver(child)) await start();
+    const containers = await docker.listContainers({ all: true });
+    await Promise.all(containers.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
+  }
+
+  const engine: TestEngine = {
+    docker,
+    address: `unix://${socketPath}`,
+    kill9: () => end('SIGKILL'),
+    end: () => end('SIGTERM'),
+    restart,
+    async stop() {
+      await removeContainers();
+      await end('SIGTERM');
+      await unmountAll(folder);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  try {
+    await start();
+  } catch (error) {
+    await end('SIGKILL');
+    await unmountAll(folder);
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return engine;
+}
+
+function isOver({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
+async function answers(docker: Docker): Promise<boolean> {
+  return docker.ping().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Waits for the end of a process that is not our child. */
+async function ended(pid: number): Promise<void> {
+  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  while (isAlive(pid)) {
+    if (performance.now() > deadline) throw new Error(`the process ${pid} does not end`);
+    await delay(POLL_EVERY_MS);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** What is mounted below a folder, the last first. */
+async function unmountAll(folder: string): Promise<void> {
+  const table = await readFile('/proc/self/mountinfo', 'utf8');
+  const points = table
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((point) => point.startsWith(`${folder}/`));
+  for (const point of points.reverse()) await run('umount', ['--lazy', point]);
+}

@@ -5,11 +5,10 @@ import type { OpenRelays } from './open-relays.ts';
 /** Runs `work` under a signal that is aborted when the client goes away or its key is revoked or expires. */
 export async function whileKeyHolds<T>(
   open: OpenRelays,
-  key: KeyRecord | null,
+  key: KeyRecord,
   gone: AbortSignal,
   work: (key: KeyRecord, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (!key) throw new Error('a guarded route without a key');
   const revoked = new AbortController();
   const close = open.add(key, { revoke: (reason) => revoked.abort(reason) });
   try {

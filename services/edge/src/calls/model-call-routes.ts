@@ -129,7 +129,6 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         errors: MODEL_ERRORS,
       },
       (request, reply, key) => {
-        if (!key) throw new Error('a model route without a key');
         request.subject = { type, model: null, computer: null };
         const parsed: ModelBody = parseBody(body, request.body);
         requireUsageStore(relay);

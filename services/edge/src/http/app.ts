@@ -156,7 +156,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
       handler:
         route.kind === 'json'
           ? (request, reply) => answerJson(route, request, reply)
-          : (request, reply) => route.handle(request, reply, request.apiKey),
+          : (request, reply) => route.handle(request, reply),
     });
   };
 

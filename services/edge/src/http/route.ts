@@ -66,7 +66,7 @@ export interface JsonRoute extends RouteDescription {
 /** A route that writes its answer itself. */
 export interface RawRoute extends RouteDescription {
   kind: 'raw';
-  handle(request: FastifyRequest, reply: FastifyReply, key: KeyRecord | null): void | Promise<void>;
+  handle(request: FastifyRequest, reply: FastifyReply): void | Promise<void>;
 }
 
 export type Route = JsonRoute | RawRoute;
@@ -79,8 +79,32 @@ export function jsonRoute<const R extends NonNullable<RouteDescription['request'
   return { ...description, kind: 'json', handle };
 }
 
-export function rawRoute(description: RouteDescription, handle: RawRoute['handle']): RawRoute {
-  return { ...description, kind: 'raw', handle };
+type Guarded = RouteDescription & { permission: Exclude<RouteDescription['permission'], 'public'> };
+
+/** Declares a raw route for callers that are known; its handler is given the caller's key. */
+export function rawRoute(
+  description: Guarded,
+  handle: (request: FastifyRequest, reply: FastifyReply, key: KeyRecord) => void | Promise<void>,
+): RawRoute {
+  return {
+    ...description,
+    kind: 'raw',
+    handle: (request, reply) => handle(request, reply, callerOf(request)),
+  };
+}
+
+/** Declares a raw route that needs no key. */
+export function publicRoute(
+  description: Omit<RouteDescription, 'permission'>,
+  handle: RawRoute['handle'],
+): RawRoute {
+  return { ...description, permission: 'public', kind: 'raw', handle };
+}
+
+/** The key of a request that has passed the guard of a route that is not public. */
+export function callerOf({ apiKey }: FastifyRequest): KeyRecord {
+  if (!apiKey) throw new Error('a guarded route without a key');
+  return apiKey;
 }
 
 /** Every POST of a caller that is known may carry an `Idempotency-Key`. */

@@ -30,8 +30,10 @@ import type { LinkSigner } from '../computers/link-signer.ts';
 import { ANY_ORIGIN } from '../computers/port-headers.ts';
 import { serveTerminal } from '../computers/terminal-socket.ts';
 import { clientGone } from '../http/client-gone.ts';
+import { publicOrigin } from '../http/public-origin.ts';
 import { check, parseBody } from '../http/read-body.ts';
-import { type Route, type RouteDescription, rawRoute } from '../http/route.ts';
+import { publicRoute, type Route, type RouteDescription, rawRoute } from '../http/route.ts';
+import { sendJson } from '../http/send-json.ts';
 import type { PendingUpgrade, Upgrades } from '../http/upgrades.ts';
 
 const TAG = 'Computers';
@@ -116,12 +118,11 @@ function portRoute(on: On, method: RouteDescription['method']): Route {
 }
 
 function linkRoute(on: On, method: RouteDescription['method']): Route {
-  return rawRoute(
+  return publicRoute(
     {
       method,
       path: '/v1/links/{token}/{path}',
       restParam: 'path',
-      permission: 'public',
       tag: TAG,
       summary: `${method} through a link`,
       description:
@@ -183,11 +184,11 @@ function createLinkRoute(on: On): Route {
     async (request, reply, key) => {
       const { id } = check(params, request.params);
       const { port = null, minutes } = parseBody(createLinkRequest, request.body);
-      await on.findHost(withKey(key).org, id);
+      await on.findHost(key.org, id);
       const { base, expiresAt } = makeLink(on, request, { id, port, minutes });
       const url = port === null ? base.replace(/^http/, 'ws') : base;
       const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt.toISOString() };
-      sendJson(reply, 201, link);
+      sendJson(reply, link, 201);
     },
   );
 }
@@ -221,7 +222,7 @@ function desktopRoute(on: On): Route {
     async (request, reply, key) => {
       const { id } = check(params, request.params);
       const { minutes } = parseBody(desktopRequest, request.body);
-      await startDesktop(on, withKey(key).org, id, request.id);
+      await startDesktop(on, key.org, id, request.id);
       const { base, expiresAt } = makeLink(on, request, { id, port: DESKTOP_PORT, minutes });
       // The small page of noVNC: the large one keeps its settings in the storage that a sandbox has not got.
       const socket = new URL('websockify', base).pathname.slice(1);
@@ -231,7 +232,7 @@ function desktopRoute(on: On): Route {
         port: DESKTOP_PORT,
         expires_at: expiresAt.toISOString(),
       };
-      sendJson(reply, 200, desktop);
+      sendJson(reply, desktop);
     },
   );
 }
@@ -263,11 +264,11 @@ interface LinkWish {
 function makeLink(on: On, request: FastifyRequest, { id, port, minutes }: LinkWish) {
   const key = hashOfKey(request.headers.authorization);
   const { token, expiresAt } = on.links.sign({ key, computer: id, port }, minutes);
-  return { base: `${originOf(on, request)}/v1/links/${token}/`, expiresAt };
+  return { base: `${publicOrigin(on.publicUrl, request)}/v1/links/${token}/`, expiresAt };
 }
 
 interface PortWish {
-  readonly key: KeyRecord | null;
+  readonly key: KeyRecord;
   readonly id: string;
   readonly port: number;
   /** Segments of the path before that of the server inside. */
@@ -279,7 +280,7 @@ async function toPort(on: On, wish: PortWish, request: FastifyRequest, reply: Fa
   const { key, id, port, segments, anyOrigin } = wish;
   const upgrade = on.upgrades.of(request.raw);
   const { prefix, path } = cutPath(request.raw.url ?? '/', segments);
-  const { protocol, host } = new URL(originOf(on, request));
+  const { protocol, host } = new URL(publicOrigin(on.publicUrl, request));
   await whileKeyHolds(on.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostPortHead = { request_id: request.id, org, id, port };
     const subject = hostPortSubject(await on.findHost(org, id));
@@ -291,7 +292,7 @@ async function toPort(on: On, wish: PortWish, request: FastifyRequest, reply: Fa
 
 async function toTerminal(
   on: On,
-  { key, id }: { key: KeyRecord | null; id: string },
+  { key, id }: { key: KeyRecord; id: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -339,21 +340,4 @@ function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
     .header('access-control-max-age', '600')
     .header('x-request-id', request.id)
     .send();
-}
-
-function originOf({ publicUrl }: On, request: FastifyRequest): string {
-  return publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`;
-}
-
-function sendJson(reply: FastifyReply, status: number, value: unknown): void {
-  reply
-    .code(status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .header('x-request-id', reply.request.id)
-    .send(JSON.stringify(value));
-}
-
-function withKey(key: KeyRecord | null): KeyRecord {
-  if (!key) throw new Error('a guarded route without a key');
-  return key;
 }

@@ -23,6 +23,7 @@ import { sendWorkspace } from '../computers/send-workspace.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { sendJson } from '../http/send-json.ts';
 import { declaredBytes, streamedBody } from '../http/streamed-body.ts';
 
 const TAG = 'Computers';
@@ -97,10 +98,7 @@ export function computerFileRoutes(on: ComputerFileRoutesOptions): Route[] {
           request.raw.resume(); // what still comes is dropped, and the client reads its answer
           throw error;
         });
-        reply
-          .header('content-type', 'application/json; charset=utf-8')
-          .header('x-request-id', request.id)
-          .send(JSON.stringify(written));
+        sendJson(reply, written);
       },
     ),
     jsonRoute(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import { type Route, rawRoute } from '../http/route.ts';
+import { publicRoute, type Route } from '../http/route.ts';
 import { openApiDocument } from '../openapi/document.ts';
 
 // Swagger UI: alive, self-contained (no CDN), and it reads OpenAPI 3.1.
@@ -30,9 +30,9 @@ const PAGE = `<!doctype html>
 /** The OpenAPI document of `routes`, and a page that shows it and tries it. */
 export function docsRoutes(routes: readonly Route[]): Route[] {
   const document = JSON.stringify(openApiDocument(routes));
-  const open = { method: 'GET', permission: 'public', tag: 'Documentation', errors: [] } as const;
+  const open = { method: 'GET', tag: 'Documentation', errors: [] } as const;
   return [
-    rawRoute(
+    publicRoute(
       {
         ...open,
         path: '/v1/openapi.json',
@@ -43,7 +43,7 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
         reply.header('content-type', 'application/json; charset=utf-8').send(document);
       },
     ),
-    rawRoute(
+    publicRoute(
       {
         ...open,
         path: '/docs',
@@ -54,7 +54,7 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
         reply.header('content-type', 'text/html; charset=utf-8').send(PAGE);
       },
     ),
-    rawRoute(
+    publicRoute(
       {
         ...open,
         path: '/docs/{file}',

@@ -2,7 +2,7 @@ import type { Bus } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
 import type { Registry } from 'prom-client';
 import { z } from 'zod';
-import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { jsonRoute, publicRoute, type Route } from '../http/route.ts';
 
 export function healthRoutes(bus: Bus, metrics: Registry): Route[] {
   return [
@@ -23,11 +23,10 @@ export function healthRoutes(bus: Bus, metrics: Registry): Route[] {
         return { ok: true };
       },
     ),
-    rawRoute(
+    publicRoute(
       {
         method: 'GET',
         path: '/metrics',
-        permission: 'public',
         tag: 'Operations',
         summary: 'Metrics for Prometheus',
         response: { status: 200, description: 'Metrics', contentType: 'text/plain' },

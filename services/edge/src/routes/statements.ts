@@ -12,8 +12,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { sendJson } from '../http/send-json.ts';
 import { rowFormatOf, textHeaders } from '../reports/row-format.ts';
-import { sendJson } from '../reports/send-json.ts';
 import { statementCsv, statementPage } from '../reports/statement-text.ts';
 
 const TAG = 'Account';
@@ -73,9 +73,8 @@ async function answerStatement(
   bus: Bus,
   asked: FastifyRequest,
   reply: FastifyReply,
-  key: KeyRecord | null,
+  key: KeyRecord,
 ): Promise<void> {
-  if (!key) throw new Error('a guarded route without a key');
   const { month } = check(monthParams, asked.params);
   const { format } = check(statementHttpQuery, asked.query);
   const answer = await request(bus, 'statements.get', { org: key.org, key_id: key.id, month });

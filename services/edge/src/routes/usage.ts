@@ -14,9 +14,9 @@ import { clientGone } from '../http/client-gone.ts';
 import { pass } from '../http/pass-bytes.ts';
 import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { sendJson } from '../http/send-json.ts';
 import { logsText } from '../reports/logs-text.ts';
 import { MEDIA_TYPES, rowFormatOf, textHeaders } from '../reports/row-format.ts';
-import { sendJson } from '../reports/send-json.ts';
 import { usageText } from '../reports/usage-text.ts';
 
 const TAG = 'Usage and logs';
@@ -40,7 +40,7 @@ export function usageRoutes(on: UsageRoutesOptions): Route[] {
         response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
         errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      (request, reply, key) => answerUsage(on, request, reply, known(key)),
+      (request, reply, key) => answerUsage(on, request, reply, key),
     ),
     rawRoute(
       {
@@ -55,7 +55,7 @@ export function usageRoutes(on: UsageRoutesOptions): Route[] {
         response: { status: 200, description: 'The logs', body: logList, asText: AS_TEXT },
         errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      (request, reply, key) => answerLogs(on, request, reply, known(key)),
+      (request, reply, key) => answerLogs(on, request, reply, key),
     ),
     jsonRoute(
       {
@@ -122,9 +122,3 @@ async function answerLogs(
 }
 
 const NEXT_CURSOR_TRAILER = 'x-next-cursor';
-
-/** The guard has seen to it: the routes are not public. */
-function known(key: KeyRecord | null): KeyRecord {
-  if (!key) throw new Error('a guarded route without a key');
-  return key;
-}

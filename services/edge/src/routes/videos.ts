@@ -21,8 +21,10 @@ import { z } from 'zod';
 import { allowedModels, type Spending } from '../auth/spending.ts';
 import { handOver } from '../calls/hand-over.ts';
 import { clientGone } from '../http/client-gone.ts';
+import { publicOrigin } from '../http/public-origin.ts';
 import { check, parseBody } from '../http/read-body.ts';
-import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { jsonRoute, publicRoute, type Route, rawRoute } from '../http/route.ts';
+import { sendJson } from '../http/send-json.ts';
 import { sendVideo } from '../videos/send-video.ts';
 import { signedQuery, type UrlSigner } from '../videos/url-signer.ts';
 
@@ -70,7 +72,7 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
           'service_unavailable',
         ],
       },
-      (request, reply, key) => startVideo(on, withKey(key), request, reply),
+      (request, reply, key) => startVideo(on, key, request, reply),
     ),
     rawRoute(
       {
@@ -85,11 +87,11 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
         errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
       async (request, reply, key) => {
-        const { org, id: key_id } = withKey(key);
+        const { org, id: key_id } = key;
         const query = check(videosQuery, request.query);
         const list = await ask(bus, 'videos.list', { org, key_id, query });
         const data = list.data.map((view) => withUrl(on, org, view, request));
-        sendJson(reply, 200, { ...list, data });
+        sendJson(reply, { ...list, data });
       },
     ),
     rawRoute(
@@ -106,9 +108,9 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
         errors: ['video_not_found', 'service_unavailable'],
       },
       async (request, reply, key) => {
-        const { org, id: key_id } = withKey(key);
+        const { org, id: key_id } = key;
         const { id } = check(params, request.params);
-        sendJson(reply, 200, withUrl(on, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
+        sendJson(reply, withUrl(on, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
       },
     ),
     jsonRoute(
@@ -126,11 +128,10 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
       },
       ({ key, params: { id } }) => ask(bus, 'videos.delete', { org: key.org, key_id: key.id, id }),
     ),
-    rawRoute(
+    publicRoute(
       {
         method: 'GET',
         path: '/v1/videos/{id}/content',
-        permission: 'public',
         tag: TAG,
         summary: 'The bytes of a video',
         description:
@@ -172,7 +173,7 @@ async function startVideo(
     });
   const view = await askToStart(on, key, names, request, reply);
   reply.header('x-service-cost', formatDollars(parseDollars(view.usage.cost)));
-  sendJson(reply, 202, withUrl(on, key.org, view, request));
+  sendJson(reply, withUrl(on, key.org, view, request), 202);
 }
 
 async function askToStart(
@@ -211,19 +212,6 @@ function withUrl(
 ): VideoObject {
   if (view.status !== 'completed') return view;
   if (media_type === null) return { ...view, videos: [] };
-  const origin = publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`;
+  const origin = publicOrigin(publicUrl, request);
   return { ...view, videos: [{ media_type, url: origin + signer.contentPath({ org, id: view.id }) }] };
-}
-
-function sendJson(reply: FastifyReply, status: number, value: unknown): void {
-  reply
-    .code(status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .header('x-request-id', reply.request.id)
-    .send(JSON.stringify(value));
-}
-
-function withKey(key: KeyRecord | null): KeyRecord {
-  if (!key) throw new Error('a route of videos without a key');
-  return key;
 }

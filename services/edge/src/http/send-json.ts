@@ -1,8 +1,9 @@
-// JSON from a route that may answer in other forms too.
+// JSON from a route that writes its answer itself.
 import type { FastifyReply } from 'fastify';
 
-export function sendJson(reply: FastifyReply, body: unknown): void {
+export function sendJson(reply: FastifyReply, body: unknown, status = 200): void {
   reply
+    .code(status)
     .header('content-type', 'application/json; charset=utf-8')
     .header('x-request-id', reply.request.id)
     .send(JSON.stringify(body));

@@ -1,5 +1,6 @@
 // Control and the agents of hosts together, on a real nats-server and the real Docker engine: the cap, placement, the
 // creations that fail half-way, the host that is lost. By a clock that the test moves.
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { connectBus, openBucket, request } from '@switchyard/bus';
 import {
   type ComputerObject,
@@ -13,6 +14,7 @@ import {
 import { makeLogger, readConfig } from '@switchyard/service';
 import { FakeClock, temporaryFolder } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { mountCommand } from '../services/computer-agent/src/docker/mounts.ts';
 import {
   defaultLimits,
   newTestRecord,
@@ -66,6 +68,19 @@ afterEach(async () => {
   await on.agent.heartbeat.beat();
   for (const { id } of await list()) await remove(id);
 });
+
+/** A disk of so many MiB, in memory. */
+async function smallDisk(mb: number): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await temporaryFolder('disk');
+  await mountCommand('mount', '-t', 'tmpfs', '-o', `size=${mb}m`, 'tmpfs', path);
+  return {
+    path,
+    async remove() {
+      await mountCommand('umount', '--lazy', path);
+      await rm(path, { recursive: true });
+    },
+  };
+}
 
 const create = (body: CreateComputerRequest = { cpu: 0.25, memory_mb: 512 }, who = caller) =>
   request(installation.bus, 'computers.create', { ...who, body, limited: false });
@@ -260,6 +275,35 @@ describe('placement', () => {
     }
   });
 
+  test('a host whose disk is nearly full refuses new computers; those there go on, and room made is room', async () => {
+    const disk = await smallDisk(192);
+    const env = { SWITCHYARD_HOST_DISK_GB_FREE_MIN: '0.0625' };
+    await cp(await installation.newDataFolder(), `${disk.path}/data`, { recursive: true });
+    const small = await openTestAgent(installation, { clock, env, dataFolder: `${disk.path}/data` });
+    try {
+      await beat({ cordoned: true });
+      const { id } = await small.create();
+      await writeFile(`${disk.path}/others`, Buffer.alloc(128 * 1024 * 1024));
+      await small.agent.heartbeat.beat();
+      await eventually('no_capacity', /SWITCHYARD_HOST_DISK_GB_FREE_MIN/);
+      await expect(small.create()).rejects.toMatchObject({
+        code: 'no_capacity',
+        message: expect.stringContaining('nearly full'),
+      });
+      expect(await small.exec(id, 'echo on')).toMatchObject({ stdout: 'on\n' });
+      await small.ask('stop', id);
+      expect(await small.ask('start', id)).toMatchObject({ status: 'running' });
+
+      await rm(`${disk.path}/others`);
+      await small.agent.heartbeat.beat();
+      const created = () => create().then(({ status }) => status, String);
+      await expect.poll(created, { timeout: 15_000 }).toBe('running');
+    } finally {
+      await small.close();
+      await disk.remove();
+    }
+  });
+
   test('an operator cordons, drains and frees a host by npm run hosts', async () => {
     const host = on.agent.hostId;
     const order = (...words: string[]) => hostsCommand(installation.bus, words, () => clock.now());
@@ -295,7 +339,8 @@ describe('placement', () => {
     await beat({ cordoned: true });
     await beat({ id: ghost });
     await eventually('service_unavailable', /./);
-    expect(await slotsOf(caller.org)).toEqual([]);
+    // The caller gives up at the same moment as control: who is first is chance.
+    await expect.poll(() => slotsOf(caller.org)).toEqual([]);
     expect(await list()).toEqual([]);
     await beat({ id: ghost, cordoned: true });
     for (const { key } of await installation.computers.entries('org_test.>'))

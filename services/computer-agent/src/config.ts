@@ -32,6 +32,8 @@ export const agentConfig = computerLimitsEnv.extend({
   /** Cores (and MiB) promised to computers for each one that the host has: most computers idle most of the time. */
   SWITCHYARD_CPU_OVERCOMMIT: z.coerce.number().min(0.1).max(64).default(16),
   SWITCHYARD_MEMORY_OVERCOMMIT: z.coerce.number().min(0.1).max(16).default(4),
+  /** GB that stay free on the host's disks: below it no new computer is taken. Disks of computers grow as they are written. */
+  SWITCHYARD_HOST_DISK_GB_FREE_MIN: z.coerce.number().min(0).max(100_000).default(2),
   /** Bytes of a command's output that are kept; the rest is cut and the result says `truncated`. */
   SWITCHYARD_OUTPUT_BYTES_MAX: z.coerce
     .number()

@@ -55,8 +55,9 @@ export class Heartbeat {
   async beat({ cordoned = false } = {}): Promise<void> {
     const { hostId, hosts, host, capacity, orders, billable, lastHeard, clock } = this.#on;
     await orders.follow().catch(() => {}); // unread, the last order stands
+    await capacity.disk.measure();
     const image = host.imageStatus();
-    const { total, used } = capacity;
+    const { total, used, disk } = capacity;
     await hosts.put(hostId, {
       id: hostId,
       at: new Date(clock.now()).toISOString(),
@@ -65,6 +66,8 @@ export class Heartbeat {
       memory_mb_total: total.memoryMb,
       memory_mb_used: used.memoryMb,
       computers: capacity.computers,
+      disk_mb_free: disk.freeMb,
+      disk_mb_free_min: disk.freeMbMin,
       image_ready: image.ready,
       image_progress: image.ready ? null : image.message,
       cordoned: cordoned || capacity.order !== null,

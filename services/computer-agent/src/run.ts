@@ -12,6 +12,7 @@ import type { AgentConfig } from './config.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Capacity } from './lifecycle/capacity.ts';
 import { Computers } from './lifecycle/computers.ts';
+import { openDiskRoom } from './lifecycle/disk-room.ts';
 import { HostOrders } from './lifecycle/host-orders.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
 import { BillableClock } from './metering/billable-clock.ts';
@@ -80,7 +81,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   ]);
   const events = await createEventPublisher({ bus, outboxDir: join(folder, 'outbox'), logger });
   const lastHeard = await openLastHeard(folder, clock.now());
-  const { NCPU: cores, MemTotal: memoryBytes } = (await docker.info()) as { NCPU: number; MemTotal: number };
+  const { NCPU: cores, MemTotal: memoryBytes, DockerRootDir: dockerFolder } = await engineInfo(docker);
   const host = await openComputerHost({
     agentId: hostId,
     dataDirectory: join(folder, 'computers'),
@@ -96,10 +97,12 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
   });
 
-  const capacity = new Capacity({
+  const size = {
     cpu: cores * config.SWITCHYARD_CPU_OVERCOMMIT,
     memoryMb: Math.floor((memoryBytes / 1024 / 1024) * config.SWITCHYARD_MEMORY_OVERCOMMIT),
-  });
+  };
+  const disk = await openDiskRoom([folder, dockerFolder], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
+  const capacity = new Capacity(size, disk);
   const billable = new BillableClock(clock);
   const holds = new HoldKeeper({ bus, logger });
   const records = new ComputerRecords(computerBucket, hostId);
@@ -165,6 +168,10 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await events.close();
     },
   };
+}
+
+function engineInfo(docker: Docker): Promise<{ NCPU: number; MemTotal: number; DockerRootDir: string }> {
+  return docker.info();
 }
 
 /** Each by itself: one that cannot be stopped is left to the next agent of this host. */

@@ -1,6 +1,7 @@
 // How much of this host is promised to computers that run. The only judge of whether one more fits: control's placement
 // goes by heartbeats, which are a second old.
 import { type HostOrder, ServiceError } from '@switchyard/contracts';
+import type { DiskRoom } from './disk-room.ts';
 
 export interface Size {
   /** Cores. */
@@ -10,12 +11,14 @@ export interface Size {
 
 export class Capacity {
   readonly total: Size;
+  readonly disk: DiskRoom;
   /** What an operator wants of this host. */
   order: HostOrder['order'] | null = null;
   readonly #taken = new Map<string, Size>();
 
-  constructor(total: Size) {
+  constructor(total: Size, disk: DiskRoom) {
     this.total = total;
+    this.disk = disk;
   }
 
   get used(): Size {
@@ -41,6 +44,11 @@ export class Capacity {
       throw new ServiceError('no_capacity', 'the computer’s host is being drained for maintenance');
     if (this.order === 'cordon' && isNew)
       throw new ServiceError('no_capacity', 'the host takes no new computers');
+    if (isNew && !this.disk.enough)
+      throw new ServiceError(
+        'no_capacity',
+        'the host’s disk is nearly full: what is left of it is for the computers there (SWITCHYARD_HOST_DISK_GB_FREE_MIN)',
+      );
     const { cpu, memoryMb } = this.used;
     if (cpu + size.cpu > this.total.cpu)
       throw new ServiceError('no_capacity', 'the computer’s host has no room for its cpu');

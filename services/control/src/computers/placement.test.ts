@@ -13,6 +13,8 @@ const host = (id: string, change: Partial<HostHeartbeat> = {}): HostHeartbeat =>
   memory_mb_total: 8_192,
   memory_mb_used: 0,
   computers: 0,
+  disk_mb_free: 10_000,
+  disk_mb_free_min: 2_048,
   image_ready: true,
   image_progress: null,
   cordoned: false,
@@ -42,6 +44,20 @@ describe('the order in which hosts are asked', () => {
     const tight = host('tight', { memory_mb_used: 8_192 - 1_023 });
     const exact = host('exact', { cpu_used: 3, memory_mb_used: 7_168 });
     expect(placementOrder([full, tight, exact], wanted, first)).toEqual([exact]);
+  });
+
+  test('a host whose disk is nearly full is left out, one with just enough or that does not know is not', () => {
+    const full = host('full', { disk_mb_free: 2_047 });
+    const exact = host('exact', { disk_mb_free: 2_048 });
+    const older = host('older', { disk_mb_free: null, disk_mb_free_min: null });
+    const order = placementOrder([full, exact, older], wanted, first);
+    expect(order.map(({ id }) => id).sort()).toEqual(['host_exact', 'host_older']);
+    expect(() => placementOrder([full], wanted, first)).toThrow(
+      expect.objectContaining({
+        code: 'no_capacity',
+        message: expect.stringContaining('SWITCHYARD_HOST_DISK_GB_FREE_MIN'),
+      }),
+    );
   });
 
   test('why there is none is said: nobody connected, the image on its way, all full', () => {

@@ -27,7 +27,13 @@ export function placementOrder(
       `the computer image ${STANDARD_IMAGE} is not ready yet: ${progress ?? 'it is being built'}`,
     );
   }
-  const left = prepared.filter((host) => fits(host, wanted));
+  const roomy = prepared.filter(hasDiskRoom);
+  if (roomy.length === 0)
+    throw new ServiceError(
+      'no_capacity',
+      'the disk of every computer host is nearly full (SWITCHYARD_HOST_DISK_GB_FREE_MIN)',
+    );
+  const left = roomy.filter((host) => fits(host, wanted));
   if (left.length === 0)
     throw new ServiceError('no_capacity', 'every computer host is full; try again later');
   const order: HostHeartbeat[] = [];
@@ -36,6 +42,11 @@ export function placementOrder(
     order.push(chosen!);
   }
   return order;
+}
+
+/** A host that does not say how full its disk is will refuse by itself, if it can tell. */
+function hasDiskRoom({ disk_mb_free: free, disk_mb_free_min: least }: HostHeartbeat): boolean {
+  return free === null || least === null || free >= least;
 }
 
 function fits(host: HostHeartbeat, { cpu, memoryMb }: Wanted): boolean {

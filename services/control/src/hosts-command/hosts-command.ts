@@ -43,5 +43,6 @@ function line(beat: HostHeartbeat, order: HostOrder['order'] | undefined): strin
   const state = order ?? (beat.cordoned ? 'stopping' : beat.image_ready ? 'ready' : 'preparing');
   const cpu = `${beat.cpu_used} of ${beat.cpu_total} cpu`;
   const memory = `${beat.memory_mb_used} of ${beat.memory_mb_total} MiB`;
-  return `${beat.id}  ${state.padEnd(9)}  ${beat.computers} running  ${cpu}  ${memory}`;
+  const disk = beat.disk_mb_free === null ? '' : `  ${beat.disk_mb_free} MiB of disk free`;
+  return `${beat.id}  ${state.padEnd(9)}  ${beat.computers} running  ${cpu}  ${memory}${disk}`;
 }

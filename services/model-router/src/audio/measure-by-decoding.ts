@@ -3,13 +3,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { BYTES_PER_SAMPLE, decodeSound } from '../local/decode-sound.ts';
 import { LocalRefusal } from '../local/local-refusal.ts';
-import { ProgramFailed, runProgram } from '../local/run-program.ts';
+import { ProgramFailed } from '../local/run-program.ts';
 
-/** Containers of sound only: nothing that names other files or addresses (playlists) is opened. */
-const CONTAINERS = 'wav,w64,mp3,flac,ogg,aac,ac3,aiff,au,caf,amr,mov,mp4,m4a,matroska,webm,asf';
 const RATE_HZ = 8_000;
-const BYTES_PER_SAMPLE = 2;
 /** Decoding runs many times faster than the sound does. */
 const DECODE_TIMEOUT_MS = 60_000;
 
@@ -30,20 +28,7 @@ export async function measureByDecoding(audio: Buffer, signal: AbortSignal): Pro
 }
 
 async function decode(file: string, signal: AbortSignal): Promise<number | null> {
-  const source = [
-    '-nostdin',
-    '-v',
-    'error',
-    '-protocol_whitelist',
-    'file',
-    '-format_whitelist',
-    CONTAINERS,
-    '-i',
-    file,
-  ];
-  const sound = ['-map', '0:a:0', '-ac', '1', '-ar', `${RATE_HZ}`, '-f', 's16le', 'pipe:1'];
-  const decoder = runProgram('ffmpeg', [...source, ...sound], signal);
-  decoder.input.end();
+  const decoder = decodeSound(file, RATE_HZ, signal);
   let bytes = 0;
   for await (const chunk of decoder.output) bytes += (chunk as Buffer).length;
   // A file that is damaged at its end still has what came before.

@@ -1,8 +1,9 @@
 // Any audio file -> its exact length and its utterances, each in a file of its own; never whole in memory.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BYTES_PER_SAMPLE, decodeSound } from '../decode-sound.ts';
 import { LocalRefusal } from '../local-refusal.ts';
-import { ProgramFailed, runProgram } from '../run-program.ts';
+import { ProgramFailed } from '../run-program.ts';
 import { SAMPLE_RATE_HZ, UtteranceCutter } from './utterances.ts';
 
 /** Speech that one call may hold: recognising it takes about half as long as saying it. */
@@ -25,30 +26,9 @@ export interface DecodedAudio {
   utterances: StoredUtterance[];
 }
 
-/** Containers of sound only: nothing that names other files or addresses (playlists) is opened. */
-const CONTAINERS = 'wav,w64,mp3,flac,ogg,aac,ac3,aiff,au,caf,amr,mov,mp4,m4a,matroska,webm,asf';
-
 /** @throws LocalRefusal for what is no audio, or too much of it. */
 export async function decodeAudio(file: string, folder: string, signal: AbortSignal): Promise<DecodedAudio> {
-  const decoder = runProgram(
-    'ffmpeg',
-    [
-      ...[
-        '-nostdin',
-        '-v',
-        'error',
-        '-protocol_whitelist',
-        'file',
-        '-format_whitelist',
-        CONTAINERS,
-        '-i',
-        file,
-      ],
-      ...['-map', '0:a:0', '-ac', '1', '-ar', `${SAMPLE_RATE_HZ}`, '-f', 's16le', 'pipe:1'],
-    ],
-    signal,
-  );
-  decoder.input.end();
+  const decoder = decodeSound(file, SAMPLE_RATE_HZ, signal);
   const cutter = new UtteranceCutter();
   const utterances: StoredUtterance[] = [];
   let speechSeconds = 0;
@@ -65,7 +45,7 @@ export async function decodeAudio(file: string, folder: string, signal: AbortSig
   let odd: Buffer = Buffer.alloc(0);
   for await (const chunk of decoder.output) {
     const bytes: Buffer = odd.length > 0 ? Buffer.concat([odd, chunk as Buffer]) : (chunk as Buffer);
-    const even = bytes.length - (bytes.length % 2);
+    const even = bytes.length - (bytes.length % BYTES_PER_SAMPLE);
     odd = bytes.subarray(even);
     await store(cutter.push(toSamples(bytes.subarray(0, even))));
     if (cutter.samples > AUDIO_SECONDS_MAX * SAMPLE_RATE_HZ)
@@ -97,7 +77,7 @@ function tooLong(most: string): LocalRefusal {
 }
 
 function toSamples(bytes: Buffer): Int16Array {
-  const samples = new Int16Array(bytes.length / 2);
+  const samples = new Int16Array(bytes.length / BYTES_PER_SAMPLE);
   new Uint8Array(samples.buffer).set(bytes);
   return samples;
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
+import { PLACES } from './org-places.ts';
 
 /** Dollars of one limit or one credit at the most. */
 export const AMOUNT_DOLLARS_MAX = 1_000_000;
@@ -120,7 +121,10 @@ export const accountAudit = z.object({
   ledger: dollars.describe('The sum of the ledger'),
   logs: dollars.describe('The sum of Logs'),
   usage: dollars.describe('The sum of Usage, in the grouping in which it differs the most'),
-  drift: dollars.describe('By how much they differ at the most: 0'),
+  statements_drift: dollars.describe(
+    'By how much the lines of all your statements differ from Usage of all time: 0',
+  ),
+  drift: dollars.describe('By how much any of these differ at the most: 0'),
   gapless: z.boolean().describe('Whether the numbers of the ledger are without a gap'),
 });
 export type AccountAudit = z.infer<typeof accountAudit>;
@@ -146,14 +150,20 @@ export const grantedHold = z.object({
 export type GrantedHold = z.infer<typeof grantedHold>;
 
 export const settleHold = z.object({
+  org: idOf('org'),
   call: z.string(),
   /** Id of the event that charges it. */
   event: z.string(),
   cost_nano: nanos,
 });
 
-/** What one instance holds, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
+/** What one instance holds for the orgs at one place, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
 export const renewHolds = z.object({
+  place: z
+    .number()
+    .int()
+    .min(0)
+    .max(PLACES - 1),
   holds: z
     .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true, lasting: true }))
     .max(HOLDS_RENEWED_AT_ONCE_MAX),

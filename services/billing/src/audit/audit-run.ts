@@ -9,6 +9,7 @@ import type { Patience } from './patience.ts';
 export interface Workplace {
   /** Built anew from the ledger. */
   readonly aggregates: Aggregates;
+  readonly statementLines: Store['statementLines'];
   /** Built anew from the events; `n` is the sequence in the stream. */
   readonly ledger: Store['ledger'];
 }

@@ -95,6 +95,8 @@ test('books that are right have zero drift, whatever order a charge and its void
   expect(report.stream.rejected).toBe(2);
   expect(report.ledger.rows).toBe(await database.store.ledger.countDocuments());
   expect(report.hours.compared).toBe(await database.store.aggregates.hours.countDocuments());
+  expect(report.lines.compared).toBe(await database.store.statementLines.countDocuments());
+  expect(report.lines.compared).toBeGreaterThan(5);
   expect(report.stream.rows).toBeGreaterThanOrEqual(12);
   expect(report.totals.ledger).toBe(report.totals.logs);
   expect(report.balances.find(({ org }) => org === ORG)).toMatchObject({ credits: 9_000_000n, held: 0 });
@@ -200,6 +202,50 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
       ].sort(),
     );
     expect(found(report)).toContain(`sum_differs ${ORG} usage by model, from hours`);
+  }, 30_000);
+
+  test('lines of statements: a cost, a count, a rate, one that is gone, one that is no row’s, and a row that names another', async () => {
+    const { statementLines: lines, ledger } = database.store;
+    const [one, two, three, gone] = await lines.find({ org: ORG, kind: 'usage' }).sort({ _id: 1 }).toArray();
+    if (!one || !two || !three || !gone) throw new Error('nothing is in a statement');
+    await lines.updateOne({ _id: one._id }, { $inc: { cost: 1n } });
+    await lines.updateOne({ _id: two._id }, { $inc: { calls: 1n } });
+    await lines.updateOne({ _id: three._id }, { $set: { rates: ['seconds 0.1'] } });
+    await lines.deleteOne({ _id: gone._id });
+    await lines.insertOne({ ...gone, _id: `${gone._id}x` });
+    const row = await ledger.findOne({ _id: 'req_b' });
+    await ledger.updateOne({ _id: 'req_b' }, { $set: { line: 'line_other' } });
+    const report = await auditNow();
+    await ledger.updateOne({ _id: 'req_b' }, { $set: { line: row?.line ?? '' } });
+    for (const line of [one, two, three, gone])
+      await lines.replaceOne({ _id: line._id }, line, { upsert: true });
+    await lines.deleteOne({ _id: `${gone._id}x` });
+    expect(found(report)).toEqual(
+      [
+        ...[one, two, three].map(({ _id }) => `aggregate_differs ${_id}`),
+        `aggregate_missing ${gone._id}`,
+        `aggregate_extra ${gone._id}x`,
+        'row_misplaced req_b',
+        `sum_differs ${ORG} statements`,
+      ].sort(),
+    );
+    expect(report.drifts).toBe(found(report).length);
+    expect(report.named.find(({ subject }) => subject === three._id)?.detail).toContain('rates seconds 0.1');
+  }, 30_000);
+
+  test('a row moved into another month', async () => {
+    const { ledger } = database.store;
+    const row = await ledger.findOne({ _id: 'req_b' });
+    if (!row?.month || !row.line) throw new Error('req_b is not booked');
+    await ledger.updateOne({ _id: 'req_b' }, { $set: { month: '2031-01' } });
+    const report = await auditNow();
+    await ledger.updateOne({ _id: 'req_b' }, { $set: { month: row.month } });
+    expect(found(report)).toContain('row_misplaced req_b');
+    expect(
+      found(report)
+        .filter((one) => one.startsWith('aggregate'))
+        .map((one) => one.split(' ')[0]),
+    ).toEqual(['aggregate_differs', 'aggregate_missing']);
   }, 30_000);
 
   test('log rows: another cost, a cost without a row, one that is gone, a void undone, a video’s', async () => {

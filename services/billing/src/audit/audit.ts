@@ -44,6 +44,8 @@ export interface AuditReport {
   readonly ledger: LedgerFacts;
   readonly hours: AggregateFacts;
   readonly days: AggregateFacts;
+  /** Lines of statements. */
+  readonly lines: AggregateFacts;
   readonly stream: StreamFacts;
   readonly logs: { readonly rows: number; readonly since: Date };
   /** Nano-dollars of all orgs. */
@@ -72,8 +74,9 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   };
   onStep('the ledger, and building the aggregates anew');
   const ledger = await passLedger(run);
-  onStep('the aggregates');
+  onStep('the aggregates, and the lines of statements');
   const [hours, days] = [await passAggregates(run, 'hours'), await passAggregates(run, 'days')];
+  const lines = await passAggregates(run, 'lines');
   onStep('the logs');
   const logRows = await checkLogs(run);
   onStep('the events');
@@ -84,7 +87,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   const { findings, sums, upTo, logsSince } = run;
   return {
     ...{ began_at: began, seconds: (performance.now() - start) / 1_000, up_to: upTo },
-    ...{ ledger, hours, days, stream, balances },
+    ...{ ledger, hours, days, lines, stream, balances },
     logs: { rows: logRows, since: logsSince },
     totals: { ledger: sums.total('ledger'), logs: sums.total('logs'), credits: sums.total('credits') },
     ...{ drifts: findings.count, named: findings.named },

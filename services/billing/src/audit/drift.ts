@@ -9,6 +9,7 @@ export const DRIFTS = {
   event_unread: 'a message of the stream is no event, and is not among the rejected',
   row_without_event: 'a ledger row has no event in the stream, which holds its time',
   row_differs: 'a ledger row says something else than its event',
+  row_misplaced: 'a ledger row names a line of a statement that it is not in',
   log_missing: 'a ledger row has no log row',
   log_differs: 'a log row says something else than its ledger row or its event',
   log_without_row: 'a log row has a cost, and no ledger row',

@@ -1,8 +1,10 @@
 // The ledger from its first row to the last: numbers without a gap, sums by org, each row's log row, and the
-// aggregates built anew, as billing builds them.
+// aggregates built anew, as billing builds them, lines of statements among them.
 
+import { lineIdOf, lineKeyOf, monthOf } from '../statements/months.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { foldRows } from '../store/fold.ts';
+import { foldLines } from '../store/fold-lines.ts';
 import { PARTITION } from '../store/partition.ts';
 import type { AuditRun } from './audit-run.ts';
 import { inBatches } from './batches.ts';
@@ -30,9 +32,11 @@ export async function passLedger(run: AuditRun): Promise<LedgerFacts> {
       }
       expected = row.n + 1n;
       rowsBeforeLogs += addUp(run, row) ? 0 : 1;
+      checkPlace(run, row);
     }
     rows += batch.length;
     await foldRows(work.aggregates, batch);
+    await foldLines(work.statementLines, batch);
     await checkLogsOf(run, batch);
   }
   await reportUnnumbered(run);
@@ -47,6 +51,21 @@ function addUp({ sums, logsSince }: AuditRun, { org, cost, credit, at }: LedgerR
   const isLogged = at >= logsSince;
   if (isLogged) sum.ledgerLogged += cost;
   return isLogged;
+}
+
+/** The line that a row names is where its events are looked for; what it is made of decides where it is summed. */
+function checkPlace({ findings }: AuditRun, row: LedgerRow): void {
+  const { _id: subject, org, month, line, at } = row;
+  const key = lineKeyOf(row);
+  if (line !== undefined && line !== lineIdOf(key))
+    findings.add({
+      kind: 'row_misplaced',
+      org,
+      subject,
+      detail: `it names ${line}; it is in ${lineIdOf(key)}`,
+    });
+  if (month !== undefined && month < monthOf(at.getTime()))
+    findings.add({ kind: 'row_misplaced', org, subject, detail: `${at.toISOString()} in ${month}` });
 }
 
 function reportGap({ findings }: AuditRun, first: bigint, last: bigint): void {

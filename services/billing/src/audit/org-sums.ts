@@ -9,6 +9,8 @@ export interface OrgSums {
   ledgerLogged: bigint;
   logs: bigint;
   credits: bigint;
+  /** Lines of all months. */
+  statements: bigint;
   readonly hours: Record<Family, bigint>;
   readonly days: Record<Family, bigint>;
 }
@@ -20,7 +22,7 @@ export class SumsByOrg {
     let sums = this.#orgs.get(org);
     if (!sums) {
       sums = {
-        ...{ ledger: 0n, ledgerLogged: 0n, logs: 0n, credits: 0n },
+        ...{ ledger: 0n, ledgerLogged: 0n, logs: 0n, credits: 0n, statements: 0n },
         ...{ hours: zeros(), days: zeros() },
       };
       this.#orgs.set(org, sums);

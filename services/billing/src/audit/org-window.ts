@@ -1,5 +1,6 @@
 // The books of one org over the last day, three times: from the ledger, from the logs, and from the aggregates of every
-// grouping. It is read between two batches, so that all three hold the same rows.
+// grouping; and the lines of its statements against its usage, of all time, as a row may be in a later month's statement.
+// All is read between two batches, so that all of it holds the same rows.
 import { answered } from '../store/answered.ts';
 import { HOUR_MS } from '../store/buckets.ts';
 import { FAMILIES, QUARTERS } from '../store/documents.ts';
@@ -18,6 +19,8 @@ export interface OrgWindow {
   readonly logs: bigint;
   /** Of all groupings the one that is furthest from the ledger. */
   readonly usage: bigint;
+  /** What the lines of all its statements come to, less its usage of all days. */
+  readonly statementsAhead: bigint;
 }
 
 /**
@@ -54,7 +57,19 @@ async function sumUp(store: Store, org: string, from: Date): Promise<OrgWindow> 
     for (const { family, quarters } of hours)
       for (const quarter of QUARTERS)
         byFamily.set(family, (byFamily.get(family) ?? 0n) + (quarters[quarter]?.cost ?? 0n));
-  return { from, ledger, logs, usage: furthestFrom(ledger, [...byFamily.values()]) };
+  const statementsAhead = await statementsLessUsage(store, org);
+  return { from, ledger, logs, usage: furthestFrom(ledger, [...byFamily.values()]), statementsAhead };
+}
+
+/** A few hundred documents for each year of the org. */
+async function statementsLessUsage({ statementLines, aggregates }: Store, org: string): Promise<bigint> {
+  const cost = { projection: { cost: 1 } } as const;
+  let ahead = 0n;
+  for await (const lines of inBatches(statementLines.find({ org }, cost)))
+    for (const line of lines) ahead += line.cost;
+  for await (const days of inBatches(aggregates.days.find({ org, family: 'total' }, cost)))
+    for (const day of days) ahead -= day.cost;
+  return ahead;
 }
 
 function furthestFrom(from: bigint, amounts: readonly bigint[]): bigint {
@@ -63,9 +78,10 @@ function furthestFrom(from: bigint, amounts: readonly bigint[]): bigint {
   return furthest;
 }
 
-/** Nano-dollars by which the three differ at the most. */
-export function driftOf({ ledger, logs, usage }: OrgWindow): bigint {
-  return distance(furthestFrom(ledger, [logs, usage]), ledger);
+/** Nano-dollars by which any two differ at the most. */
+export function driftOf({ ledger, logs, usage, statementsAhead }: OrgWindow): bigint {
+  const drifts = [distance(furthestFrom(ledger, [logs, usage]), ledger), distance(statementsAhead, 0n)];
+  return furthestFrom(0n, drifts);
 }
 
 function distance(a: bigint, b: bigint): bigint {

@@ -7,8 +7,20 @@ import { DRIFTS } from './drift.ts';
 const BALANCES_SHOWN_MAX = 20;
 
 export function reportText(report: AuditReport): string {
-  const { ledger, hours, days, stream, logs, totals, up_to, drifts, named, seconds } = report;
-  const moved = hours.moved + days.moved;
+  const {
+    ledger,
+    hours,
+    days,
+    lines: statementLines,
+    stream,
+    logs,
+    totals,
+    up_to,
+    drifts,
+    named,
+    seconds,
+  } = report;
+  const moved = hours.moved + days.moved + statementLines.moved;
   const lines = [
     row('ledger', [
       `${count(ledger.rows)} rows`,
@@ -18,7 +30,7 @@ export function reportText(report: AuditReport): string {
       dollars(totals.ledger),
     ]),
     row('aggregates', [
-      `${count(hours.compared)} hours and ${count(days.compared)} days built anew and compared`,
+      `${count(hours.compared)} hours, ${count(days.compared)} days and ${count(statementLines.compared)} lines of statements built anew and compared`,
       ...(moved > 0 ? [`${count(moved)} of them looked at again, at a later number`] : []),
     ]),
     row('events', [

@@ -1,5 +1,5 @@
-// sum(ledger) = sum(logs) = sum(usage), for each org, in each grouping, from hours and from days: months and years are
-// sums of days, and minutes are read from the ledger itself.
+// sum(ledger) = sum(logs) = sum(statements) = sum(usage), for each org, in each grouping, from hours and from days: months
+// and years are sums of days, and minutes are read from the ledger itself.
 import { FAMILIES } from '../store/documents.ts';
 import type { AuditRun } from './audit-run.ts';
 
@@ -13,6 +13,7 @@ export function checkSums({ sums, findings }: AuditRun): void {
         });
     };
     differ('logs', sum.logs, sum.ledgerLogged);
+    differ('statements', sum.statements, sum.ledger);
     for (const span of ['hours', 'days'] as const)
       for (const family of FAMILIES)
         differ(`usage by ${family}, from ${span}`, sum[span][family], sum.ledger);

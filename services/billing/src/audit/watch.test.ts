@@ -110,6 +110,20 @@ test('a log row, or an aggregate of one grouping, that is off by a nano-dollar i
   expect(await metric('drift_dollars')).toBe(0);
 }, 60_000);
 
+test('a statement’s line that is off is a drift of its org', async () => {
+  const org = 'org_line';
+  await client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
+  await vi.waitFor(async () => expect((await auditOf(org)).ledger).toBe(0.000001), { timeout: 20_000 });
+  const { statementLines: lines } = database.store;
+  await lines.updateOne({ org }, { $inc: { cost: 3n } });
+  await vi.waitFor(
+    async () => expect(await auditOf(org)).toMatchObject({ drift: 3e-9, statements_drift: 3e-9 }),
+    { timeout: 20_000 },
+  );
+  await lines.updateOne({ org }, { $inc: { cost: -3n } });
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: 20_000 });
+}, 60_000);
+
 test('a changed row, an event that was never booked and a gap are found once they come, and named in the log', async () => {
   const books = await databases.open();
   const own = await startNats();

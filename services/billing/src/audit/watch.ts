@@ -134,7 +134,11 @@ export class BooksWatch {
       await this.#passed(BETWEEN_LOOKS_MS);
     }
     if (window && drift !== 0n) {
-      const sums = { ledger: `${window.ledger}`, logs: `${window.logs}`, usage: `${window.usage}` };
+      const { ledger, logs, usage, statementsAhead } = window;
+      const sums = {
+        ...{ ledger: `${ledger}`, logs: `${logs}`, usage: `${usage}` },
+        statements_ahead: `${statementsAhead}`,
+      };
       logger.error(
         { alarm: 'books_differ', org, from: window.from, ...sums },
         'the sums of an org do not agree: see docs/money.md',

@@ -24,6 +24,7 @@ export async function accountAudit(
     ledger: dollarsToJson(window.ledger),
     logs: dollarsToJson(window.logs),
     usage: dollarsToJson(window.usage),
+    statements_drift: dollarsToJson(window.statementsAhead),
     drift: dollarsToJson(drift),
     gapless: deps.watch.state.gapless,
   };

@@ -36,12 +36,19 @@ export async function foldLines(lines: Lines, rows: readonly LedgerRow[]): Promi
     throw new AnotherWriter('a line was folded by another writer');
 }
 
+/** The line that a row is in; null: it changes no sum, and is in none. */
+export function statementLineOf(row: LedgerRow): { id: string; key: LineKey } | null {
+  if (isVacuous(row)) return null;
+  const key = lineKeyOf(row);
+  return { id: `${row.p}/${row.org}/${key.month}/${lineIdOf(key)}`, key };
+}
+
 function sharesOf(rows: readonly LedgerRow[]): Share[] {
   const shares = new Map<string, Share>();
   for (const row of rows) {
-    if (isVacuous(row)) continue;
-    const key = lineKeyOf(row);
-    const id = `${row.p}/${row.org}/${key.month}/${lineIdOf(key)}`;
+    const line = statementLineOf(row);
+    if (!line) continue;
+    const { id, key } = line;
     const share = shares.get(id);
     if (share) share.rows.push(row);
     else shares.set(id, { id, key, rows: [row] });

@@ -6,11 +6,10 @@ import {
   type Experimental_DecisionModelV4Question as SdkQuestion,
   type Experimental_DecisionModelV4State as SdkState,
 } from '@ai-sdk/provider';
-import type { decisionAnswer } from '@switchyard/contracts';
+import { type DecisionQuestion, type decisionAnswer, decisionQuestion } from '@switchyard/contracts';
 import { z } from 'zod';
 import { UnusableAnswer } from '../../answers/unusable-answer.ts';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
-import { type DecisionQuestion, decisionQuestion } from './decision-question.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts';
 

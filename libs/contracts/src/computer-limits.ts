@@ -15,8 +15,6 @@ export const MEMORY_MB_MIN = 512;
 export const MEMORY_MB_STEP = 256;
 export const MEMORY_MB_DEFAULT = 1_024;
 export const MEMORY_MB_PER_GB = 1_024;
-/** A host that has been silent for this long is taken for gone: its computers are `unreachable`, unbilled from then. */
-export const HOST_SILENT_MS_MAX = 60_000;
 /** How long a host has for a creation: a foreign image may have to be pulled first, which gets 300 s. */
 export const HOST_CREATE_TIMEOUT_MS = 330_000;
 

@@ -252,6 +252,9 @@ export function computerKey(org: string, id: string): string {
 export const computerSlots = z.record(z.string(), z.iso.datetime());
 export type ComputerSlots = z.infer<typeof computerSlots>;
 
+/** A host that has been silent for this long is taken for gone: its computers are `unreachable`, unbilled from then. */
+export const HOST_SILENT_MS_MAX = 60_000;
+
 /** KV bucket `hosts`, key = host id: an agent's heartbeat, each second; it disappears when the agent is silent. */
 export const hostHeartbeat = z.object({
   id: idOf('host'),
@@ -271,6 +274,14 @@ export const hostHeartbeat = z.object({
   cordoned: z.boolean(),
 });
 export type HostHeartbeat = z.infer<typeof hostHeartbeat>;
+
+/**
+ * Not heard for so long that its computers are `unreachable` and nobody pays for them.
+ * @param beat its last one; null: none is known, which is the same
+ */
+export function isHostSilent(beat: Pick<HostHeartbeat, 'at'> | null, nowMs: number): boolean {
+  return beat === null || nowMs - Date.parse(beat.at) > HOST_SILENT_MS_MAX;
+}
 
 /**
  * KV bucket `host-orders`, key = host id: what an operator wants of a host; no entry: nothing special. `cordon`: no new

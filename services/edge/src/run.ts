@@ -72,7 +72,9 @@ export async function start({
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
   const computers = await openBucket(bus, 'computers');
-  const findHost = hostFinder({ computers, enabled: computersOn });
+  const hosts = await openBucket(bus, 'hosts');
+  const beats = await mirrorBucket(bus, hosts, { tick: false });
+  const findHost = hostFinder({ computers, enabled: computersOn, hosts, beats, clock });
   const open = new OpenRelays(clock);
   keys.onChange((_hash, record, previous) => {
     if (record) open.changed(record);
@@ -139,6 +141,7 @@ export async function start({
       await idempotency.idle();
       keys.close();
       orgs.close();
+      beats.close();
       journal.close();
       await events.close();
     },

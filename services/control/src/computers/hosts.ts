@@ -1,5 +1,5 @@
 // What is known of the computer hosts, by their heartbeats.
-import { HOST_SILENT_MS_MAX, type HostHeartbeat } from '@switchyard/contracts';
+import { type HostHeartbeat, isHostSilent } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
 /** A host is given new computers only while its beat, one a second, is no older than this. */
@@ -16,9 +16,8 @@ export class Hosts {
 
   /** Not heard for so long that its computers are unreachable and nobody pays for them. */
   isSilent(hostId: string): boolean {
-    return this.#heartbeats
-      .entries()
-      .every(([id, beat]) => id !== hostId || this.#ageMs(beat) > HOST_SILENT_MS_MAX);
+    const [, beat] = this.#heartbeats.entries().find(([id]) => id === hostId) ?? [];
+    return isHostSilent(beat ?? null, this.#clock.now());
   }
 
   /** Those that are there now, cordoned ones left out. */

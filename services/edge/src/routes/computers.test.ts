@@ -5,6 +5,7 @@ import {
   DEFAULT_ORG,
   type ErrorCode,
   type HostExecRequest,
+  type HostHeartbeat,
   newComputerRecord,
   newId,
   ServiceError,
@@ -42,6 +43,7 @@ beforeAll(async () => {
   service.handleHost(HOST, 'exec', refuseExec);
   service.handle('computers.create', refuse);
   await (await openBucket(edge.bus, 'computers')).create(computerKey(DEFAULT_ORG, id), record());
+  await (await openBucket(edge.bus, 'hosts')).put(HOST, beat());
 });
 afterAll(() => edge?.stop());
 
@@ -108,6 +110,45 @@ test.each<[ErrorCode, number]>([
   );
   expect(data).toMatchObject({ computer_id: id, type: null, http_status: status, error_code: thrown });
 });
+
+test('a call to a computer whose host is silent is refused at once, and says why', async () => {
+  const lost = newId('computer');
+  const host = newId('host');
+  const computers = await openBucket(edge.bus, 'computers');
+  await computers.create(computerKey(DEFAULT_ORG, lost), { ...record(), id: lost, host });
+  const ask = async (path: string, body: object) => {
+    const init = { type: 'application/json', body: JSON.stringify(body) };
+    const response = await post(`/v1/computers/${lost}${path}`, init);
+    return { status: response.status, ...((await response.json()) as object) };
+  };
+  const unreachable = {
+    status: 503,
+    error: { code: 'service_unavailable', message: expect.stringContaining('unreachable') },
+  };
+  const calls = [
+    ['/exec', { command: 'true' }],
+    ['/start', {}],
+    ['/links', {}],
+  ] as const;
+  for (const [path, body] of calls) expect(await ask(path, body)).toMatchObject(unreachable);
+});
+
+function beat(): HostHeartbeat {
+  return {
+    id: HOST,
+    at: new Date(edge.clock.now()).toISOString(),
+    cpu_total: 1,
+    cpu_used: 0,
+    memory_mb_total: 1_024,
+    memory_mb_used: 0,
+    computers: 0,
+    disk_mb_free: null,
+    disk_mb_free_min: null,
+    image_ready: true,
+    image_progress: null,
+    cordoned: false,
+  };
+}
 
 function record(): ComputerRecord {
   const made = newComputerRecord({

@@ -1,7 +1,8 @@
 // An agent in a process of its own, to be killed: its clock is moved by messages, and it may kill itself at a point
 // that no signal from outside could hit.
 //   argv: NATS URL, data folder, wall-clock time, the id of an event after which it is killed or nothing, and such a step:
-//   `record <state> <run or off>`, `record deleted`, `container created|started|removed`
+//   `record <state> <run or off>`, `record deleted`, `container created|started|removed`, or one of init-steps.ts as
+//   `exec <id> asked|told|output|ended|received`
 //   messages in: { pass: ms }    out: { ready: hostId }, { passed: ms }
 import { connectBus } from '@switchyard/bus';
 import { computerRecord } from '@switchyard/contracts';
@@ -11,6 +12,7 @@ import Docker from 'dockerode';
 import { agentConfig } from '../config.ts';
 import { openAgent } from '../run.ts';
 import { passTime, presentImage } from '../test-agent.ts';
+import { followExecs } from './init-steps.ts';
 
 const [url, dataFolder, now, killAfterEvent, killAfterStep] = process.argv.slice(2) as [
   string,
@@ -60,6 +62,8 @@ docker.modem.dial = (options, callback) =>
     if (method === 'DELETE' && path.startsWith('/containers/')) step('container removed');
     callback?.(error, data);
   });
+
+followExecs((execId, point) => step(`exec ${execId} ${point}`));
 
 const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
 await agent.ready;

@@ -79,6 +79,7 @@ async function resume(computer: HeldComputer, containers: ReadonlySet<string>): 
       changedEvent(computer.record, run.number === 1 ? 'created' : 'started', new Date(run.started_at)),
     );
   watchRun(computer, live);
+  noteActivity(computer); // the record says since when it is idle as it was before the absence
 }
 
 async function takeOver(computer: HeldComputer, running: RunningComputer): Promise<LiveRun> {

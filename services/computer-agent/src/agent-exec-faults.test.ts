@@ -1,0 +1,179 @@
+// The agent killed at every step of a command: before its computer's init is told of it, after that, while it runs, when
+// its end has come, and when the init has been told so and the caller has not. The command ran at most once, nobody is
+// given an exit code that it did not have, what is promised of its result holds, and nothing runs on that should not.
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { openReply, requestHost } from '@switchyard/bus';
+import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
+import { FakeClock } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import {
+  type AgentProcess,
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  startAgentProcess,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+const ORG = 'org_test';
+/** As long as a result waits for whoever asks again. */
+const CLAIM_MS = 30_000;
+const EXEC_ID = 'req_doomed';
+
+let installation: TestInstallation;
+let dataFolder: string;
+let successor: TestAgent | undefined;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+}, SETUP_TIMEOUT_MS);
+afterAll(() => installation?.stop());
+beforeEach(async () => {
+  dataFolder = await installation.newDataFolder();
+});
+afterEach(async () => {
+  await successor?.close();
+  successor = undefined;
+  await rm(dataFolder, { recursive: true, force: true });
+});
+
+const WAITS = 'echo run >> runs; echo out; until [ -e go ]; do sleep 0.01; done; echo over; exit 5';
+const ENDS = 'echo run >> runs; echo out; exit 5';
+
+/** Where the agent dies (init-steps.ts); how the command was asked for; what a repeat of the request finds when the next agent is there. */
+const TABLE = [
+  // It never began, and never will.
+  ['asked', 'stream', 'continue', 'unknown'],
+  // It goes on meanwhile.
+  ['told', 'whole', 'kill', 'result'],
+  ['told', 'stream', 'continue', 'result'],
+  ['output', 'whole', 'continue', 'result'],
+  // It is over.
+  ['ended', 'whole', 'kill', 'result'],
+  ['ended', 'stream', 'continue', 'result'],
+  // What was received is forgotten, but where it is to be kept.
+  ['received', 'whole', 'kill', 'unknown'],
+  ['received', 'stream', 'continue', 'result'],
+] as const;
+
+test.each(TABLE)('killed at `%s` of a command (%s, %s): a repeat finds %s', async (...row) => {
+  const [point, form, onDisconnect, found] = row;
+  const runsOn = point === 'told' || point === 'output';
+  const command = runsOn ? WAITS : ENDS;
+  const { id, asked } = await killDuring(point, form, { command, on_disconnect: onDisconnect });
+  const next = await startSuccessor();
+  // Its caller hears that it is not known how the command ended: never of an end that it did not have.
+  await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
+
+  const repeated = repeat(next, id, command);
+  if (runsOn) await next.exec(id, 'touch go');
+  if (found === 'unknown') {
+    await expect(repeated).rejects.toMatchObject({
+      code: 'computer_failed',
+      details: { reason: 'unknown_exec' },
+    });
+  } else {
+    const stdout = runsOn ? 'out\nover\n' : 'out\n';
+    expect(await repeated).toMatchObject({ stdout, exit_code: 5 });
+  }
+  const looked = requestHost(installation.bus, next.agent.hostId, 'exec-get', {
+    org: ORG,
+    id,
+    exec_id: EXEC_ID,
+  });
+  if (onDisconnect === 'continue' && found === 'result')
+    expect(await looked).toMatchObject({ status: 'finished', result: { exit_code: 5 }, error: null });
+  else await expect(looked).rejects.toMatchObject({ code: 'exec_not_found' });
+  await expectAtRest(next, id, point === 'asked' ? 0 : 1);
+});
+
+test.each([
+  ['kill', 'is ended'],
+  ['continue', 'goes on'],
+] as const)(
+  'a stream of which the agent died, on_disconnect %s: nobody asks again, and its command %s',
+  async (onDisconnect, fate) => {
+    const { id, asked } = await killDuring('output', 'stream', {
+      command: WAITS,
+      on_disconnect: onDisconnect,
+    });
+    const next = await startSuccessor();
+    await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
+    await next.pass(CLAIM_MS);
+    if (fate === 'is ended') return expectAtRest(next, id, 1);
+    await next.recordWhen(id, ({ last_activity_at }) => last_activity_at === null); // it keeps its computer busy
+    await next.exec(id, 'touch go');
+    const look = () =>
+      requestHost(installation.bus, next.agent.hostId, 'exec-get', { org: ORG, id, exec_id: EXEC_ID });
+    await expect.poll(look).toMatchObject({ result: { stdout: 'out\nover\n', exit_code: 5 } });
+    await expectAtRest(next, id, 1);
+  },
+);
+
+/** The repeat that never was one before: with the same id, without `resume`. */
+test('a command that never began is run by whoever asks for it again', async () => {
+  const { id, asked } = await killDuring('asked', 'whole', { command: ENDS });
+  const next = await startSuccessor();
+  await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
+  const request = { org: ORG, id, body: { command: ENDS } };
+  const asking = requestHost(installation.bus, next.agent.hostId, 'exec', request, { requestId: EXEC_ID });
+  expect(await asking).toMatchObject({ stdout: 'out\n', exit_code: 5 });
+  await expectAtRest(next, id, 1);
+});
+
+/** Resolves when the agent is dead: with the computer, and what the caller of the command gets. */
+async function killDuring(
+  point: (typeof TABLE)[number][0],
+  form: 'whole' | 'stream',
+  body: ExecRequest,
+): Promise<{ id: string; asked: Promise<unknown> }> {
+  const killAfterStep = `exec ${EXEC_ID} ${point}`;
+  const doomed = await startAgentProcess(installation, { dataFolder, now: NOON, killAfterStep });
+  const { id } = await doomed.host.create();
+  const gone = once(doomed.process, 'exit');
+  const asked = form === 'whole' ? askWhole(doomed, id, body) : askStreamed(doomed, id, body);
+  asked.catch(() => {}); // the test looks at it later
+  await gone;
+  return { id, asked };
+}
+
+const askWhole = ({ hostId }: AgentProcess, id: string, body: ExecRequest) =>
+  requestHost(installation.bus, hostId, 'exec', { org: ORG, id, body }, { requestId: EXEC_ID });
+
+/** The end of the stream, as the edge reads it. */
+async function askStreamed({ hostId }: AgentProcess, id: string, body: ExecRequest): Promise<unknown> {
+  const reply = await openReply(installation.bus, {
+    subject: hostExecStreamSubject(hostId),
+    head: { request_id: EXEC_ID, org: ORG, id },
+    body: Buffer.from(JSON.stringify(body)),
+  });
+  for await (const _output of reply.body);
+  return reply.end;
+}
+
+/** As the edge repeats a request whose agent was lost. */
+function repeat({ agent }: TestAgent, id: string, command: string) {
+  const request = { org: ORG, id, body: { command }, resume: true as const };
+  const repeated = requestHost(installation.bus, agent.hostId, 'exec', request, { requestId: EXEC_ID });
+  repeated.catch(() => {}); // the test looks at it later
+  return repeated;
+}
+
+async function startSuccessor(): Promise<TestAgent> {
+  successor = await openTestAgent(installation, { dataFolder, clock: new FakeClock(NOON + 2_000) });
+  return successor;
+}
+
+/** The command ran so often, nothing of it runs on, and the computer knows that it is idle; its minute is charged once. */
+async function expectAtRest(on: TestAgent, id: string, runs: number): Promise<void> {
+  const counted = await on.exec(id, 'cat runs 2> /dev/null | wc -l');
+  expect(counted.stdout.trim()).toBe(String(runs));
+  await expect.poll(async () => (await on.exec(id, 'pgrep -fc "[u]ntil"')).stdout).toBe('0\n');
+  await on.pass(1_000); // so that activity is written
+  await on.recordWhen(id, ({ last_activity_at }) => last_activity_at !== null);
+  await on.ask('stop', id);
+  expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 1 });
+}

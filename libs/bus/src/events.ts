@@ -1,9 +1,10 @@
 // Events to JetStream. An event is published until its PubAck is there; while JetStream is away it waits in a local
 // outbox, synced to disk, that the next start of the service drains too.
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { DiscardPolicy, JetStreamApiError, RetentionPolicy, StorageType } from '@nats-io/jetstream';
+import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import { EVENTS_STREAM, EVENTS_SUBJECTS, type Event, eventSubject, parseEvent } from '@switchyard/contracts';
 import type { Bus, Logger } from './bus.ts';
+import { ensureStream } from './ensure-stream.ts';
 import { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
 
 const SECOND_NS = 1_000_000_000;
@@ -16,28 +17,20 @@ const EVENTS_BYTES_MAX = 8 * 1024 ** 3;
 /** How long one publish waits for its PubAck before the event goes to the outbox. */
 const PUBACK_TIMEOUT_MS = 2_000;
 const OUTBOX_AGAIN_MS = 500;
-/** Code of JetStream for "a stream of this name, set differently, is there". */
-const STREAM_NAME_IN_USE = 10_058;
 
 /** Makes the stream EVENTS where it is missing. Idempotent; waits for JetStream through the caller's retry. */
 export async function ensureEventsStream(bus: Bus): Promise<void> {
-  try {
-    await bus.jsm.streams.add({
-      name: EVENTS_STREAM,
-      subjects: [EVENTS_SUBJECTS],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-      discard: DiscardPolicy.Old,
-      max_age: EVENTS_AGE_NS_MAX,
-      max_bytes: EVENTS_BYTES_MAX,
-      duplicate_window: DUPLICATE_WINDOW_NS,
-      num_replicas: 1,
-    });
-  } catch (error) {
-    // An operator may have set it otherwise (replicas, age): that is theirs to choose.
-    if (error instanceof JetStreamApiError && error.code === STREAM_NAME_IN_USE) return;
-    throw error;
-  }
+  await ensureStream(bus, {
+    name: EVENTS_STREAM,
+    subjects: [EVENTS_SUBJECTS],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: EVENTS_AGE_NS_MAX,
+    max_bytes: EVENTS_BYTES_MAX,
+    duplicate_window: DUPLICATE_WINDOW_NS,
+    num_replicas: 1,
+  });
 }
 
 export interface EventPublisherOptions {

@@ -28,4 +28,5 @@ export {
   serve,
 } from './operations.ts';
 export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+export { ensureReceiptsStream } from './receipts-stream.ts';
 export { openReply, type Reply } from './reply.ts';

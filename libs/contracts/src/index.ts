@@ -30,6 +30,7 @@ export * from './model-types.ts';
 export * from './operations.ts';
 export * from './org-places.ts';
 export * from './permissions.ts';
+export * from './receipts.ts';
 export * from './refunds.ts';
 export * from './rerank.ts';
 export * from './speech.ts';

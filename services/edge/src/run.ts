@@ -32,6 +32,8 @@ import { Upgrades } from './http/upgrades.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { KeptRequests } from './idempotency/kept-requests.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
+import { Receipts } from './receipts/receipts.ts';
+import { receiptsGauges } from './receipts/receipts-gauges.ts';
 import { accountRoutes } from './routes/account.ts';
 import { computerConnectionRoutes, UPGRADE_PATHS } from './routes/computer-connections.ts';
 import { computerExecRoutes } from './routes/computer-execs.ts';
@@ -86,9 +88,11 @@ export async function start({
   const signer = new UrlSigner(urlSecret, clock.now);
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
   const spending = new Spending(orgs);
+  const receipts = new Receipts({ bus, clock, logger });
+  receiptsGauges(metrics, receipts);
   const largeBodies = ByteBudget.of(config, clock);
   watchByteBudget(metrics, largeBodies);
-  const relay = { bus, open, events, journal, largeBodies, spending, clock, logger };
+  const relay = { bus, open, events, journal, receipts, largeBodies, spending, clock, logger };
   const routes: Route[] = [
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
@@ -112,7 +116,7 @@ export async function start({
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, clock }),
     ...statementRoutes(bus),
-    ...videoRoutes({ bus, spending, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
+    ...videoRoutes({ bus, spending, receipts, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
     ...healthRoutes(bus, metrics),
   ];
   const kept = new KeptRequests({
@@ -143,6 +147,7 @@ export async function start({
       orgs.close();
       beats.close();
       journal.close();
+      await receipts.close();
       await events.close();
     },
   };

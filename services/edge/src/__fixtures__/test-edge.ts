@@ -8,6 +8,9 @@ import { Registry } from 'prom-client';
 import { config } from '../config.ts';
 import { start } from '../run.ts';
 
+/** Timers that are set while an edge has nothing to do: the one that hands over receipts. */
+export const IDLE_TIMERS = 1;
+
 export interface TestEdge {
   readonly url: string;
   readonly port: number;

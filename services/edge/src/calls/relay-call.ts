@@ -17,6 +17,7 @@ import type { Spending } from '../auth/spending.ts';
 import { EVENT_SOURCE } from '../http/app.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
+import type { Receipts } from '../receipts/receipts.ts';
 
 export interface CallRelay {
   bus: Bus;
@@ -25,6 +26,7 @@ export interface CallRelay {
   events: EventPublisher;
   spending: Spending;
   journal: DeliveryJournal;
+  receipts: Receipts;
   /** What large bodies take their memory from. */
   largeBodies: ByteBudget;
   clock: Clock;
@@ -120,6 +122,8 @@ class Relay implements ReplySink, Revocable {
   onEnd(end: unknown, last: Buffer): void {
     const { raw } = this.#reply;
     const { cost } = modelReplyEnd.parse(end);
+    const { request_id: requestId, org } = this.#head;
+    this.#on.receipts.told(org, eventIds.call(requestId), cost);
     if (this.#started) raw.end(last, () => this.#settle());
     else {
       this.#reply.hijack();

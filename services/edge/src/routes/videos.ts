@@ -2,6 +2,7 @@ import { request as ask, type Bus, openReply } from '@switchyard/bus';
 import {
   type CreateVideoHead,
   deletedVideo,
+  eventIds,
   type KeyRecord,
   MODEL_BODY_BYTES_MAX,
   ServiceError,
@@ -25,6 +26,7 @@ import { publicOrigin } from '../http/public-origin.ts';
 import { check, parseBody } from '../http/read-body.ts';
 import { jsonRoute, publicRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
+import type { Receipts } from '../receipts/receipts.ts';
 import { sendVideo } from '../videos/send-video.ts';
 import { signedQuery, type UrlSigner } from '../videos/url-signer.ts';
 
@@ -36,6 +38,7 @@ const CREATE_TIMEOUT_MS = 240_000;
 export interface VideoRoutesOptions {
   readonly bus: Bus;
   readonly spending: Spending;
+  readonly receipts: Receipts;
   readonly signer: UrlSigner;
   /** Where clients reach us; undefined: where the request was sent to. */
   readonly publicUrl: string | undefined;
@@ -172,7 +175,9 @@ async function startVideo(
       retryAfterS: 1,
     });
   const view = await askToStart(on, key, names, request, reply);
-  reply.header('x-service-cost', formatDollars(parseDollars(view.usage.cost)));
+  const cost = formatDollars(parseDollars(view.usage.cost));
+  on.receipts.told(key.org, eventIds.videoCharge(view.id), cost);
+  reply.header('x-service-cost', cost);
   sendJson(reply, withUrl(on, key.org, view, request), 202);
 }
 

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { type IncomingCall, serve } from '@switchyard/bus';
 import { AUDIO_BYTES_MAX, type ModelCallHead, modelCallSubject } from '@switchyard/contracts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestEdge, type TestEdge } from '../../__fixtures__/test-edge.ts';
+import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../../__fixtures__/test-edge.ts';
 import { BODY_PACE_MS } from '../../http/limits.ts';
 
 let edge: TestEdge;
@@ -310,25 +310,25 @@ describe('a large body', () => {
   test('of a client that goes away gives its place back', async () => {
     const socket = begin(LARGE);
     socket.write('{"audio":"');
-    await expect.poll(() => edge.clock.waiting).toBe(1);
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 1);
     socket.destroy();
-    await expect.poll(() => edge.clock.waiting).toBe(0);
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
   });
 
   test('that comes too slowly loses its place to those who wait, and is told', async () => {
     const slow = Array.from({ length: 5 }, () => begin(LARGE));
-    await expect.poll(() => edge.clock.waiting).toBe(5); // four have their places, one waits for its own
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 5); // four have their places, one waits for its own
     const next = postJson({
       audio: Buffer.alloc(2_000_000).toString('base64'),
       media_type: 'audio/mpeg',
       model: 'a/b',
     });
-    await expect.poll(() => edge.clock.waiting).toBe(6);
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 6);
     const refusal = once(slow[0] as Socket, 'data');
     edge.clock.advance(BODY_PACE_MS);
     expect(String((await refusal)[0])).toMatch(/^HTTP\/1\.1 408 [\s\S]*body_timeout/);
     expect(await next).toMatchObject({ status: 200, body: { bytes: 2_000_000 } });
     for (const socket of slow) socket.destroy();
-    await expect.poll(() => edge.clock.waiting).toBe(0);
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
   });
 });

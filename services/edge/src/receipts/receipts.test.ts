@@ -1,0 +1,109 @@
+// Receipts on a real nats-server: each answer that said what it cost is handed over once, whatever JetStream does.
+import { type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
+import {
+  RECEIPTS_PER_BATCH_MAX,
+  RECEIPTS_STREAM,
+  type ReceiptBatch,
+  receiptBatch,
+} from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
+import { Registry } from 'prom-client';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Receipts } from './receipts.ts';
+import { receiptsGauges } from './receipts-gauges.ts';
+
+const SECOND_MS = 1_000;
+const logger = makeLogger('edge', 'silent');
+
+let nats: TestServer;
+let bus: Bus;
+let clock: FakeClock;
+let receipts: Receipts;
+
+beforeEach(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'edge', logger });
+  clock = new FakeClock();
+  receipts = new Receipts({ bus, clock, logger });
+});
+afterEach(async () => {
+  await receipts.close();
+  await bus.close();
+  await nats.stop();
+});
+
+async function handedOver(): Promise<ReceiptBatch[]> {
+  const batches: ReceiptBatch[] = [];
+  const { state } = await bus.jsm.streams.info(RECEIPTS_STREAM);
+  for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq; seq += 1) {
+    const message = await bus.jsm.streams.getMessage(RECEIPTS_STREAM, { seq });
+    if (message) batches.push(receiptBatch.parse(message.json()));
+  }
+  return batches;
+}
+
+test('what was told within a second goes in one batch, by org, in nano-dollars', async () => {
+  receipts.told('org_a', 'req_1', '0.000001234');
+  receipts.told('org_b', 'req_2', '0');
+  receipts.told('org_a', 'vid_1:charge', '1.5');
+  clock.advance(SECOND_MS);
+  await expect.poll(() => handedOver().catch(() => [])).toHaveLength(1);
+  expect(await handedOver()).toEqual([
+    {
+      edge: bus.instance,
+      number: 1,
+      answers: {
+        org_a: [
+          ['req_1', '1234'],
+          ['vid_1:charge', '1500000000'],
+        ],
+        org_b: [['req_2', '0']],
+      },
+    },
+  ]);
+});
+
+test('an edge that stops hands over what is left; one that told nothing, nothing', async () => {
+  clock.advance(SECOND_MS);
+  receipts.told('org_a', 'req_1', '0.1');
+  await receipts.close();
+  expect((await handedOver()).map(({ number }) => number)).toEqual([1]);
+});
+
+test('more than one message takes go in several', async () => {
+  for (let i = 0; i < 2 * RECEIPTS_PER_BATCH_MAX + 1; i += 1)
+    receipts.told('org_a', `req_${i}`, '0.000000001');
+  await receipts.close();
+  const batches = await handedOver();
+  expect(batches.map(({ number }) => number)).toEqual([1, 2, 3]);
+  const ids = batches.flatMap(({ answers }) => answers.org_a?.map(([id]) => id));
+  expect(new Set(ids).size).toBe(2 * RECEIPTS_PER_BATCH_MAX + 1);
+});
+
+test('what JetStream did not take waits, and is handed over when it does', async () => {
+  await ensureReceiptsStream(bus);
+  await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // it refuses everything
+  receipts.told('org_a', 'req_1', '0.1');
+  await receipts.close();
+  receipts.told('org_a', 'req_2', '0.1');
+  await receipts.close();
+  expect(await handedOver()).toEqual([]);
+  await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: -1 });
+  await receipts.close();
+  const batches = await handedOver();
+  expect(batches.map(({ number, answers }) => [number, answers.org_a?.map(([id]) => id)])).toEqual([
+    [1, ['req_1']],
+    [2, ['req_2']],
+  ]);
+});
+
+test('the metrics count answers, those that wait, and those that found no room', async () => {
+  const metrics = new Registry();
+  receiptsGauges(metrics, receipts);
+  for (let i = 0; i < 100_002; i += 1) receipts.told('org_a', `req_${i}`, '0');
+  const shown = await metrics.metrics();
+  expect(shown).toContain('switchyard_edge_answers_total 100002\n');
+  expect(shown).toContain('switchyard_edge_receipts_waiting 100000\n');
+  expect(shown).toContain('switchyard_edge_receipts_dropped_total 2\n');
+});

@@ -260,6 +260,8 @@ export interface AgentProcess {
   pass(ms: number): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
+  /** As SIGTERM: its computers run on. */
+  stop(): Promise<void>;
 }
 
 export interface AgentProcessOptions {
@@ -270,15 +272,19 @@ export interface AgentProcessOptions {
   readonly killAfterEvent?: string | undefined;
   /** It kills itself after this step, of which it does not learn the end: see the fixture. */
   readonly killAfterStep?: string | undefined;
+  /** Settings, and `DOCKER_HOST` for another engine than the machine's. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** An agent in a process of its own, to be killed. */
 export async function startAgentProcess(
   installation: TestInstallation,
-  { dataFolder, now, killAfterEvent = '', killAfterStep = '' }: AgentProcessOptions,
+  { dataFolder, now, killAfterEvent = '', killAfterStep = '', env = {} }: AgentProcessOptions,
 ): Promise<AgentProcess> {
   const points = [killAfterEvent, killAfterStep];
-  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), ...points]);
+  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), ...points], {
+    env: { ...process.env, ...env },
+  });
   const died = once(child, 'exit').then(([code]) => {
     throw new Error(`the agent ended at its start, with code ${code}`);
   });
@@ -295,6 +301,11 @@ export async function startAgentProcess(
     async kill() {
       const gone = once(child, 'exit');
       child.kill('SIGKILL');
+      await gone;
+    },
+    async stop() {
+      const gone = once(child, 'exit');
+      child.send('stop');
       await gone;
     },
   };

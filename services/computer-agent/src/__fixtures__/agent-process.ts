@@ -3,7 +3,7 @@
 //   argv: NATS URL, data folder, wall-clock time, the id of an event after which it is killed or nothing, and such a step:
 //   `record <state> <run or off>`, `record deleted`, `container created|started|removed`, or one of init-steps.ts as
 //   `exec <id> asked|told|output|ended|received`
-//   messages in: { pass: ms }    out: { ready: hostId }, { passed: ms }
+//   messages in: { pass: ms } or 'stop'    out: { ready: hostId }, { passed: ms }
 import { connectBus } from '@switchyard/bus';
 import { computerRecord } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
@@ -22,7 +22,11 @@ const [url, dataFolder, now, killAfterEvent, killAfterStep] = process.argv.slice
   string?,
 ];
 const logger = makeLogger('computer-agent', process.env.TEST_LOG_LEVEL ?? 'silent');
-const config = readConfig(agentConfig, { SWITCHYARD_DATA: dataFolder, SWITCHYARD_WARM_POOL: '0' });
+const config = readConfig(agentConfig, {
+  ...process.env,
+  SWITCHYARD_DATA: dataFolder,
+  SWITCHYARD_WARM_POOL: '0',
+});
 const clock = new FakeClock(Number(now));
 const bus = await connectBus({ url, service: 'computer-agent', logger });
 
@@ -68,8 +72,13 @@ followExecs((execId, point) => step(`exec ${execId} ${point}`));
 const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
 await agent.ready;
 armed = true;
-process.on('message', async ({ pass }: { pass: number }) => {
-  await passTime(agent, clock, pass);
-  process.send?.({ passed: pass });
+process.on('message', async (message: 'stop' | { pass: number }) => {
+  if (message === 'stop') {
+    await agent.stop();
+    await bus.close();
+    return process.disconnect();
+  }
+  await passTime(agent, clock, message.pass);
+  process.send?.({ passed: message.pass });
 });
 process.send?.({ ready: agent.hostId });

@@ -30,7 +30,9 @@ export class Callee {
   readonly #instance: string;
   readonly #calls = new Map<string, IncomingCall>();
   readonly #onFault: (error: unknown, subject: string) => void;
-  #idle: (() => void) | null = null;
+  /** Calls of each service that are being served. */
+  readonly #open = new Map<Service, number>();
+  readonly #onIdle = new Map<Service, () => void>();
 
   constructor(
     nc: NatsConnection,
@@ -81,12 +83,17 @@ export class Callee {
           message.respondError(400, 'not a call of Switchyard: see libs/bus/README.md');
           return;
         }
-        this.#take(message.reply, frame, handler, subject);
+        this.#take(message.reply, frame, handler, { service, subject });
       },
     });
   }
 
-  #take(reply: string, frame: Frame, handler: CallHandler, subject: string): void {
+  #take(
+    reply: string,
+    frame: Frame,
+    handler: CallHandler,
+    { service, subject }: { service: Service; subject: string },
+  ): void {
     const meta = JSON.parse(frame.meta) as OpenMeta;
     const key = reply.slice('_C.'.length);
     const call = new IncomingCall(meta.head, frame.data, meta.more, meta.credit, {
@@ -97,16 +104,28 @@ export class Callee {
       at: `"at":"${this.#instance}","link":${this.#peers.link}`,
       closed: () => {
         this.#calls.delete(key);
-        if (this.#calls.size === 0) this.#idle?.();
+        this.#ended(service);
       },
     });
     this.#calls.set(key, call);
+    this.#open.set(service, (this.#open.get(service) ?? 0) + 1);
     this.#peers.heard(meta.from, meta.link);
     try {
       handler(call)?.catch((error: unknown) => this.#failed(call, error, subject));
     } catch (error) {
       this.#failed(call, error, subject);
     }
+  }
+
+  #ended(service: Service): void {
+    const left = (this.#open.get(service) ?? 0) - 1;
+    if (left > 0) {
+      this.#open.set(service, left);
+      return;
+    }
+    this.#open.delete(service);
+    this.#onIdle.get(service)?.();
+    this.#onIdle.delete(service);
   }
 
   #failed(call: IncomingCall, error: unknown, subject: string): void {
@@ -127,11 +146,11 @@ export class Callee {
     }
   }
 
-  /** Resolves when no call is being served. */
-  idle(): Promise<void> {
-    if (this.#calls.size === 0) return Promise.resolve();
+  /** Resolves when no call of this service is being served. */
+  idle(service: Service): Promise<void> {
+    if (!this.#open.has(service)) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#idle = resolve;
+      this.#onIdle.set(service, resolve);
     });
   }
 }

@@ -6,7 +6,7 @@ export { Bus, type BusOptions, connectBus, type Logger } from './bus.ts';
 export type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
 export type { CallRequest, OutgoingCall, ReplySink } from './caller.ts';
 export { createEventPublisher, type EventPublisher, ensureEventsStream } from './events.ts';
-export { holdLease, type Lease } from './lease.ts';
+export { holdLease, type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export {
   type ByteRange,

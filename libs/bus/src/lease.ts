@@ -34,6 +34,13 @@ export async function holdLease({ bus, name, onLost, signal }: LeaseOptions): Pr
   }
 }
 
+/** The lease, where nobody has it now: renewed until it is released or lost; else null. */
+export async function takeLease({ bus, name, onLost }: Omit<LeaseOptions, 'signal'>): Promise<Lease | null> {
+  const bucket = await openBucket(bus, 'leases');
+  const revision = await tryTake(bus, bucket, name);
+  return revision === null ? null : renewing(bus, bucket, name, revision, onLost);
+}
+
 type Leases = Bucket<{ owner: string }>;
 
 async function tryTake(bus: Bus, bucket: Leases, name: string): Promise<number | null> {

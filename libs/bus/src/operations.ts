@@ -13,6 +13,8 @@ import {
   type OperationName,
   type OperationRequest,
   type OperationResponse,
+  operationPattern,
+  operationSubject,
   ServiceError,
 } from '@switchyard/contracts';
 import type { z } from 'zod';
@@ -45,7 +47,7 @@ export function request<N extends OperationName>(
   payload: OperationRequest<N>,
   options?: RequestOptions,
 ): Promise<OperationResponse<N>> {
-  return requestJson(bus, OPERATIONS[name].subject, payload, options) as Promise<OperationResponse<N>>;
+  return requestJson(bus, operationSubject(name, payload), payload, options) as Promise<OperationResponse<N>>;
 }
 
 /** Asks one computer host. */
@@ -116,12 +118,14 @@ export class ServiceHost {
     this.#bus.callee.serve(this.#service, subject, handler);
   }
 
+  /** @param places of an operation on the money of orgs: for which it is served (`placesPattern`); default: for all */
   handle<N extends OperationName>(
     name: N,
     handler: (request: OperationRequest<N>, context: OperationContext) => Promise<OperationResponse<N>>,
+    places?: string,
   ): void {
-    const { subject, request: schema } = OPERATIONS[name];
-    this.stream(subject, (call) => answerJson(call, schema, handler as JsonHandler));
+    const { request: schema } = OPERATIONS[name];
+    this.stream(operationPattern(name, places), (call) => answerJson(call, schema, handler as JsonHandler));
   }
 
   handleHost<N extends HostOperationName>(
@@ -140,7 +144,7 @@ export class ServiceHost {
   /** Takes no further call, and resolves when those that are on have ended. */
   async drain(): Promise<void> {
     await this.#service.stop();
-    await this.#bus.callee.idle();
+    await this.#bus.callee.idle(this.#service);
     this.#bus.publisher.flush();
     if (this.#bus.connected) await this.#bus.nc.flush();
   }

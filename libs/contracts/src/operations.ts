@@ -36,6 +36,7 @@ import {
   updateKeyRequest,
 } from './keys.ts';
 import { listOf } from './lists.ts';
+import { placeOf, placeTokens } from './org-places.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
 import {
   statement,
@@ -67,6 +68,21 @@ const operation = <I extends z.ZodType, O extends z.ZodType>(subject: string, re
   request,
   response,
 });
+
+/** An operation on the money of the orgs at one place: its subject goes on with the place (org-places.ts). */
+const atPlace = <I extends z.ZodType, O extends z.ZodType>(
+  subject: string,
+  request: I,
+  response: O,
+  place: (request: z.infer<I>) => number,
+) => ({ ...operation(subject, request, response), place });
+
+/** One on the money of one org. */
+const ofOrg = <I extends z.ZodType<{ org: string }>, O extends z.ZodType>(
+  subject: string,
+  request: I,
+  response: O,
+) => atPlace(subject, request, response, ({ org }) => placeOf(org));
 
 export const OPERATIONS = {
   'models.list': operation('model-router.v1.models.list', empty, z.object({ data: z.array(modelObject) })),
@@ -139,43 +155,56 @@ export const OPERATIONS = {
     caller.extend({ body: updateAccountRequest }),
     empty,
   ),
-  'account.get': operation('billing.v1.p0.account.get', caller, accountObject),
-  'account.audit': operation('billing.v1.p0.account.audit', caller, accountAudit),
-  'keys.spending': operation('billing.v1.p0.keys.spending', caller.extend(byId.shape), keySpending),
-  'credits.create': operation(
-    'billing.v1.p0.credits.create',
+  'account.get': ofOrg('billing.v1.account.get', caller, accountObject),
+  'account.audit': ofOrg('billing.v1.account.audit', caller, accountAudit),
+  'keys.spending': ofOrg('billing.v1.keys.spending', caller.extend(byId.shape), keySpending),
+  'credits.create': ofOrg(
+    'billing.v1.credits.create',
     caller.extend({ body: createCreditRequest }),
     creditObject,
   ),
-  'refunds.create': operation(
-    'billing.v1.p0.refunds.create',
+  'refunds.create': ofOrg(
+    'billing.v1.refunds.create',
     caller.extend({ refund_id: z.string(), body: createRefundRequest }),
     refundObject,
   ),
-  'credits.list': operation('billing.v1.p0.credits.list', caller, listOf(creditObject)),
-  'holds.take': operation('billing.v1.p0.holds.take', takeHold, grantedHold),
-  'holds.settle': operation('billing.v1.p0.holds.settle', settleHold, empty),
-  'holds.renew': operation('billing.v1.p0.holds.renew', renewHolds, empty),
+  'credits.list': ofOrg('billing.v1.credits.list', caller, listOf(creditObject)),
+  'holds.take': ofOrg('billing.v1.holds.take', takeHold, grantedHold),
+  'holds.settle': ofOrg('billing.v1.holds.settle', settleHold, empty),
+  'holds.renew': atPlace('billing.v1.holds.renew', renewHolds, empty, ({ place }) => place),
 
-  'statements.list': operation('billing.v1.p0.statements.list', caller, statementList),
-  'statements.get': operation(
-    'billing.v1.p0.statements.get',
-    caller.extend({ month: statementMonth }),
-    statement,
-  ),
-  'statements.events': operation(
-    'billing.v1.p0.statements.events',
+  'statements.list': ofOrg('billing.v1.statements.list', caller, statementList),
+  'statements.get': ofOrg('billing.v1.statements.get', caller.extend({ month: statementMonth }), statement),
+  'statements.events': ofOrg(
+    'billing.v1.statements.events',
     caller.extend({ month: statementMonth, line: z.string(), query: statementEventsQuery }),
     statementEventList,
   ),
-  'usage.get': operation('billing.v1.p0.usage.get', caller.extend({ query: usageQuery }), usageReport),
-  'logs.list': operation('billing.v1.p0.logs.list', caller.extend({ query: logsQuery }), logList),
-  'logs.get': operation('billing.v1.p0.logs.get', caller.extend(byId.shape), logEntry),
+  'usage.get': ofOrg('billing.v1.usage.get', caller.extend({ query: usageQuery }), usageReport),
+  'logs.list': ofOrg('billing.v1.logs.list', caller.extend({ query: logsQuery }), logList),
+  'logs.get': ofOrg('billing.v1.logs.get', caller.extend(byId.shape), logEntry),
 } as const;
 
 export type OperationName = keyof typeof OPERATIONS;
 export type OperationRequest<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['request']>;
 export type OperationResponse<N extends OperationName> = z.infer<(typeof OPERATIONS)[N]['response']>;
+
+/** Where a request goes. */
+export function operationSubject<N extends OperationName>(name: N, request: OperationRequest<N>): string {
+  const operation = OPERATIONS[name];
+  if (!('place' in operation)) return operation.subject;
+  const placeOfRequest = operation.place as (request: OperationRequest<N>) => number;
+  return `${operation.subject}.${placeTokens(placeOfRequest(request))}`;
+}
+
+/**
+ * What serves an operation listens to.
+ * @param places of an operation on money: those it serves, as a pattern of `placesPattern`
+ */
+export function operationPattern(name: OperationName, places = '>'): string {
+  const operation = OPERATIONS[name];
+  return 'place' in operation ? `${operation.subject}.${places}` : operation.subject;
+}
 
 /** What a run of a computer begins with. */
 const beginRun = byId.extend({

@@ -76,7 +76,7 @@ export const statementEventsQuery = z.strictObject({
     .meta({ description: 'Rows at most', default: LIST_LIMIT_DEFAULT }),
   cursor: z
     .string()
-    .regex(/^\d{1,18}$/, 'is not one that a list has given')
+    .regex(/^(\d{1,2}\.)?\d{1,18}$/, 'is not one that a list has given')
     .optional()
     .describe('`next_cursor` of the page before'),
 });

@@ -67,7 +67,7 @@ describe('a hold', () => {
     over.settle(30n);
     over.settle(30n);
     expect(await afterRenewals(2)).toEqual(['req_kept']);
-    expect(settled).toEqual([{ call: 'req_over', event: 'req_over', cost_nano: '30' }]);
+    expect(settled).toEqual([{ org: 'org_a', call: 'req_over', event: 'req_over', cost_nano: '30' }]);
   }, 20_000);
 
   test('taken again is larger, under the same name', async () => {
@@ -86,7 +86,7 @@ describe('a hold', () => {
     const taking = hold.take(50n, false, ANY);
     hold.settle(0n);
     await taking;
-    await expect.poll(() => settled).toEqual([{ call: 'req_late', event: 'req_late', cost_nano: '0' }]);
+    await expect.poll(() => settled).toEqual([{ org: 'org_a', call: 'req_late', event: 'req_late', cost_nano: '0' }]);
   });
 });
 

@@ -1,7 +1,7 @@
 // Holds of what something limits: taken with billing before a call's attempt, a video's charge or a computer's minute,
 // renewed while they are held, given back when it is known what was spent. What nothing limits is none of its business.
 import { type Bus, request } from '@switchyard/bus';
-import { type GrantedHold, HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX } from '@switchyard/contracts';
+import { type GrantedHold, HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX, placeOf } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 
 /** Longer than billing lets a call wait for room in its budget. */
@@ -46,13 +46,16 @@ export class HoldKeeper {
 
   #renew(): void {
     const holds = [...this.#holds.values()].map((hold) => hold.asRenewal());
-    for (let from = 0; from < holds.length; from += HOLDS_RENEWED_AT_ONCE_MAX)
-      request(
-        this.#bus,
-        'holds.renew',
-        { holds: holds.slice(from, from + HOLDS_RENEWED_AT_ONCE_MAX) },
-        { timeoutMs: HOLD_RENEW_MS },
-      ).catch((error: unknown) => this.#logger.debug({ err: error }, 'holds were not renewed; they will be'));
+    for (const [place, there] of Map.groupBy(holds, ({ org }) => placeOf(org)))
+      for (let from = 0; from < there.length; from += HOLDS_RENEWED_AT_ONCE_MAX)
+        request(
+          this.#bus,
+          'holds.renew',
+          { place, holds: there.slice(from, from + HOLDS_RENEWED_AT_ONCE_MAX) },
+          { timeoutMs: HOLD_RENEW_MS },
+        ).catch((error: unknown) =>
+          this.#logger.debug({ err: error }, 'holds were not renewed; they will be'),
+        );
   }
 }
 
@@ -124,8 +127,8 @@ export class CallHold {
   }
 
   #giveBack(cost: bigint): void {
-    const { call } = this.#call;
-    const settled = { call, event: call, cost_nano: cost.toString() };
+    const { org, call } = this.#call;
+    const settled = { org, call, event: call, cost_nano: cost.toString() };
     request(this.#on.bus, 'holds.settle', settled, { timeoutMs: SETTLE_TIMEOUT_MS }).catch((error: unknown) =>
       this.#on.logger.debug({ err: error, request: call }, 'a hold was not given back; it ends by itself'),
     );

@@ -6,6 +6,8 @@ import type { Logger } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
 import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
+import { assertUnmoved, LayoutMoved } from './partitions/layout.ts';
+import type { Partition } from './partitions/partition.ts';
 import type { Progress } from './progress.ts';
 import { readBatch, rejectedOf } from './read-batch.ts';
 import type { LedgerRow, Rejected } from './store/documents.ts';
@@ -28,6 +30,8 @@ const AGAIN_MS_MAX = 2_000;
 export interface BookingOptions {
   readonly bus: Bus;
   readonly store: Store;
+  /** Whose events are booked; those of others are passed over. */
+  readonly partition: Partition;
   readonly progress: Progress;
   /** Told of the rows of each batch, once they are written and folded. */
   readonly onBooked?: (rows: readonly LedgerRow[]) => void;
@@ -61,11 +65,13 @@ export async function bookEvents(options: BookingOptions): Promise<void> {
 
 /** With a writer of its own: one that has failed may still have an operation under way. */
 async function bookUntilOver(options: BookingOptions, onBooked: () => void): Promise<void> {
-  const { bus, store, accounts, logger, signal, onBooked: told = () => {} } = options;
+  const { bus, store, partition, accounts, logger, signal, onBooked: told = () => {} } = options;
   await ensureIndexes(store);
-  const consumer = await ensureConsumer(bus);
+  await assertUnmoved(store, partition.layout);
+  const consumer = await ensureConsumer(bus, partition);
   const writer = new LedgerWriter({
     store,
+    partition: partition.name,
     logger,
     onBooked: (rows) => {
       accounts.booked(rows);
@@ -74,6 +80,8 @@ async function bookUntilOver(options: BookingOptions, onBooked: () => void): Pro
   });
   await accounts.still.run(async () => {
     await writer.recover(signal);
+    // Behind the fence of another layout nothing may be booked: it is read after the last number was.
+    await assertUnmoved(store, partition.layout);
     accounts.forget(); // an earlier batch may have ended in the middle, and what it wrote was folded just now
   });
   while (!signal.aborted) {
@@ -106,9 +114,10 @@ async function bookOnePull(consumer: Consumer, options: Booking): Promise<void> 
 }
 
 async function bookBatch(messages: JsMsg[], options: Booking): Promise<void> {
-  const { bus, store, writer, progress, accounts, logger } = options;
+  const { bus, store, partition, writer, progress, accounts, logger } = options;
   try {
-    const batch = readBatch(messages, logger);
+    const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
+    const batch = readBatch(ours, logger);
     await reject(store, batch.rejected, logger);
     const { entries } = batch;
     const conflicts = entries.length === 0 ? [] : await accounts.still.run(() => writer.append(entries));
@@ -149,6 +158,8 @@ function giveBack(messages: readonly JsMsg[], bus: Bus): void {
 function report(error: unknown, failures: number, logger: Logger): void {
   if (error instanceof AnotherWriter)
     logger.warn({ err: error }, 'another writer was at the ledger; it is read anew');
+  else if (error instanceof LayoutMoved)
+    logger.info({ reason: error.message }, 'the partition is given back');
   else
     logger.error(
       { alarm: 'booking_failed', err: error, failures },

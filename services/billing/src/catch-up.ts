@@ -4,7 +4,7 @@ import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
-import { CONSUMER } from './consumer.ts';
+import type { Partition } from './partitions/partition.ts';
 import type { Progress } from './progress.ts';
 
 /** How long a question waits for events that are not booked yet. */
@@ -14,6 +14,7 @@ const ASK_AGAIN_MS = 20;
 
 export interface CatchUpOptions {
   readonly bus: Bus;
+  readonly partition: Pick<Partition, 'consumer'>;
   readonly progress: Progress;
   readonly clock: Clock;
 }
@@ -22,9 +23,9 @@ export interface CatchUpOptions {
  * Waits until everything that is in the stream now is booked.
  * @returns the moment up to which every stored event is booked: now, or an earlier one after `CATCH_UP_MS_MAX`.
  */
-export async function catchUp({ bus, progress, clock }: CatchUpOptions): Promise<Date> {
+export async function catchUp({ bus, partition, progress, clock }: CatchUpOptions): Promise<Date> {
   const now = new Date(clock.now());
-  const consumerInfo = () => bus.jsm.consumers.info(EVENTS_STREAM, CONSUMER);
+  const consumerInfo = () => bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer);
   let info = await consumerInfo();
   if (hasAll(info)) return now;
   const { state } = await bus.jsm.streams.info(EVENTS_STREAM);

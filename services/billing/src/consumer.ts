@@ -1,10 +1,9 @@
-// The durable pull consumer of this partition on the stream of events: what it is called, and its bounds.
-import { AckPolicy, type Consumer, DeliverPolicy } from '@nats-io/jetstream';
+// The durable pull consumer of a partition on the stream of events: where it begins, and its bounds.
+import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiError } from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { PARTITION } from './store/partition.ts';
-
-export const CONSUMER = `billing-${PARTITION}`;
+import type { Layout } from './partitions/layout.ts';
+import type { Partition } from './partitions/partition.ts';
 
 const MS_NS = 1_000_000;
 /** A message that was not acknowledged in this time comes again: no longer than a dead owner's lease lives. */
@@ -13,21 +12,47 @@ const ACK_WAIT_MS = 5_000;
 const ACK_PENDING_MAX = 2_000;
 /** Until it is booked: an event is never given up. */
 const DELIVERIES_MAX = -1;
+/** Code of JetStream for "there is no such consumer". */
+const CONSUMER_NOT_FOUND = 10_014;
 
 /**
- * Makes the stream and the consumer where they are missing. It takes every event, also those that charge nothing:
- * the acknowledged sequence then says exactly how far billing has got.
+ * Makes the stream and the consumer where they are missing. It takes every event, those of other partitions and those
+ * that charge nothing too: the acknowledged sequence then says exactly how far the partition has got.
  */
-export async function ensureConsumer(bus: Bus): Promise<Consumer> {
+export async function ensureConsumer(bus: Bus, { consumer, layout }: Partition): Promise<Consumer> {
   await ensureEventsStream(bus);
-  await bus.jsm.consumers.add(EVENTS_STREAM, {
-    durable_name: CONSUMER,
-    description: 'books every event into the ledger',
-    deliver_policy: DeliverPolicy.All,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: ACK_WAIT_MS * MS_NS,
-    max_ack_pending: ACK_PENDING_MAX,
-    max_deliver: DELIVERIES_MAX,
-  });
-  return bus.js.consumers.get(EVENTS_STREAM, CONSUMER);
+  // One that began elsewhere in the stream cannot be told to begin here: it is as good.
+  if (layout.epoch === 0 || !(await consumerInfo(bus, consumer)))
+    await bus.jsm.consumers.add(EVENTS_STREAM, {
+      durable_name: consumer,
+      description: 'books events into the ledger',
+      ...(await beginOf(bus, layout)),
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: ACK_WAIT_MS * MS_NS,
+      max_ack_pending: ACK_PENDING_MAX,
+      max_deliver: DELIVERIES_MAX,
+    });
+  return bus.js.consumers.get(EVENTS_STREAM, consumer);
+}
+
+/** Null where there is none. */
+export async function consumerInfo(bus: Bus, name: string) {
+  try {
+    return await bus.jsm.consumers.info(EVENTS_STREAM, name);
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === CONSUMER_NOT_FOUND) return null;
+    throw error;
+  }
+}
+
+/**
+ * Behind what was booked under the layouts before; at the first message where the stream is no longer the one in which
+ * that was so (one that was restored or made anew counts from elsewhere): what is booked already is passed over.
+ */
+async function beginOf(bus: Bus, { from }: Layout) {
+  const all = { deliver_policy: DeliverPolicy.All } as const;
+  if (!from) return all;
+  const message = await bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: from.seq });
+  if (message?.time.getTime() !== from.at.getTime()) return all;
+  return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from.seq + 1 } as const;
 }

@@ -12,7 +12,7 @@ import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
 import { openTestStore, type TestStore } from './fixtures/database.ts';
 import { completed, mixedEvents } from './fixtures/events.ts';
 import { TestClient } from './fixtures/running-billing.ts';
-import { LEASE } from './owner.ts';
+import { ONLY_PARTITION } from './partitions/partition.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 const RECOVERY_MS_MAX = 30_000;
@@ -131,7 +131,7 @@ test('on SIGTERM it ends by itself, and leaves the lease for the next to take at
   const gone = once(billing, 'exit');
   billing.kill('SIGTERM');
   expect(await gone).toEqual([0, null]);
-  expect(await (await openBucket(client.bus, 'leases')).get(LEASE)).toBeNull();
+  expect(await (await openBucket(client.bus, 'leases')).get(ONLY_PARTITION.lease)).toBeNull();
   billing = await startProcess();
   await client.caughtUp();
 }, 30_000);

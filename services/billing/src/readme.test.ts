@@ -4,8 +4,7 @@ import { OPERATIONS, USAGE_GROUPS } from '@switchyard/contracts';
 import { MongoClient } from 'mongodb';
 import { expect, test } from 'vitest';
 import { CATCH_UP_MS_MAX } from './catch-up.ts';
-import { CONSUMER } from './consumer.ts';
-import { LEASE } from './owner.ts';
+import { ONLY_PARTITION } from './partitions/partition.ts';
 import { ANSWER_MS_MAX } from './store/answered.ts';
 import { FAMILIES } from './store/documents.ts';
 import { INDEXES } from './store/indexes.ts';
@@ -21,7 +20,7 @@ test('every operation, collection, index and family of billing is in the README'
     ...subjects.filter((subject) => subject.startsWith('billing.')),
     ...collections,
     ...Object.values(INDEXES).flatMap((indexes) => indexes.map(({ name }) => name)),
-    ...[...FAMILIES, CONSUMER, LEASE],
+    ...[...FAMILIES, ONLY_PARTITION.consumer, ONLY_PARTITION.lease],
   ];
   expect(names.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
   expect(readme).toContain(`at most ${CATCH_UP_MS_MAX / 1_000} s`);

@@ -1,11 +1,17 @@
 // What billing serves: the only wiring list.
 import { JetStreamError } from '@nats-io/jetstream';
 import { TimeoutError } from '@nats-io/nats-core';
-import type { Bucket, Bus, ServiceHost } from '@switchyard/bus';
-import { type OrgRecord, ServiceError } from '@switchyard/contracts';
+import type { Bus, OperationContext, ServiceHost } from '@switchyard/bus';
+import {
+  type OperationName,
+  type OperationRequest,
+  type OperationResponse,
+  ServiceError,
+} from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { MongoError } from 'mongodb';
 import type { Accounts } from './accounts/accounts.ts';
+import type { AccountRecords } from './accounts/records.ts';
 import type { BooksWatch } from './audit/watch.ts';
 import { accountAudit } from './operations/account-audit.ts';
 import { accountGet } from './operations/account-get.ts';
@@ -20,6 +26,7 @@ import { logsList } from './operations/logs-list.ts';
 import { refundsCreate } from './operations/refunds-create.ts';
 import { statementsEvents, statementsGet, statementsList } from './operations/statements.ts';
 import { usageGet } from './operations/usage-get.ts';
+import type { Partition } from './partitions/partition.ts';
 import type { Progress } from './progress.ts';
 import { answered, DatabaseSilent } from './store/answered.ts';
 import type { Store } from './store/store.ts';
@@ -28,9 +35,11 @@ import type { Store } from './store/store.ts';
 export interface BillingDeps {
   readonly bus: Bus;
   readonly store: Store;
+  /** The one that is served. */
+  readonly partition: Partition;
   readonly progress: Progress;
   readonly accounts: Accounts;
-  readonly orgs: Bucket<OrgRecord>;
+  readonly records: AccountRecords;
   readonly watch: BooksWatch;
   readonly clock: Clock;
 }
@@ -41,21 +50,25 @@ const ANSWER_MS_MAX = 12_000;
 const RETRY_AFTER_S = 2;
 
 export function register(host: ServiceHost, deps: BillingDeps): void {
-  host.handle('account.get', (request) => orUnavailable(accountGet(request, deps)));
-  host.handle('account.audit', (request) => orUnavailable(accountAudit(request, deps)));
-  host.handle('keys.spending', (request) => orUnavailable(keysSpending(request, deps)));
-  host.handle('credits.create', (request) => orUnavailable(creditsCreate(request, deps)));
-  host.handle('credits.list', (request) => orUnavailable(creditsList(request, deps)));
-  host.handle('holds.take', (request, context) => orUnavailable(holdsTake(request, deps, context)));
-  host.handle('holds.settle', (request) => holdsSettle(request, deps));
-  host.handle('holds.renew', (request) => orUnavailable(holdsRenew(request, deps)));
-  host.handle('refunds.create', (request) => orUnavailable(refundsCreate(request, deps)));
-  host.handle('statements.list', (request) => orUnavailable(statementsList(request, deps)));
-  host.handle('statements.get', (request) => orUnavailable(statementsGet(request, deps)));
-  host.handle('statements.events', (request) => orUnavailable(statementsEvents(request, deps)));
-  host.handle('usage.get', (request) => orUnavailable(usageGet(request, deps)));
-  host.handle('logs.list', (request) => orUnavailable(logsList(request, deps)));
-  host.handle('logs.get', (request) => orUnavailable(logsGet(request, deps)));
+  const handle = <N extends OperationName>(
+    name: N,
+    answer: (request: OperationRequest<N>, context: OperationContext) => Promise<OperationResponse<N>>,
+  ) => host.handle(name, answer, deps.partition.places);
+  handle('account.get', (request) => orUnavailable(accountGet(request, deps)));
+  handle('account.audit', (request) => orUnavailable(accountAudit(request, deps)));
+  handle('keys.spending', (request) => orUnavailable(keysSpending(request, deps)));
+  handle('credits.create', (request) => orUnavailable(creditsCreate(request, deps)));
+  handle('credits.list', (request) => orUnavailable(creditsList(request, deps)));
+  handle('holds.take', (request, context) => orUnavailable(holdsTake(request, deps, context)));
+  handle('holds.settle', (request) => holdsSettle(request, deps));
+  handle('holds.renew', (request) => orUnavailable(holdsRenew(request, deps)));
+  handle('refunds.create', (request) => orUnavailable(refundsCreate(request, deps)));
+  handle('statements.list', (request) => orUnavailable(statementsList(request, deps)));
+  handle('statements.get', (request) => orUnavailable(statementsGet(request, deps)));
+  handle('statements.events', (request) => orUnavailable(statementsEvents(request, deps)));
+  handle('usage.get', (request) => orUnavailable(usageGet(request, deps)));
+  handle('logs.list', (request) => orUnavailable(logsList(request, deps)));
+  handle('logs.get', (request) => orUnavailable(logsGet(request, deps)));
 }
 
 /** A database or a stream that does not answer is a matter of time, not a fault of the question. */

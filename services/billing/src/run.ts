@@ -1,9 +1,8 @@
 // Builds billing from its arguments; main.ts gives the real ones, tests give theirs.
 import type { commonConfig, Running, Surroundings } from '@switchyard/service';
-import type { BooksWatch } from './audit/watch.ts';
 import { booksGauges } from './audit/watch-gauges.ts';
 import type { Config } from './config.ts';
-import { ownPartition } from './owner.ts';
+import { Owners } from './partitions/owners.ts';
 import { databaseOf, makeMongoClient, openStore } from './store/store.ts';
 
 /**
@@ -17,7 +16,10 @@ export type BillingOptions = Pick<
   Surroundings<Omit<Config, keyof typeof commonConfig>>,
   'config' | 'bus' | 'logger' | 'clock'
 > &
-  Partial<Pick<Surroundings<Config>, 'metrics'>>;
+  Partial<Pick<Surroundings<Config>, 'metrics'>> & {
+    /** Milliseconds at rest after which a partition too many is given back. */
+    readonly restMs?: number;
+  };
 
 /** Starts billing; resolves when it serves, or stands by. It waits for the database for as long as it takes. */
 export async function startBilling({
@@ -26,28 +28,23 @@ export async function startBilling({
   logger,
   clock,
   metrics,
+  restMs,
 }: BillingOptions): Promise<Running> {
   const client = makeMongoClient(config.MONGODB_URL);
   const store = openStore(databaseOf(client, config.MONGODB_URL));
   const stopping = new AbortController();
-  let watch: BooksWatch | null = null;
-  if (metrics) booksGauges(metrics, () => watch);
-  let owning: Promise<void> = Promise.resolve();
-  await new Promise<void>((resolve) => {
-    const cancel = clock.after(STANDBY_AFTER_MS, resolve);
-    const onServing = () => {
-      cancel();
-      resolve();
-    };
-    owning = ownPartition({
-      ...{ bus, store, logger, clock, onServing },
-      ...{ logDays: config.SWITCHYARD_LOG_DAYS, signal: stopping.signal },
-      auditEveryMs: config.SWITCHYARD_AUDIT_SECONDS * MS_PER_S,
-      onWatch: (current) => {
-        watch = current;
-      },
-    });
+  const settled = Promise.withResolvers<void>();
+  const cancel = clock.after(STANDBY_AFTER_MS, settled.resolve);
+  const owners = new Owners({
+    ...{ bus, store, logger, clock, onSettled: settled.resolve },
+    ...{ logDays: config.SWITCHYARD_LOG_DAYS, signal: stopping.signal },
+    auditEveryMs: config.SWITCHYARD_AUDIT_SECONDS * MS_PER_S,
+    ...(restMs === undefined ? {} : { restMs }),
   });
+  if (metrics) booksGauges(metrics, () => owners.watches);
+  const owning = owners.run();
+  await settled.promise;
+  cancel();
   return {
     async stop() {
       stopping.abort();

@@ -1,6 +1,6 @@
 // Budgets over a real nats-server and a real MongoDB wire server: what the routers ask, and what the ledger says later.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
-import type { KeyRecord, OrgRecord } from '@switchyard/contracts';
+import { type KeyRecord, type OrgRecord, placeOf } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -71,7 +71,7 @@ function take(call: string, amount: bigint, { key = 'key_1', exact = false } = {
 }
 
 function settle(call: string, cost: bigint) {
-  return client.ask('holds.settle', { call, event: call, cost_nano: String(cost) });
+  return client.ask('holds.settle', { org, call, event: call, cost_nano: String(cost) });
 }
 
 function account() {
@@ -187,7 +187,7 @@ test('another owner of the partition knows what was spent and what is held', asy
   billing = next;
   const renewing = setInterval(() => {
     const holds = [{ org, key_id: 'key_1', call: 'req_f2', amount_nano: '50' }];
-    client.ask('holds.renew', { holds }).catch(() => {}); // until the new one is there
+    client.ask('holds.renew', { place: placeOf(org), holds }).catch(() => {}); // until the new one is there
   }, 200);
   expect(await take('req_f3', 10n)).toEqual({ granted_nano: '10', capped: false });
   await settle('req_f3', 0n);

@@ -14,6 +14,8 @@ import { ALL_OF_TIME, windowOf } from './windows.ts';
 
 export interface AccountsOptions {
   readonly store: Store;
+  /** All whose aggregates an org may be in. */
+  readonly partitions: readonly string[];
   /** Null for an org that has no record. */
   readonly orgRecord: (org: string) => OrgRecord | null;
   /** Null for a key that is gone. */
@@ -139,14 +141,14 @@ export class Accounts {
 
   #keyTerms(org: string, keyId: string, record: KeyRecord | null): Terms | null {
     if (!record?.limit) return null;
-    const { store } = this.#on;
+    const { store, partitions } = this.#on;
     const { amount, interval } = record.limit;
     const limit = parseDollars(amount);
     return {
       text: `${limit} a ${interval}`,
       limit,
       windowAt: (time) => windowOf(interval, time),
-      spent: (window) => spentByKey(store, org, keyId, window),
+      spent: (window) => spentByKey({ store, partitions }, org, keyId, window),
       refusal: (budget) => exceeded('this API key', interval, budget),
     };
   }

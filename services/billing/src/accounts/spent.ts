@@ -2,7 +2,6 @@
 // while it is read: the caller sees to that.
 import { answered } from '../store/answered.ts';
 import { bucketId, DAY_MS } from '../store/buckets.ts';
-import { PARTITION } from '../store/partition.ts';
 import type { Store } from '../store/store.ts';
 import type { Window } from './budget.ts';
 
@@ -13,17 +12,17 @@ export async function spentByOrg({ aggregates }: Store, org: string, window?: Wi
   return sum((await answered(days.toArray())).map(({ cost }) => cost));
 }
 
-/** Nano-dollars that a key has spent in whole days of UTC. */
+/** Nano-dollars that a key has spent in whole days of UTC, in all partitions in which its org may have been. */
 export async function spentByKey(
-  { aggregates }: Store,
+  { store, partitions }: { store: Store; partitions: readonly string[] },
   org: string,
   key: string,
   window: Window,
 ): Promise<bigint> {
   const ids: string[] = [];
   for (let day = window.start; day < window.end; day += DAY_MS)
-    ids.push(bucketId(PARTITION, org, new Date(day), 'key', key));
-  const days = aggregates.days.find({ _id: { $in: ids } }, { projection: { cost: 1 } });
+    for (const partition of partitions) ids.push(bucketId(partition, org, new Date(day), 'key', key));
+  const days = store.aggregates.days.find({ _id: { $in: ids } }, { projection: { cost: 1 } });
   return sum((await answered(days.toArray())).map(({ cost }) => cost));
 }
 

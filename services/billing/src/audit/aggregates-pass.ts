@@ -1,6 +1,5 @@
 // The live aggregates against those that were built anew. Each names the last ledger row that it holds, so one that
 // has moved on is compared exactly: what came after the common number is added to the one built anew, up to that row.
-import { PARTITION } from '../store/partition.ts';
 import {
   type Aggregate,
   addTo,
@@ -106,20 +105,22 @@ async function rowsSince(
   live: ReadonlyMap<string, Aggregate>,
 ): Promise<Map<string, Since>> {
   const later = new Map<string, Since>();
-  let last = upTo;
-  for (const { n } of live.values()) if (n > last) last = n;
-  if (last === upTo) return later;
-  const rows = store.ledger.find({ p: PARTITION, n: { $gt: upTo, $lte: last } }).sort({ n: 1 });
-  for await (const batch of inBatches(rows))
-    for (const row of batch)
-      for (const { id, part } of KINDS[name].placesOf(row)) {
-        const aggregate = live.get(id);
-        if (!aggregate || row.n > aggregate.n) continue;
-        const since = later.get(id) ?? { contents: noContents(), last: null };
-        later.set(id, since);
-        addTo(since.contents, part, name === 'lines' ? row : withoutRates(row));
-        since.last = row.n;
-      }
+  for (const [partition, common] of upTo) {
+    let last = common;
+    for (const { p, n } of live.values()) if (p === partition && n > last) last = n;
+    if (last === common) continue;
+    const rows = store.ledger.find({ p: partition, n: { $gt: common, $lte: last } }).sort({ n: 1 });
+    for await (const batch of inBatches(rows))
+      for (const row of batch)
+        for (const { id, part } of KINDS[name].placesOf(row)) {
+          const aggregate = live.get(id);
+          if (!aggregate || row.n > aggregate.n) continue;
+          const since = later.get(id) ?? { contents: noContents(), last: null };
+          later.set(id, since);
+          addTo(since.contents, part, name === 'lines' ? row : withoutRates(row));
+          since.last = row.n;
+        }
+  }
   return later;
 }
 

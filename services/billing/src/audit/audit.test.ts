@@ -20,7 +20,7 @@ import {
   voided,
 } from '../fixtures/events.ts';
 import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
-import { PARTITION } from '../store/partition.ts';
+import { FIRST_PARTITION } from '../store/partition.ts';
 import { type AuditReport, audit } from './audit.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
@@ -278,7 +278,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   test('an event that was acknowledged and never booked', async () => {
     // Billing looks away, and another acknowledges in its place.
     await billing.stop();
-    const consumer = await client.bus.js.consumers.get(EVENTS_STREAM, `billing-${PARTITION}`);
+    const consumer = await client.bus.js.consumers.get(EVENTS_STREAM, `billing-${FIRST_PARTITION}`);
     const event = completed('req_lost', 6_000n, { time: soon() });
     await client.publish(event);
     await (await consumer.next())?.ackAck();

@@ -3,10 +3,11 @@
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Db } from 'mongodb';
-import { CONSUMER } from '../consumer.ts';
+import { type Layout, readLayout } from '../partitions/layout.ts';
+import { LedgerOrder } from '../partitions/ledger-order.ts';
+import { namesEver, partitionsOf } from '../partitions/partition.ts';
 import { HOUR_MS } from '../store/buckets.ts';
 import { logsCompleteFrom } from '../store/log-retention.ts';
-import { PARTITION } from '../store/partition.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type AggregateFacts, passAggregates } from './aggregates-pass.ts';
 import type { AuditRun } from './audit-run.ts';
@@ -39,8 +40,8 @@ export interface AuditOptions {
 export interface AuditReport {
   readonly began_at: Date;
   readonly seconds: number;
-  /** The number of the last ledger row that was audited. */
-  readonly up_to: bigint;
+  /** By partition, the number of the last ledger row that was audited. */
+  readonly up_to: Readonly<Record<string, bigint>>;
   readonly ledger: LedgerFacts;
   readonly hours: AggregateFacts;
   readonly days: AggregateFacts;
@@ -61,14 +62,16 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   const began = new Date();
   const start = performance.now();
   onStep('waiting until what is in the stream is booked');
-  const bookedSeq = await untilBooked(bus);
+  const layout = await readLayout(store);
+  const bookedSeq = await untilBooked(bus, layout);
   const run: AuditRun = {
     ...{ bus, store, bookedSeq },
     work: openStore(workDb),
     findings: new Findings(),
     sums: new SumsByOrg(),
     patience: new Patience(),
-    upTo: (await store.ledger.find({ p: PARTITION }).sort({ n: -1 }).limit(1).next())?.n ?? 0n,
+    upTo: await lastNumbers(store, layout),
+    order: await LedgerOrder.read(store, layout),
     logsSince: await logsWholeFrom(store),
     lastSeq: (await bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq,
   };
@@ -86,7 +89,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   const balances = await checkBalances(run, idle);
   const { findings, sums, upTo, logsSince } = run;
   return {
-    ...{ began_at: began, seconds: (performance.now() - start) / 1_000, up_to: upTo },
+    ...{ began_at: began, seconds: (performance.now() - start) / 1_000, up_to: Object.fromEntries(upTo) },
     ...{ ledger, hours, days, lines, stream, balances },
     logs: { rows: logRows, since: logsSince },
     totals: { ledger: sums.total('ledger'), logs: sums.total('logs'), credits: sums.total('credits') },
@@ -100,18 +103,27 @@ async function logsWholeFrom(store: Store): Promise<Date> {
   return whole ? new Date(whole.getTime() + REMOVED_MEANWHILE_MS) : new Date(0);
 }
 
+async function lastNumbers({ ledger }: Store, layout: Layout): Promise<Map<string, bigint>> {
+  const last = new Map<string, bigint>();
+  for (const p of namesEver(layout))
+    last.set(p, (await ledger.find({ p }).sort({ n: -1 }).limit(1).next())?.n ?? 0n);
+  return last;
+}
+
 /** Waits until billing has acknowledged all that is in the stream now; returns the last sequence of it. */
-async function untilBooked(bus: Bus): Promise<number> {
+async function untilBooked(bus: Bus, layout: Layout): Promise<number> {
   const { last_seq: last } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
   const deadline = performance.now() + BOOKED_WITHIN_MS;
-  for (;;) {
-    const info = await bus.jsm.consumers.info(EVENTS_STREAM, CONSUMER);
-    const { num_pending: waiting, num_ack_pending: onTheirWay } = info;
-    if ((waiting === 0 && onTheirWay === 0) || info.ack_floor.stream_seq >= last) return last;
-    if (performance.now() > deadline)
-      throw new CannotLook(
-        `billing has not booked ${waiting + onTheirWay} events of the stream for ${BOOKED_WITHIN_MS / 1_000} s: is it running?`,
-      );
-    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
-  }
+  for (const { consumer } of partitionsOf(layout))
+    for (;;) {
+      const info = await bus.jsm.consumers.info(EVENTS_STREAM, consumer);
+      const { num_pending: waiting, num_ack_pending: onTheirWay } = info;
+      if ((waiting === 0 && onTheirWay === 0) || info.ack_floor.stream_seq >= last) break;
+      if (performance.now() > deadline)
+        throw new CannotLook(
+          `billing has not booked ${waiting + onTheirWay} events of the stream for ${BOOKED_WITHIN_MS / 1_000} s: is it running?`,
+        );
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+  return last;
 }

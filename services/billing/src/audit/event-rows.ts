@@ -3,6 +3,7 @@
 // billing met a charge and its void, and rows whose events are no longer in the stream, come out as they are.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '@switchyard/service';
+import type { LedgerOrder } from '../partitions/ledger-order.ts';
 import { readBatch, rejectedOf } from '../read-batch.ts';
 import { idsToLookUp, planBatch } from '../store/batch-plan.ts';
 import type { LedgerRow, LogRow, UnnumberedRow } from '../store/documents.ts';
@@ -14,6 +15,7 @@ import type { Findings } from './drift.ts';
 export interface EventCheck {
   readonly store: Store;
   readonly findings: Findings;
+  readonly order: LedgerOrder;
   /** From here on every log row is there. */
   readonly logsSince: Date;
   /** Events up to this sequence must be booked; later ones may be on their way. */
@@ -48,7 +50,7 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
     const message = sources.get(entry);
     if (!message) continue;
     const id = rowIdOf(entry);
-    const { row, log } = planAnew(entry, id, ledger);
+    const { row, log } = planAnew(entry, id, ledger, check.order);
     if (log) lines.push({ message, log });
     if (id === null) continue;
     const live = ledger.get(id);
@@ -111,11 +113,16 @@ function rowIdOf(entry: Entry): string | null {
 }
 
 /** What booking this event writes, after the rows that it was booked after. */
-function planAnew(entry: Entry, id: string | null, ledger: ReadonlyMap<string, LedgerRow>) {
+function planAnew(
+  entry: Entry,
+  id: string | null,
+  ledger: ReadonlyMap<string, LedgerRow>,
+  order: LedgerOrder,
+) {
   const own = id === null ? undefined : ledger.get(id);
   const before = idsToLookUp([entry]).flatMap((other) => {
     const row = ledger.get(other);
-    return row && other !== id && (!own || row.n < own.n) ? [row] : [];
+    return row && other !== id && (!own || order.isBefore(row, own)) ? [row] : [];
   });
   const { rows, logs } = planBatch([entry], before);
   // A void of what is no call, or of another org's, makes no row; nor should there be one.

@@ -5,7 +5,6 @@ import { lineIdOf, lineKeyOf, monthOf } from '../statements/months.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { foldRows } from '../store/fold.ts';
 import { foldLines } from '../store/fold-lines.ts';
-import { PARTITION } from '../store/partition.ts';
 import type { AuditRun } from './audit-run.ts';
 import { inBatches } from './batches.ts';
 import { checkLogsOf } from './log-rows.ts';
@@ -18,19 +17,32 @@ export interface LedgerFacts {
 }
 
 export async function passLedger(run: AuditRun): Promise<LedgerFacts> {
-  const { store, work, upTo } = run;
+  const facts = { rows: 0, gapless: true, rowsBeforeLogs: 0 };
+  for (const [partition, upTo] of run.upTo) {
+    const { rows, gapless, rowsBeforeLogs } = await passPartition(run, partition, upTo);
+    facts.rows += rows;
+    facts.gapless &&= gapless;
+    facts.rowsBeforeLogs += rowsBeforeLogs;
+  }
+  await reportUnnumbered(run);
+  return facts;
+}
+
+async function passPartition(run: AuditRun, partition: string, upTo: bigint): Promise<LedgerFacts> {
+  const { store, work } = run;
   let rows = 0;
   let rowsBeforeLogs = 0;
   let expected = 1n;
   let gapless = true;
-  const all = store.ledger.find({ p: PARTITION, n: { $gte: 1n, $lte: upTo } }).sort({ n: 1 });
+  const all = store.ledger.find({ p: partition, n: { $gte: 1n, $lte: upTo } }).sort({ n: 1 });
   for await (const batch of inBatches(all)) {
     for (const row of batch) {
       if (row.n !== expected) {
         gapless = false;
-        reportGap(run, expected, row.n - 1n);
+        reportGap(run, partition, expected, row.n - 1n);
       }
       expected = row.n + 1n;
+      if (row.kind === 'fence') continue; // nobody's, of nothing
       rowsBeforeLogs += addUp(run, row) ? 0 : 1;
       checkPlace(run, row);
     }
@@ -39,7 +51,6 @@ export async function passLedger(run: AuditRun): Promise<LedgerFacts> {
     await foldLines(work.statementLines, batch);
     await checkLogsOf(run, batch);
   }
-  await reportUnnumbered(run);
   return { rows, gapless, rowsBeforeLogs };
 }
 
@@ -68,14 +79,15 @@ function checkPlace({ findings }: AuditRun, row: LedgerRow): void {
     findings.add({ kind: 'row_misplaced', org, subject, detail: `${at.toISOString()} in ${month}` });
 }
 
-function reportGap({ findings }: AuditRun, first: bigint, last: bigint): void {
+function reportGap({ findings }: AuditRun, partition: string, first: bigint, last: bigint): void {
   const subject = first === last ? `${first}` : `${first} to ${last}`;
-  findings.add({ kind: 'gap', org: null, subject, detail: `${last - first + 1n} rows are missing there` });
+  const detail = `${last - first + 1n} rows are missing there, in ${partition}`;
+  findings.add({ kind: 'gap', org: null, subject, detail });
 }
 
 /** Rows that no reader in order of the numbers would meet. */
-async function reportUnnumbered({ store, findings }: AuditRun): Promise<void> {
-  const outside = store.ledger.find({ $nor: [{ p: PARTITION, n: { $gte: 1n } }] });
+async function reportUnnumbered({ store, findings, upTo }: AuditRun): Promise<void> {
+  const outside = store.ledger.find({ $nor: [{ p: { $in: [...upTo.keys()] }, n: { $gte: 1n } }] });
   for await (const batch of inBatches(outside))
     for (const { _id, org, p, n } of batch)
       findings.add({ kind: 'row_unnumbered', org, subject: _id, detail: `partition ${p}, number ${n}` });

@@ -1,14 +1,13 @@
 // Ledger rows against their log rows. A log row is written before its ledger row, and a voided call's log row says so
 // before the void is in the ledger; so what is compared is read in that order, and again where it differs.
 import type { LedgerRow, LogRow } from '../store/documents.ts';
-import { PARTITION } from '../store/partition.ts';
-import type { AuditRun } from './audit-run.ts';
+import { type AuditRun, isWithin } from './audit-run.ts';
 import { byId, inBatches } from './batches.ts';
 
 /** Ledger rows whose log row has the same id. A video's log row has that of its request: see `checkLogs`. */
 const LOGGED_UNDER_OWN_ID: readonly LedgerRow['kind'][] = ['call', 'computer_minute', 'refund'];
 
-type Charge = Pick<LedgerRow, '_id' | 'org' | 'key' | 'at' | 'cost' | 'voided_cost' | 'n'>;
+type Charge = Pick<LedgerRow, '_id' | 'org' | 'key' | 'at' | 'cost' | 'voided_cost' | 'p' | 'n'>;
 type Line = Pick<LogRow, '_id' | 'org' | 'key' | 'at' | 'cost' | 'voided_cost' | 'source' | 'model'>;
 const LINE = { org: 1, key: 1, at: 1, cost: 1, voided_cost: 1, source: 1, model: 1 } as const;
 
@@ -61,6 +60,7 @@ function difference(charge: Charge, line: Line, voids: ReadonlyMap<string, Taken
 
 /** The void of a charge. */
 interface Taken {
+  readonly p: string;
   readonly n: bigint;
   /** Nano-dollars: what is taken back is below zero. A refund by hand may have given back the rest. */
   readonly cost: bigint;
@@ -71,10 +71,10 @@ async function voidsOf(ledger: AuditRun['store']['ledger'], ids: readonly string
   const voids = new Map<string, Taken>();
   const found = ledger.find(
     { _id: { $in: ids.map((id) => `${id}:void`) } },
-    { projection: { voids: 1, n: 1, cost: 1 } },
+    { projection: { voids: 1, p: 1, n: 1, cost: 1 } },
   );
-  for await (const { voids: charge, n, cost } of found)
-    if (charge !== undefined) voids.set(charge, { n, cost });
+  for await (const { voids: charge, p, n, cost } of found)
+    if (charge !== undefined) voids.set(charge, { p, n, cost });
   return voids;
 }
 
@@ -98,10 +98,10 @@ export async function checkLogs(run: AuditRun): Promise<number> {
 
 /** Adds those that have their row to the sums; what they cost is compared from the ledger's side. */
 async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boolean): Promise<Line[]> {
-  const { store, sums, upTo } = run;
+  const { store, sums } = run;
   const ids = lines.map(({ _id }) => _id);
-  const projection = { cost: 1, n: 1 } as const;
-  const rows = await byId(store.ledger.find<Charge>({ _id: { $in: ids }, p: PARTITION }, { projection }));
+  const projection = { cost: 1, p: 1, n: 1 } as const;
+  const rows = await byId(store.ledger.find<Charge>({ _id: { $in: ids } }, { projection }));
   const voids = await voidsOf(store.ledger, ids);
   return lines.filter((line) => {
     const row = rows.get(line._id);
@@ -109,9 +109,9 @@ async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boole
       if (isLast) reportStray(run, line);
       return true;
     }
-    if (row.n > upTo) return false;
+    if (!isWithin(run, row)) return false;
     const voidedAt = voids.get(line._id);
-    const isVoidedLater = voidedAt !== undefined && voidedAt.n > upTo;
+    const isVoidedLater = voidedAt !== undefined && !isWithin(run, voidedAt);
     sums.of(line.org).logs += isVoidedLater ? (line.voided_cost ?? line.cost) : line.cost;
     return false;
   });
@@ -119,7 +119,7 @@ async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boole
 
 /** The ledger row of a video has the id of the video; it is found by what both say. */
 async function compareVideos(run: AuditRun, lines: readonly Line[], isLast: boolean): Promise<Line[]> {
-  const { store, sums, upTo } = run;
+  const { store, sums } = run;
   const orgs = [...new Set(lines.map(({ org }) => org))];
   const found = store.ledger.find({
     org: { $in: orgs },
@@ -136,7 +136,7 @@ async function compareVideos(run: AuditRun, lines: readonly Line[], isLast: bool
       return true;
     }
     candidates.splice(candidates.indexOf(row), 1);
-    if (row.n <= upTo) sums.of(line.org).logs += line.cost;
+    if (isWithin(run, row)) sums.of(line.org).logs += line.cost;
     if (row.cost !== line.cost)
       run.findings.add({
         ...{ kind: 'log_differs', org: line.org, subject: line._id },

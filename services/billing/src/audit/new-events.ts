@@ -2,7 +2,8 @@
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { CONSUMER } from '../consumer.ts';
+import type { LedgerOrder } from '../partitions/ledger-order.ts';
+import type { Partition } from '../partitions/partition.ts';
 import { logsCompleteFrom } from '../store/log-retention.ts';
 import type { Store } from '../store/store.ts';
 import type { Findings } from './drift.ts';
@@ -19,12 +20,21 @@ export interface NewEvents {
   readonly waiting: number;
 }
 
+export interface NewEventsOf {
+  readonly bus: Bus;
+  readonly store: Store;
+  /** Events of others are passed over: their owners look at them. */
+  readonly partition: Partition;
+  readonly order: LedgerOrder;
+  readonly findings: Findings;
+}
+
 /** @throws JetStreamError, TimeoutError, and the driver's errors */
 export async function checkNewEvents(
-  { bus, store, findings }: { bus: Bus; store: Store; findings: Findings },
+  { bus, store, partition, order, findings }: NewEventsOf,
   after: number,
 ): Promise<NewEvents> {
-  const info = await bus.jsm.consumers.info(EVENTS_STREAM, CONSUMER);
+  const info = await bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer);
   const { num_pending, num_ack_pending, ack_floor } = info;
   const bookedSeq = ack_floor.stream_seq;
   const seen = { seq: bookedSeq, waiting: num_pending + num_ack_pending };
@@ -37,11 +47,11 @@ export async function checkNewEvents(
   const messages = [];
   const pull = await consumer.fetch({ max_messages: bookedSeq - first + 1, expires: PULL_MS });
   for await (const message of pull) {
-    if (message.seq <= bookedSeq) messages.push(message);
+    if (message.seq <= bookedSeq && partition.hasEvent(message.subject)) messages.push(message);
     if (message.seq >= bookedSeq) break;
   }
   await consumer.delete().catch(() => {}); // it goes by itself when nobody reads it
   const logsSince = (await logsCompleteFrom(store)) ?? new Date(0);
-  await checkEvents({ store, findings, logsSince, bookedSeq }, messages);
+  await checkEvents({ store, findings, order, logsSince, bookedSeq }, messages);
   return seen;
 }

@@ -25,8 +25,8 @@ export function reportText(report: AuditReport): string {
     row('ledger', [
       `${count(ledger.rows)} rows`,
       ledger.gapless
-        ? `numbers 1 to ${count(up_to)} without a gap`
-        : `up to number ${count(up_to)}, WITH GAPS`,
+        ? `numbers 1 to ${lastNumbers(up_to)} without a gap`
+        : `up to number ${lastNumbers(up_to)}, WITH GAPS`,
       dollars(totals.ledger),
     ]),
     row('aggregates', [
@@ -70,6 +70,12 @@ export function reportJson(report: AuditReport): string {
   return JSON.stringify(report, (_name, value: unknown) =>
     typeof value === 'bigint' ? String(value) : value,
   );
+}
+
+/** Of one partition its last number; of several, each with its name. */
+function lastNumbers(upTo: AuditReport['up_to']): string {
+  const all = Object.entries(upTo);
+  return all.map(([name, n]) => (all.length === 1 ? count(n) : `${count(n)} in ${name}`)).join(', ');
 }
 
 function row(name: string, facts: readonly string[]): string {

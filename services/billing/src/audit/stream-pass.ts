@@ -3,8 +3,8 @@
 import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
-import { PARTITION } from '../store/partition.ts';
-import type { AuditRun } from './audit-run.ts';
+import { FIRST_PARTITION } from '../store/partition.ts';
+import { type AuditRun, isWithin } from './audit-run.ts';
 import { byId, inBatches } from './batches.ts';
 import { checkEvents } from './event-rows.ts';
 
@@ -81,7 +81,7 @@ async function keep(
   rows: Awaited<ReturnType<typeof checkEvents>>['rows'],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const documents = rows.map(({ row, seq }) => ({ ...row, p: PARTITION, n: BigInt(seq) }));
+  const documents = rows.map(({ row, seq }) => ({ ...row, p: FIRST_PARTITION, n: BigInt(seq) }));
   await work.ledger.insertMany(documents, { ordered: false }).catch((error: unknown) => {
     if (!metDuplicateKey(error)) throw error; // an event may be in the stream twice
   });
@@ -93,14 +93,16 @@ async function retainedSince({ bus }: AuditRun): Promise<Date | null> {
   return state.messages === 0 ? null : new Date(Date.parse(state.first_ts) + SKEW_MS);
 }
 
-async function checkRowsSince({ store, work, findings, upTo }: AuditRun, since: Date): Promise<number> {
-  const projection = { org: 1, kind: 1, cost: 1, at: 1 } as const;
+async function checkRowsSince(run: AuditRun, since: Date): Promise<number> {
+  const { store, work, findings } = run;
+  const projection = { org: 1, kind: 1, cost: 1, at: 1, p: 1, n: 1 } as const;
   const retained = store.ledger.find(
-    { p: PARTITION, n: { $lte: upTo }, at: { $gte: since } },
+    { at: { $gte: since }, kind: { $ne: 'fence' as const } },
     { projection },
   );
   let count = 0;
-  for await (const rows of inBatches(retained)) {
+  for await (const all of inBatches(retained)) {
+    const rows = all.filter((row) => isWithin(run, row));
     count += rows.length;
     const ids = rows.map(({ _id }) => _id);
     const anew = await byId(work.ledger.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));

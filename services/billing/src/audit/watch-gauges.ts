@@ -5,15 +5,18 @@ import type { BooksWatch } from './watch.ts';
 const NANOS_PER_DOLLAR = 1e9;
 const MS_PER_S = 1_000;
 
-/** Gauges that follow whichever watch is on; a stand-by, which has none, exports nothing of them. */
-export function booksGauges(metrics: Registry, watching: () => BooksWatch | null): void {
+/**
+ * Gauges that follow whichever watches are on, each partition with its label; a stand-by, which has none, exports nothing
+ * of them.
+ */
+export function booksGauges(metrics: Registry, watching: () => readonly BooksWatch[]): void {
   const gauge = (name: string, help: string, value: (watch: BooksWatch) => number) =>
     new Gauge({
-      ...{ name, help, registers: [metrics] },
+      ...{ name, help, labelNames: ['partition'], registers: [metrics] },
       collect() {
         this.reset();
-        const watch = watching();
-        if (watch?.state.checkedAt) this.set(value(watch));
+        for (const watch of watching())
+          if (watch.state.checkedAt) this.set({ partition: watch.partition }, value(watch));
       },
     });
   gauge(

@@ -11,6 +11,7 @@ import { ensureConsumer } from '../consumer.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtures/events.ts';
 import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { EVENTS_PER_LOOK_MAX } from './new-events.ts';
 import { BooksWatch } from './watch.ts';
 
@@ -135,6 +136,7 @@ test('a changed row, an event that was never booked and a gap are found once the
     ...{
       bus: asker.bus,
       store: books.store,
+      partition: ONLY_PARTITION,
       still: new StillPoint(),
       clock: systemClock,
       logger,
@@ -154,7 +156,7 @@ test('a changed row, an event that was never booked and a gap are found once the
     await running.stop();
     await books.store.ledger.updateOne({ _id: 'req_d' }, { $inc: { cost: 1n } });
     await asker.publish(completed('req_lost', 5n, { time }));
-    await (await (await ensureConsumer(asker.bus)).next())?.ackAck();
+    await (await (await ensureConsumer(asker.bus, ONLY_PARTITION)).next())?.ackAck();
     await vi.waitFor(async () => {
       const { ack_floor } = await asker.bus.jsm.consumers.info(EVENTS_STREAM, 'billing-p0');
       expect(ack_floor.stream_seq).toBe(6);
@@ -183,8 +185,8 @@ test(`one look reads at most ${EVENTS_PER_LOOK_MAX} events, the newest, and the 
   await client.publish(...events);
   await client.caughtUp();
   const watch = new BooksWatch({
-    ...{ bus: client.bus, store: database.store, still: new StillPoint(), clock: systemClock },
-    ...{ logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
+    ...{ bus: client.bus, store: database.store, partition: ONLY_PARTITION, still: new StillPoint() },
+    ...{ clock: systemClock, logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
   });
   await database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
   await watch.look(); // the changed row is older than what it reads

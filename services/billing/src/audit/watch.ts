@@ -3,10 +3,11 @@
 import type { Bus } from '@switchyard/bus';
 import type { Clock, Logger } from '@switchyard/service';
 import type { StillPoint } from '../accounts/still-point.ts';
+import { LedgerOrder } from '../partitions/ledger-order.ts';
+import type { Partition } from '../partitions/partition.ts';
 import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { logsCompleteFrom } from '../store/log-retention.ts';
-import { PARTITION } from '../store/partition.ts';
 import type { Store } from '../store/store.ts';
 import { Findings } from './drift.ts';
 import { checkNewEvents } from './new-events.ts';
@@ -25,6 +26,8 @@ const BETWEEN_LOOKS_MS = 500;
 export interface WatchOptions {
   readonly bus: Bus;
   readonly store: Store;
+  /** Whose events, numbers and orgs are looked at. */
+  readonly partition: Partition;
   /** Where booking and reading take turns. */
   readonly still: StillPoint;
   readonly clock: Clock;
@@ -59,6 +62,7 @@ export class BooksWatch {
   readonly #orgs = new Map<string, OrgCheck>();
   readonly #touched = new Set<string>();
   #seq: number | null = null;
+  #order: LedgerOrder | null = null;
   #counted: bigint | null = null;
   readonly state: WatchState = { checkedAt: null, gapless: true, eventsWaiting: 0, wrong: 0, last: 0n };
 
@@ -69,6 +73,11 @@ export class BooksWatch {
   /** Rows were booked: their orgs are looked at next. */
   booked(rows: readonly LedgerRow[]): void {
     for (const { org } of rows) this.#touched.add(org);
+  }
+
+  /** The name of the partition that is looked at. */
+  get partition(): string {
+    return this.#on.partition.name;
   }
 
   /** Nano-dollars of all orgs that were looked at. */
@@ -92,9 +101,11 @@ export class BooksWatch {
 
   /** One look at all that has come since the last one. */
   async look(signal?: AbortSignal): Promise<void> {
-    const { bus, store, clock, logger } = this.#on;
+    const { bus, store, partition, clock, logger } = this.#on;
     const findings = new Findings();
-    const { seq, waiting } = await checkNewEvents({ bus, store, findings }, this.#seq ?? 0);
+    this.#order ??= await LedgerOrder.read(store, partition.layout);
+    const events = { bus, store, partition, order: this.#order, findings };
+    const { seq, waiting } = await checkNewEvents(events, this.#seq ?? 0);
     await this.#countNumbers(findings);
     const orgs = [...this.#touched].slice(0, ORGS_PER_LOOK_MAX);
     for (const org of orgs) {
@@ -153,14 +164,16 @@ export class BooksWatch {
 
   /** The numbers since the last look, without a gap. */
   async #countNumbers(findings: Findings): Promise<void> {
-    const { ledger } = this.#on.store;
+    const { store, partition } = this.#on;
+    const { ledger } = store;
+    const p = partition.name;
     const end = ledger
-      .find({ p: PARTITION }, { projection: { n: 1 } })
+      .find({ p }, { projection: { n: 1 } })
       .sort({ n: -1 })
       .limit(1);
     const last = (await answered(end.toArray()))[0]?.n ?? 0n;
     const from = this.#counted ?? (last > NUMBERS_FIRST_MAX ? last - BigInt(NUMBERS_FIRST_MAX) : 0n);
-    const there = await answered(ledger.countDocuments({ p: PARTITION, n: { $gt: from, $lte: last } }));
+    const there = await answered(ledger.countDocuments({ p, n: { $gt: from, $lte: last } }));
     const missing = last - from - BigInt(there);
     this.state.last = last;
     this.state.gapless = this.state.gapless && missing <= 0n;

@@ -10,14 +10,14 @@ export async function accountGet(
   { org }: OperationRequest<'account.get'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'account.get'>> {
-  const { accounts, orgs, store, clock } = deps;
+  const { accounts, records, store, clock } = deps;
   const asOf = await catchUp(deps);
   const month = windowOf('month', clock.now());
   // Together, or a row that is booked in between would be in one figure and not in the other.
   const [credits, spent, spentInMonth] = await accounts.still.run(() =>
     Promise.all([creditsOf(store, org), spentByOrg(store, org), spentByOrg(store, org, month)]),
   );
-  const record = (await orgs.get(org))?.value; // and not from memory, which may be a moment late
+  const record = (await records.orgs.get(org))?.value; // and not from memory, which may be a moment late
   const prepaid = record?.billing === 'prepaid';
   return {
     object: 'account',

@@ -11,7 +11,7 @@ export async function creditsList(
   await catchUp(deps);
   const found = await deps.store.ledger
     .find({ 'credit.org': org })
-    .sort({ n: -1 })
+    .sort({ at: -1, n: -1 })
     .limit(LIST_LIMIT_MAX + 1)
     .toArray();
   const data = found.slice(0, LIST_LIMIT_MAX).flatMap(({ _id, at, credit }) =>

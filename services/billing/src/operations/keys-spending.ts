@@ -4,16 +4,18 @@ import { dollarsToJson } from '@switchyard/money';
 import { spentByKey } from '../accounts/spent.ts';
 import { windowOf } from '../accounts/windows.ts';
 import { catchUp } from '../catch-up.ts';
+import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
 
 export async function keysSpending(
   { org, id }: OperationRequest<'keys.spending'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'keys.spending'>> {
-  const { accounts, store, clock } = deps;
+  const { accounts, store, partition, clock } = deps;
+  const partitions = namesEver(partition.layout);
   await catchUp(deps);
   const window = windowOf(accounts.intervalOf(org, id), clock.now());
-  const spent = await accounts.still.run(() => spentByKey(store, org, id, window));
+  const spent = await accounts.still.run(() => spentByKey({ store, partitions }, org, id, window));
   return {
     spent: dollarsToJson(spent),
     held: dollarsToJson(accounts.heldByKey(org, id)),

@@ -7,10 +7,13 @@ import {
 } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
+import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
 import { monthOf } from '../statements/months.ts';
 import { readStatement, readSummaries } from '../statements/read-statement.ts';
 import { answered } from '../store/answered.ts';
+import type { LedgerRow } from '../store/documents.ts';
+import { FIRST_PARTITION } from '../store/partition.ts';
 import { readQuantities } from '../store/quantities.ts';
 
 export async function statementsList(
@@ -42,14 +45,7 @@ export async function statementsEvents(
 ): Promise<OperationResponse<'statements.events'>> {
   await catchUp(deps);
   const limit = query.limit ?? LIST_LIMIT_DEFAULT;
-  const after = query.cursor === undefined ? {} : { n: { $gt: BigInt(query.cursor) } };
-  const rows = await answered(
-    deps.store.ledger
-      .find({ org, month, line, ...after })
-      .sort({ n: 1 })
-      .limit(limit + 1)
-      .toArray(),
-  );
+  const rows = await rowsAfter({ org, month, line }, query.cursor, limit + 1, deps);
   const page = rows.slice(0, limit);
   const hasMore = rows.length > limit;
   return {
@@ -59,6 +55,38 @@ export async function statementsEvents(
       ...{ quantities: readQuantities(quantities), amount: dollarsToJson(cost) },
     })),
     has_more: hasMore,
-    next_cursor: hasMore ? String(page.at(-1)?.n) : null,
+    next_cursor: hasMore ? cursorOf(page.at(-1)) : null,
   };
+}
+
+/** The rows of a line in the order of their numbers; of an org that has been in several partitions, one after the other. */
+async function rowsAfter(
+  of: { org: string; month: string; line: string },
+  cursor: string | undefined,
+  count: number,
+  { store, partition }: BillingDeps,
+): Promise<LedgerRow[]> {
+  const [index, n] = readCursor(cursor);
+  const rows: LedgerRow[] = [];
+  for (const [i, p] of namesEver(partition.layout).entries()) {
+    if (i < index || rows.length === count) continue;
+    const after = i === index ? { n: { $gt: n } } : {};
+    const found = store.ledger
+      .find({ ...of, p, ...after })
+      .sort({ n: 1 })
+      .limit(count - rows.length);
+    rows.push(...(await answered(found.toArray())));
+  }
+  return rows;
+}
+
+/** The number of the last row of a page, in the first partition alone; in others behind that of the partition. */
+function cursorOf(last: LedgerRow | undefined): string | null {
+  if (!last) return null;
+  return last.p === FIRST_PARTITION ? `${last.n}` : `${last.p.slice(1)}.${last.n}`;
+}
+
+function readCursor(cursor = '0'): [partition: number, n: bigint] {
+  const [n = '0', partition = '0'] = cursor.split('.').reverse();
+  return [Number(partition), BigInt(n)];
 }

@@ -2,6 +2,7 @@
 import type { Statement, StatementLine, StatementSummary } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { answered } from '../store/answered.ts';
+import { addAmounts, noAmounts } from '../store/buckets.ts';
 import type { LedgerRow, StatementLineDocument } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
@@ -37,7 +38,7 @@ export async function readStatement(
   let opening = 0n;
   for (const [other, { credits, charges, refunds }] of months)
     if (other < month) opening += credits - charges - refunds;
-  const lines = await answered(store.statementLines.find({ org, month }).toArray());
+  const lines = together(await answered(store.statementLines.find({ org, month }).toArray()));
   const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
   const granted = (await creditRows(store, org)).filter((row) => monthOfCredit(row) === month);
   return {
@@ -87,6 +88,18 @@ function summaryOf(
     total: dollarsToJson(total),
     closing_balance: dollarsToJson(opening + credits - total),
   };
+}
+
+/** Of an org that has been in several partitions a line has a part in each: here they are one. */
+function together(parts: readonly StatementLineDocument[]): StatementLineDocument[] {
+  return [...Map.groupBy(parts, ({ line }) => line).values()].flatMap(([first, ...others]) => {
+    if (!first || others.length === 0) return first ?? [];
+    const sum = noAmounts();
+    for (const { calls, cost, quantities = {} } of [first, ...others])
+      addAmounts(sum, { calls, cost, quantities });
+    const rates = [first, ...others].flatMap((part) => part.rates ?? []);
+    return { ...first, ...sum, ...(rates.length > 0 ? { rates: [...new Set(rates)] } : {}) };
+  });
 }
 
 /** Usage before refunds, and the most expensive first. */

@@ -30,7 +30,15 @@ export interface Amounts {
 export interface UnnumberedRow extends Dimensions, Amounts {
   /** The id of the event that it books. */
   _id: string;
-  kind: 'call' | 'computer_minute' | 'video' | 'refund' | 'void' | 'credit';
+  kind:
+    | 'call'
+    | 'computer_minute'
+    | 'video'
+    | 'refund'
+    | 'void'
+    | 'credit'
+    /** No event and no org's: here another layout of partitions begins (partitions/fence.ts). */
+    | 'fence';
   /** When the thing that is charged ended. A void carries the time of its charge, so that any interval nets. */
   at: Date;
   /** Of a void: the row that it takes back, which may not be there yet. */
@@ -166,9 +174,22 @@ export interface Checkpoint {
   folded_for?: string;
 }
 
+/** How billing is split into partitions. Without a document: into one, for ever. */
+export interface LayoutDocument {
+  _id: string;
+  /** Counts the layouts that there were. */
+  epoch: number;
+  partitions: number;
+  /** The most partitions that any layout had. */
+  ever: number;
+  /** The message of the stream up to which everything was booked when the layout began; null: none may be passed over. */
+  from: { seq: number; at: Date } | null;
+  /** The number of partitions of the next layout, while billing is being split anew. */
+  moving_to: number | null;
+}
+
 /** From when on the logs are whole: what is older may have been removed. */
 export interface Retention {
-  /** The partition. */
   _id: string;
   logs_from: Date;
 }

@@ -11,7 +11,7 @@ import { Fences, foldRows } from './fold.ts';
 import { foldLines } from './fold-lines.ts';
 import { writeLogs } from './log-writer.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
-import { PARTITION } from './partition.ts';
+import { FIRST_PARTITION } from './partition.ts';
 import { foldAbove } from './rebuild.ts';
 import type { Store } from './store.ts';
 
@@ -26,6 +26,8 @@ export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
 
 export interface LedgerWriterOptions {
   readonly store: Store;
+  /** Whose rows it writes; default: those of the first. */
+  readonly partition?: string;
   readonly logger: Logger;
   /** Decides in which month's statement a row is. */
   readonly clock?: Pick<Clock, 'now'>;
@@ -37,6 +39,7 @@ export interface LedgerWriterOptions {
 
 export class LedgerWriter {
   readonly #store: Store;
+  readonly #partition: string;
   readonly #logger: Logger;
   readonly #onBooked: (rows: readonly LedgerRow[]) => void;
   readonly #onStep: (step: Step) => void | Promise<void>;
@@ -51,6 +54,7 @@ export class LedgerWriter {
     this.#clock = clock;
     this.#onBooked = onBooked;
     this.#store = store;
+    this.#partition = options.partition ?? FIRST_PARTITION;
     this.#logger = logger;
     this.#onStep = onStep;
   }
@@ -69,10 +73,10 @@ export class LedgerWriter {
     this.#last = null;
     this.#fences = new Fences();
     const { ledger, aggregates, checkpoints, statementLines: lines } = this.#store;
-    const written = await answered(checkpoints.findOne({ _id: PARTITION }));
+    const written = await answered(checkpoints.findOne({ _id: this.#partition }));
     const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
     const last = await foldAbove({
-      ...{ ledger, aggregates, lines, partition: PARTITION, above: checkpoint },
+      ...{ ledger, aggregates, lines, partition: this.#partition, above: checkpoint },
       ...(signal ? { signal } : {}),
     });
     if (last > checkpoint) {
@@ -102,7 +106,7 @@ export class LedgerWriter {
 
     const rows = plan.rows.map((row, i) => ({
       ...this.#inItsMonth(row),
-      ...{ p: PARTITION, n: last + BigInt(i) + 1n },
+      ...{ p: this.#partition, n: last + BigInt(i) + 1n },
     }));
     if (rows.length > 0) {
       await this.#insert(rows);
@@ -148,7 +152,7 @@ export class LedgerWriter {
     const { checkpoints } = this.#store;
     await answered(
       checkpoints.updateOne(
-        { _id: PARTITION },
+        { _id: this.#partition },
         { $max: { n }, $set: { folded_for: FOLDED_FOR } },
         { upsert: true },
       ),

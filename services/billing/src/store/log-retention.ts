@@ -2,8 +2,10 @@
 // first row goes, so that whoever compares them with the ledger knows, also when the removal was cut short.
 import { answered } from './answered.ts';
 import { HOUR_MS } from './buckets.ts';
-import { PARTITION } from './partition.ts';
 import type { Store } from './store.ts';
+
+/** Logs are not kept by partition: there is one document, of the name that it always had. */
+const RETENTION = 'p0';
 
 const DAY_HOURS = 24;
 /** Rows removed in one go. */
@@ -11,7 +13,7 @@ const ROWS_AT_ONCE_MAX = 2_000;
 
 /** The moment from which on every log row is there; null: nothing was ever removed. */
 export async function logsCompleteFrom({ retention }: Store): Promise<Date | null> {
-  const kept = await answered(retention.findOne({ _id: PARTITION }));
+  const kept = await answered(retention.findOne({ _id: RETENTION }));
   return kept?.logs_from ?? null;
 }
 
@@ -43,7 +45,7 @@ export async function removeLogsBefore(
   for (let rows = await next(); rows.length > 0 && !signal.aborted; rows = await next()) {
     if (removed === 0)
       await answered(
-        retention.updateOne({ _id: PARTITION }, { $max: { logs_from: before } }, { upsert: true }),
+        retention.updateOne({ _id: RETENTION }, { $max: { logs_from: before } }, { upsert: true }),
       );
     await answered(logs.deleteMany({ _id: { $in: rows.map(({ _id }) => _id) } }));
     removed += rows.length;

@@ -1,4 +1,10 @@
-// The one partition of the ledger. A second one is a drain away: every row and every aggregate already says whose it is.
+// Partitions of the ledger. Each has numbers of its own without a gap, one owner at a time, and the orgs that the layout
+// gives it (layout.ts); every row and every aggregate says whose it is.
 
-/** Part of subjects (`billing.v1.p0.>`), of ledger rows (`p`) and of the ids of aggregates. */
-export const PARTITION = 'p0';
+/** What a partition is called: part of ledger rows (`p`), of the ids of aggregates, and of its lease and consumer. */
+export function partitionName(partition: number): string {
+  return `p${partition}`;
+}
+
+/** The one that there always is. */
+export const FIRST_PARTITION = partitionName(0);

@@ -4,6 +4,7 @@ import type {
   Checkpoint,
   DayAggregate,
   HourAggregate,
+  LayoutDocument,
   LedgerRow,
   LogRow,
   Rejected,
@@ -36,6 +37,7 @@ export interface Store {
   readonly checkpoints: Collection<Checkpoint>;
   readonly rejected: Collection<Rejected>;
   readonly retention: Collection<Retention>;
+  readonly layout: Collection<LayoutDocument>;
 }
 
 /**
@@ -73,6 +75,7 @@ export function openStore(db: Db): Store {
     checkpoints: db.collection('checkpoints'),
     rejected: db.collection('rejected'),
     retention: db.collection('retention'),
+    layout: db.collection('layout'),
   };
 }
 

@@ -6,7 +6,7 @@ import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/in
 import { type Death, Died, Mortal } from '../fixtures/mortal.ts';
 import { type Habits, TestMaker, VIDEO } from '../fixtures/test-maker.ts';
 import { LEASE_MS } from './held-job.ts';
-import { ensureRecord } from './new-record.ts';
+import { EVENT_AGE_MS_MAX, ensureRecord } from './new-record.ts';
 
 let installation: Installation;
 beforeAll(async () => {
@@ -207,6 +207,34 @@ describe('a job', () => {
     await installation.work(on, event);
     expect(makers.first.starts.length).toBe(1);
     expect(await installation.read(event)).toMatchObject({ deleted: true, state: 'completed' });
+  });
+
+  test('whose event is read again when its record has come to the end of its life is left alone', async () => {
+    const makers = { first: new TestMaker() };
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    const on = installation.surroundings(makers, new Mortal(null));
+    await ensureRecord(on, event);
+    await installation.work(on, event);
+    const delivered = await installation.told(event.data.video_id);
+    // Its record expires; the consumer is deleted, and a stream that is kept for longer is read from its first event.
+    await installation.videos.delete(`${event.data.org}.${event.data.video_id}`);
+    installation.clock.advance(EVENT_AGE_MS_MAX + 1);
+    await ensureRecord(on, event);
+    await expect(installation.read(event)).rejects.toThrow('no record');
+    expect(await installation.told(event.data.video_id)).toEqual(delivered);
+    expect(makers.first.starts.length).toBe(1);
+  });
+
+  test('that nobody has taken up for almost as long is begun, though only to be refunded', async () => {
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    const on = installation.surroundings({ first: new TestMaker() }, new Mortal(null));
+    installation.clock.advance(EVENT_AGE_MS_MAX);
+    await ensureRecord(on, event);
+    await installation.work(on, event);
+    expect(await installation.read(event)).toMatchObject({
+      state: 'failed',
+      refunded_nano: String(CHARGE),
+    });
   });
 
   const hide = async (event: Event<'video.charged'>) => {

@@ -54,7 +54,7 @@ export async function startWorker({ bus, videos, on }: WorkerOptions): Promise<W
       lookLater();
     });
   };
-  const open = new OpenJobs(bus, videos, poke);
+  const open = new OpenJobs({ bus, videos, clock: on.clock, onChange: poke });
   await open.open();
   lookLater();
   return {

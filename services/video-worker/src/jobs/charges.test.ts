@@ -1,0 +1,45 @@
+// The charges of videos, followed by a durable consumer that somebody deletes.
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import { makeLogger, systemClock } from '@switchyard/service';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Installation, startInstallation } from '../fixtures/installation.ts';
+import { Mortal } from '../fixtures/mortal.ts';
+import { TestMaker } from '../fixtures/test-maker.ts';
+import { followCharges } from './charges.ts';
+import { ensureRecord } from './new-record.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await startInstallation();
+}, 60_000);
+afterAll(() => installation?.stop());
+
+test('a deleted consumer is made anew and reads every charge again, which begins no job twice', async () => {
+  const makers = { first: new TestMaker() };
+  const on = installation.surroundings(makers, new Mortal(null));
+  const taken: string[] = [];
+  const charges = await followCharges({
+    ...{ bus: installation.bus, clock: systemClock, logger: makeLogger('video-worker', 'silent') },
+    take: async (event) => {
+      await ensureRecord(on, event);
+      taken.push(event.data.video_id);
+    },
+  });
+  try {
+    const event = await installation.charge({ 'acme/first': 5 });
+    const { video_id: id } = event.data;
+    await installation.events.publish(event);
+    await expect.poll(() => taken).toEqual([id]);
+    await installation.work(on, event);
+    const told = await installation.told(id);
+
+    await installation.bus.jsm.consumers.delete(EVENTS_STREAM, 'video-worker');
+    await expect.poll(() => taken, { timeout: 20_000 }).toEqual([id, id]);
+    await installation.work(on, event);
+    expect(makers.first.starts.length).toBe(1);
+    expect(await installation.told(id)).toEqual(told);
+    expect(await installation.read(event)).toMatchObject({ state: 'completed', refunded_nano: '0' });
+  } finally {
+    await charges.stop();
+  }
+}, 30_000);

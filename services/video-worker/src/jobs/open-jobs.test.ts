@@ -1,0 +1,121 @@
+// What a worker knows of open jobs, over watches that fail and end: a real bucket, and a link that a test cuts.
+import type { KvWatchEntry } from '@nats-io/kv';
+import type { QueuedIterator } from '@nats-io/transport-node';
+import { type Event, videoKey } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { FakeClock } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Installation, startInstallation } from '../fixtures/installation.ts';
+import { newRecord } from './new-record.ts';
+import { AGAIN_MS, OpenJobs } from './open-jobs.ts';
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await startInstallation();
+}, 60_000);
+afterAll(() => installation?.stop());
+
+let clock: FakeClock;
+let jobs: OpenJobs;
+let watches: QueuedIterator<KvWatchEntry>[];
+/** Watches that are refused from now on. */
+let refusals: number;
+let relink: () => void;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  watches = [];
+  refusals = 0;
+  const { videos } = installation;
+  const kv = new Proxy(videos.kv, {
+    get(target, name) {
+      if (name !== 'watch') return Reflect.get(target, name);
+      return async (options: Parameters<typeof target.watch>[0]) => {
+        if (refusals > 0) {
+          refusals -= 1;
+          throw new Error('JetStream is away');
+        }
+        const watch = await target.watch(options);
+        watches.push(watch);
+        return watch;
+      };
+    },
+  });
+  jobs = new OpenJobs({
+    bus: {
+      onReconnect: (run) => {
+        relink = run;
+        return () => {};
+      },
+      logger: makeLogger('video-worker', 'silent'),
+    },
+    videos: { kv, read: videos.read.bind(videos) },
+    clock,
+    onChange: () => {},
+  });
+  await jobs.open();
+});
+afterEach(() => jobs.close());
+
+async function openJob(): Promise<Event<'video.charged'>> {
+  const event = await installation.charge({ 'acme/first': 1 });
+  const { org, video_id: id } = event.data;
+  await installation.videos.create(videoKey(org, id), newRecord(event, null));
+  return event;
+}
+
+const known = () => jobs.due(Number.POSITIVE_INFINITY).map(({ value }) => value.id);
+const waiting = () => expect.poll(() => clock.waiting).toBe(1);
+
+test('a watch that ends is begun again, and has what came meanwhile', async () => {
+  const before = await openJob();
+  await expect.poll(known).toContain(before.data.video_id);
+  watches[0]?.stop();
+  await waiting();
+  const meanwhile = await openJob();
+  expect(known()).not.toContain(meanwhile.data.video_id);
+  clock.advance(AGAIN_MS);
+  await expect.poll(known).toEqual(expect.arrayContaining([before.data.video_id, meanwhile.data.video_id]));
+});
+
+test('a watch that cannot be begun after the link is back is tried again until it can', async () => {
+  refusals = 3;
+  relink();
+  await expect.poll(() => refusals).toBe(2);
+  const { data } = await openJob();
+  for (const left of [1, 0]) {
+    await waiting();
+    clock.advance(AGAIN_MS);
+    await expect.poll(() => refusals).toBe(left);
+  }
+  await waiting();
+  expect(known()).not.toContain(data.video_id);
+  clock.advance(AGAIN_MS);
+  await expect.poll(known).toContain(data.video_id);
+  expect(watches.length).toBe(2);
+});
+
+test('a link that is back begins the watch anew at once; what was deleted meanwhile is forgotten', async () => {
+  const gone = await openJob();
+  const stays = await openJob();
+  await expect.poll(known).toEqual(expect.arrayContaining([gone.data.video_id, stays.data.video_id]));
+  watches[0]?.stop();
+  await waiting();
+  await installation.videos.kv.purge(videoKey(gone.data.org, gone.data.video_id));
+  relink(); // nothing watches: it is begun when its time has come
+  clock.advance(AGAIN_MS);
+  await expect.poll(known).not.toContain(gone.data.video_id);
+  await expect.poll(known).toContain(stays.data.video_id);
+  const count = watches.length;
+  relink();
+  await expect.poll(() => watches.length).toBe(count + 1);
+  await expect.poll(known).toContain(stays.data.video_id);
+});
+
+test('a closed one begins no watch, whatever happens', async () => {
+  jobs.close();
+  relink();
+  clock.advance(10 * AGAIN_MS);
+  await new Promise(setImmediate);
+  expect(watches.length).toBe(1);
+});

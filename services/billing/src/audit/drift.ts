@@ -4,6 +4,8 @@
 export const DRIFTS = {
   gap: 'a number is missing in the ledger',
   row_unnumbered: 'a ledger row stands outside the numbers',
+  answer_not_booked: 'an answer said what it cost, and has no ledger row',
+  answer_differs: 'an answer said another cost than its ledger row',
   event_not_booked: 'an event of the stream has no ledger row',
   event_not_logged: 'an event of the stream has no log row',
   event_unread: 'a message of the stream is no event, and is not among the rejected',

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, readFile, rm } from 'node:fs/promises';
+import { cp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DebianPackages } from './debian-packages.ts';
 import type { Doing } from './progress.ts';
@@ -27,12 +27,7 @@ export interface EnsureStandInOptions {
 }
 
 const SOURCES = join(import.meta.dirname, '..', '..', 'mongo');
-const SOURCE_FILES = [
-  'pom.xml',
-  'src/main/java/switchyard/StandIn.java',
-  'src/main/java/switchyard/CommittingBackend.java',
-  'src/main/java/switchyard/DurableStore.java',
-];
+const JAVA_FILES = join('src', 'main', 'java', 'switchyard');
 const BUILD_TIMEOUT_MS = 10 * 60_000;
 const HEAP_MB = 256;
 const MEND = 'Install Java 17 or newer and Maven on the PATH, or install mongod, or set MONGODB_URL.';
@@ -74,7 +69,9 @@ export function standInCommand(
 
 async function builtFolder(cacheFolder: string): Promise<string> {
   const hash = createHash('sha256');
-  for (const file of SOURCE_FILES) hash.update(await readFile(join(SOURCES, file)));
+  const java = (await readdir(join(SOURCES, JAVA_FILES))).sort();
+  for (const file of ['pom.xml', ...java.map((name) => join(JAVA_FILES, name))])
+    hash.update(file).update(await readFile(join(SOURCES, file)));
   return join(cacheFolder, `mongo-stand-in-${hash.digest('hex').slice(0, 12)}`);
 }
 

@@ -19,7 +19,6 @@ export interface TestDatabase {
   stop(): Promise<void>;
 }
 
-/** As long as each other: the stand-in, when it drops a database, drops those whose names go on after its name. */
 const NAME_BYTES = 8;
 
 /**

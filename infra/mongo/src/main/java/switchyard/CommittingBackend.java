@@ -1,20 +1,23 @@
 package switchyard;
 
-import de.bwaldvogel.mongo.backend.h2.H2Backend;
+import de.bwaldvogel.mongo.MongoDatabase;
+import de.bwaldvogel.mongo.backend.AbstractMongoBackend;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.wire.message.MongoMessage;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import org.h2.mvstore.MVStore;
 
 /**
- * Commits the store before a write is acknowledged. H2's own background commit runs up to a second late, and an
- * acknowledged write of that second is lost with the process.
+ * Commits the store before a write is acknowledged, and before a reader is told what could else be lost.
  *
  * <p>Writers take turns: a commit in the middle of another command could keep an entry of a unique index without
- * its document. Readers wait for nobody.
+ * its document. Those that come while the file is written wait together, and the next commit is for all of them.
+ * A reader that asks for what is on the disk of a majority ({@code readConcern: majority}) waits for the writes that
+ * it may have seen; others wait for nobody.
  */
-final class CommittingBackend extends H2Backend {
+final class CommittingBackend extends AbstractMongoBackend {
 
   /** Commands, in lower case, that never change the store. Everything else is taken for a write. */
   private static final Set<String> READS =
@@ -23,42 +26,86 @@ final class CommittingBackend extends H2Backend {
           "getcmdlineopts", "getlog", "getmore", "hello", "hostinfo", "ismaster", "killcursors", "listcollections",
           "listdatabases", "listindexes", "ping", "serverstatus", "validate", "whatsmyuri");
 
+  private final MVStore store;
   private final Object writing = new Object();
+  private final Object committing = new Object();
+
+  /** Writes that were begun; under the lock {@code writing} they have all ended. */
+  private volatile long begun;
+
+  /** So many of them are in the file, and the file is on the disk. */
+  private volatile long committed;
 
   CommittingBackend(MVStore store) {
-    super(store);
+    this.store = store;
+    StandInDatabase.names(store).forEach(this::resolveDatabase);
+  }
+
+  @Override
+  protected MongoDatabase openOrCreateDatabase(String name) {
+    return new StandInDatabase(name, store, getCursorRegistry());
   }
 
   @Override
   public Document handleMessage(MongoMessage message) {
     var command = message.getDocument();
-    if (isRead(command)) return super.handleMessage(message);
-    synchronized (writing) {
-      try {
-        return super.handleMessage(message);
-      } finally {
-        // Also after a failure: what a failed command left behind can be seen, so it has to last.
-        commitToDisk(command);
-      }
-    }
+    if (!isRead(command)) return write(message);
+    var answer = super.handleMessage(message);
+    if (isOfMajority(command)) awaitCommit(begun);
+    return answer;
   }
 
   @Override
   public void close() {
-    synchronized (writing) {
-      super.close();
+    synchronized (committing) {
+      synchronized (writing) {
+        super.close();
+        store.close();
+      }
+    }
+  }
+
+  private Document write(MongoMessage message) {
+    long own = 0;
+    try {
+      synchronized (writing) {
+        own = begun + 1;
+        begun = own;
+        return super.handleMessage(message);
+      }
+    } finally {
+      // Also after a failure: what a failed command left behind can be seen, so it has to last.
+      awaitCommit(own);
+    }
+  }
+
+  /** Returns when so many writes are on the disk: by the commit of another, or by its own. */
+  private void awaitCommit(long count) {
+    if (committed >= count) return;
+    synchronized (committing) {
+      if (committed >= count) return;
+      long now;
+      synchronized (writing) {
+        now = begun;
+        store.commit();
+      }
+      store.sync(); // meanwhile others may write
+      committed = now;
     }
   }
 
   private static boolean isRead(Document command) {
-    return READS.contains(command.keySet().iterator().next().toLowerCase(Locale.ROOT));
+    var name = command.keySet().iterator().next().toLowerCase(Locale.ROOT);
+    return READS.contains(name) || (name.equals("aggregate") && !writesItsResult(command));
   }
 
-  /** Into the file, which outlives the process; with {@code j: true} onto the disk, which outlives the machine. */
-  private void commitToDisk(Document command) {
-    getMvStore().commit();
-    if (command.get("writeConcern") instanceof Document concern && Boolean.TRUE.equals(concern.get("j"))) {
-      getMvStore().sync();
-    }
+  private static boolean writesItsResult(Document aggregate) {
+    return !(aggregate.get("pipeline") instanceof List<?> stages)
+        || stages.stream()
+            .anyMatch(stage -> stage instanceof Document one && (one.containsKey("$out") || one.containsKey("$merge")));
+  }
+
+  private static boolean isOfMajority(Document command) {
+    return command.get("readConcern") instanceof Document concern && "majority".equals(concern.get("level"));
   }
 }

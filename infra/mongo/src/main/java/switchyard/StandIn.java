@@ -2,6 +2,8 @@ package switchyard;
 
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.MongoVersion;
+import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -23,9 +25,14 @@ public final class StandIn {
   /** Only this machine may connect unless it is told otherwise: there are no users and no passwords. */
   private static final String HOST_DEFAULT = "127.0.0.1";
 
+  private static final int ACCEPTING_THREADS = 1;
+
+  /** Each serves the connections that fall to it one after the other, and waits with a writer for the disk. */
+  private static final int SERVING_THREADS = 32;
+
   private StandIn() {}
 
-  public static void main(String[] arguments) throws InterruptedException {
+  public static void main(String[] arguments) throws InterruptedException, IOException {
     if (arguments.length < 2 || arguments.length > 3) {
       System.err.println("usage: StandIn <file> <port> [host]");
       System.exit(2);
@@ -34,7 +41,9 @@ public final class StandIn {
     var backend = new CommittingBackend(store);
     backend.version(MONGO_5_0);
     var server = new MongoServer(backend);
-    server.bind(arguments.length == 3 ? arguments[2] : HOST_DEFAULT, Integer.parseInt(arguments[1]));
+    var host = arguments.length == 3 ? arguments[2] : HOST_DEFAULT;
+    server.bind(
+        new InetSocketAddress(host, Integer.parseInt(arguments[1])), ACCEPTING_THREADS, SERVING_THREADS);
     Runtime.getRuntime().addShutdownHook(new Thread(server::shutdownNow, "shutdown"));
     System.out.println("ready");
     Thread.currentThread().join();

@@ -1,0 +1,101 @@
+package switchyard;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.h2.mvstore.DataUtils;
+import org.h2.mvstore.MVMap;
+import org.h2.mvstore.MVStore;
+import org.h2.mvstore.WriteBuffer;
+import org.h2.mvstore.type.BasicDataType;
+import org.h2.mvstore.type.ByteArrayDataType;
+import org.h2.mvstore.type.LongDataType;
+
+/**
+ * What the store holds: of each collection its documents as BSON, by their positions, which grow in the order of
+ * insertion; of each index the positions, by sorted keys. Written here as they are; H2's own type for objects would
+ * serialize both sides of every comparison.
+ */
+final class Maps {
+
+  static final String DOCUMENTS = "documents/";
+  private static final String INDEX = "index/";
+
+  /** While everything is copied. */
+  private static final int ENTRIES_PER_COMMIT = 10_000;
+
+  private Maps() {}
+
+  static MVMap<Long, byte[]> documents(MVStore store, String namespace) {
+    return openDocuments(store, DOCUMENTS + namespace);
+  }
+
+  static MVMap<byte[], Long> index(MVStore store, String name) {
+    return store.openMap(
+        name, new MVMap.Builder<byte[], Long>().keyType(SortedBytes.INSTANCE).valueType(LongDataType.INSTANCE));
+  }
+
+  static String indexName(String namespace, String index) {
+    return INDEX + namespace + "/" + index;
+  }
+
+  /** All that lives, into an empty store. */
+  static void copy(MVStore from, MVStore into) {
+    for (String name : from.getMapNames()) {
+      if (name.startsWith(DOCUMENTS)) copy(openDocuments(from, name), openDocuments(into, name), into);
+      else if (name.startsWith(INDEX)) copy(index(from, name), index(into, name), into);
+      else throw new IllegalStateException("a map that is none of ours: " + name);
+    }
+    into.commit();
+  }
+
+  private static <K, V> void copy(MVMap<K, V> from, MVMap<K, V> into, MVStore store) {
+    var cursor = from.cursor(null);
+    for (int count = 1; cursor.hasNext(); count += 1) {
+      into.put(cursor.next(), cursor.getValue());
+      if (count % ENTRIES_PER_COMMIT == 0) store.commit();
+    }
+  }
+
+  private static MVMap<Long, byte[]> openDocuments(MVStore store, String name) {
+    return store.openMap(
+        name,
+        new MVMap.Builder<Long, byte[]>().keyType(LongDataType.INSTANCE).valueType(ByteArrayDataType.INSTANCE));
+  }
+
+  /** Compared unsigned, byte by byte. */
+  private static final class SortedBytes extends BasicDataType<byte[]> {
+
+    static final SortedBytes INSTANCE = new SortedBytes();
+
+    /** Of an array's own header, bytes. */
+    private static final int HEADER_BYTES = 16;
+
+    @Override
+    public int compare(byte[] a, byte[] b) {
+      return Arrays.compareUnsigned(a, b);
+    }
+
+    @Override
+    public int getMemory(byte[] data) {
+      return HEADER_BYTES + data.length;
+    }
+
+    @Override
+    public void write(WriteBuffer buffer, byte[] data) {
+      buffer.putVarInt(data.length);
+      buffer.put(data);
+    }
+
+    @Override
+    public byte[] read(ByteBuffer buffer) {
+      var data = new byte[DataUtils.readVarInt(buffer)];
+      buffer.get(data);
+      return data;
+    }
+
+    @Override
+    public byte[][] createStorage(int size) {
+      return new byte[size][];
+    }
+  }
+}

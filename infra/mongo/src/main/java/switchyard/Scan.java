@@ -1,0 +1,219 @@
+package switchyard;
+
+import de.bwaldvogel.mongo.backend.Missing;
+import de.bwaldvogel.mongo.bson.Document;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.TreeSet;
+import org.h2.mvstore.Cursor;
+
+/**
+ * The stretches of an index in which a query's documents are: equality on its first fields, a range on the next. Where
+ * the fields after those with equality are those that the answer is sorted by, the stretch is read in that order.
+ */
+final class Scan {
+
+  /** With more values than this for its fields, an index is read by fewer of them. */
+  private static final int STRETCHES_MAX = 20_000;
+
+  /** A document that a unique index names is found at once, whatever other indexes may say. */
+  private static final int FOUND_AT_ONCE = 1_000;
+
+  private static final int FOR_EACH_EQUAL_FIELD = 4;
+  private static final int FOR_A_RANGE = 2;
+  private static final int FOR_THE_ORDER = 1;
+
+  private final KeyIndex index;
+  private final List<byte[]> beginnings;
+  private final Conditions.Range range;
+  private final boolean isWhole;
+  private final Order order;
+  private final int worth;
+
+  private enum Order {
+    NONE,
+    ASCENDING,
+    DESCENDING
+  }
+
+  private Scan(KeyIndex index, Conditions conditions, Document orderBy) {
+    this.index = index;
+    var fields = index.fields();
+    var keys = List.of(new SortedKey());
+    int equal = 0;
+    for (; equal < fields.size(); equal += 1) {
+      var values = conditions.equal(fields.get(equal));
+      if (values == null || (long) keys.size() * values.size() > STRETCHES_MAX) break;
+      keys = combined(keys, values);
+    }
+    this.beginnings = inOrder(keys);
+    this.isWhole = equal == fields.size();
+    this.range = isWhole ? null : usable(conditions.range(fields.get(equal)), equal);
+    this.order = beginnings.size() == 1 ? orderOf(orderBy, equal) : Order.NONE;
+    this.worth =
+        (isWhole && index.isUnique() ? FOUND_AT_ONCE : 0)
+            + equal * FOR_EACH_EQUAL_FIELD
+            + (range == null ? 0 : FOR_A_RANGE)
+            + (order == Order.NONE ? 0 : FOR_THE_ORDER);
+  }
+
+  /** The best of the indexes for a query; null where none is of use. */
+  static Scan best(List<KeyIndex> indexes, Document query, Document orderBy) {
+    if (query.isEmpty() && (orderBy == null || orderBy.isEmpty())) return null;
+    var conditions = Conditions.of(query);
+    Scan best = null;
+    for (KeyIndex index : indexes) {
+      if (!mayHoldAll(index, conditions)) continue;
+      var scan = new Scan(index, conditions, orderBy);
+      if (scan.worth > (best == null ? 0 : best.worth)) best = scan;
+    }
+    return best;
+  }
+
+  /** A sparse index has the documents that have one of its fields: those where the first one has a value. */
+  private static boolean mayHoldAll(KeyIndex index, Conditions conditions) {
+    if (index.holdsAll()) return true;
+    var first = index.fields().get(0);
+    var values = conditions.equal(first);
+    if (values == null) return conditions.range(first) != null;
+    return values.stream().allMatch(Missing::isNeitherNullNorMissing);
+  }
+
+  /** Whether the documents come as the query wants them sorted. */
+  boolean isInOrder() {
+    return order != Order.NONE;
+  }
+
+  /** Whether a document may be named more than once: by several elements of a list. */
+  boolean mayRepeat() {
+    for (int field = 0; field < index.fields().size(); field += 1) if (index.hasLists(field)) return true;
+    return false;
+  }
+
+  private static List<SortedKey> combined(List<SortedKey> keys, List<Object> values) {
+    if (values.size() == 1) {
+      for (SortedKey key : keys) key.append(values.get(0));
+      return keys;
+    }
+    var longer = new ArrayList<SortedKey>(keys.size() * values.size());
+    for (SortedKey key : keys) for (Object value : values) longer.add(key.copy().append(value));
+    return longer;
+  }
+
+  private static List<byte[]> inOrder(List<SortedKey> keys) {
+    if (keys.size() == 1) return List.of(keys.get(0).toBytes());
+    var sorted = new TreeSet<byte[]>(Arrays::compareUnsigned);
+    for (SortedKey key : keys) sorted.add(key.toBytes());
+    return List.copyOf(sorted);
+  }
+
+  /** Of a list one element may fulfil one bound and another the other: then only one bound narrows the stretch. */
+  private Conditions.Range usable(Conditions.Range wanted, int field) {
+    if (wanted == null || wanted.lower() == null || !index.hasLists(field)) return wanted;
+    return new Conditions.Range(wanted.lower(), null);
+  }
+
+  private Order orderOf(Document orderBy, int equal) {
+    if (orderBy == null || orderBy.isEmpty()) return Order.NONE;
+    Order all = null;
+    int next = equal;
+    for (var entry : orderBy.entrySet()) {
+      if (index.fields().subList(0, equal).contains(entry.getKey())) continue; // all have the same there
+      if (next >= index.fields().size() || !index.fields().get(next).equals(entry.getKey())) return Order.NONE;
+      if (index.hasLists(next) || !(entry.getValue() instanceof Number direction)) return Order.NONE;
+      var one = direction.intValue() < 0 ? Order.DESCENDING : Order.ASCENDING;
+      if (all != null && all != one) return Order.NONE;
+      all = one;
+      next += 1;
+    }
+    return all == null ? Order.ASCENDING : all;
+  }
+
+  /** Where the documents are. */
+  Positions positions() {
+    if (isWhole && index.isUnique()) return new Found();
+    return new Stretches();
+  }
+
+  /** Documents by unique keys. */
+  private final class Found implements Positions {
+
+    private final Iterator<byte[]> keys = beginnings.iterator();
+    private Long next;
+
+    @Override
+    public boolean hasNext() {
+      while (next == null && keys.hasNext()) next = index.map().get(keys.next());
+      return next != null;
+    }
+
+    @Override
+    public Long next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      var found = next;
+      next = null;
+      return found;
+    }
+
+    @Override
+    public void goOn() {}
+  }
+
+  private final class Stretches implements Positions {
+
+    private final boolean isDescending = order == Order.DESCENDING;
+    private final Iterator<byte[]> following = beginnings.iterator();
+    private Cursor<byte[], Long> cursor;
+    private byte[] end;
+    private byte[] last;
+
+    @Override
+    public boolean hasNext() {
+      while (cursor == null || !cursor.hasNext()) {
+        if (!following.hasNext()) return false;
+        open(following.next());
+      }
+      return true;
+    }
+
+    @Override
+    public Long next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      last = cursor.next();
+      return cursor.getValue();
+    }
+
+    @Override
+    public void goOn() {
+      if (last == null) return;
+      cursor = index.map().cursor(last, end, isDescending);
+      var again = index.map().cursor(last, end, isDescending);
+      if (again.hasNext() && Arrays.equals(again.next(), last)) cursor = again; // that one was handed out
+    }
+
+    private void open(byte[] beginning) {
+      byte[] low = lowest(beginning);
+      byte[] high = highest(beginning);
+      last = null;
+      end = isDescending ? low : high;
+      cursor = index.map().cursor(isDescending ? high : low, end, isDescending);
+    }
+
+    private byte[] lowest(byte[] beginning) {
+      if (range == null) return beginning;
+      var key = new SortedKey().appendAll(beginning);
+      if (range.lower() != null) return key.append(range.lower()).toBytes();
+      return key.appendTypeOf(range.upper()).toBytes();
+    }
+
+    private byte[] highest(byte[] beginning) {
+      var key = new SortedKey().appendAll(beginning);
+      if (range == null) return key.appendByte(SortedKey.PAST_ALL).toBytes();
+      if (range.upper() == null) return key.appendPastTypeOf(range.lower()).toBytes();
+      return key.append(range.upper()).appendByte(SortedKey.PAST_ALL).toBytes();
+    }
+  }
+}

@@ -1,0 +1,190 @@
+package switchyard;
+
+import de.bwaldvogel.mongo.backend.Missing;
+import de.bwaldvogel.mongo.bson.BinData;
+import de.bwaldvogel.mongo.bson.BsonRegularExpression;
+import de.bwaldvogel.mongo.bson.BsonTimestamp;
+import de.bwaldvogel.mongo.bson.LegacyUUID;
+import de.bwaldvogel.mongo.bson.MaxKey;
+import de.bwaldvogel.mongo.bson.MinKey;
+import de.bwaldvogel.mongo.bson.ObjectId;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Map;
+import java.util.UUID;
+
+/**
+ * Values as bytes that compare, unsigned and byte by byte, as the values do: what the indexes are sorted by. Values that
+ * are equal to MongoDB (1 and 1.0, null and absent) have the same bytes, and no value's bytes begin those of another,
+ * so keys of several values are simply written one after the other.
+ */
+final class SortedKey {
+
+  /** Above every byte that a value begins with: {@code prefix + PAST_ALL} ends all keys that begin with the prefix. */
+  static final int PAST_ALL = 0xFF;
+
+  private static final int MIN_KEY = 0x05;
+  private static final int EMPTY_LIST = 0x08;
+  private static final int NULL = 0x10;
+  private static final int NUMBER = 0x20;
+  private static final int STRING = 0x30;
+  private static final int DOCUMENT = 0x40;
+  private static final int LIST = 0x48;
+  private static final int BINARY = 0x50;
+  private static final int LEGACY_UUID = 0x54;
+  private static final int MODERN_UUID = 0x56;
+  private static final int OBJECT_ID = 0x58;
+  private static final int BOOLEAN = 0x60;
+  private static final int INSTANT = 0x68;
+  private static final int TIMESTAMP = 0x70;
+  private static final int REGULAR_EXPRESSION = 0x78;
+  private static final int MAX_KEY = 0xF0;
+
+  private static final int END = 0x00;
+  private static final int NOT_THE_END = 0xFF;
+  private static final int MORE = 0x01;
+
+  /** Integers are at most so far from the nearest double, and half of that to either side. */
+  private static final int BEYOND_DOUBLE_BIAS = 0x8000;
+
+  private static final int INITIAL_BYTES = 64;
+
+  private byte[] bytes;
+  private int length;
+
+  SortedKey() {
+    bytes = new byte[INITIAL_BYTES];
+  }
+
+  private SortedKey(byte[] bytes, int length) {
+    this.bytes = bytes;
+    this.length = length;
+  }
+
+  /** One to go on with on its own. */
+  SortedKey copy() {
+    return new SortedKey(Arrays.copyOf(bytes, Math.max(bytes.length, INITIAL_BYTES)), length);
+  }
+
+  byte[] toBytes() {
+    return Arrays.copyOf(bytes, length);
+  }
+
+  /** Where values of the type of this one begin. */
+  SortedKey appendTypeOf(Object value) {
+    return appendByte(typeOf(value));
+  }
+
+  /** Where values of the types after that of this one begin. */
+  SortedKey appendPastTypeOf(Object value) {
+    return appendByte(typeOf(value) + 1);
+  }
+
+  SortedKey appendByte(int value) {
+    if (length == bytes.length) bytes = Arrays.copyOf(bytes, 2 * length);
+    bytes[length++] = (byte) value;
+    return this;
+  }
+
+  SortedKey appendLong(long value) {
+    for (int shift = Long.SIZE - Byte.SIZE; shift >= 0; shift -= Byte.SIZE) appendByte((int) (value >>> shift));
+    return this;
+  }
+
+  SortedKey append(Object value) {
+    int type = typeOf(value);
+    appendByte(type);
+    switch (type) {
+      case NUMBER -> appendNumber((Number) value);
+      case STRING -> appendText((String) value);
+      case DOCUMENT -> appendDocument((Map<?, ?>) value);
+      case LIST -> appendList((Collection<?>) value);
+      case BINARY -> appendEscaped(((BinData) value).getData());
+      case LEGACY_UUID -> appendUuid(((LegacyUUID) value).getUuid());
+      case MODERN_UUID -> appendUuid((UUID) value);
+      case OBJECT_ID -> appendAll(((ObjectId) value).toByteArray());
+      case BOOLEAN -> appendByte((Boolean) value ? 1 : 0);
+      case INSTANT -> appendLong(((Instant) value).toEpochMilli() ^ Long.MIN_VALUE);
+      case TIMESTAMP -> appendLong(((BsonTimestamp) value).getValue());
+      case REGULAR_EXPRESSION -> {
+        appendText(((BsonRegularExpression) value).getPattern());
+        appendText(String.valueOf(((BsonRegularExpression) value).getOptions()));
+      }
+      default -> {}
+    }
+    return this;
+  }
+
+  private static int typeOf(Object value) {
+    if (value instanceof String) return STRING;
+    if (value instanceof Number) return NUMBER;
+    if (Missing.isNullOrMissing(value)) return NULL;
+    if (value instanceof Instant) return INSTANT;
+    if (value instanceof ObjectId) return OBJECT_ID;
+    if (value instanceof Boolean) return BOOLEAN;
+    if (value instanceof Map) return DOCUMENT;
+    if (value instanceof Collection<?> list) return list.isEmpty() ? EMPTY_LIST : LIST;
+    if (value instanceof UUID) return MODERN_UUID;
+    if (value instanceof LegacyUUID) return LEGACY_UUID;
+    if (value instanceof BinData) return BINARY;
+    if (value instanceof BsonTimestamp) return TIMESTAMP;
+    if (value instanceof BsonRegularExpression) return REGULAR_EXPRESSION;
+    if (value instanceof MinKey) return MIN_KEY;
+    if (value instanceof MaxKey) return MAX_KEY;
+    throw new IllegalArgumentException("a value that no index can hold: " + value.getClass());
+  }
+
+  /** The nearest double, then how far an integer is from it: 2^53 and 2^53 + 1 differ, 1 and 1.0 do not. */
+  private void appendNumber(Number value) {
+    double nearest = value.doubleValue() + 0.0; // -0.0 becomes 0.0
+    long bits = Double.doubleToLongBits(nearest);
+    appendLong(bits ^ ((bits >> (Long.SIZE - 1)) | Long.MIN_VALUE));
+    long beyond = value instanceof Long || value instanceof Integer ? value.longValue() - (long) nearest : 0;
+    int biased = (int) beyond + BEYOND_DOUBLE_BIAS;
+    appendByte(biased >>> Byte.SIZE).appendByte(biased);
+  }
+
+  private void appendText(String text) {
+    appendEscaped(text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** Ended by 0; a 0 inside is followed by 255, which begins no value. */
+  private void appendEscaped(byte[] data) {
+    for (byte one : data) {
+      appendByte(one);
+      if (one == END) appendByte(NOT_THE_END);
+    }
+    appendByte(END);
+  }
+
+  private void appendDocument(Map<?, ?> document) {
+    document.forEach(
+        (name, value) -> {
+          appendByte(MORE);
+          appendText((String) name);
+          append(value);
+        });
+    appendByte(END);
+  }
+
+  private void appendList(Collection<?> list) {
+    for (Object one : list) {
+      appendByte(MORE);
+      append(one);
+    }
+    appendByte(END);
+  }
+
+  private void appendUuid(UUID uuid) {
+    appendLong(uuid.getMostSignificantBits());
+    appendLong(uuid.getLeastSignificantBits());
+  }
+
+  /** Of another key, or of a fixed length. */
+  SortedKey appendAll(byte[] data) {
+    for (byte one : data) appendByte(one);
+    return this;
+  }
+}

@@ -1,0 +1,220 @@
+// The stand-in for MongoDB (infra/mongo) itself, whatever database the other tests run on.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import {
+  createDebianPackages,
+  ensureStandIn,
+  freePort,
+  MONGO_HOST,
+  mongoServerProcess,
+  toolsCacheFolder,
+} from '@switchyard/local';
+import { type Collection, type Document, type Filter, MongoClient, type Sort } from 'mongodb';
+import { expect, onTestFinished, test } from 'vitest';
+import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
+
+/** A file of mongo-java-server as it was used before the stand-in had a format of its own: two small databases. */
+const OLD_FILE = join(import.meta.dirname, '__fixtures__', 'mongo-stand-in-0.h2.gz');
+
+/** Written by all, and acknowledged. */
+const ROWS_BEFORE_KILL = 400;
+const SERVER_GONE_MS = 1_000;
+
+const DURABLE = {
+  writeConcern: { w: 'majority', journal: true },
+  readConcern: { level: 'majority' },
+} as const;
+
+async function startStandIn(oldFile?: string): Promise<TestServer> {
+  const { env } = process;
+  const doing = () => {};
+  const packages = createDebianPackages(env);
+  const standIn = await ensureStandIn({ env, cacheFolder: toolsCacheFolder(env), packages, doing });
+  const folder = await temporaryFolder('stand-in');
+  const port = await freePort(MONGO_HOST);
+  const server = { kind: 'stand-in', standIn } as const;
+  const spec = await mongoServerProcess({ name: 'mongo', server, port, folder, env });
+  if (oldFile) await writeFile(join(folder, 'stand-in', 'data.h2'), gunzipSync(await readFile(oldFile)));
+  const running = await startTestServer(spec, { port, url: `mongodb://${MONGO_HOST}:${port}`, folder });
+  onTestFinished(() => running.stop());
+  return running;
+}
+
+async function connect({ url }: TestServer): Promise<MongoClient> {
+  const client = await MongoClient.connect(url, {
+    ...DURABLE,
+    useBigInt64: true,
+    serverSelectionTimeoutMS: SERVER_GONE_MS,
+  });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+test('a file of an earlier release is read on, with its indexes, and once only', async () => {
+  const server = await startStandIn(OLD_FILE);
+  const check = async () => {
+    const client = await connect(server);
+    const ledger = client.db('switchyard').collection<Document & { _id: string }>('ledger');
+    const found = await ledger
+      .find({ p: 'p0', n: { $gt: 0n } })
+      .sort({ n: -1 })
+      .toArray();
+    expect(found.map(({ _id }) => _id)).toEqual(['req_1', 'req_2']);
+    expect(found[1]).toEqual({
+      ...{ _id: 'req_2', p: 'p0', n: 1n, org: 'org_a', at: new Date('2026-11-20T10:07:30.500Z') },
+      ...{ cost: 2_000_000_000_123n, quantities: { input_tokens: 10_000n }, status: null },
+      attempts: [{ model: 'acme/a', latency_ms: 12.5 }],
+    });
+    expect((await ledger.indexes()).map(({ name, sparse }) => [name, sparse ?? false])).toEqual(
+      expect.arrayContaining([
+        ['_id_', false],
+        ['number', false],
+        ['org_at', false],
+        ['credit_org', true],
+      ]),
+    );
+    await expect(ledger.insertOne({ _id: 'req_3', p: 'p0', n: 2n })).rejects.toMatchObject({ code: 11_000 });
+    expect(await ledger.find({ 'credit.org': 'org_a' }).toArray()).toHaveLength(1);
+    expect(await client.db('another').collection('rows').find().toArray()).toEqual([{ _id: 1, a: true }]);
+    return ledger;
+  };
+  const ledger = await check();
+  await ledger.updateOne({ _id: 'req_1' }, { $set: { note: 'written since' } });
+  await server.kill9();
+  await server.restart();
+  const again = await check();
+  expect(await again.findOne({ _id: 'req_1' })).toMatchObject({ note: 'written since' });
+});
+
+test('a database that is dropped takes none with it whose name begins with its name', async () => {
+  const client = await connect(await startStandIn());
+  for (const name of ['books', 'books2', 'books_more'])
+    await client.db(name).collection('rows').insertOne({ a: 1 });
+  await client.db('books').dropDatabase();
+  expect(await client.db('books').collection('rows').countDocuments()).toBe(0);
+  for (const name of ['books2', 'books_more'])
+    expect(await client.db(name).collection('rows').countDocuments(), name).toBe(1);
+});
+
+test('what many write at once is there after kill -9 as far as it was acknowledged, and what was read too', async () => {
+  const server = await startStandIn();
+  const client = await connect(server);
+  const rows = client.db('test').collection<Document & { _id: string }>('rows');
+  await rows.createIndex({ writer: 1, at: 1 });
+  const acknowledged = new Set<string>();
+  let killed: Promise<void> | undefined;
+  const write = async (writer: number) => {
+    for (let at = 0; ; at += 1) {
+      const id = `${writer}-${at}`;
+      await rows.insertOne({ _id: id, writer, at });
+      acknowledged.add(id);
+      if (acknowledged.size >= ROWS_BEFORE_KILL) killed ??= server.kill9();
+    }
+  };
+  const read = async () => {
+    for (;;) for (const { _id } of await rows.find({ writer: 3 }).toArray()) acknowledged.add(_id);
+  };
+  const ended = await Promise.allSettled([...Array.from({ length: 8 }, (_, i) => write(i)), read()]);
+  expect(ended.map(({ status }) => status)).not.toContain('fulfilled');
+  await killed;
+  await server.restart();
+  const again = (await connect(server)).db('test').collection<Document & { _id: string }>('rows');
+  const there = new Set((await again.find().toArray()).map(({ _id }) => _id));
+  expect([...acknowledged].filter((id) => !there.has(id))).toEqual([]);
+  for (let writer = 0; writer < 8; writer += 1) {
+    const own = await again.find({ writer }).sort({ at: 1 }).toArray();
+    expect(
+      own.map(({ at }) => at),
+      'the index holds what the collection does',
+    ).toEqual(own.map((_, i) => i));
+  }
+});
+
+/** Of every kind that billing's documents have, and more. */
+const VALUES = [
+  null,
+  1,
+  2.5,
+  -3,
+  10n,
+  2n ** 53n + 1n,
+  2n ** 53n,
+  'a',
+  'b',
+  'aa',
+  '',
+  'a\0b',
+  true,
+  false,
+] as const;
+const DATES = [new Date(5), new Date(-7)];
+const LISTS = [[], ['x'], ['x', 'y'], 'x', null, ['z', 3]] as const;
+const OPERATORS = ['$eq', '$gt', '$gte', '$lt', '$lte'] as const;
+
+test('an index changes no answer: one with indexes and one without say the same, also after changes', async () => {
+  const client = await connect(await startStandIn());
+  const [indexed, plain] = [client.db('test').collection('indexed'), client.db('test').collection('plain')];
+  await indexed.createIndex({ a: 1, b: -1, _id: -1 });
+  await indexed.createIndex({ lists: 1, b: 1 });
+  await indexed.createIndex({ sparse: 1 }, { sparse: true });
+  await indexed.createIndex({ p: 1, n: 1 }, { unique: true });
+  const all = [...VALUES, ...DATES];
+  const documents = Array.from({ length: 1_000 }, (_, i) => ({
+    _id: (i % 3 === 0 ? i : `id_${(i * 7_919) % 1_000}`) as never,
+    ...(i % 17 === 0 ? {} : { a: all[i % all.length] }),
+    b: ((i * 31) % 50) - 25,
+    lists: LISTS[i % LISTS.length],
+    ...(i % 5 === 0 ? { sparse: all[(i / 5) % all.length] } : {}),
+    ...{ p: 'p0', n: BigInt(i + 1) },
+  }));
+  for (const one of [indexed, plain]) await one.insertMany(documents);
+
+  const compare = async (filter: Filter<Document>, sort?: Sort, limit = 0) => {
+    const [found, expected] = await Promise.all(
+      [indexed, plain].map(async (one: Collection) => {
+        const cursor = one.find(filter).limit(limit).batchSize(7);
+        return (await (sort ? cursor.sort(sort) : cursor).toArray()).map(({ _id }) => String(_id));
+      }),
+    );
+    if (!sort) for (const ids of [found, expected]) ids?.sort();
+    expect(found, `${JSON.stringify(Object.keys(filter))} sorted by ${JSON.stringify(sort)}`).toEqual(
+      expected,
+    );
+  };
+  const compareAll = async () => {
+    for (const value of all)
+      for (const operator of OPERATORS) {
+        await compare({ a: { [operator]: value } });
+        await compare({ a: value, b: { [operator]: 3 } }, { b: -1, _id: -1 });
+        await compare({ a: { [operator]: value } }, { a: 1, b: -1, _id: -1 }, 9);
+        await compare({ sparse: { [operator]: value } });
+      }
+    await compare({ lists: { $gt: 'x', $lt: 'zz' } });
+    for (const list of [null, [], 'x', ['x', 'y']]) await compare({ lists: list as never }, { _id: 1 });
+    await compare({ lists: 'x', b: { $gte: -2 } }, { b: 1, _id: 1 });
+    await compare({ a: { $in: [1, 'a', null] }, b: { $gt: 2 } }, { a: 1, b: -1, _id: 1 });
+    await compare({ _id: { $in: [0, 3, 6, 'id_5', 'none', 3] as never[] } });
+    await compare({ p: 'p0', n: { $gt: 100n, $lte: 220n } }, { n: -1 }, 50);
+    await compare({ p: 'p0' }, { n: 1 });
+    await compare({ $and: [{ a: 1 }, { b: { $gt: 0 } }] });
+    await compare({ $or: [{ a: 1 }, { b: 2 }] });
+    await compare({ a: /a/ });
+    await compare({ sparse: null });
+  };
+  await compareAll();
+  for (const [i, { _id }] of documents.entries()) {
+    if (i % 4 !== 0) continue;
+    const change = [
+      { $set: { a: all[(i * 5) % all.length] } },
+      { $inc: { b: 1 } },
+      { $set: { lists: [['q'], [], 'x', ['x', 'w']][(i / 4) % 4] } },
+      { $unset: { sparse: '' } },
+    ][(i / 4) % 4] as Document;
+    for (const one of [indexed, plain]) {
+      await one.updateOne({ _id }, change);
+      if (i % 28 === 0) await one.deleteOne({ _id });
+    }
+  }
+  await compareAll();
+});

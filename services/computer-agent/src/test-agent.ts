@@ -92,6 +92,8 @@ export interface TestAgentOptions {
   /** Of an earlier agent, whose successor this one is. */
   readonly dataFolder?: string;
   readonly clock?: FakeClock;
+  /** Another engine than the machine's. */
+  readonly docker?: Docker;
 }
 
 export interface TestAgent {
@@ -118,7 +120,7 @@ export const presentImage: StandardImage = { name: IMAGE, ensure: async () => {}
 
 export async function openTestAgent(
   installation: TestInstallation,
-  { env = {}, dataFolder, clock = new FakeClock() }: TestAgentOptions = {},
+  { env = {}, dataFolder, clock = new FakeClock(), docker = new Docker() }: TestAgentOptions = {},
 ): Promise<TestAgent> {
   const folder = dataFolder ?? (await installation.newDataFolder());
   const config = readConfig(agentConfig, {
@@ -129,7 +131,6 @@ export async function openTestAgent(
     ...env,
   });
   const logger = makeLogger('computer-agent', config.LOG_LEVEL);
-  const docker = new Docker();
   const bus = await connectBus({ url: installation.natsUrl, service: 'computer-agent', logger });
   const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
   await agent.ready;

@@ -138,13 +138,19 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     ending.delete(containerId);
   };
 
+  /** Where Docker is away at the end of the agent, the next one clears away what is left. */
+  const calmly = (work: Promise<void> | undefined) =>
+    work?.catch((error: unknown) => logger.warn({ err: error }, 'not everything could be cleared away'));
+
   /** Creates and starts a container, and connects to its init; leaves nothing behind when it fails. */
   const begin = async (containerId: string, slot: string): Promise<InitClient> => {
     try {
       await engine.start(containerId);
       return await connectInit(await sockets.take(slot));
     } catch (error) {
-      await removeContainer(containerId, slot);
+      await removeContainer(containerId, slot).catch((failure: unknown) =>
+        logger.warn({ err: failure, container: containerId }, 'a container that did not start is left over'),
+      );
       if (error instanceof ServiceError) throw error;
       throw new ServiceError('computer_failed', 'the container of the computer could not be started', {
         cause: error,
@@ -403,7 +409,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
         containerId,
         running,
         createdAt,
-        pooled: origin === 'pool' && !claims.has(slot),
+        pooled: origin === 'pool' && !claims.has(slot) && (pool?.holds(containerId) ?? false),
       }));
     },
     async remove(containerId) {
@@ -412,10 +418,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     },
     async close() {
       await preparation.close();
-      await pool?.close();
+      await calmly(pool?.close());
       await Promise.all([...closings.keys()].map(closeNow));
-      await disks.close();
-      await network.close();
+      await calmly(disks.close());
+      await calmly(network.close());
       if ((await readdir(at('slots'))).length === 0) await closeMountSlots(at('slots'));
     },
   };

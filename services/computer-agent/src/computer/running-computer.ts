@@ -1,10 +1,13 @@
 // A computer that is on: its commands, and the moment when it ends.
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ContainerState } from '../docker/engine.ts';
 import type { ComputerExit, RunningComputer } from './computer-host.ts';
 import type { ExecResult } from './exec.ts';
 import type { ExecActivity } from './exec-activity.ts';
 import type { InitClient } from './init-client.ts';
 
+/** How a computer ended is asked of the engine for so long. */
+const INSPECT_TIMEOUT_MS = 5_000;
 /** What every terminal of a browser or a program of today understands. */
 const TERMINAL_ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor' } as const;
 
@@ -61,8 +64,13 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
   };
 }
 
+/** An engine that does not answer must not keep it a secret that the computer has ended. */
 async function exitOf({ inspect, ending }: RunningComputerParts): Promise<ComputerExit> {
-  const state = await inspect().catch(() => undefined);
+  const late = new AbortController();
+  const unknown = delay(INSPECT_TIMEOUT_MS, undefined, { signal: late.signal, ref: false });
+  const state = await Promise.race([inspect(), unknown]).catch(() => undefined);
+  late.abort();
+  unknown.catch(() => {});
   const exitCode = state && !state.running ? state.exitCode : null;
   if (ending()) return { reason: 'stopped', exitCode };
   return { reason: state?.oomKilled ? 'out_of_memory' : 'exited', exitCode };

@@ -30,6 +30,8 @@ export interface WarmPool {
   /** A container that nobody else gets, or undefined if none waits. */
   claim(): PooledContainer | undefined;
   readonly waiting: number;
+  /** Whether it waits here: one that could not be removed when it ended does not. */
+  holds(containerId: string): boolean;
   /** Resolves when the pool is full, or has been closed. */
   filled(): Promise<void>;
   /** Stops filling and destroys what waits. */
@@ -92,6 +94,7 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
     get waiting() {
       return waiting.length;
     },
+    holds: (containerId) => waiting.some((container) => container.containerId === containerId),
     async filled() {
       while (waiting.length < size && !closing.signal.aborted) {
         await new Promise<void>((resolve) => watchers.push(resolve));

@@ -30,6 +30,8 @@ const CPU_PERIOD_US = 100_000;
 const CPU_SHARES_PER_CORE = 1024;
 const CPU_SHARES_MIN = 2;
 const BYTES_PER_MB = 1024 * 1024;
+/** An engine that hangs must not hold a computer's lock, or the reconciler, for ever. */
+const ANSWER_TIMEOUT_MS = 60_000;
 /** Docker's own SIGKILL comes after this; the init ends sooner by itself. */
 const STOP_TIMEOUT_S = 4;
 
@@ -103,12 +105,12 @@ export function createEngine(options: EngineOptions): Engine {
   const { docker, agentId } = options;
   return {
     async create(spec) {
-      const container = await docker.createContainer(containerConfig(spec, options));
+      const container = await inTime(docker.createContainer(containerConfig(spec, options)));
       return container.id;
     },
-    start: (containerId) => docker.getContainer(containerId).start(),
+    start: (containerId) => inTime(docker.getContainer(containerId).start()),
     async resize(containerId, size) {
-      await docker.getContainer(containerId).update(guaranteed(size, options.burst));
+      await inTime(docker.getContainer(containerId).update(guaranteed(size, options.burst)));
     },
     async stop(containerId) {
       await unlessGone(docker.getContainer(containerId).stop({ t: STOP_TIMEOUT_S }));
@@ -122,10 +124,8 @@ export function createEngine(options: EngineOptions): Engine {
       return stateOf(found);
     },
     async list() {
-      const found = await docker.listContainers({
-        all: true,
-        filters: { label: [`${LABEL_AGENT}=${agentId}`] },
-      });
+      const filters = { label: [`${LABEL_AGENT}=${agentId}`] };
+      const found = await inTime(docker.listContainers({ all: true, filters }));
       return found.map(({ Id, Labels, State, Created }) => ({
         containerId: Id,
         slot: Labels[LABEL_SLOT] ?? '',
@@ -209,10 +209,24 @@ const GONE_STATUSES = new Set([304, 404, 409]);
 
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
-    return await answer;
+    return await inTime(answer);
   } catch (error) {
     const status = (error as { statusCode?: number }).statusCode;
     if (status !== undefined && GONE_STATUSES.has(status)) return undefined;
     throw error;
+  }
+}
+
+/** What is asked is done later perhaps, all the same: the reconciler finds it. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`the Docker engine does not answer within ${ANSWER_TIMEOUT_MS / 1_000} s`)),
+    ANSWER_TIMEOUT_MS,
+  );
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

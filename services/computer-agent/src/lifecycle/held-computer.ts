@@ -85,9 +85,26 @@ export class HeldComputer {
     return this.live;
   }
 
+  /**
+   * What has ended by itself need not wait for Docker: the reconciler removes a container that no record names.
+   * @throws ServiceError `computer_failed`: whoever comes next tries again.
+   */
   async removeContainer(): Promise<void> {
-    if (this.live) await this.live.computer.stop();
-    else if (this.record.container !== null) await this.on.host.remove(this.record.container);
+    const { live, on, record } = this;
+    try {
+      if (live) await live.computer.stop();
+      else if (record.container !== null) await on.host.remove(record.container);
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      if (!live?.hasEnded)
+        throw new ServiceError('computer_failed', 'the computer’s container could not be removed yet', {
+          cause: error,
+        });
+      on.logger.warn(
+        { err: error, computer: this.id },
+        'the container of a computer that ended is left over',
+      );
+    }
   }
 
   /** The run is over for this agent; `release`: the computer itself goes on. */

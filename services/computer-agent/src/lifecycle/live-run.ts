@@ -33,6 +33,8 @@ export class LiveRun {
   readonly meter: Meter;
   /** Minutes whose event is durable; the record may be behind while its store is away. */
   minutesPublished: number;
+  /** Its container has ended by itself: nothing of the computer runs any more. */
+  hasEnded = false;
   /** Billable milliseconds of the run that may be paid for: it ends there. */
   paidMs = Number.POSITIVE_INFINITY;
   readonly #clock: Clock;

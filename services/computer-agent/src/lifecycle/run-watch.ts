@@ -18,8 +18,10 @@ export function watchRun(computer: HeldComputer, live: LiveRun): void {
   holdAhead(computer, live);
   void live.computer.exited.then((exit) => {
     if (computer.live !== live) return;
+    live.hasEnded = true;
     const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';
-    tryUntilDone(computer, live, () => endRun(computer, reason, live.elapsedMs));
+    const { elapsedMs } = live; // however long it takes until the record can be written
+    tryUntilDone(computer, live, () => endRun(computer, reason, elapsedMs));
   });
 }
 

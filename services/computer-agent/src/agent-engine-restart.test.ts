@@ -1,0 +1,175 @@
+// The Docker engine ends, by an operator or by a fault, and comes back: with and without live-restore. No computer says
+// that it runs and does not, its minutes are those in which it ran, and what could not be cleared away meanwhile is later.
+import { rm } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { FakeClock, importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const { SIGTERM } = constants.signals;
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+
+let installation: TestInstallation;
+let dataFolder: string;
+let engine: TestEngine;
+let on: TestAgent;
+
+beforeAll(async () => {
+  installation = await openTestInstallation();
+}, SETUP_TIMEOUT_MS);
+afterAll(() => installation?.stop());
+beforeEach(async () => {
+  dataFolder = await installation.newDataFolder();
+});
+afterEach(async () => {
+  await on.close();
+  expect(await containers()).toEqual([]);
+  await rm(dataFolder, { recursive: true, force: true });
+});
+
+const startAgent = (now: number, warmPool = 0) =>
+  openTestAgent(installation, {
+    dataFolder,
+    docker: engine.docker,
+    clock: new FakeClock(now),
+    env: { SWITCHYARD_WARM_POOL: String(warmPool) },
+  });
+
+/** What the stream says of a computer: its changes and its minutes, each with its run. */
+const told = (id: string) =>
+  installation.events.all
+    .filter(({ data }) => 'computer_id' in data && data.computer_id === id)
+    .map((event) => event.id.slice(id.length + 1));
+
+const containers = async () =>
+  (await engine.docker.listContainers({ all: true })).map(({ Id, State }) => ({ id: Id, state: State }));
+
+/** A command that says so when it runs, and then goes on for ever. */
+async function keepBusy(id: string): Promise<{ ended: Promise<unknown> }> {
+  const ended = on.exec(id, 'touch begun; exec sleep 1000');
+  ended.catch(() => {}); // the test looks at it later
+  await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+  return { ended };
+}
+
+describe('with live-restore', () => {
+  beforeAll(async () => {
+    engine = await startTestEngine({ liveRestore: true });
+    await importSmallImage(engine.docker);
+  });
+  afterAll(() => engine?.stop());
+
+  test('computers run on and are billed for it; what needs the engine fails, leaves nothing, and works when it is back', async () => {
+    on = await startAgent(NOON);
+    const { id } = await on.create();
+    const { id: stopped } = await on.create();
+    await on.ask('stop', stopped);
+    const { id: doomed } = await on.create();
+    await keepBusy(id);
+
+    await engine.kill9();
+    await on.pass(90_000);
+    expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
+    expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 1 });
+    await expect(on.create()).rejects.toMatchObject({ code: 'computer_failed' });
+    await expect(on.ask('start', stopped)).rejects.toMatchObject({ code: 'computer_failed' });
+    expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
+    await expect(on.ask('stop', doomed)).rejects.toMatchObject({ code: 'computer_failed' });
+
+    await engine.restart();
+    await on.agent.reconciler.reconcile();
+    // What was asked for before is done, with the minutes that there were at the asking.
+    expect(await on.record(doomed)).toMatchObject({ state: 'stopped', stop_reason: 'user', minutes: 2 });
+    expect((await on.exec(id, 'echo still')).stdout).toBe('still\n');
+    expect(await on.ask('start', stopped)).toMatchObject({ status: 'running' });
+    await on.ask('stop', stopped);
+    await on.pass(40_000);
+    await on.ask('stop', id);
+    expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 3 });
+    await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
+    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
+  });
+
+  test('an agent that starts again as well reaches the inits of computers that ran on', async () => {
+    on = await startAgent(NOON, 1);
+    const { id } = await on.create();
+    await on.exec(id, 'echo kept > file');
+    await on.agent.stop();
+    await engine.restart();
+    on = await startAgent(NOON + 20_000, 1);
+    expect(await on.record(id)).toMatchObject({ state: 'running' });
+    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+  });
+});
+
+describe('without live-restore', () => {
+  beforeAll(async () => {
+    engine = await startTestEngine();
+    await importSmallImage(engine.docker);
+  });
+  afterAll(() => engine?.stop());
+
+  test('computers are stopped with it, said so at once, billed to that moment, and may be started again', async () => {
+    on = await startAgent(NOON, 1);
+    const { id } = await on.create();
+    await on.exec(id, 'echo kept > file');
+    const { ended } = await keepBusy(id);
+    await on.pass(70_000);
+    await engine.end();
+    // While the engine is away:
+    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record).toMatchObject({ stop_reason: 'exited', minutes: 2, run: null });
+    await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
+    expect(await ended).toMatchObject({ exit_code: 128 + SIGTERM }); // its true end
+    await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_running' });
+    await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
+    await on.pass(300_000);
+
+    await engine.restart();
+    expect(await on.ask('start', id)).toMatchObject({ status: 'running', minutes: 2 });
+    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped', '2:started']);
+    // What could not be removed is, after the grace: the computer's first container, and those that had waited.
+    await on.agent.reconciler.reconcile();
+    await on.pass(ORPHAN_GRACE_MS);
+    await on.agent.reconciler.reconcile();
+    await expect
+      .poll(async () => (await containers()).map(({ state }) => state))
+      .toEqual(['running', 'running']);
+    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+  });
+
+  test('killed, it leaves computers running and billed; when it is back it ends them, and they are billed to that moment', async () => {
+    on = await startAgent(NOON);
+    const { id } = await on.create();
+    await on.pass(70_000);
+    await engine.kill9();
+    expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
+    await on.pass(60_000);
+    expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 2 });
+    await engine.restart();
+    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(record).toMatchObject({ stop_reason: 'exited', minutes: 3 });
+    await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
+    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
+  });
+
+  test('agent and engine away together: the computer is found stopped, billed until it was last known to run', async () => {
+    on = await startAgent(NOON);
+    const { id } = await on.create();
+    await on.pass(70_000);
+    await on.agent.stop();
+    await engine.restart();
+    on = await startAgent(NOON + 600_000);
+    expect(await on.record(id)).toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 2 });
+    await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
+    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped']);
+  });
+});

@@ -10,14 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // Above any pids limit of a computer; processes beyond are met in the next round.
 #define PROCESSES_MAX 8192
-// While the tree may still fork, stop it before killing it: a fork bomb outruns plain killing.
-#define STOP_ROUNDS 20
-#define KILL_ROUNDS_MAX 4000
-#define ROUND_PAUSE_US 500
+#define STOP_ROUNDS_MAX 20
+// From one look at what is left to the next.
+#define LOOK_MS_MIN 1
+#define LOOK_MS_MAX 50
+// PID 1 waits a little longer.
+#define KILL_MS_MAX 9000
 
 struct process {
   pid_t pid, parent, session;
@@ -53,9 +56,10 @@ static int read_processes(struct process *into, int max) {
   return count;
 }
 
-int signal_tree(pid_t root, int signal, int with_root) {
+// Puts the pids of the tree into `found`, ascending; returns how many.
+static int find_tree(pid_t root, int with_root, pid_t found[PROCESSES_MAX]) {
   static struct process all[PROCESSES_MAX];
-  int count = read_processes(all, PROCESSES_MAX), met = 0;
+  int count = read_processes(all, PROCESSES_MAX), size = 0;
   pid_t self = getpid();
   for (int grown = 1; grown;) {
     grown = 0;
@@ -68,21 +72,64 @@ int signal_tree(pid_t root, int signal, int with_root) {
     }
   }
   for (int i = 0; i < count; i++)
-    if (all[i].hit) kill(all[i].pid, signal), met++;
-  return met;
+    if (all[i].hit) found[size++] = all[i].pid;
+  return size;
 }
 
-int kill_all_descendants(pid_t watched, int *status) {
-  pid_t self = getpid();
-  for (int round = 0; round < KILL_ROUNDS_MAX; round++) {
-    if (round < STOP_ROUNDS) signal_tree(self, SIGSTOP, 0);
-    int met = signal_tree(self, SIGKILL, 0);
+int signal_tree(pid_t root, int signal, int with_root) {
+  static pid_t found[PROCESSES_MAX];
+  int count = find_tree(root, with_root, found);
+  for (int i = 0; i < count; i++) kill(found[i], signal);
+  return count;
+}
+
+// A fork bomb outruns plain killing: it fills each place that becomes free. Who is told to stop forks no more, so when
+// a look meets the same processes as the one before, the tree has stopped growing, but for a fork that was under way.
+static void stop_descendants(pid_t self) {
+  static pid_t found[PROCESSES_MAX], before[PROCESSES_MAX];
+  int count_before = -1;
+  for (int round = 0; round < STOP_ROUNDS_MAX; round++) {
+    int count = find_tree(self, 0, found);
+    if (count == count_before && !memcmp(found, before, (size_t)count * sizeof *found)) return;
+    for (int i = 0; i < count; i++) kill(found[i], SIGSTOP);
+    memcpy(before, found, (size_t)count * sizeof *found);
+    count_before = count;
+  }
+}
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+// Reaps children as they die. Returns 1 when none is left, 0 after so many milliseconds.
+static int reap_for(int64_t ms, pid_t watched, int *status) {
+  sigset_t child_ended;
+  sigemptyset(&child_ended);
+  sigaddset(&child_ended, SIGCHLD);
+  for (int64_t until_ms = now_ms() + ms;;) {
     int child_status;
     pid_t reaped;
     while ((reaped = waitpid(-1, &child_status, WNOHANG)) > 0)
       if (reaped == watched) *status = child_status;
-    if (reaped < 0 && errno == ECHILD && !met) return 1;
-    usleep(ROUND_PAUSE_US);
+    if (reaped < 0 && errno == ECHILD) return 1;
+    int64_t left_ms = until_ms - now_ms();
+    if (left_ms <= 0) return 0;
+    struct timespec left = {.tv_nsec = left_ms * 1000000}; // under a second
+    sigtimedwait(&child_ended, NULL, &left);
+  }
+}
+
+int kill_all_descendants(pid_t watched, int *status) {
+  pid_t self = getpid();
+  stop_descendants(self);
+  int64_t give_up_ms = now_ms() + KILL_MS_MAX;
+  for (int64_t pause_ms = LOOK_MS_MIN; now_ms() < give_up_ms; pause_ms *= 2) {
+    if (pause_ms > LOOK_MS_MAX) pause_ms = LOOK_MS_MAX;
+    signal_tree(self, SIGKILL, 0);
+    // Whom a dying parent leaves is our child: where there is none, there is nobody.
+    if (reap_for(pause_ms, watched, status)) return 1;
   }
   return 0;
 }

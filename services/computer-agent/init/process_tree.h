@@ -6,7 +6,7 @@
 // `with_root`. Returns how many were met.
 int signal_tree(pid_t root, int signal, int with_root);
 
-// For a child subreaper: kills all descendants of the calling process and reaps them until none is left, however
-// they hide (setsid, double fork, trapped signals): what a dying parent leaves behind becomes our child. The wait
-// status of `watched` goes to *status when it is reaped here. Returns 0 if something could not be ended in time.
+// For a child subreaper that blocks SIGCHLD: kills all descendants of the calling process and reaps them until none is
+// left, however they hide (setsid, double fork, trapped signals): what a dying parent leaves behind becomes our child.
+// The wait status of `watched` goes to *status when it is reaped here. Returns 0 if something could not be ended in time.
 int kill_all_descendants(pid_t watched, int *status);

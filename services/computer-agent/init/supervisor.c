@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -45,6 +46,7 @@ static _Noreturn void become_command(const struct command *command, int reports,
     if (write(oom, COMMAND_OOM_SCORE, strlen(COMMAND_OOM_SCORE)) < 0) { /* a preference, not a need */ }
     close(oom);
   }
+  setpriority(PRIO_PROCESS, 0, 0); // the init's precedence (the agent gives it) is not for commands
   if (command->has_terminal) ioctl(command->terminal, TIOCSCTTY, 0);
   if (input < 0) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(input, 0);

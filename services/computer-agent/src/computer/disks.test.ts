@@ -1,10 +1,11 @@
 // Disks of computers, on the real Docker engine: what is written inside fills that disk and nothing else.
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { sourceOfMount } from '../docker/mounts.ts';
 import type { ComputerHost, RunningComputer } from './computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 import { workspacePath } from './workspace-path.ts';
@@ -41,8 +42,10 @@ describe.each([
     async () => {
       testHost = await openTestHost({ warmPool, diskGb: SMALL_GB });
       await testHost.host.poolFilled();
-      const { computer } = await testHost.createComputer();
+      const { id, computer } = await testHost.createComputer();
       const neighbour = await testHost.createComputer();
+      const device = await sourceOfMount(await mountOf(id));
+      expect(await readFile(`/sys/block/${basename(device!)}/loop/dio`, 'utf8')).toBe('1\n');
       expect(Number(await output(computer, 'df -B1 --output=size /workspace | tail -1'))).toBeLessThan(
         64 * MIB,
       );

@@ -15,12 +15,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
-import { mountCommand, mountPoints } from '../docker/mounts.ts';
+import { mountCommand, mountPoints, sourceOfMount } from '../docker/mounts.ts';
 import type { HostLogger } from './logger.ts';
 
 const run = promisify(execFile);
 
 const FORMAT_TIMEOUT_MS = 30_000;
+const LOOP_TIMEOUT_MS = 10_000;
 /** What the file system needs for itself is less than a GiB has over a GB: so many GB are there to be written. */
 const BYTES_PER_GB = 1024 ** 3;
 /** The disk that replaces a claimed one is made a little later: whoever claimed it has a first command to run. */
@@ -247,8 +248,20 @@ async function format(image: string, diskGb: number): Promise<void> {
 async function mountImage(image: string, at: string): Promise<void> {
   await mkdir(at, { recursive: true, mode: 0o700 });
   await mountCommand('mount', '-o', MOUNT_OPTIONS, image, at);
+  await bypassHostCache(at);
   await mkdir(join(at, 'files'), { recursive: true, mode: 0o755 });
   await mkdir(join(at, 'incoming'), { recursive: true, mode: 0o700 });
+}
+
+/**
+ * What is written inside waits in the computer's own page cache. A second one, of the file that the disk is in, costs the
+ * host memory and time: with it 1 GB took 5.7 s, and 6.3 s of its processors; without, 1.0 and 0.5. A file system that
+ * cannot do without (tmpfs) keeps it.
+ */
+async function bypassHostCache(at: string): Promise<void> {
+  const device = await sourceOfMount(at);
+  if (device === undefined) return;
+  await run('losetup', ['--direct-io=on', device], { timeout: LOOP_TIMEOUT_MS }).catch(() => {});
 }
 
 /** Unmounts and removes the mount point. */

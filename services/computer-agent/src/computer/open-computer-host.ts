@@ -10,6 +10,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
+import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
 import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
 import { ensureForeignImage } from '../docker/foreign-images.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
@@ -20,11 +21,12 @@ import { openControlSockets } from './control-sockets.ts';
 import { openDisks } from './disks.ts';
 import { createExecActivity } from './exec-activity.ts';
 import { ensureInitBinary } from './init-binary.ts';
-import { connectInit, type InitClient } from './init-client.ts';
+import { connectInit } from './init-client.ts';
 import type { HostLogger } from './logger.ts';
+import { openPrecedence, preferInit } from './precedence.ts';
 import { createRunningComputer } from './running-computer.ts';
 import { prepareStandardImage, type StandardImage } from './standard-image.ts';
-import { openWarmPool, type PooledContainer, type WarmPool } from './warm-pool.ts';
+import { openWarmPool, type StartedContainer, type WarmPool } from './warm-pool.ts';
 import { openWorkspaces } from './workspaces.ts';
 
 const PIDS_MAX_DEFAULT = 512;
@@ -68,6 +70,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const sockets = await openControlSockets(at('control'));
   const claims = await openClaims(at('claims'));
   const activity = createExecActivity();
+  const precedence = openPrecedence();
   const network = await openNetwork({ docker, agentId, allowedNetworks: options.allowedNetworks ?? [] });
   if (network.unprotected) {
     logger.warn(
@@ -106,6 +109,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   let engine = engineFor('');
   let pool: WarmPool | undefined;
   const ending = new Set<string>();
+  let cgroupsMissed = false;
   /** Computers that stopped a moment ago. */
   const closings = new Map<string, NodeJS.Timeout>();
 
@@ -142,11 +146,25 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const calmly = (work: Promise<void> | undefined) =>
     work?.catch((error: unknown) => logger.warn({ err: error }, 'not everything could be cleared away'));
 
-  /** Creates and starts a container, and connects to its init; leaves nothing behind when it fails. */
-  const begin = async (containerId: string, slot: string): Promise<InitClient> => {
+  /** Undefined where this agent cannot see it. */
+  const cgroupOf = async (pid: number, containerId: string): Promise<CpuCgroup | undefined> => {
+    const cgroup = await openCpuCgroup(pid, containerId);
+    if (!cgroup && !cgroupsMissed) {
+      cgroupsMissed = true;
+      const reason = 'this agent does not see the processes and cgroups of this host';
+      logger.warn({ reason }, 'a computer that computes for long is NOT put behind those that answer');
+    }
+    return cgroup;
+  };
+  /** Starts a container, and connects to its init; leaves nothing behind when it fails. */
+  const begin = async (containerId: string, slot: string): Promise<StartedContainer> => {
     try {
       await engine.start(containerId);
-      return await connectInit(await sockets.take(slot));
+      const init = await connectInit(await sockets.take(slot));
+      const pid = (await engine.inspect(containerId))?.pid ?? 0;
+      const cgroup = await cgroupOf(pid, containerId);
+      if (cgroup) preferInit(pid);
+      return { containerId, slot, init, cgroup };
     } catch (error) {
       await removeContainer(containerId, slot).catch((failure: unknown) =>
         logger.warn({ err: failure, container: containerId }, 'a container that did not start is left over'),
@@ -172,7 +190,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     }
   };
 
-  const makePooled = async (mounts: MountSlots): Promise<PooledContainer> => {
+  const makePooled = async (mounts: MountSlots): Promise<StartedContainer> => {
     const slot = newSlot();
     await mounts.create(slot);
     const containerId = await create(slot, {
@@ -181,15 +199,20 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       size: options.defaultSize,
       workspace: { directory: mounts.directory(slot), followsMounts: true },
     });
-    return { containerId, slot, init: await begin(containerId, slot) };
+    return begin(containerId, slot);
   };
-  const destroyPooled = ({ containerId, slot, init }: PooledContainer) => {
+  const destroyStarted = ({ containerId, slot, init, cgroup }: StartedContainer) => {
     init.close();
+    cgroup?.close();
     return removeContainer(containerId, slot);
   };
 
-  const runningComputer = (containerId: string, slot: string, init: InitClient): RunningComputer =>
-    createRunningComputer({
+  const runningComputer = (
+    { containerId, slot, init, cgroup }: StartedContainer,
+    cpu: number,
+  ): RunningComputer => {
+    if (cgroup) void init.closed.then(precedence.watch(cgroup, cpu));
+    return createRunningComputer({
       containerId,
       init,
       activity,
@@ -201,6 +224,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       remove: () => removeContainer(containerId, slot),
       ending: () => ending.has(containerId),
     });
+  };
 
   /** Lets the files of a computer appear in its container. */
   const showFiles = async (computerId: string, slot: string, mounts: MountSlots) => {
@@ -232,7 +256,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   ): Promise<Reservation | undefined> => {
     const pooled = pool?.claim();
     if (!pooled) return undefined;
-    const { containerId, slot, init } = pooled;
+    const { containerId, slot } = pooled;
     const { computerId, cpu, memoryMb } = request;
     const claim: Claim = { computerId, cpu, memoryMb };
     await claims.set(slot, claim);
@@ -243,12 +267,12 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
         try {
           await settle(containerId, slot, claim, mounts);
         } catch (error) {
-          await destroyPooled(pooled);
+          await destroyStarted(pooled);
           throw error;
         }
-        return runningComputer(containerId, slot, init);
+        return runningComputer(pooled, cpu);
       },
-      discard: () => destroyPooled(pooled),
+      discard: () => destroyStarted(pooled),
     };
   };
 
@@ -266,7 +290,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       return {
         containerId,
         warm: false,
-        start: async () => runningComputer(containerId, slot, await begin(containerId, slot)),
+        start: async () => runningComputer(await begin(containerId, slot), cpu),
         discard: () => removeContainer(containerId, slot),
       };
     }
@@ -278,14 +302,14 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       containerId,
       warm: false,
       async start() {
-        const init = await begin(containerId, slot);
+        const started = await begin(containerId, slot);
         try {
           await showFiles(computerId, slot, mounts);
         } catch (error) {
-          await destroyPooled({ containerId, slot, init });
+          await destroyStarted(started);
           throw error;
         }
-        return runningComputer(containerId, slot, init);
+        return runningComputer(started, cpu);
       },
       discard: () => removeContainer(containerId, slot),
     };
@@ -308,7 +332,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       if (exitCode !== 0)
         throw new Error('what is mounted on the host does not appear in a running container');
     } finally {
-      await destroyPooled(probe);
+      await destroyStarted(probe);
     }
   };
 
@@ -326,7 +350,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     pool = openWarmPool({
       size: options.warmPool,
       make: () => makePooled(mounts),
-      destroy: destroyPooled,
+      destroy: destroyStarted,
       activity,
       logger,
     });
@@ -394,15 +418,16 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
         throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
       const { slot } = state;
       const init = await connectInit(await sockets.find(slot));
+      const claim = claims.get(slot);
       try {
-        const claim = claims.get(slot);
         // An agent that died between the record and the mount must not leave a computer without its files.
         if (claim && slots) await settle(containerId, slot, claim, slots);
       } catch (error) {
         init.close();
         throw error;
       }
-      return runningComputer(containerId, slot, init);
+      const cgroup = await cgroupOf(state.pid, containerId);
+      return runningComputer({ containerId, slot, init, cgroup }, claim?.cpu ?? state.cpu);
     },
     async containers() {
       return (await engine.list()).map(({ containerId, slot, origin, running, createdAt }) => ({

@@ -1,34 +1,40 @@
 // Started containers of the standard image that wait for a computer to claim them.
 //
-// Filled in the background, one at a time, when no command runs (but not put off for ever): making a container takes
-// a core for a quarter of a second, which no running command should feel.
+// Filled in the background, one at a time, a little after a claim and when no command runs (but not put off for ever):
+// making a container takes a core for a quarter of a second, which no running command should feel, nor whoever claimed
+// one and has a first command to run.
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CpuCgroup } from '../docker/cpu-cgroup.ts';
 import type { ExecActivity } from './exec-activity.ts';
 import type { InitClient } from './init-client.ts';
 import type { HostLogger } from './logger.ts';
 
 const QUIET_WAIT_MS_MAX = 2_000;
 const RETRY_DELAY_MS = 5_000;
+/** From the last claim to the making of the next container. */
+const REFILL_PAUSE_MS = 500;
 
-export interface PooledContainer {
+export interface StartedContainer {
   readonly containerId: string;
   readonly slot: string;
   readonly init: InitClient;
+  /** Undefined where this agent cannot see it. */
+  readonly cgroup: CpuCgroup | undefined;
 }
 
 export interface WarmPoolOptions {
   /** Containers that wait when nobody claims any. */
   readonly size: number;
   /** Makes one container and connects to it. */
-  readonly make: () => Promise<PooledContainer>;
-  readonly destroy: (container: PooledContainer) => Promise<void>;
+  readonly make: () => Promise<StartedContainer>;
+  readonly destroy: (container: StartedContainer) => Promise<void>;
   readonly activity: ExecActivity;
   readonly logger: HostLogger;
 }
 
 export interface WarmPool {
   /** A container that nobody else gets, or undefined if none waits. */
-  claim(): PooledContainer | undefined;
+  claim(): StartedContainer | undefined;
   readonly waiting: number;
   /** Whether it waits here: one that could not be removed when it ended does not. */
   holds(containerId: string): boolean;
@@ -39,16 +45,17 @@ export interface WarmPool {
 }
 
 export function openWarmPool({ size, make, destroy, activity, logger }: WarmPoolOptions): WarmPool {
-  const waiting: PooledContainer[] = [];
+  const waiting: StartedContainer[] = [];
   const closing = new AbortController();
   let filling: Promise<void> | undefined;
+  let claimedAt = Number.NEGATIVE_INFINITY;
   /** Those who wait for the pool to be full. */
   const watchers: (() => void)[] = [];
   const tellWatchers = () => {
     for (const wake of watchers.splice(0)) wake();
   };
 
-  const add = (container: PooledContainer) => {
+  const add = (container: StartedContainer) => {
     waiting.push(container);
     void container.init.closed.then(() => {
       const place = waiting.indexOf(container);
@@ -60,8 +67,17 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
     });
   };
 
+  /** Not for ever: each claim leaves one less to be claimed. */
+  const pauseAfterClaim = async () => {
+    for (;;) {
+      const leftMs = claimedAt + REFILL_PAUSE_MS - performance.now();
+      if (leftMs <= 0 || closing.signal.aborted) return;
+      await delay(leftMs, undefined, { signal: closing.signal }).catch(() => {});
+    }
+  };
   const fill = async () => {
     while (waiting.length < size && !closing.signal.aborted) {
+      await pauseAfterClaim();
       await activity.quiet(QUIET_WAIT_MS_MAX);
       if (closing.signal.aborted) return;
       try {
@@ -88,7 +104,10 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
   return {
     claim() {
       const container = waiting.shift();
-      if (container) refill();
+      if (container) {
+        claimedAt = performance.now();
+        refill();
+      }
       return container;
     },
     get waiting() {

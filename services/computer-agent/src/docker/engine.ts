@@ -2,6 +2,7 @@
 
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
+import { CPU_SHARES_MIN } from './cpu-cgroup.ts';
 
 /** Every container of this product has it; its value is the agent that owns it. */
 const LABEL_AGENT = 'switchyard.agent';
@@ -28,7 +29,6 @@ const CAPABILITIES = [
 ];
 const CPU_PERIOD_US = 100_000;
 const CPU_SHARES_PER_CORE = 1024;
-const CPU_SHARES_MIN = 2;
 const BYTES_PER_MB = 1024 * 1024;
 /** An engine that hangs must not hold a computer's lock, or the reconciler, for ever. */
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -81,6 +81,10 @@ export interface EngineContainer {
 export interface ContainerState {
   readonly slot: string;
   readonly running: boolean;
+  /** Of its init, as the engine's host numbers processes; 0 when it does not run. */
+  readonly pid: number;
+  /** Its size, by what the engine was told last. */
+  readonly cpu: number;
   readonly oomKilled: boolean;
   readonly exitCode: number;
 }
@@ -190,15 +194,22 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
 /** What is guaranteed under contention. The engine refuses a reservation above the limit. */
 function guaranteed(size: SizeMb, burst: SizeMb): { CpuShares: number; MemoryReservation: number } {
   return {
-    CpuShares: Math.max(CPU_SHARES_MIN, Math.round(size.cpu * CPU_SHARES_PER_CORE)),
+    CpuShares: sharesOf(size.cpu),
     MemoryReservation: Math.min(size.memoryMb, burst.memoryMb) * BYTES_PER_MB,
   };
 }
 
-function stateOf({ Config, State }: ContainerInspectInfo): ContainerState {
+/** The weight of a computer of so many cores against others. */
+export function sharesOf(cpu: number): number {
+  return Math.max(CPU_SHARES_MIN, Math.round(cpu * CPU_SHARES_PER_CORE));
+}
+
+function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): ContainerState {
   return {
     slot: Config.Labels[LABEL_SLOT] ?? '',
     running: State.Running,
+    pid: State.Pid,
+    cpu: (HostConfig.CpuShares ?? CPU_SHARES_PER_CORE) / CPU_SHARES_PER_CORE,
     oomKilled: State.OOMKilled,
     exitCode: State.ExitCode,
   };

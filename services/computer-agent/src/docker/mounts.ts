@@ -66,11 +66,27 @@ export async function closeMountSlots(path: string): Promise<void> {
 
 /** Every mount point of this process's name space, one entry for each mount. */
 export async function mountPoints(): Promise<string[]> {
+  return (await readMounts()).map(({ point }) => point);
+}
+
+/** The device (or whatever else) that is mounted there, uppermost; undefined: nothing is. */
+export async function sourceOfMount(point: string): Promise<string | undefined> {
+  return (await readMounts()).findLast((mount) => mount.point === point)?.source;
+}
+
+/** The kernel's table: `… <mount point> <options> … - <file system> <source> <options>`, the newest last. */
+async function readMounts(): Promise<{ point: string; source: string }[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
   return table
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => unescapePath(line.split(' ')[4] ?? ''));
+    .map((line) => {
+      const [before = '', after = ''] = line.split(' - ');
+      return {
+        point: unescapePath(before.split(' ')[4] ?? ''),
+        source: unescapePath(after.split(' ')[1] ?? ''),
+      };
+    });
 }
 
 /** The kernel writes blanks and the like as \040. */

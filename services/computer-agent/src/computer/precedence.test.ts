@@ -1,0 +1,69 @@
+// Who answers goes before who computes, on real containers: weights as the kernel has them, the init before its bombs.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { RunningComputer } from './computer-host.ts';
+import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
+
+const POLL = { timeout: 20_000, interval: 200 };
+
+let testHost: TestHost;
+beforeAll(async () => {
+  testHost = await openTestHost({ warmPool: 1 });
+  await testHost.host.poolFilled();
+}, SETUP_TIMEOUT_MS);
+afterAll(() => testHost?.close(), SETUP_TIMEOUT_MS);
+
+const text = async (computer: RunningComputer, command: string) =>
+  (await run(computer, command)).output.toString().trim();
+/** As version 1 has it; in version 2 it is another number, less of it for a heavy one all the same. */
+const weightOf = async (computer: RunningComputer) =>
+  Number(await text(computer, 'cd /sys/fs/cgroup; cat cpu/cpu.shares cpu.weight 2>/dev/null'));
+const COMPUTE = 'setsid sh -c "while :; do :; done" >/dev/null 2>&1 & echo $!';
+
+describe('a computer that computes for long', { timeout: 60_000 }, () => {
+  test('weighs less than others until it has rested, whatever its size', async () => {
+    const small = { cpu: 0.25, memoryMb: 512 };
+    const { computer } = await testHost.createComputer();
+    const { computer: smaller } = await testHost.createComputer(small);
+    const { computer: neighbour } = await testHost.createComputer();
+    const before = [await weightOf(computer), await weightOf(smaller)] as const;
+    expect(before[0] / before[1]).toBeGreaterThan(3.5);
+    const pids = [await text(computer, COMPUTE), await text(smaller, COMPUTE)] as const;
+    await vi.waitFor(async () => {
+      expect(await weightOf(computer)).toBeLessThanOrEqual(before[0] / 10);
+      expect(await weightOf(smaller)).toBeLessThanOrEqual(before[1] / 10);
+    }, POLL);
+    expect(await weightOf(neighbour)).toBe(before[0]);
+    await run(computer, `kill -9 ${pids[0]}`);
+    await run(smaller, `kill -9 ${pids[1]}`);
+    await vi.waitFor(async () => {
+      expect([await weightOf(computer), await weightOf(smaller)]).toEqual(before);
+    }, POLL);
+  });
+
+  test('has its own weight again with the next agent, which sees for itself', async () => {
+    const { computer } = await testHost.createComputer();
+    const weight = await weightOf(computer);
+    const pid = await text(computer, COMPUTE);
+    await vi.waitFor(async () => expect(await weightOf(computer)).toBeLessThan(weight), POLL);
+    computer.release();
+    const next = await (await testHost.reopen()).connect(computer.containerId);
+    await run(next, `kill -9 ${pid}`);
+    await vi.waitFor(async () => expect(await weightOf(next)).toBe(weight), POLL);
+  });
+});
+
+describe('the init', () => {
+  test('goes before what it runs', async () => {
+    const { computer } = await testHost.createComputer();
+    expect(await text(computer, 'ps -o ni= -p 1; nice')).toMatch(/^-20\s+0$/);
+  });
+
+  test('ends a fork bomb soon after its timeout, in the smallest computer, which works on', async () => {
+    const { computer } = await testHost.createComputer({ cpu: 0.25, memoryMb: 512 });
+    const bomb = await run(computer, 'bomb() { bomb | bomb & }; bomb; sleep 60', { timeoutMs: 2_000 });
+    expect(bomb.timedOut).toBe(true);
+    expect(bomb.durationMs).toBeLessThan(2_000 + 3_000);
+    // Its shell and `ps` itself, beside the init and their supervisor.
+    expect(await text(computer, 'ps -A -o args= | grep -c bomb')).toMatch(/^[012]$/);
+  });
+});

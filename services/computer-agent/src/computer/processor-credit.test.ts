@@ -1,0 +1,31 @@
+// Who is heavy, and for how long.
+import { expect, test } from 'vitest';
+import { CREDIT_MS, CREDIT_RATE, ProcessorCredit } from './processor-credit.ts';
+
+const TURN_MS = 100;
+/** Turns of 100 ms at so many cores until it is heavy, or light again; at most so many. */
+function turnsUntil(credit: ProcessorCredit, heavy: boolean, cores: number, most = 1_000): number {
+  for (let turn = 0; turn < most; turn++) {
+    if (credit.heavy === heavy) return turn;
+    credit.spend(cores * TURN_MS, TURN_MS);
+  }
+  return most;
+}
+
+test('a computer is heavy when it used its credit beyond what it gains, the sooner the more it uses', () => {
+  expect(turnsUntil(new ProcessorCredit(), true, 2)).toBe(2);
+  expect(turnsUntil(new ProcessorCredit(), true, 1)).toBe(4);
+  expect(turnsUntil(new ProcessorCredit(), true, 0.5)).toBe(10);
+});
+
+test('one that uses no more than the smallest guarantee never is', () => {
+  expect(turnsUntil(new ProcessorCredit(), true, CREDIT_RATE)).toBe(1_000);
+});
+
+test('however long it computed, it is light again after 2 s of rest, and not while it goes on', () => {
+  const credit = new ProcessorCredit();
+  turnsUntil(credit, true, 2);
+  for (let turn = 0; turn < 1_000; turn++) credit.spend(2 * TURN_MS, TURN_MS);
+  expect(turnsUntil(credit, false, CREDIT_RATE)).toBe(1_000);
+  expect(turnsUntil(credit, false, 0) * TURN_MS).toBe((2 * CREDIT_MS) / CREDIT_RATE);
+});

@@ -181,10 +181,41 @@ describe('a server on a port', () => {
     expect(chunks.length).toBeGreaterThan(1);
   });
 
+  test('may listen on ::1 only, which localhost names as well', async () => {
+    const port = 3001;
+    const server = `require('node:http').createServer((_, res) => res.end('six')).listen(${port}, '::1')`;
+    const started = await post(`/computers/${id}/exec`, {
+      command: `(node -e "${server}" > /dev/null 2>&1 &); until ss -tln | grep -qF '[::1]:${port}'; do sleep 0.05; done`,
+      timeout: 20,
+    });
+    expect(started.status, JSON.stringify(started.body)).toBe(200);
+    const response = await fetch(`${stack.url}/v1/computers/${id}/ports/${port}/`, {
+      headers: authorization(),
+    });
+    expect(await response.text()).toBe('six');
+  });
+
   test('redirects to itself, as it is seen from outside', async () => {
     const response = await inside('/away');
     expect(response.status).toBe(302);
     expect(response.headers.get('location')).toBe(`/v1/computers/${id}/ports/${PORT}/there?a=b`);
+  });
+
+  test('is led to its slash where a page is asked for without it; anything else arrives at its root', async () => {
+    const bare = `${stack.url}/v1/computers/${id}/ports/${PORT}`;
+    const asked = await fetch(`${bare}?a=b?c`, { headers: authorization(), redirect: 'manual' });
+    expect(asked.status).toBe(308);
+    expect(new URL(asked.headers.get('location')!, bare).href).toBe(`${bare}/?a=b?c`);
+    const followed = await fetch(`${bare}?a=b`, { headers: authorization() });
+    expect(await followed.json()).toMatchObject({ method: 'GET', url: '/?a=b' });
+    const head = await fetch(bare, { method: 'HEAD', headers: authorization(), redirect: 'manual' });
+    expect(head.status).toBe(308);
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const sent = await fetch(`${bare}?a=b`, { method, headers: authorization(), redirect: 'error' });
+      expect(await sent.json()).toMatchObject({ method, url: '/?a=b' });
+    }
+    expect((await fetch(bare, { redirect: 'manual' })).status).toBe(401);
+    expect((await fetch(`${bare.slice(0, -4)}x`, { headers: authorization() })).status).toBe(400);
   });
 
   test('that is not there is a 502 of its own; a port that is none a 400', async () => {
@@ -216,6 +247,10 @@ describe('a link', () => {
     };
     expect(asked).toBe('/x?y');
     expect(headers.origin).toBe(`http://localhost:${PORT}`);
+    const bare = await fetch(`${url.slice(0, -1)}?y`, { headers: { origin: 'null' }, redirect: 'manual' });
+    expect(bare.status).toBe(308);
+    expect(new URL(bare.headers.get('location')!, url.slice(0, -1)).href).toBe(`${url}?y`);
+    expect(bare.headers.get('access-control-allow-origin')).toBe('*');
     const preflight = await fetch(`${url}x`, {
       method: 'OPTIONS',
       headers: { origin: 'null', 'access-control-request-method': 'PUT' },

@@ -9,7 +9,7 @@ export interface OpenApiDocument {
 }
 
 interface Operation {
-  readonly parameters?: readonly { readonly 'x-rest-of-path'?: true }[];
+  readonly parameters?: readonly { readonly 'x-rest-of-path'?: Rest }[];
   readonly responses: Readonly<Record<string, DescribedAnswer>>;
 }
 
@@ -68,7 +68,7 @@ export class AnswerChecker {
   #operationsAt(path: string): Readonly<Record<string, Operation>> | undefined {
     const parameters = (template: string) => template.split('{').length;
     const [best] = Object.entries(this.#document.paths)
-      .filter(([template, operations]) => fits(template, path, takesTheRest(operations)))
+      .filter(([template, operations]) => fits(template, path, restOf(operations)))
       .map(([template]) => template)
       .sort((a, b) => parameters(a) - parameters(b));
     return best === undefined ? undefined : this.#document.paths[best];
@@ -106,10 +106,14 @@ export class AnswerChecker {
   }
 }
 
-/** `takesRest`: the last parameter has all that is left of the path, its slashes too. */
-function fits(template: string, path: string, takesRest: boolean): boolean {
+/** Of the last parameter: it has all that is left of the path, its slashes too; `optional`: the slash before it as well. */
+type Rest = true | 'optional';
+
+function fits(template: string, path: string, rest: Rest | undefined): boolean {
+  const takesRest = rest !== undefined;
   const wanted = template.split('/');
   const given = path.split('/');
+  if (rest === 'optional' && given.length === wanted.length - 1) given.push('');
   if (takesRest && given.length > wanted.length)
     given.splice(wanted.length - 1, given.length, given.slice(wanted.length - 1).join('/'));
   return (
@@ -121,10 +125,10 @@ function fits(template: string, path: string, takesRest: boolean): boolean {
   );
 }
 
-function takesTheRest(operations: Readonly<Record<string, Operation>>): boolean {
-  return Object.values(operations).some(({ parameters = [] }) =>
-    parameters.some((parameter) => parameter['x-rest-of-path'] === true),
-  );
+function restOf(operations: Readonly<Record<string, Operation>>): Rest | undefined {
+  return Object.values(operations)
+    .flatMap(({ parameters = [] }) => parameters.map((parameter) => parameter['x-rest-of-path']))
+    .find((rest) => rest !== undefined);
 }
 
 /** `audio/*` has every kind of audio, and `*\/*` every kind of anything. */

@@ -6,7 +6,7 @@
 //   workspaces/  files of computers without a disk    disks/     those of computers with one
 //   images/      foreign images that were pulled
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
@@ -30,6 +30,7 @@ import { openWarmPool, type StartedContainer, type WarmPool } from './warm-pool.
 import { openWorkspaces } from './workspaces.ts';
 
 const PIDS_MAX_DEFAULT = 512;
+const IPV6_SETTINGS = '/proc/sys/net/ipv6';
 const VERIFY_TIMEOUT_MS = 5_000;
 /** A disk is made ahead of need when no command runs, but not put off for longer. */
 const QUIET_WAIT_MS_MAX = 2_000;
@@ -95,6 +96,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const useDisks = () => options.disks && slots !== undefined && disks.unusable === null;
   const workspaces = await openWorkspaces(at('workspaces'), { disks, useDisks });
 
+  const ipv6 = await access(IPV6_SETTINGS).then(
+    () => true,
+    () => false,
+  );
   const engineFor = (initBinary: string): Engine =>
     createEngine({
       docker,
@@ -103,6 +108,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       burst: options.burst,
       pidsMax: options.pidsMax ?? PIDS_MAX_DEFAULT,
       runtime: options.runtime,
+      ipv6,
       initBinary,
     });
   // Everything but creating containers works before the init is compiled.
@@ -217,6 +223,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       init,
       activity,
       inspect: () => engine.inspect(containerId),
+      mendFiles: async () => {
+        const claim = claims.get(slot);
+        if (claim && slots) await showFiles(claim.computerId, slot, slots);
+      },
       stop: async () => {
         ending.add(containerId);
         await engine.stop(containerId);

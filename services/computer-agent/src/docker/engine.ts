@@ -52,6 +52,8 @@ export interface EngineOptions {
   readonly pidsMax: number;
   /** OCI runtime (`runc`, `runsc`), or undefined for the engine's default. */
   readonly runtime: string | undefined;
+  /** Whether this host's kernel has IPv6. */
+  readonly ipv6: boolean;
   /** Host path of the compiled init. */
   readonly initBinary: string;
 }
@@ -172,6 +174,8 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
       CapAdd: CAPABILITIES,
       SecurityOpt: ['no-new-privileges'],
       NetworkMode: options.network,
+      // Docker takes IPv6 off every interface, and names ::1 `localhost` all the same: servers listen there.
+      ...(options.ipv6 ? { Sysctls: { 'net.ipv6.conf.lo.disable_ipv6': '0' } } : {}),
       IpcMode: 'private',
       RestartPolicy: { Name: 'no' },
       // Output goes through the init; what a log driver would write fills the host's disk.

@@ -145,19 +145,20 @@ export function buildApp(options: AppOptions): FastifyInstance {
     const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
       ? idempotency.hooksFor(route)
       : { onRequest: null };
-    scope.route({
-      ...hooks,
-      method: route.method,
-      url: pathPattern(route, ':$1', '*'),
-      bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
-      exposeHeadRoute: true, // where it is a GET: health checks ask that way
-      config: { repeatable: route.repeatable ?? true },
-      onRequest: taken ? [taken, guard] : guard,
-      handler:
-        route.kind === 'json'
-          ? (request, reply) => answerJson(route, request, reply)
-          : (request, reply) => route.handle(request, reply),
-    });
+    for (const url of pathPatterns(route, ':$1', '*'))
+      scope.route({
+        ...hooks,
+        method: route.method,
+        url,
+        bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
+        exposeHeadRoute: true, // where it is a GET: health checks ask that way
+        config: { repeatable: route.repeatable ?? true },
+        onRequest: taken ? [taken, guard] : guard,
+        handler:
+          route.kind === 'json'
+            ? (request, reply) => answerJson(route, request, reply)
+            : (request, reply) => route.handle(request, reply),
+      });
   };
 
   const { json = [], form = [], none = [], untouched = [] } = Object.groupBy(routes, bodyOf);
@@ -195,10 +196,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** The path with its parameters written as `param` (`$1` is the name), and the one that takes the rest as `rest`. */
-function pathPattern({ path, restParam }: Route, param: string, rest: string): string {
-  const last = restParam === undefined ? path : path.replace(`{${restParam}}`, rest);
-  return last.replaceAll(/\{(\w+)\}/g, param);
+/** The paths with their parameters written as `param` (`$1` is the name), and the one that takes the rest as `rest`. */
+function pathPatterns({ path, restParam, restOptional }: Route, param: string, rest: string): string[] {
+  const paths = restParam === undefined ? [path] : [path.replace(`{${restParam}}`, rest)];
+  if (restOptional) paths.push(path.replace(`/{${restParam}}`, ''));
+  return paths.map((one) => one.replaceAll(/\{(\w+)\}/g, param));
 }
 
 function paramsOf({ restParam }: Route, { params }: FastifyRequest): unknown {
@@ -264,10 +266,12 @@ function ignoreTypes(scope: FastifyInstance): void {
 
 /** For 405: which methods a path has. */
 function methodsByPath(routes: Route[]): (path: string) => string[] {
-  const patterns = routes.map((route) => ({
-    method: route.method,
-    pattern: new RegExp(`^${pathPattern(route, '[^/]+', '.+')}$`),
-  }));
+  const patterns = routes.flatMap((route) =>
+    pathPatterns(route, '[^/]+', '.+').map((path) => ({
+      method: route.method,
+      pattern: new RegExp(`^${path}$`),
+    })),
+  );
   return (path) => [
     ...new Set(
       patterns

@@ -9,6 +9,8 @@ export interface RouteDescription {
   path: string;
   /** The path's last parameter, where it takes the rest of the path with all its slashes: an id may have some. */
   restParam?: string;
+  /** The path that ends before the rest, without the slash, is the route's as well. */
+  restOptional?: true;
   /** `any`: every valid key may; `public`: no key is needed. */
   permission: Permission | 'any' | 'public';
   tag: string;

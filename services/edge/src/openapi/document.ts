@@ -53,7 +53,7 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
 }
 
 function operation(route: RouteDescription): Record<string, unknown> {
-  const { request, response, restParam } = route;
+  const { request, response } = route;
   return {
     tags: [route.tag],
     operationId: operationId(route),
@@ -61,7 +61,7 @@ function operation(route: RouteDescription): Record<string, unknown> {
     description: [route.description, permissionNote(route.permission)].filter(Boolean).join('\n\n'),
     ...(route.permission === 'public' ? { security: [] } : {}),
     parameters: [
-      ...parametersOf(request?.params, 'path', restParam),
+      ...parametersOf(request?.params, 'path', route),
       ...parametersOf(request?.query, 'query'),
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route)] : []),
     ],
@@ -177,8 +177,15 @@ function errorOf(codes: readonly ErrorCode[]): Record<string, unknown> {
   };
 }
 
-/** OpenAPI 3.1 has no word for a parameter of a path that takes slashes: `x-rest-of-path` is ours. */
-function parametersOf(schema: z.ZodType | undefined, where: 'path' | 'query', restParam?: string): unknown[] {
+/**
+ * OpenAPI 3.1 has no word for a parameter of a path that takes slashes: `x-rest-of-path` is ours, and `optional` where the
+ * path may end before it, without the slash.
+ */
+function parametersOf(
+  schema: z.ZodType | undefined,
+  where: 'path' | 'query',
+  { restParam, restOptional }: Pick<RouteDescription, 'restParam' | 'restOptional'> = {},
+): unknown[] {
   if (!schema) return [];
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, { description?: string }>;
@@ -189,7 +196,7 @@ function parametersOf(schema: z.ZodType | undefined, where: 'path' | 'query', re
     in: where,
     required: where === 'path' || required.includes(name),
     ...(description === undefined ? {} : { description }),
-    ...(name === restParam ? { 'x-rest-of-path': true } : {}),
+    ...(name === restParam ? { 'x-rest-of-path': restOptional ? 'optional' : true } : {}),
     schema: described,
   }));
 }

@@ -98,6 +98,7 @@ function portRoute(on: On, method: RouteDescription['method']): Route {
       method,
       path: '/v1/computers/{id}/ports/{port}/{path}',
       restParam: 'path',
+      restOptional: true,
       permission: 'computers:write',
       tag: TAG,
       summary: `${method} of a server in a computer`,
@@ -123,6 +124,7 @@ function linkRoute(on: On, method: RouteDescription['method']): Route {
       method,
       path: '/v1/links/{token}/{path}',
       restParam: 'path',
+      restOptional: true,
       tag: TAG,
       summary: `${method} through a link`,
       description:
@@ -279,7 +281,9 @@ interface PortWish {
 async function toPort(on: On, wish: PortWish, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { key, id, port, segments, anyOrigin } = wish;
   const upgrade = on.upgrades.of(request.raw);
-  const { prefix, path } = cutPath(request.raw.url ?? '/', segments);
+  const { prefix, path, slash } = cutPath(request.raw.url ?? '/', segments);
+  if (!slash && !upgrade && (request.method === 'GET' || request.method === 'HEAD'))
+    return redirectToSlash(request, reply, anyOrigin);
   const { protocol, host } = new URL(publicOrigin(on.publicUrl, request));
   await whileKeyHolds(on.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostPortHead = { request_id: request.id, org, id, port };
@@ -318,11 +322,27 @@ function goneOf(upgrade: PendingUpgrade | null, request: FastifyRequest, reply: 
   return gone.signal;
 }
 
-/** As it was sent: nothing of it is decoded. */
-function cutPath(url: string, segments: number): { prefix: string; path: string } {
+/** As it was sent: nothing of it is decoded. `slash`: whether there was one where the server's own path begins. */
+function cutPath(url: string, segments: number): { prefix: string; path: string; slash: boolean } {
   const match = new RegExp(`^((?:/[^/?]*){${segments}})(.*)$`).exec(url);
   const [, prefix = '', path = ''] = match ?? [];
-  return { prefix, path: path.startsWith('/') ? path : `/${path}` };
+  const slash = path.startsWith('/');
+  return { prefix, path: slash ? path : `/${path}`, slash };
+}
+
+/**
+ * A page's relative addresses lead to its own server only from below the slash. What is sent with a body is not sent twice:
+ * it goes to the server's root as if the slash were there, and so does a WebSocket, whose client follows no redirect.
+ */
+function redirectToSlash(request: FastifyRequest, reply: FastifyReply, anyOrigin: boolean): void {
+  const [path = '', ...query] = (request.raw.url ?? '').split('?');
+  const last = path.slice(path.lastIndexOf('/') + 1);
+  reply
+    .code(308)
+    .headers(anyOrigin ? Object.fromEntries(ANY_ORIGIN) : {})
+    .header('location', [`${last}/`, ...query].join('?')) // relative: whatever is in front of the edge stays
+    .header('x-request-id', request.id)
+    .send();
 }
 
 function isPreflight({ method, headers }: FastifyRequest): boolean {

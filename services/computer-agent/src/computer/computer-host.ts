@@ -66,8 +66,12 @@ export interface RunningComputer {
    * @throws ServiceError `rate_limited`, `computer_failed`
    */
   openTerminal(size: TerminalSize, signal: AbortSignal): Promise<TerminalStream>;
+  /** Mounts its files again where somebody took their mount away. @throws ServiceError `computer_failed` */
+  mendFiles(): Promise<void>;
   /** Resolves once, when PID 1 is gone, whoever caused it. */
   readonly exited: Promise<ComputerExit>;
+  /** PID 1 is gone: `exited` resolves any moment, with how. */
+  readonly isEnding: boolean;
   /** Ends every process (SIGTERM, then SIGKILL after a grace), removes the container, keeps the files. */
   stop(): Promise<void>;
   /** Lets go of the connection and leaves the computer running: for the end of the agent. */

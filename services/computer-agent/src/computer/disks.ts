@@ -125,7 +125,7 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
     return (await mountPoints()).includes(folder.mount(disk)) ? disk : undefined;
   };
   const mount = async (disk: string) => {
-    if (mounted.has(disk)) return;
+    if (mounted.has(disk) && (await mountPoints()).includes(folder.mount(disk))) return;
     try {
       await mountImage(folder.image(disk), folder.mount(disk));
     } catch (error) {

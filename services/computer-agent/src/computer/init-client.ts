@@ -59,6 +59,7 @@ export interface InitClient {
   readonly waiting: number;
   /** Resolves when the connection has ended, by whomever. */
   readonly closed: Promise<void>;
+  readonly isClosed: boolean;
   /** Ends the connection. The computer and its execs go on; pending promises reject. */
   close(): void;
 }
@@ -263,6 +264,9 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       return followed.size;
     },
     closed: closed.promise,
+    get isClosed() {
+      return socket.destroyed;
+    },
     close: () => void socket.destroy(),
   };
 }

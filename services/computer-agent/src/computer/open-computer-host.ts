@@ -227,6 +227,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
         const claim = claims.get(slot);
         if (claim && slots) await showFiles(claim.computerId, slot, slots);
       },
+      mendFiles: async () => {
+        const claim = claims.get(slot);
+        if (claim && slots) await showFiles(claim.computerId, slot, slots);
+      },
       stop: async () => {
         ending.add(containerId);
         await engine.stop(containerId);

@@ -16,6 +16,7 @@ export interface RunningComputerParts {
   readonly init: InitClient;
   readonly activity: ExecActivity;
   readonly inspect: () => Promise<ContainerState | undefined>;
+  readonly mendFiles: () => Promise<void>;
   /** Ends the processes in order. */
   readonly stop: () => Promise<void>;
   /** Removes the container and its mounts. */
@@ -52,7 +53,11 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
     openPort: (port, signal) => init.openStream({ kind: 'port', port }, signal),
     openTerminal: (size, signal) =>
       init.openStream({ kind: 'terminal', ...size, env: TERMINAL_ENVIRONMENT }, signal),
+    mendFiles: parts.mendFiles,
     exited: exited.promise,
+    get isEnding() {
+      return init.isClosed && !released;
+    },
     async stop() {
       await parts.stop();
       await parts.remove();

@@ -3,7 +3,7 @@
 // A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
 // there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, realpath, rmdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -50,9 +50,8 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
         // Lazily: a process that still looks into it must not keep the computer from ending.
         await mountCommand('umount', '--lazy', pathOf(slot));
       }
-      await rmdir(pathOf(slot)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-      });
+      // With what was written there, if somebody took the mount away while the computer ran.
+      await run('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], { timeout: MOUNT_TIMEOUT_MS });
     },
     list: () => readdir(directory),
   };

@@ -178,6 +178,7 @@ export class Computer {
   async #reasonOf(error: unknown, live: LiveRun): Promise<unknown> {
     const lost = error instanceof ServiceError && error.code === 'computer_failed';
     if (!lost) return error;
+    if (live.computer.isEnding) await live.computer.exited;
     await this.settled();
     return this.#held.live === live ? error : notRunning(this.record, error);
   }

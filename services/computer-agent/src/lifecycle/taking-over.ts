@@ -52,7 +52,7 @@ async function checkContainer(
   containers: ReadonlySet<string>,
 ): Promise<void> {
   const { containerId } = live.computer;
-  if (containers.has(containerId)) return;
+  if (containers.has(containerId)) return live.computer.mendFiles();
   // It may have been started after the list was made.
   const now = await computer.on.host.containers();
   if (now.some((container) => container.containerId === containerId && container.running)) return;

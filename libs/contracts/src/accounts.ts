@@ -126,6 +126,10 @@ export const accountAudit = z.object({
   ),
   drift: dollars.describe('By how much any of these differ at the most: 0'),
   gapless: z.boolean().describe('Whether the numbers of the ledger are without a gap'),
+  answers_compared: z
+    .int()
+    .describe('How many answers to your calls that said what they cost were looked up in the ledger lately'),
+  answers_wrong: z.int().describe('How many of them the ledger does not have, or has at another cost: 0'),
 });
 export type AccountAudit = z.infer<typeof accountAudit>;
 

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { EVENTS_STREAM } from '@switchyard/contracts';
+import { EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
@@ -59,6 +59,13 @@ beforeAll(async () => {
   const body = { request_id: 'req_p', amount: 4e-6, reason: 'half of it was lost' };
   await client.ask('refunds.create', { org: ORG, key_id: 'key_1', refund_id: 'rfd_a', body });
   await client.publish(voided('req_p', { time: now })); // takes back what is left
+  await client.told({
+    [ORG]: [
+      ['req_p', 10_000n],
+      ['req_w', 5_000n],
+      ['vid_no:charge', 900n],
+    ],
+  });
   await client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
   await client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
   await client.caughtUp();
@@ -77,10 +84,10 @@ function soon(): Date {
 }
 
 /** An audit as `npm run audit` makes it, in this process. */
-async function auditNow(idle = false): Promise<AuditReport> {
+async function auditNow({ idle = false, looksMax = 5 } = {}): Promise<AuditReport> {
   const workDb = database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    return await audit({ bus: client.bus, store: database.store, workDb, idle });
+    return await audit({ bus: client.bus, store: database.store, workDb, idle, looksMax });
   } finally {
     await workDb.dropDatabase();
   }
@@ -89,7 +96,7 @@ async function auditNow(idle = false): Promise<AuditReport> {
 const found = ({ named }: AuditReport) => named.map(({ kind, subject }) => `${kind} ${subject}`).sort();
 
 test('books that are right have zero drift, whatever order a charge and its void came in', async () => {
-  const report = await auditNow(true);
+  const report = await auditNow({ idle: true });
   expect(found(report)).toEqual([]);
   expect(report).toMatchObject({ drifts: 0, ledger: { gapless: true, rowsBeforeLogs: 0 } });
   expect(report.stream.rejected).toBe(2);
@@ -99,6 +106,7 @@ test('books that are right have zero drift, whatever order a charge and its void
   expect(report.lines.compared).toBeGreaterThan(5);
   expect(report.stream.rows).toBeGreaterThanOrEqual(12);
   expect(report.totals.ledger).toBe(report.totals.logs);
+  expect(report.answers.compared).toBe(3);
   expect(report.balances.find(({ org }) => org === ORG)).toMatchObject({ credits: 9_000_000n, held: 0 });
 });
 
@@ -115,7 +123,7 @@ test('books stay right to an audit while billing goes on booking into the same h
   })();
   try {
     const before = await database.store.ledger.countDocuments();
-    for (let i = 0; i < 3; i += 1) expect(found(await auditNow())).toEqual([]);
+    for (let i = 0; i < 3; i += 1) expect(found(await auditNow({ looksMax: 25 }))).toEqual([]);
     expect(await database.store.ledger.countDocuments()).toBeGreaterThan(before);
   } finally {
     going = false;
@@ -123,7 +131,7 @@ test('books stay right to an audit while billing goes on booking into the same h
   }
   expect(sent).toBeGreaterThan(0);
   await client.caughtUp();
-  expect(found(await auditNow(true))).toEqual([]);
+  expect(found(await auditNow({ idle: true }))).toEqual([]);
 }, 120_000);
 
 describe('what was tampered with is found and named:', { timeout: 60_000 }, () => {
@@ -202,6 +210,25 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
       ].sort(),
     );
     expect(found(report)).toContain(`sum_differs ${ORG} usage by model, from hours`);
+  }, 30_000);
+
+  test('an answer that is not in the ledger, and one that is there at another cost, or of another org', async () => {
+    await client.told({
+      [ORG]: [
+        ['req_a', 1_000n],
+        ['req_b', 2_001n],
+        ['req_never', 5n],
+      ],
+      org_z: [['req_c', 3_000n]],
+    });
+    const report = await auditNow();
+    await client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+    expect(found(report)).toEqual([
+      'answer_differs req_b',
+      'answer_differs req_c',
+      'answer_not_booked req_never',
+    ]);
+    expect(report.answers.compared).toBe(7);
   }, 30_000);
 
   test('lines of statements: a cost, a count, a rate, one that is gone, one that is no row’s, and a row that names another', async () => {
@@ -291,7 +318,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   });
 
   test('and when all of it is mended, nothing is left to find', async () => {
-    expect(found(await auditNow(true))).toEqual([]);
+    expect(found(await auditNow({ idle: true }))).toEqual([]);
   });
 });
 

@@ -17,7 +17,9 @@ import { type LedgerFacts, passLedger } from './ledger-pass.ts';
 import { checkLogs } from './log-rows.ts';
 import { SumsByOrg } from './org-sums.ts';
 import { Patience } from './patience.ts';
-import { CannotLook, passStream, type StreamFacts } from './stream-pass.ts';
+import { type AnswerFacts, lastReceipts, passReceipts } from './receipts-pass.ts';
+import { CannotLook } from './stream-messages.ts';
+import { passStream, type StreamFacts } from './stream-pass.ts';
 import { checkSums } from './sums-check.ts';
 
 /** How long billing may take to book what is in the stream when the audit begins. */
@@ -33,6 +35,8 @@ export interface AuditOptions {
   readonly workDb: Db;
   /** Nothing runs: a hold that is left is a drift. */
   readonly idle?: boolean;
+  /** How often what seems wrong is looked at before it counts. */
+  readonly looksMax?: number;
   /** Told what is being looked at. */
   readonly onStep?: (step: string) => void;
 }
@@ -48,6 +52,7 @@ export interface AuditReport {
   /** Lines of statements. */
   readonly lines: AggregateFacts;
   readonly stream: StreamFacts;
+  readonly answers: AnswerFacts;
   readonly logs: { readonly rows: number; readonly since: Date };
   /** Nano-dollars of all orgs. */
   readonly totals: { readonly ledger: bigint; readonly logs: bigint; readonly credits: bigint };
@@ -62,6 +67,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   const began = new Date();
   const start = performance.now();
   onStep('waiting until what is in the stream is booked');
+  const lastBatch = await lastReceipts({ bus }); // the events of all that were answered by now are in the stream
   const layout = await readLayout(store);
   const bookedSeq = await untilBooked(bus, layout);
   const run: AuditRun = {
@@ -69,7 +75,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
     work: openStore(workDb),
     findings: new Findings(),
     sums: new SumsByOrg(),
-    patience: new Patience(),
+    patience: new Patience(options.looksMax),
     upTo: await lastNumbers(store, layout),
     order: await LedgerOrder.read(store, layout),
     logsSince: await logsWholeFrom(store),
@@ -84,13 +90,15 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   const logRows = await checkLogs(run);
   onStep('the events');
   const stream = await passStream(run);
+  onStep('the answers');
+  const answers = await passReceipts(run, lastBatch);
   onStep('sums and balances');
   checkSums(run);
   const balances = await checkBalances(run, idle);
   const { findings, sums, upTo, logsSince } = run;
   return {
     ...{ began_at: began, seconds: (performance.now() - start) / 1_000, up_to: Object.fromEntries(upTo) },
-    ...{ ledger, hours, days, lines, stream, balances },
+    ...{ ledger, hours, days, lines, stream, answers, balances },
     logs: { rows: logRows, since: logsSince },
     totals: { ledger: sums.total('ledger'), logs: sums.total('logs'), credits: sums.total('credits') },
     ...{ drifts: findings.count, named: findings.named },

@@ -3,7 +3,7 @@ import { request } from '@switchyard/bus';
 import type { AccountObject } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import type { AuditRun } from './audit-run.ts';
-import { CannotLook } from './stream-pass.ts';
+import { CannotLook } from './stream-messages.ts';
 
 /** Orgs that billing is asked about while it works; where nothing runs, all of them. */
 const ORGS_ASKED_MAX = 200;

@@ -7,7 +7,12 @@ const BETWEEN_LOOKS_MS = 200;
 const WAITING_MS_MAX = 60_000;
 
 export class Patience {
+  readonly #looksMax: number;
   #leftMs = WAITING_MS_MAX;
+
+  constructor(looksMax = LOOKS_MAX) {
+    this.#looksMax = looksMax;
+  }
 
   /**
    * Calls `look` with what is still open until nothing is, or no time is left.
@@ -19,7 +24,7 @@ export class Patience {
   ): Promise<void> {
     let open: readonly T[] = items;
     for (let looks = 1; open.length > 0; looks += 1) {
-      const isLast = looks === LOOKS_MAX || this.#leftMs <= 0;
+      const isLast = looks === this.#looksMax || this.#leftMs <= 0;
       open = await look(open, isLast);
       if (isLast || open.length === 0) return;
       this.#leftMs -= BETWEEN_LOOKS_MS;

@@ -13,6 +13,7 @@ export function reportText(report: AuditReport): string {
     days,
     lines: statementLines,
     stream,
+    answers,
     logs,
     totals,
     up_to,
@@ -38,6 +39,7 @@ export function reportText(report: AuditReport): string {
       ...(stream.since ? [`${count(stream.rows)} ledger rows since ${stream.since.toISOString()}`] : []),
       ...(stream.rejected > 0 ? [`${count(stream.rejected)} rejected`] : []),
     ]),
+    row('answers', [`${count(answers.compared)} that said what they cost, looked up in the ledger`]),
     row('logs', [
       `${count(logs.rows)} rows with a cost`,
       dollars(totals.logs),

@@ -1,22 +1,15 @@
 // The retained part of the stream: each event against its ledger row, and, the other way round, each ledger row of that
 // time against the events.
-import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { type AuditRun, isWithin } from './audit-run.ts';
 import { byId, inBatches } from './batches.ts';
 import { checkEvents } from './event-rows.ts';
+import { messagesOf } from './stream-messages.ts';
 
-/** Messages that are looked at together. */
-const MESSAGES_PER_BATCH = 500;
-/** A stream that brings nothing for so long is away. */
-const SILENCE_MS_MAX = 20_000;
 /** The clock of an emitter may be ahead of the stream's by as much. */
 const SKEW_MS = 5_000;
-
-/** The stream, or billing, does not let itself be looked at. */
-export class CannotLook extends Error {}
 
 export interface StreamFacts {
   readonly events: number;
@@ -35,7 +28,8 @@ export async function passStream(run: AuditRun): Promise<StreamFacts> {
   let events = 0;
   let charging = 0;
   let rejected = 0;
-  for await (const messages of messagesUpTo(run)) {
+  const { bus, lastSeq: last } = run;
+  for await (const messages of messagesOf(bus, { stream: EVENTS_STREAM, first: 1, last })) {
     events += messages.length;
     const anew = await checkEvents(run, messages);
     rejected += anew.rejected;
@@ -45,34 +39,6 @@ export async function passStream(run: AuditRun): Promise<StreamFacts> {
   const since = await retainedSince(run);
   const rows = since === null ? 0 : await checkRowsSince(run, since);
   return { events, charging, rejected, since, rows };
-}
-
-async function* messagesUpTo({ bus, lastSeq }: AuditRun): AsyncGenerator<JsMsg[]> {
-  const { state } = await bus.jsm.streams.info(EVENTS_STREAM);
-  if (state.messages === 0 || lastSeq < state.first_seq) return;
-  const consumer = await bus.js.consumers.get(EVENTS_STREAM, { deliver_policy: DeliverPolicy.All });
-  const pull = await consumer.consume({ max_messages: MESSAGES_PER_BATCH });
-  const silent = () => pull.stop();
-  let timer = setTimeout(silent, SILENCE_MS_MAX);
-  let batch: JsMsg[] = [];
-  try {
-    for await (const message of pull) {
-      clearTimeout(timer);
-      if (message.seq <= lastSeq) batch.push(message);
-      const isLast = message.seq >= lastSeq || message.info.pending === 0;
-      if (isLast || batch.length === MESSAGES_PER_BATCH) {
-        yield batch;
-        batch = [];
-      }
-      if (isLast) return;
-      timer = setTimeout(silent, SILENCE_MS_MAX);
-    }
-    throw new CannotLook(`the stream ${EVENTS_STREAM} has brought nothing for ${SILENCE_MS_MAX / 1_000} s`);
-  } finally {
-    clearTimeout(timer);
-    await pull.close();
-    await consumer.delete().catch(() => {}); // it goes by itself when nobody reads it
-  }
 }
 
 /** Rows built anew from events, so that the ledger's rows can be looked up among them. */

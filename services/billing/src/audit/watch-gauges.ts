@@ -26,8 +26,23 @@ export function booksGauges(metrics: Registry, watching: () => readonly BooksWat
   );
   gauge(
     'switchyard_billing_drifts',
-    'Events and ledger numbers of the last look that are not as they should be',
+    'Events, answers and ledger numbers of the last look that are not as they should be',
     ({ state }) => state.wrong,
+  );
+  gauge(
+    'switchyard_billing_answers_compared',
+    'Answers that said what they cost, and were looked up in the ledger',
+    ({ answers }) => answers.compared,
+  );
+  gauge(
+    'switchyard_billing_answers_waiting',
+    'Answers that said what they cost, and are to be looked up',
+    ({ answers }) => answers.waiting,
+  );
+  gauge(
+    'switchyard_billing_answers_passed_over',
+    'Answers that said what they cost, too many at once to be looked up',
+    ({ answers }) => answers.passedOver,
   );
   gauge(
     'switchyard_billing_events_waiting',

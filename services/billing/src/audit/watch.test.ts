@@ -1,7 +1,7 @@
 // The continuous check, in a billing that runs: silent while the books are right, also under traffic; an alarm, a metric
 // and an answer of account.audit where they are not.
 import { randomBytes } from 'node:crypto';
-import { accountAudit, EVENTS_STREAM } from '@switchyard/contracts';
+import { accountAudit, EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { Registry } from 'prom-client';
@@ -13,6 +13,7 @@ import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtur
 import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { EVENTS_PER_LOOK_MAX } from './new-events.ts';
+import { RECEIPTS_PER_LOOK_MAX } from './receipts-watch.ts';
 import { BooksWatch } from './watch.ts';
 
 const AUDIT_SECONDS = 0.5;
@@ -109,6 +110,114 @@ test('a log row, or an aggregate of one grouping, that is off by a nano-dollar i
   await off(2n);
   await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: 20_000 });
   expect(await metric('drift_dollars')).toBe(0);
+}, 60_000);
+
+/** A watch of its own on the billing that runs. */
+function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {}): BooksWatch {
+  const logger = makeLogger('watch-test', 'silent');
+  logger.error = onAlarm as typeof logger.error;
+  return new BooksWatch({
+    ...{ bus: client.bus, store: database.store, partition: ONLY_PARTITION, still: new StillPoint() },
+    ...{ clock: systemClock, logger, everyMs: 0 },
+  });
+}
+
+test('answers are looked up in the ledger: charges, videos, voids and refunds are borne out', async () => {
+  const org = 'org_told';
+  const time = new Date();
+  await client.publish(
+    completed('req_t1', 1_000n, { org, time }),
+    completed('req_t2', 0n, { org, time }),
+    voided('req_t3', { org, time }),
+    completed('req_t3', 3_000n, { org, time }),
+    completed('req_t4', 4_000n, { org, time }),
+    voided('req_t4', { org, time }),
+    completed('req_left', 5_000n, { org, time }), // nobody was told of it
+    videoCharged('vid_t', 500n, { org, time }),
+  );
+  const watch = ownWatch();
+  const answers: [string, bigint][] = [
+    ...([1_000n, 0n, 3_000n, 4_000n].map((cost, i) => [`req_t${i + 1}`, cost]) as [string, bigint][]),
+    ['vid_t:charge', 500n],
+  ];
+  await client.told({ [org]: answers, org_other: [] });
+  await client.bus.js.publish('receipts.v1.nobody', 'no receipt');
+  for (let looks = 1; looks <= 2; looks += 1) await watch.look();
+  expect(watch.answers.of(org)).toEqual({ compared: 5, wrong: 0 });
+  expect(watch.answers.waiting).toBe(0);
+  expect(watch.state.wrong).toBe(0);
+  await vi.waitFor(
+    async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 5, answers_wrong: 0, drift: 0 }),
+    { timeout: 20_000 },
+  );
+}, 60_000);
+
+test('an answer whose event was lost is a drift at each look until it is booked; so is one at another cost', async () => {
+  const org = 'org_lost';
+  const time = new Date();
+  const kept = completed('req_kept', 1_000n, { org, time });
+  const lost = completed('req_gone', 2_000n, { org, time });
+  // The stream acknowledges both; one is gone before billing has it.
+  await billing.stop();
+  await client.publish(kept, lost);
+  const { last_seq: seq } = (await client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+  for (const at of [seq - 1, seq]) {
+    const message = await client.bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: at });
+    if (message?.json<{ id: string }>().id === 'req_gone')
+      await client.bus.jsm.streams.deleteMessage(EVENTS_STREAM, at);
+  }
+  await client.told({
+    [org]: [
+      ['req_kept', 1_001n],
+      ['req_gone', 2_000n],
+    ],
+  });
+  billing = await runBilling(nats.url, database.url, { auditSeconds: AUDIT_SECONDS });
+  const alarms: string[] = [];
+  const watch = ownWatch(({ kind, subject, detail }) => alarms.push(`${kind} ${subject}: ${detail}`));
+  await client.caughtUp();
+  await watch.look(); // they may be on their way
+  expect(alarms).toEqual([]);
+  const differs =
+    'answer_differs req_kept: its caller was told 1001 nano-dollars; the ledger says 1000, of org_lost';
+  const missing = 'answer_not_booked req_gone: its caller was told 2000 nano-dollars';
+  for (let looks = 2; looks <= 3; looks += 1) {
+    alarms.length = 0;
+    await watch.look();
+    expect(alarms.sort()).toEqual([differs, missing]);
+    expect(watch.state.wrong).toBe(2);
+  }
+  await vi.waitFor(
+    async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 2, answers_wrong: 2, drift: 0 }),
+    { timeout: 20_000 },
+  );
+  await client.publish(lost); // mended
+  await client.caughtUp();
+  await watch.look();
+  expect(watch.answers.of(org)).toEqual({ compared: 2, wrong: 1 });
+}, 60_000);
+
+test('more answers than a look takes are passed over, and counted; those of a killed edge that were not handed over are no drift', async () => {
+  const org = 'org_many';
+  const watch = ownWatch();
+  await watch.look();
+  await watch.look();
+  const before = watch.answers.compared;
+  const each = 5_000;
+  for (let batch = 0; batch < RECEIPTS_PER_LOOK_MAX / each + 1; batch += 1)
+    await client.told({ [org]: Array.from({ length: each }, (_, i) => [`req_m${batch}x${i}`, 1n]) });
+  await watch.look();
+  expect(watch.answers.compared - before).toBe(RECEIPTS_PER_LOOK_MAX);
+  expect(watch.answers.passedOver).toBe(each);
+  await client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+  // An edge is killed: its events are in the stream, its last receipts nowhere.
+  await client.publish(
+    ...Array.from({ length: 5 }, (_, i) => completed(`req_k${i}`, 1n, { time: new Date() })),
+  );
+  await client.caughtUp();
+  const fresh = ownWatch();
+  for (let looks = 1; looks <= 2; looks += 1) await fresh.look();
+  expect(fresh.state.wrong).toBe(0);
 }, 60_000);
 
 test('a statement’s line that is off is a drift of its org', async () => {

@@ -1,6 +1,7 @@
 // The continuous check of the books: every few seconds, what has come since the last look. Cheap and bounded where
 // `npm run audit` is complete; what it finds is an alarm in the log and a metric.
 import type { Bus } from '@switchyard/bus';
+import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { StillPoint } from '../accounts/still-point.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
@@ -12,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import { Findings } from './drift.ts';
 import { checkNewEvents } from './new-events.ts';
 import { driftOf, type OrgWindow, orgWindow } from './org-window.ts';
+import { ReceiptsWatch } from './receipts-watch.ts';
 
 /** Orgs of one look; the others are looked at next time. */
 const ORGS_PER_LOOK_MAX = 50;
@@ -51,7 +53,7 @@ export interface WatchState {
   gapless: boolean;
   /** Events that are in the stream and not booked yet. */
   eventsWaiting: number;
-  /** Things of the last look that were wrong: rows, events, gaps; orgs not included. */
+  /** Things of the last look that were wrong: rows, events, answers, gaps; orgs not included. */
   wrong: number;
   /** The last ledger number. */
   last: bigint;
@@ -64,10 +66,14 @@ export class BooksWatch {
   #seq: number | null = null;
   #order: LedgerOrder | null = null;
   #counted: bigint | null = null;
+  /** Answers that said what they cost. */
+  readonly answers: ReceiptsWatch;
   readonly state: WatchState = { checkedAt: null, gapless: true, eventsWaiting: 0, wrong: 0, last: 0n };
 
   constructor(on: WatchOptions) {
     this.#on = on;
+    const { bus, store, partition } = on;
+    this.answers = new ReceiptsWatch({ bus, store, hasOrg: (org) => partition.hasOrg(org) });
   }
 
   /** Rows were booked: their orgs are looked at next. */
@@ -106,6 +112,7 @@ export class BooksWatch {
     this.#order ??= await LedgerOrder.read(store, partition.layout);
     const events = { bus, store, partition, order: this.#order, findings };
     const { seq, waiting } = await checkNewEvents(events, this.#seq ?? 0);
+    await this.answers.look(findings, (last) => this.#isBooked(last));
     await this.#countNumbers(findings);
     const orgs = [...this.#touched].slice(0, ORGS_PER_LOOK_MAX);
     for (const org of orgs) {
@@ -160,6 +167,18 @@ export class BooksWatch {
     this.#orgs.set(org, check); // last in the order of the map, so that the oldest is first
     if (this.#orgs.size > ORGS_REMEMBERED_MAX) this.#orgs.delete(this.#orgs.keys().next().value ?? org);
     return check;
+  }
+
+  /** Whether every event up to a sequence is in the ledger; it may be on its way. */
+  async #isBooked(seq: number): Promise<boolean> {
+    const { bus, partition } = this.#on;
+    for (let looks = 1; looks <= LOOKS_MAX; looks += 1) {
+      const info = await bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer);
+      const isIdle = info.num_pending === 0 && info.num_ack_pending === 0;
+      if (isIdle || info.ack_floor.stream_seq >= seq) return true;
+      await this.#passed(BETWEEN_LOOKS_MS);
+    }
+    return false;
   }
 
   /** The numbers since the last look, without a gap. */

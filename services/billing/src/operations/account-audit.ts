@@ -16,6 +16,7 @@ export async function accountAudit(
       'service_unavailable',
       'too much is being booked to look at it meanwhile; npm run audit does',
     );
+  const answers = deps.watch.answers.of(org);
   return {
     object: 'account_audit',
     org,
@@ -27,5 +28,7 @@ export async function accountAudit(
     statements_drift: dollarsToJson(window.statementsAhead),
     drift: dollarsToJson(drift),
     gapless: deps.watch.state.gapless,
+    answers_compared: answers.compared,
+    answers_wrong: answers.wrong,
   };
 }

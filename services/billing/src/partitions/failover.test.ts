@@ -1,0 +1,137 @@
+// Two processes of billing with a partition each, killed in the middle of the work, and in the middle of a move.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { openBucket } from '@switchyard/bus';
+import type { Event } from '@switchyard/contracts';
+import { makeLogger, systemClock } from '@switchyard/service';
+import { startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
+import { type TestStore, testDatabases } from '../fixtures/database.ts';
+import { completed, mixedEvents, ORG } from '../fixtures/events.ts';
+import { TestClient } from '../fixtures/running-billing.ts';
+import { readLayout } from './layout.ts';
+import { Partition, partitionsOf } from './partition.ts';
+import { partitionsCommand } from './partitions-command.ts';
+
+const BILLING = fileURLToPath(new URL('../main.ts', import.meta.url));
+const COMMAND = fileURLToPath(new URL('./main.ts', import.meta.url));
+/** From the death of an owner to the first answer of the next. */
+const FAILOVER_MS_MAX = 10_000;
+/** Of two partitions each has one. */
+const ORGS = [ORG, 'org_b'] as const;
+const EVENTS_PER_ROUND = 60;
+
+const logger = makeLogger('failover-test', 'silent');
+let nats: TestServer;
+let databases: Awaited<ReturnType<typeof testDatabases>>;
+let database: TestStore;
+let client: TestClient;
+let folder: string;
+const running = new Set<ChildProcess>();
+const events: Event[] = [];
+let seed = 1_000;
+
+beforeAll(async () => {
+  [nats, databases, folder] = await Promise.all([startNats(), testDatabases(), temporaryFolder('failover')]);
+  database = await databases.open();
+  client = await TestClient.connect(nats.url);
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all([...running].map(kill9));
+  await client?.close();
+  await databases?.stop();
+  await nats?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function run(program: string, ...words: string[]): ChildProcess {
+  const servers = { NATS_URL: nats.url, MONGODB_URL: database.url, SWITCHYARD_DATA: folder };
+  const env = { ...process.env, ...servers, LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent' };
+  const child = fork(program, words, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+async function kill9(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+/** Who owns each partition; null: nobody. */
+async function owners(): Promise<(string | null)[]> {
+  const leases = await openBucket(client.bus, 'leases');
+  const layout = await readLayout(database.store);
+  return Promise.all(
+    partitionsOf(layout).map(async ({ lease }) => (await leases.get(lease))?.value.owner ?? null),
+  );
+}
+
+/** Two processes with a partition each, and which of them owns the first. */
+async function startTwo(): Promise<[owner: ChildProcess, other: ChildProcess]> {
+  const two = [run(BILLING), run(BILLING)] as const;
+  await Promise.all(two.map((child) => once(child, 'message'))); // ready
+  await vi.waitFor(async () => expect(new Set(await owners()).size).toBe(2), { timeout: 40_000 });
+  return [two[0], two[1]];
+}
+
+async function publish(): Promise<void> {
+  const round = mixedEvents(EVENTS_PER_ROUND, seed++, 2);
+  events.push(...round);
+  await client.publish(...round);
+}
+
+test(`an owner that is killed has a successor that books and answers within ${FAILOVER_MS_MAX / 1_000} s`, async () => {
+  const options = { bus: client.bus, store: database.store, clock: systemClock, logger };
+  await partitionsCommand('2', options);
+  const [victim] = await startTwo();
+  await publish();
+  await client.caughtUp(...ORGS);
+
+  await publish();
+  const killedAt = performance.now();
+  await kill9(victim);
+  await publish();
+  await client.caughtUp(...ORGS);
+  expect(performance.now() - killedAt).toBeLessThan(FAILOVER_MS_MAX);
+  const [first, second] = await owners();
+  expect(first).not.toBeNull();
+  expect(second).toBe(first);
+  await expectBooked(database.db, events, await database.store.ledger.countDocuments({ kind: 'fence' }));
+  await expectBooksBalance(database.db);
+}, 120_000);
+
+test('a move whose command and one of whose owners are killed is ended by the others', async () => {
+  const victim = run(BILLING);
+  await once(victim, 'message');
+  const before = await readLayout(database.store);
+  const command = run(COMMAND, '--to', '1');
+  const isOn = async () => expect(await readLayout(database.store)).not.toEqual(before);
+  await vi.waitFor(isOn, { timeout: 20_000, interval: 10 });
+  await Promise.all([kill9(command), kill9(victim), publish()]);
+  await vi.waitFor(
+    async () => expect(await readLayout(database.store)).toMatchObject({ partitions: 1, moving_to: null }),
+    { timeout: 30_000 },
+  );
+  const last = completed('req_last', 5n);
+  events.push(last);
+  await client.publish(last);
+  await client.caughtUp(...ORGS);
+  const { db, store } = database;
+  expect((await store.ledger.findOne({ _id: last.id }))?.p).toBe('p0');
+  await expectBooked(db, events, await store.ledger.countDocuments({ kind: 'fence' }));
+  await expectBooksBalance(db);
+  const layout = await readLayout(store);
+  const consumers = await client.bus.jsm.consumers.list('EVENTS').next();
+  expect(consumers.map(({ name }) => name).filter((name) => name.startsWith('billing-'))).toEqual([
+    new Partition(0, layout).consumer,
+  ]);
+  const again = run(COMMAND, '--to', '1');
+  expect(await once(again, 'exit')).toEqual([0, null]);
+}, 120_000);

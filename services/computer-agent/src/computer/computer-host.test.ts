@@ -125,7 +125,7 @@ describe('walls', () => {
       .flatMap((addresses) => addresses ?? [])
       .filter(({ family, internal }) => family === 'IPv4' && !internal)
       .map(({ address }) => address);
-    const { output: itsAddress } = await run(two.computer, 'hostname -i');
+    const { output: itsAddress } = await run(two.computer, 'hostname -I');
     await run(
       two.computer,
       '(python3 -m http.server 8000 >/dev/null 2>&1 &); until curl -s -o /dev/null localhost:8000; do sleep 0.05; done',

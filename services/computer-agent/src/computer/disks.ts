@@ -7,30 +7,19 @@
 // A disk is made and mounted ahead of need, and is a computer's from the moment of its link: a creation waits for nothing,
 // and a crash leaves a disk with its computer or one that is nobody's, which the next agent takes away. It is mounted
 // while its computer runs.
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { access, mkdir, open, readdir, readlink, realpath, rm, rmdir, symlink } from 'node:fs/promises';
+import { access, mkdir, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
-import { mountCommand, mountPoints, sourceOfMount } from '../docker/mounts.ts';
+import { mountPoints } from '../docker/mounts.ts';
+import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
 import type { HostLogger } from './logger.ts';
 
-const run = promisify(execFile);
-
-const FORMAT_TIMEOUT_MS = 30_000;
-const LOOP_TIMEOUT_MS = 10_000;
-/** What the file system needs for itself is less than a GiB has over a GB: so many GB are there to be written. */
-const BYTES_PER_GB = 1024 ** 3;
 /** The disk that replaces a claimed one is made a little later: whoever claimed it has a first command to run. */
 const REFILL_PAUSE_MS = 500;
 const IMAGE_SUFFIX = '.ext4';
-/** Nothing is kept back for root, who is the renter here; nothing is written that a sparse file is already: zeros. */
-const FORMAT_OPTIONS = ['-q', '-F', '-m', '0', '-E', 'lazy_itable_init=1,lazy_journal_init=1,nodiscard'];
-/** `discard`: what is deleted inside is given back to the host. */
-const MOUNT_OPTIONS = 'loop,nodev,nosuid,noatime,discard,noinit_itable';
 
 export interface DisksOptions {
   readonly directory: string;
@@ -83,13 +72,13 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
   const closing = new AbortController();
   const make = async (diskGb: number) => {
     const disk = randomBytes(8).toString('hex');
-    await format(folder.image(disk), diskGb);
-    await mountImage(folder.image(disk), folder.mount(disk));
+    await formatDisk(folder.image(disk), diskGb);
+    await mountWithFolders(folder.image(disk), folder.mount(disk));
     mounted.add(disk);
     return disk;
   };
   const destroy = async (disk: string) => {
-    await unmountFrom(folder.mount(disk));
+    await unmountDisk(folder.mount(disk));
     mounted.delete(disk);
     await rm(folder.image(disk), { force: true });
   };
@@ -127,7 +116,7 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
   const mount = async (disk: string) => {
     if (mounted.has(disk) && (await mountPoints()).includes(folder.mount(disk))) return;
     try {
-      await mountImage(folder.image(disk), folder.mount(disk));
+      await mountWithFolders(folder.image(disk), folder.mount(disk));
     } catch (error) {
       throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now', {
         cause: error,
@@ -136,7 +125,7 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
     mounted.add(disk);
   };
   const unmount = async (disk: string) => {
-    await unmountFrom(folder.mount(disk));
+    await unmountDisk(folder.mount(disk));
     mounted.delete(disk);
   };
   const diskOf = (id: string): string => {
@@ -228,46 +217,15 @@ async function openFolder(root: string) {
     },
     /** Takes away disks that are nobody's: those that waited, and those that were being deleted. */
     async clear(owned: ReadonlySet<string>): Promise<void> {
-      for (const disk of await readdir(mounts)) if (!owned.has(disk)) await unmountFrom(mount(disk));
+      for (const disk of await readdir(mounts)) if (!owned.has(disk)) await unmountDisk(mount(disk));
       for (const name of await readdir(images))
         if (!owned.has(basename(name, IMAGE_SUFFIX))) await rm(join(images, name), { force: true });
     },
   };
 }
 
-async function format(image: string, diskGb: number): Promise<void> {
-  const file = await open(image, 'w', 0o600);
-  try {
-    await file.truncate(Math.floor(diskGb * BYTES_PER_GB));
-  } finally {
-    await file.close();
-  }
-  await run('mkfs.ext4', [...FORMAT_OPTIONS, image], { timeout: FORMAT_TIMEOUT_MS });
-}
-
-async function mountImage(image: string, at: string): Promise<void> {
-  await mkdir(at, { recursive: true, mode: 0o700 });
-  await mountCommand('mount', '-o', MOUNT_OPTIONS, image, at);
-  await bypassHostCache(at);
+async function mountWithFolders(image: string, at: string): Promise<void> {
+  await mountDisk(image, at);
   await mkdir(join(at, 'files'), { recursive: true, mode: 0o755 });
   await mkdir(join(at, 'incoming'), { recursive: true, mode: 0o700 });
-}
-
-/**
- * What is written inside waits in the computer's own page cache. A second one, of the file that the disk is in, costs the
- * host memory and time: with it 1 GB took 5.7 s, and 6.3 s of its processors; without, 1.0 and 0.5. A file system that
- * cannot do without (tmpfs) keeps it.
- */
-async function bypassHostCache(at: string): Promise<void> {
-  const device = await sourceOfMount(at);
-  if (device === undefined) return;
-  await run('losetup', ['--direct-io=on', device], { timeout: LOOP_TIMEOUT_MS }).catch(() => {});
-}
-
-/** Unmounts and removes the mount point. */
-async function unmountFrom(at: string): Promise<void> {
-  if ((await mountPoints()).includes(at)) await mountCommand('umount', '--lazy', at);
-  await rmdir(at).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
 }

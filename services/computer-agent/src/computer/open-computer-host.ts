@@ -4,7 +4,7 @@
 //   init/        the compiled init                    control/   sockets of the inits
 //   slots/       mount points of pooled containers    claims/    containers that left the pool
 //   workspaces/  files of computers without a disk    disks/     those of computers with one
-//   images/      foreign images that were pulled
+//   images/      foreign images that were pulled      system/    what computers write outside of their workspaces
 import { randomBytes } from 'node:crypto';
 import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import type Docker from 'dockerode';
 import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
 import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
 import { ensureForeignImage } from '../docker/foreign-images.ts';
+import { raiseHostLimits } from '../docker/host-limits.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { openNetwork } from '../docker/network.ts';
 import { type Claim, openClaims } from './claims.ts';
@@ -26,6 +27,7 @@ import type { HostLogger } from './logger.ts';
 import { openPrecedence, preferInit } from './precedence.ts';
 import { createRunningComputer } from './running-computer.ts';
 import { prepareStandardImage, type StandardImage } from './standard-image.ts';
+import { openSystemDisks, type SystemDisk } from './system-disks.ts';
 import { openWarmPool, type StartedContainer, type WarmPool } from './warm-pool.ts';
 import { openWorkspaces } from './workspaces.ts';
 
@@ -62,6 +64,8 @@ export interface ComputerHostOptions {
   readonly runtime?: string | undefined;
   /** Private networks (CIDR) that computers may reach all the same. */
   readonly allowedNetworks?: readonly string[];
+  /** How often it is looked whether another program took the firewall's rules away. */
+  readonly wallsWatchMs?: number;
 }
 
 export async function openComputerHost(options: ComputerHostOptions): Promise<ComputerHost> {
@@ -72,7 +76,14 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const claims = await openClaims(at('claims'));
   const activity = createExecActivity();
   const precedence = openPrecedence();
-  const network = await openNetwork({ docker, agentId, allowedNetworks: options.allowedNetworks ?? [] });
+  await raiseHostLimits(logger);
+  const network = await openNetwork({
+    docker,
+    agentId,
+    allowedNetworks: options.allowedNetworks ?? [],
+    logger,
+    ...(options.wallsWatchMs === undefined ? {} : { watchEveryMs: options.wallsWatchMs }),
+  });
   if (network.unprotected) {
     logger.warn(
       { reason: network.unprotected },
@@ -100,6 +111,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     () => true,
     () => false,
   );
+  const systemDisks = await openSystemDisks(at('system'), options.diskGb);
+  /** Whether new containers get one: proven by the first, or given up. */
+  let useSystemDisks = useDisks();
+
   const engineFor = (initBinary: string): Engine =>
     createEngine({
       docker,
@@ -124,6 +139,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     const claim = claims.get(slot);
     await slots?.remove(slot);
     await sockets.remove(slot);
+    await systemDisks.remove(slot);
     await claims.clear(slot);
     if (claim && !claims.holds(claim.computerId)) closeLater(claim.computerId);
   };
@@ -143,6 +159,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   };
   const removeContainer = async (containerId: string, slot: string) => {
     ending.add(containerId);
+    await systemDisks.uncoverVolumes(slot);
     await engine.remove(containerId);
     await clearSlot(slot);
     ending.delete(containerId);
@@ -187,12 +204,28 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   ): Promise<string> => {
     await sockets.create(slot);
     try {
-      return await engine.create({ slot, controlDirectory: sockets.directory(slot), ...spec });
+      const disk = useSystemDisks ? await systemDisks.create(slot) : undefined;
+      const networkFiles = disk?.networkFiles;
+      const controlDirectory = sockets.directory(slot);
+      const containerId = await engine.create({ slot, controlDirectory, networkFiles, ...spec });
+      if (disk) await carry(containerId, slot, disk);
+      return containerId;
     } catch (error) {
       await clearSlot(slot);
       throw new ServiceError('computer_failed', 'the container of the computer could not be created', {
         cause: error,
       });
+    }
+  };
+  /** Puts on its disk what can be written in a new container, or removes it. */
+  const carry = async (containerId: string, slot: string, disk: SystemDisk) => {
+    try {
+      const places = await engine.writablePlaces(containerId);
+      if (!places) throw new Error('the engine keeps what containers write in a way that is not known here');
+      await disk.carry(places);
+    } catch (error) {
+      await removeContainer(containerId, slot);
+      throw error;
     }
   };
 
@@ -223,10 +256,6 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       init,
       activity,
       inspect: () => engine.inspect(containerId),
-      mendFiles: async () => {
-        const claim = claims.get(slot);
-        if (claim && slots) await showFiles(claim.computerId, slot, slots);
-      },
       mendFiles: async () => {
         const claim = claims.get(slot);
         if (claim && slots) await showFiles(claim.computerId, slot, slots);
@@ -339,12 +368,14 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       await mounts.mount(probe.slot, source);
       const { exitCode } = await probe.init.exec({
         id: 'mount-probe',
-        command: 'test -e /workspace/seen',
+        command: 'test -e /workspace/seen && touch /tmp/seen',
         timeoutMs: VERIFY_TIMEOUT_MS,
         outputBytesMax: 0,
       });
       if (exitCode !== 0)
         throw new Error('what is mounted on the host does not appear in a running container');
+      if (useSystemDisks && !(await systemDisks.isOn(probe.slot, '/tmp/seen')))
+        throw new Error('what a computer writes does not land on the disk that is to bound it');
     } finally {
       await destroyStarted(probe);
     }
@@ -354,7 +385,12 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     if (!slots) return;
     const mounts = slots;
     try {
-      await verifyMounts(mounts);
+      await verifyMounts(mounts).catch(async (error: unknown) => {
+        if (!useSystemDisks) throw error;
+        logger.warn({ err: error }, 'what computers write outside of /workspace is NOT limited here');
+        useSystemDisks = false;
+        await verifyMounts(mounts);
+      });
     } catch (error) {
       logger.warn({ err: error }, 'mounting into running containers does not work here: no warm pool');
       slots = undefined;
@@ -381,6 +417,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     ...((await slots?.list()) ?? []),
     ...(await sockets.list()),
     ...claims.list(),
+    ...(await systemDisks.list()),
   ])) {
     if (!keptSlots.has(slot)) await clearSlot(slot);
   }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
-import { mountCommand, mountPoints } from '../docker/mounts.ts';
+import { mountPoints, unmount } from '../docker/mounts.ts';
 import type { ComputerHost, RunningComputer } from './computer-host.ts';
 import type { ExecOptions, ExecResult } from './exec.ts';
 import { type ComputerHostOptions, openComputerHost } from './open-computer-host.ts';
@@ -72,7 +72,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
       for (const host of hosts) await host.close();
       // Disks of computers that never ran, or that a test made by hand.
       for (const point of (await mountPoints()).reverse())
-        if (point.startsWith(`${options.dataDirectory}/`)) await mountCommand('umount', '--lazy', point);
+        if (point.startsWith(`${options.dataDirectory}/`)) await unmount(point);
       await rm(options.dataDirectory, { recursive: true, force: true });
     },
   };

@@ -1,5 +1,6 @@
 // What this agent asks of the Docker engine: containers for computers, with their limits and their hardening.
 
+import { dirname, join } from 'node:path';
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import { CPU_SHARES_MIN } from './cpu-cgroup.ts';
@@ -15,6 +16,9 @@ export const INIT_PATH = '/sbin/switchyard-init';
 export const CONTROL_PATH = '/run/switchyard';
 export const INIT_SOCKET = 'init.sock';
 export const WORKSPACE_PATH = '/workspace';
+export const COMPUTER_HOSTNAME = 'computer';
+/** Docker would mount its own, which lie on the host's disk and can be written without end. */
+const NETWORK_FILES = ['hosts', 'hostname', 'resolv.conf'] as const;
 
 /** Enough for packages, servers and a user's own `sudo`-less root; nothing that reaches beyond the container. */
 const CAPABILITIES = [
@@ -32,6 +36,26 @@ const CPU_SHARES_PER_CORE = 1024;
 const BYTES_PER_MB = 1024 * 1024;
 /** An engine that hangs must not hold a computer's lock, or the reconciler, for ever. */
 const ANSWER_TIMEOUT_MS = 60_000;
+/**
+ * Where the kernel counts by user, and root in a computer is root to it: so low that many computers together do not use up
+ * what the host's own root may have. Nothing is dumped: 1, not 0, is what also keeps a program of the host (`core_pattern`
+ * with a pipe) from being started with what a renter's program left.
+ */
+const ULIMITS = [
+  { Name: 'core', Soft: 1, Hard: 1 },
+  { Name: 'sigpending', Soft: 4_096, Hard: 4_096 },
+  { Name: 'msgqueue', Soft: 65_536, Hard: 65_536 },
+  { Name: 'memlock', Soft: 8_388_608, Hard: 8_388_608 },
+];
+/** Docker's own, and the root of cgroups: with cgroup v1 that is a file system in memory which anybody could fill. */
+const READONLY_PATHS = [
+  '/proc/bus',
+  '/proc/fs',
+  '/proc/irq',
+  '/proc/sys',
+  '/proc/sysrq-trigger',
+  '/sys/fs/cgroup',
+];
 /** Docker's own SIGKILL comes after this; the init ends sooner by itself. */
 const STOP_TIMEOUT_S = 4;
 
@@ -70,6 +94,16 @@ export interface ContainerSpec {
     /** Mounts that are made on the host later appear inside. */
     readonly followsMounts: boolean;
   };
+  /** Host directory of the files that name hosts; undefined: Docker's own. */
+  readonly networkFiles?: string | undefined;
+}
+
+/** Folders of the host in which the files are that a container writes. */
+export interface WritablePlaces {
+  /** Holds the engine's writable layer over the image, with its `diff` and `work`. */
+  readonly layer: string;
+  /** Of the volumes that the image declares. */
+  readonly volumes: readonly string[];
 }
 
 export interface EngineContainer {
@@ -94,6 +128,8 @@ export interface ContainerState {
 export interface Engine {
   /** Creates, does not start. Returns Docker's id. */
   create(spec: ContainerSpec): Promise<string>;
+  /** Undefined where the engine keeps them in another way than its overlay2 does. */
+  writablePlaces(containerId: string): Promise<WritablePlaces | undefined>;
   start(containerId: string): Promise<void>;
   /** Gives a container another size in place. */
   resize(containerId: string, size: SizeMb): Promise<void>;
@@ -113,6 +149,14 @@ export function createEngine(options: EngineOptions): Engine {
     async create(spec) {
       const container = await inTime(docker.createContainer(containerConfig(spec, options)));
       return container.id;
+    },
+    async writablePlaces(containerId) {
+      const { GraphDriver, Mounts } = await inTime(docker.getContainer(containerId).inspect());
+      // Dockerode's types know another driver's.
+      const { UpperDir: upper } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string };
+      if (GraphDriver?.Name !== 'overlay2' || upper === undefined) return undefined;
+      const volumes = Mounts.filter(({ Type }) => Type === 'volume').map(({ Source }) => Source);
+      return { layer: dirname(upper), volumes };
     },
     start: (containerId) => inTime(docker.getContainer(containerId).start()),
     async resize(containerId, size) {
@@ -154,7 +198,7 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
     // A computer is its renter's: root inside, whatever the image's own default user.
     User: '0:0',
     WorkingDir: WORKSPACE_PATH,
-    Hostname: 'computer',
+    Hostname: COMPUTER_HOSTNAME,
     StopSignal: 'SIGTERM',
     Healthcheck: { Test: ['NONE'] },
     Labels: {
@@ -170,9 +214,11 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
       CpuPeriod: CPU_PERIOD_US,
       CpuQuota: Math.round(burst.cpu * CPU_PERIOD_US),
       PidsLimit: options.pidsMax,
+      Ulimits: ULIMITS,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,
       SecurityOpt: ['no-new-privileges'],
+      ReadonlyPaths: READONLY_PATHS,
       NetworkMode: options.network,
       // Docker takes IPv6 off every interface, and names ::1 `localhost` all the same: servers listen there.
       ...(options.ipv6 ? { Sysctls: { 'net.ipv6.conf.lo.disable_ipv6': '0' } } : {}),
@@ -190,9 +236,19 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
           Target: WORKSPACE_PATH,
           BindOptions: { Propagation: spec.workspace.followsMounts ? 'rslave' : 'rprivate' },
         },
+        ...networkFileMounts(spec.networkFiles),
       ],
     },
   };
+}
+
+function networkFileMounts(directory: string | undefined): Docker.MountSettings[] {
+  if (directory === undefined) return [];
+  return NETWORK_FILES.map((name) => ({
+    Type: 'bind',
+    Source: join(directory, name),
+    Target: `/etc/${name}`,
+  }));
 }
 
 /** What is guaranteed under contention. The engine refuses a reservation above the limit. */

@@ -1,10 +1,11 @@
 // What computers may reach: the internet, and name servers. Not the host, not other computers, not private networks,
-// not link-local addresses (clouds serve credentials there).
+// not link-local addresses (clouds serve credentials there), and nothing by IPv6; and so many connections at a time, as the
+// host's table of connections is everybody's.
 //
 // Docker's own rules allow the host and everything behind it, so two chains of ours hang in front: one in DOCKER-USER
 // for what is forwarded, one in INPUT for what is meant for the host. No rule of anyone else is touched.
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { promisify } from 'node:util';
 
@@ -13,13 +14,22 @@ const IPTABLES_TIMEOUT_MS = 15_000;
 /** Seconds to wait for another program that changes the rules. */
 const LOCK_WAIT_S = '10';
 
+/** Connections of one computer that the host keeps track of at a time; over it, no further one goes out. */
+const CONNECTIONS_MAX = 4_096;
+/** New ones of one computer: a closed one is remembered for two minutes. */
+const CONNECTIONS_PER_S_MAX = 200;
+const CONNECTIONS_BURST = 2_000;
+
 const REFUSED_NETWORKS = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // Azure's and Oracle's own services to their machines, at addresses that look public.
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
+  '192.0.0.0/24',
   '192.168.0.0/16',
   '198.18.0.0/15',
   '224.0.0.0/4',
@@ -28,6 +38,10 @@ const REFUSED_NETWORKS = [
 const DNS_PORT = '53';
 /** systemd-resolved lists the true servers in the second file, which Docker then uses. */
 const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'];
+
+const IPV4 = 'iptables';
+const IPV6 = 'ip6tables';
+type Family = typeof IPV4 | typeof IPV6;
 
 export interface FirewallOptions {
   /** Interface of the computers' bridge; at most 15 characters. */
@@ -49,11 +63,15 @@ export function chainsOf(bridge: string): FirewallChains {
  * Puts the rules in place, or in order if they are there. Safe to repeat.
  * Throws when iptables is missing or refuses: then computers are not isolated, and the caller must decide.
  */
-export async function raiseFirewall({ bridge, allowedNetworks }: FirewallOptions): Promise<void> {
+export async function raiseFirewall({
+  bridge,
+  allowedNetworks,
+}: FirewallOptions): Promise<{ readonly connectionsLimited: boolean }> {
   const chains = chainsOf(bridge);
   const resolvers = await readResolvers();
-  const forward = [
+  const forward = (limits: string[][]) => [
     ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'RETURN'],
+    ...limits.map((match) => [...match, '-j', 'DROP']),
     ...resolvers.flatMap((address) =>
       ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'RETURN']),
     ),
@@ -67,24 +85,64 @@ export async function raiseFirewall({ bridge, allowedNetworks }: FirewallOptions
     ),
     ['-j', 'DROP'],
   ];
-  await fillChain(chains.forward, forward);
-  await fillChain(chains.input, input);
-  await hang('DOCKER-USER', bridge, chains.forward);
-  await hang('INPUT', bridge, chains.input);
+  // A kernel may lack the two matches of the limits: walls without them are walls all the same.
+  const connectionsLimited = await fillChain(IPV4, chains.forward, forward(tooManyConnections(bridge))).then(
+    () => true,
+    () => false,
+  );
+  if (!connectionsLimited) await fillChain(IPV4, chains.forward, forward([]));
+  await fillChain(IPV4, chains.input, input);
+  await hang(IPV4, 'DOCKER-USER', bridge, chains.forward);
+  await hang(IPV4, 'INPUT', bridge, chains.input);
+  if (await hostHasIpv6())
+    for (const [parent, chain] of hangingIn(chains, IPV6)) {
+      await fillChain(IPV6, chain, [['-j', 'DROP']]);
+      await hang(IPV6, parent, bridge, chain);
+    }
+  return { connectionsLimited };
+}
+
+/** Whether what `raiseFirewall` did is still there: another program that sets rules may have cleared them all. */
+export async function firewallStands(bridge: string): Promise<boolean> {
+  const chains = chainsOf(bridge);
+  const stands = async (family: Family) => {
+    const { stdout } = await run(family, ['-w', LOCK_WAIT_S, '-S'], { timeout: IPTABLES_TIMEOUT_MS });
+    const rules = stdout.split('\n');
+    return hangingIn(chains, family).every(
+      ([parent, chain]) =>
+        rules.includes(`-A ${parent} -i ${bridge} -j ${chain}`) &&
+        rules.some((rule) => rule.startsWith(`-A ${chain} `) && rule.endsWith('-j DROP')),
+    );
+  };
+  return (await stands(IPV4)) && (!(await hostHasIpv6()) || (await stands(IPV6)));
+}
+
+function tooManyConnections(bridge: string): string[][] {
+  const fresh = ['-m', 'conntrack', '--ctstate', 'NEW'];
+  return [
+    [...fresh, '-m', 'connlimit', '--connlimit-above', String(CONNECTIONS_MAX), '--connlimit-mask', '32'],
+    [
+      ...[...fresh, '-m', 'hashlimit', '--hashlimit-name', bridge, '--hashlimit-mode', 'srcip'],
+      ...[
+        '--hashlimit-above',
+        `${CONNECTIONS_PER_S_MAX}/sec`,
+        '--hashlimit-burst',
+        String(CONNECTIONS_BURST),
+      ],
+    ],
+  ];
 }
 
 /** Takes away all that `raiseFirewall` put there. */
 export async function lowerFirewall(bridge: string): Promise<void> {
   const chains = chainsOf(bridge);
-  for (const [parent, chain] of [
-    ['DOCKER-USER', chains.forward],
-    ['INPUT', chains.input],
-  ] as const) {
-    // Each may be missing: what counts is that none is left.
-    await iptables('-D', parent, '-i', bridge, '-j', chain).catch(() => {});
-    await iptables('-F', chain).catch(() => {});
-    await iptables('-X', chain).catch(() => {});
-  }
+  for (const family of [IPV4, IPV6] as const)
+    for (const [parent, chain] of hangingIn(chains, family)) {
+      // Each may be missing: what counts is that none is left.
+      await iptables(family, '-D', parent, '-i', bridge, '-j', chain).catch(() => {});
+      await iptables(family, '-F', chain).catch(() => {});
+      await iptables(family, '-X', chain).catch(() => {});
+    }
 }
 
 /** IPv4 name servers that a resolv.conf names; those on loopback are asked by Docker itself. */
@@ -94,32 +152,47 @@ export function parseResolvers(resolvConf: string): string[] {
     .filter((address) => isIPv4(address) && !address.startsWith('127.'));
 }
 
+/** In whose chain each of ours hangs. Docker has one for its users in IPv6 only where it was told to care for that. */
+function hangingIn(chains: FirewallChains, family: Family): [parent: string, chain: string][] {
+  return [
+    [family === IPV4 ? 'DOCKER-USER' : 'FORWARD', chains.forward],
+    ['INPUT', chains.input],
+  ];
+}
+
+function hostHasIpv6(): Promise<boolean> {
+  return access('/proc/net/if_inet6').then(
+    () => true,
+    () => false,
+  );
+}
+
 async function readResolvers(): Promise<string[]> {
   const texts = await Promise.all(RESOLVER_FILES.map((path) => readFile(path, 'utf8').catch(() => '')));
   return [...new Set(texts.flatMap(parseResolvers))];
 }
 
 /** Makes the chain hold these rules in this order, in one atomic step: there is no moment without them. */
-async function fillChain(chain: string, rules: string[][]): Promise<void> {
+async function fillChain(family: Family, chain: string, rules: string[][]): Promise<void> {
   const lines = ['*filter', `:${chain} - [0:0]`, `-F ${chain}`];
   for (const rule of rules) lines.push(`-A ${chain} ${rule.join(' ')}`);
   lines.push('COMMIT', '');
-  const restoring = run('iptables-restore', ['--noflush', '-w', LOCK_WAIT_S], {
+  const restoring = run(`${family}-restore`, ['--noflush', '-w', LOCK_WAIT_S], {
     timeout: IPTABLES_TIMEOUT_MS,
   });
   restoring.child.stdin?.end(lines.join('\n'));
   await restoring;
 }
 
-async function hang(parent: string, bridge: string, chain: string): Promise<void> {
+async function hang(family: Family, parent: string, bridge: string, chain: string): Promise<void> {
   const rule = ['-i', bridge, '-j', chain];
-  const hangs = await iptables('-C', parent, ...rule).then(
+  const hangs = await iptables(family, '-C', parent, ...rule).then(
     () => true,
     () => false,
   );
-  if (!hangs) await iptables('-I', parent, '1', ...rule);
+  if (!hangs) await iptables(family, '-I', parent, '1', ...rule);
 }
 
-async function iptables(...rule: string[]): Promise<void> {
-  await run('iptables', ['-w', LOCK_WAIT_S, ...rule], { timeout: IPTABLES_TIMEOUT_MS });
+async function iptables(family: Family, ...rule: string[]): Promise<void> {
+  await run(family, ['-w', LOCK_WAIT_S, ...rule], { timeout: IPTABLES_TIMEOUT_MS });
 }

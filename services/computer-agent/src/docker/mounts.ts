@@ -47,8 +47,7 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
       // unmount takes both away: so the table is read again.
       for (let unmounts = 0; (await mountPoints()).includes(pathOf(slot)); unmounts += 1) {
         if (unmounts === UNMOUNTS_MAX) throw new Error(`${pathOf(slot)} stays mounted`);
-        // Lazily: a process that still looks into it must not keep the computer from ending.
-        await mountCommand('umount', '--lazy', pathOf(slot));
+        await unmount(pathOf(slot));
       }
       // With what was written there, if somebody took the mount away while the computer ran.
       await run('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], { timeout: MOUNT_TIMEOUT_MS });
@@ -60,31 +59,43 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
 /** Ends the shared mount itself, when no slot is left in it. */
 export async function closeMountSlots(path: string): Promise<void> {
   const directory = await realpath(path);
-  if ((await mountPoints()).includes(directory)) await mountCommand('umount', '--lazy', directory);
+  if ((await mountPoints()).includes(directory)) await unmount(directory);
+}
+
+export interface Mount {
+  /** Its numbers, as the kernel writes them: two mounts of one file system have the same. */
+  readonly device: string;
+  /** What is mounted: a path in that file system. */
+  readonly root: string;
+  readonly point: string;
+  /** The device, or whatever else. */
+  readonly source: string;
 }
 
 /** Every mount point of this process's name space, one entry for each mount. */
 export async function mountPoints(): Promise<string[]> {
-  return (await readMounts()).map(({ point }) => point);
+  return (await mounts()).map(({ point }) => point);
 }
 
 /** The device (or whatever else) that is mounted there, uppermost; undefined: nothing is. */
 export async function sourceOfMount(point: string): Promise<string | undefined> {
-  return (await readMounts()).findLast((mount) => mount.point === point)?.source;
+  return (await mounts()).findLast((mount) => mount.point === point)?.source;
 }
 
-/** The kernel's table: `… <mount point> <options> … - <file system> <source> <options>`, the newest last. */
-async function readMounts(): Promise<{ point: string; source: string }[]> {
+/**
+ * Every mount of this process's name space, the newest last. The kernel's table:
+ * `<id> <parent> <device> <root> <mount point> <options> … - <file system> <source> <options>`.
+ */
+export async function mounts(): Promise<Mount[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
   return table
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
       const [before = '', after = ''] = line.split(' - ');
-      return {
-        point: unescapePath(before.split(' ')[4] ?? ''),
-        source: unescapePath(after.split(' ')[1] ?? ''),
-      };
+      const [, , device = '', root = '', point = ''] = before.split(' ');
+      const [, source = ''] = after.split(' ');
+      return { device, root: unescapePath(root), point: unescapePath(point), source: unescapePath(source) };
     });
 }
 
@@ -96,4 +107,16 @@ function unescapePath(path: string): string {
 /** Throws with what the program said. */
 export async function mountCommand(program: 'mount' | 'umount', ...options: string[]): Promise<void> {
   await run(program, options, { timeout: MOUNT_TIMEOUT_MS });
+}
+
+/**
+ * Lazily: a process that still looks into it must not keep the computer from ending. Nothing happens if somebody else
+ * has done it meanwhile. Throws with what the program said.
+ */
+export async function unmount(point: string): Promise<void> {
+  try {
+    await mountCommand('umount', '--lazy', point);
+  } catch (error) {
+    if ((await mountPoints()).includes(point)) throw error;
+  }
 }

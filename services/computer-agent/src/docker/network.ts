@@ -1,7 +1,11 @@
 // The bridge network of one agent's computers: its own, without traffic between computers, behind the firewall.
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
-import { lowerFirewall, raiseFirewall } from './firewall.ts';
+import type { HostLogger } from '../computer/logger.ts';
+import { firewallStands, lowerFirewall, raiseFirewall } from './firewall.ts';
+
+/** Another program that sets the host's rules anew takes ours away with its own: they are looked after. */
+const WATCH_EVERY_MS = 15_000;
 
 export interface ComputerNetwork {
   /** Name of the Docker network and of its bridge interface. */
@@ -16,6 +20,8 @@ export interface NetworkOptions {
   readonly docker: Docker;
   readonly agentId: string;
   readonly allowedNetworks: readonly string[];
+  readonly logger: HostLogger;
+  readonly watchEveryMs?: number;
 }
 
 /** An interface's name has at most 15 characters, so the agent's id goes in as a hash. */
@@ -27,19 +33,36 @@ export async function openNetwork({
   docker,
   agentId,
   allowedNetworks,
+  logger,
+  watchEveryMs = WATCH_EVERY_MS,
 }: NetworkOptions): Promise<ComputerNetwork> {
   const name = networkName(agentId);
   await ensureBridge(docker, name, agentId);
   let unprotected: string | undefined;
   try {
-    await raiseFirewall({ bridge: name, allowedNetworks });
+    const { connectionsLimited } = await raiseFirewall({ bridge: name, allowedNetworks });
+    if (!connectionsLimited)
+      logger.warn({}, 'one computer can fill this host’s table of connections: its kernel cannot limit them');
   } catch (error) {
     unprotected = `iptables could not be set: ${error instanceof Error ? error.message.trim() : String(error)}`;
   }
+
+  let raising = Promise.resolve();
+  const lookAfter = async () => {
+    if (await firewallStands(name)) return;
+    await raiseFirewall({ bridge: name, allowedNetworks });
+    logger.warn({ bridge: name }, 'the walls around computers were gone; they stand again');
+  };
+  const watch = setInterval(() => {
+    raising = raising.then(lookAfter).catch(() => {}); // said at the start, or tried again
+  }, watchEveryMs).unref();
+
   return {
     name,
     unprotected,
     async close() {
+      clearInterval(watch);
+      await raising;
       const network = docker.getNetwork(name);
       try {
         await network.remove();

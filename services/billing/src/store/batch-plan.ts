@@ -10,6 +10,8 @@ export interface BatchPlan {
   readonly logs: LogRow[];
   /** Calls whose log row must end up as voided, at no cost, whoever has written it. */
   readonly voidedLogs: VoidedLog[];
+  /** Refunds that are rejected: a batch that was cut short may have logged them. */
+  readonly unlogged: string[];
   /** Ledger rows to append in this order. */
   readonly rows: UnnumberedRow[];
   /** Entries that contradict the ledger: for an alarm, and for the rejected. */
@@ -56,7 +58,7 @@ export function idsToLookUp(entries: readonly Entry[]): string[] {
  */
 export function planBatch(entries: readonly Entry[], known: readonly UnnumberedRow[]): BatchPlan {
   const booked = new Map(known.map((row) => [row._id, row]));
-  const plan: BatchPlan = { logs: [], voidedLogs: [], rows: [], conflicts: [] };
+  const plan: BatchPlan = { logs: [], voidedLogs: [], unlogged: [], rows: [], conflicts: [] };
   for (const entry of entries) {
     if (entry.what === 'void') planVoid(entry, booked, plan);
     else if (entry.what === 'credit') planCredit(entry, booked, plan);
@@ -64,7 +66,9 @@ export function planBatch(entries: readonly Entry[], known: readonly UnnumberedR
     else planOccurrence(entry, booked, plan);
   }
   const voided = new Map(plan.voidedLogs.map((log) => [log.id, log]));
-  return { ...plan, logs: uniqueById(plan.logs).map((log) => asVoided(log, voided.get(log._id))) };
+  const logs = uniqueById(plan.logs).map((log) => asVoided(log, voided.get(log._id)));
+  const logged = new Set(logs.map(({ _id }) => _id));
+  return { ...plan, logs, unlogged: plan.unlogged.filter((id) => !logged.has(id)) };
 }
 
 function planOccurrence(entry: Occurrence, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
@@ -108,6 +112,7 @@ function planRefund(entry: Refund, booked: Map<string, UnnumberedRow>, plan: Bat
   const charge = booked.get(entry.charge);
   const row = refundRow(entry, charge, booked);
   if (typeof row === 'string') {
+    plan.unlogged.push(entry.row._id);
     plan.conflicts.push({ entry, reason: row });
     return;
   }

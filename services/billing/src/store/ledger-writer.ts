@@ -101,7 +101,7 @@ export class LedgerWriter {
     const plan = planBatch(entries, known);
     await this.#onStep('known');
 
-    await answered(writeLogs(store, plan.logs, plan.voidedLogs));
+    await answered(writeLogs(store, plan));
     await this.#onStep('logs');
 
     const rows = plan.rows.map((row, i) => ({

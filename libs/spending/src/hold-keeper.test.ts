@@ -86,7 +86,9 @@ describe('a hold', () => {
     const taking = hold.take(50n, false, ANY);
     hold.settle(0n);
     await taking;
-    await expect.poll(() => settled).toEqual([{ org: 'org_a', call: 'req_late', event: 'req_late', cost_nano: '0' }]);
+    await expect
+      .poll(() => settled)
+      .toEqual([{ org: 'org_a', call: 'req_late', event: 'req_late', cost_nano: '0' }]);
   });
 });
 

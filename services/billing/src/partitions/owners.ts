@@ -6,13 +6,16 @@ import { type AccountRecords, openRecords } from '../accounts/records.ts';
 import type { BooksWatch } from '../audit/watch.ts';
 import { type OwnerOptions, ownPartition } from '../owner.ts';
 import type { Store } from '../store/store.ts';
-import { type Layout, readLayout } from './layout.ts';
+import { assertUnmoved, type Layout, LayoutMoved, readLayout, UnknownLayout } from './layout.ts';
 import { move, removeFormerConsumers } from './move.ts';
 import { type Partition, partitionsOf } from './partition.ts';
 import { REST_MS, toGiveBack, toTake, type View } from './shares.ts';
 
 /** Between two looks: a dead owner's lease runs out in 5 s, and is taken at the next look. */
 const LOOK_MS = 500;
+/** Reading who lives, and all records: a watch whose link was cut may never end. */
+const MEMBERS_MS_MAX = 3_000;
+const RECORDS_MS_MAX = 30_000;
 /** Leases of processes that live, beside those of partitions. */
 const MEMBER = 'billing-member';
 
@@ -29,6 +32,13 @@ export interface OwnersOptions extends Pick<OwnerOptions, 'logDays' | 'auditEver
   readonly signal: AbortSignal;
 }
 
+/** What a partition is owned with. */
+interface Taken {
+  readonly lease: Lease;
+  readonly over: AbortController;
+  readonly records: AccountRecords;
+}
+
 /** A partition that is ours. */
 interface Owned {
   readonly partition: Partition;
@@ -37,11 +47,15 @@ interface Owned {
   watch: BooksWatch | null;
 }
 
+type Leases = Bucket<{ owner: string }>;
+
 export class Owners {
   readonly #on: OwnersOptions;
   readonly #owned = new Map<number, Owned>();
   #layout: Layout | null = null;
+  /** Opened with the first partition that is ours, closed with the last: made anew whenever all of it is. */
   #records: AccountRecords | null = null;
+  #leases: Leases | null = null;
   #member: Lease | null = null;
   /** What was seen last, and since when (of the clock that never steps). */
   #seen = '';
@@ -59,17 +73,28 @@ export class Owners {
 
   /** Looks until the signal is aborted. Never throws: what fails is tried again at the next look. */
   async run(): Promise<void> {
-    const { signal, clock, logger } = this.#on;
+    const { signal, clock } = this.#on;
     while (!signal.aborted) {
-      await this.#look().catch((error: unknown) => {
-        if (!signal.aborted)
-          logger.warn({ err: error }, 'the partitions could not be looked at; they are again');
-      });
+      await this.#look().catch((error: unknown) => this.#failed(error));
       await passed(LOOK_MS, clock, signal);
     }
     await Promise.all(this.#giveBackAll());
     await this.#member?.release();
-    this.#records?.close();
+  }
+
+  #failed(error: unknown): void {
+    const { signal, logger } = this.#on;
+    this.#leases = null; // the server may have lost the bucket: it is opened, and so made, anew
+    if (signal.aborted || error instanceof LayoutMoved) return; // seen at the next look
+    if (!(error instanceof UnknownLayout)) {
+      logger.warn({ err: error }, 'the partitions could not be looked at; they are again');
+      return;
+    }
+    this.#giveBackAll();
+    logger.error(
+      { alarm: 'layout_unknown', err: error },
+      'billing is split in a way that this release does not know',
+    );
   }
 
   async #look(): Promise<void> {
@@ -83,8 +108,8 @@ export class Owners {
     }
     if (this.#layout === null && layout.epoch > 0) await removeFormerConsumers(bus, layout);
     this.#layout = layout;
-    this.#records ??= await openRecords(bus);
-    const leases = await openBucket(bus, 'leases');
+    this.#leases ??= await openBucket(bus, 'leases');
+    const leases = this.#leases;
     for (let index = await this.#next(layout, leases); index !== null; ) {
       const taken = !signal.aborted && (await this.#take(layout, index));
       index = taken ? await this.#next(layout, leases) : null;
@@ -92,10 +117,14 @@ export class Owners {
   }
 
   /** Looks at who lives and who owns what; gives one back where we have too many. The partition to take, if any. */
-  async #next(layout: Layout, leases: Bucket<{ owner: string }>): Promise<number | null> {
+  async #next(layout: Layout, leases: Leases): Promise<number | null> {
     const { bus, clock, restMs = REST_MS } = this.#on;
     const owners = await Promise.all(
-      partitionsOf(layout).map(async ({ lease }) => (await leases.get(lease))?.value.owner ?? null),
+      partitionsOf(layout).map(async ({ index, lease }) => {
+        const entry = await leases.get(lease);
+        if (entry) return entry.value.owner;
+        return this.#owned.has(index) ? bus.instance : null; // what was ours is still being finished
+      }),
     );
     const members = layout.partitions > 1 ? await this.#members(leases) : [];
     const now = clock.monotonic();
@@ -114,13 +143,13 @@ export class Owners {
   }
 
   /** Says that we live, and who else does. */
-  async #members(leases: Bucket<{ owner: string }>): Promise<string[]> {
+  async #members(leases: Leases): Promise<string[]> {
     const { bus } = this.#on;
     const onLost = () => {
       this.#member = null;
     };
     this.#member ??= await takeLease({ bus, name: `${MEMBER}.${bus.instance}`, onLost });
-    const keys = await leases.keys(`${MEMBER}.*`);
+    const keys = await inTime(leases.keys(`${MEMBER}.*`), MEMBERS_MS_MAX);
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
 
@@ -128,24 +157,24 @@ export class Owners {
   async #take(layout: Layout, index: number): Promise<boolean> {
     const { bus, store } = this.#on;
     const partition = partitionsOf(layout)[index];
-    if (!partition || this.#owned.has(index)) return false; // what we gave back a moment ago is still being finished
+    if (!partition) return false;
     const over = new AbortController();
     const lease = await takeLease({ bus, name: partition.lease, onLost: () => over.abort() });
     if (!lease) return false;
-    // Whoever moves looks for leases first: either it has seen ours, or we see that it moves.
-    const now = await readLayout(store).catch(() => null);
-    if (now?.epoch !== layout.epoch || now.moving_to !== null) {
+    try {
+      // Whoever moves looks for leases first: either it has seen ours, or we see that it moves.
+      await assertUnmoved(store, layout);
+      this.#records ??= await inTime(openRecords(bus), RECORDS_MS_MAX);
+    } catch (error) {
       await lease.release();
-      return false;
+      throw error;
     }
-    this.#own(partition, lease, over);
+    this.#own(partition, { lease, over, records: this.#records });
     return true;
   }
 
-  #own(partition: Partition, lease: Lease, over: AbortController): void {
+  #own(partition: Partition, { lease, over, records }: Taken): void {
     const { bus, store, logger, clock, logDays, auditEveryMs } = this.#on;
-    const records = this.#records;
-    if (!records) throw new Error('the records are opened before anything is owned');
     const owned: Owned = { partition, over, watch: null, ended: Promise.resolve() };
     this.#owned.set(partition.index, owned);
     owned.ended = ownPartition({
@@ -162,7 +191,14 @@ export class Owners {
           'a partition could not be owned; it is tried again',
         );
       })
-      .finally(() => this.#owned.delete(partition.index));
+      .finally(() => this.#ended(partition.index));
+  }
+
+  #ended(index: number): void {
+    this.#owned.delete(index);
+    if (this.#owned.size > 0) return;
+    this.#records?.close();
+    this.#records = null;
   }
 
   #giveBack(index: number): void {
@@ -181,4 +217,13 @@ export class Owners {
     if (all.length > 0 && all.every(({ watch }) => watch !== null) && this.#freeAt === null)
       this.#on.onSettled();
   }
+}
+
+/** @throws Error when it takes longer: what it brings later is of no use to anybody. */
+async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the bus has not answered for ${ms} ms`)), ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

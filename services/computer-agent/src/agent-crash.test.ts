@@ -86,7 +86,7 @@ describe('minutes', () => {
     const doomed = await startDoomed(NOON, `${record.id}:1:0`);
     await doomed.host.create({ id: record.id });
     const gone = once(doomed.process, 'exit');
-    doomed.process.send({ pass: 60_000 });
+    doomed.process.send({ do: 'pass', ms: 60_000 });
     await gone;
     const next = await startSuccessor(NOON + 61_000);
     expect((await next.record(record.id))?.run?.minutes_charged).toBe(0);

@@ -254,11 +254,25 @@ export function defaultLimits() {
 
 const AGENT_PROCESS = fileURLToPath(new URL('./__fixtures__/agent-process.ts', import.meta.url));
 
+/** What a test has such an agent do. */
+export type AgentOrder =
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'fall silent'; readonly ms: number }
+  | { readonly do: 'die after'; readonly step: string }
+  | { readonly do: 'reconcile' }
+  | { readonly do: 'stop' };
+
 export interface AgentProcess {
   readonly process: ChildProcess;
   readonly hostId: string;
   readonly host: ReturnType<typeof hostOf>;
   pass(ms: number): Promise<void>;
+  /** Lets time pass in which no heartbeat is heard. */
+  fallSilent(ms: number): Promise<void>;
+  /** One round of its reconciler. */
+  reconcile(): Promise<void>;
+  /** It is to kill itself after this step: `killAfterStep`, from now on. */
+  dieAfter(step: string): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
   /** As SIGTERM: its computers run on. */
@@ -291,14 +305,18 @@ export async function startAgentProcess(
   });
   died.catch(() => {}); // later on, its death is what the test is about
   const [{ ready: hostId }] = (await Promise.race([once(child, 'message'), died])) as [{ ready: string }];
+  const order = async (order: AgentOrder) => {
+    child.send(order);
+    await once(child, 'message');
+  };
   return {
     process: child,
     hostId,
     host: hostOf(installation, hostId, defaultLimits()),
-    async pass(ms) {
-      child.send({ pass: ms });
-      await once(child, 'message');
-    },
+    pass: (ms) => order({ do: 'pass', ms }),
+    fallSilent: (ms) => order({ do: 'fall silent', ms }),
+    reconcile: () => order({ do: 'reconcile' }),
+    dieAfter: (step) => order({ do: 'die after', step }),
     async kill() {
       const gone = once(child, 'exit');
       child.kill('SIGKILL');
@@ -306,7 +324,7 @@ export async function startAgentProcess(
     },
     async stop() {
       const gone = once(child, 'exit');
-      child.send('stop');
+      child.send({ do: 'stop' } satisfies AgentOrder);
       await gone;
     },
   };

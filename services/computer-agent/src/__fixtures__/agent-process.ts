@@ -3,7 +3,7 @@
 //   argv: NATS URL, data folder, wall-clock time, the id of an event after which it is killed or nothing, and such a step:
 //   `record <state> <run or off>`, `record deleted`, `container created|started|removed`, or one of init-steps.ts as
 //   `exec <id> asked|told|output|ended|received`
-//   messages in: { pass: ms } or 'stop'    out: { ready: hostId }, { passed: ms }
+//   messages in: AgentOrder    out: { ready: hostId }, then { done: order } for each but `stop`, which ends it
 import { connectBus } from '@switchyard/bus';
 import { computerRecord } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
@@ -11,7 +11,7 @@ import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { agentConfig } from '../config.ts';
 import { openAgent } from '../run.ts';
-import { passTime, presentImage } from '../test-agent.ts';
+import { type AgentOrder, passTime, presentImage } from '../test-agent.ts';
 import { followExecs } from './init-steps.ts';
 
 const [url, dataFolder, now, killAfterEvent, killAfterStep] = process.argv.slice(2) as [
@@ -32,9 +32,10 @@ const bus = await connectBus({ url, service: 'computer-agent', logger });
 
 /** Not by what the agent does to get ready. */
 let armed = false;
+let deadlyStep = killAfterStep;
 const die = () => process.kill(process.pid, 'SIGKILL');
 const step = (name: string) => {
-  if (armed && name !== '' && name === killAfterStep) die();
+  if (armed && name !== '' && name === deadlyStep) die();
 };
 
 /** The step that a stored message is, if it is a computer's record. */
@@ -72,13 +73,26 @@ followExecs((execId, point) => step(`exec ${execId} ${point}`));
 const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
 await agent.ready;
 armed = true;
-process.on('message', async (message: 'stop' | { pass: number }) => {
-  if (message === 'stop') {
-    await agent.stop();
-    await bus.close();
-    return process.disconnect();
+process.on('message', async (order: AgentOrder) => {
+  switch (order.do) {
+    case 'pass':
+      await passTime(agent, clock, order.ms);
+      break;
+    case 'fall silent':
+      clock.advance(order.ms);
+      await agent.heartbeat.beat();
+      break;
+    case 'reconcile':
+      await agent.reconciler.reconcile();
+      break;
+    case 'die after':
+      deadlyStep = order.step;
+      break;
+    case 'stop':
+      await agent.stop();
+      await bus.close();
+      return process.disconnect();
   }
-  await passTime(agent, clock, message.pass);
-  process.send?.({ passed: message.pass });
+  process.send?.({ done: order.do });
 });
 process.send?.({ ready: agent.hostId });

@@ -3,7 +3,7 @@
 // A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
 // there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, realpath } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -49,8 +49,12 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
         if (unmounts === UNMOUNTS_MAX) throw new Error(`${pathOf(slot)} stays mounted`);
         await unmount(pathOf(slot));
       }
-      // With what was written there, if somebody took the mount away while the computer ran.
-      await run('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], { timeout: MOUNT_TIMEOUT_MS });
+      await rmdir(pathOf(slot)).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return;
+        if (error.code !== 'ENOTEMPTY') throw error;
+        // Somebody took the mount away while the computer ran, and it wrote.
+        await run('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], { timeout: MOUNT_TIMEOUT_MS });
+      });
     },
     list: () => readdir(directory),
   };

@@ -114,7 +114,6 @@ export class LiveRun {
 
   /** A timer is always a little late: what ran beyond the end that was announced is not billed. */
   #elapsedAt(end: number): number {
-    const late = this.#clock.monotonic() - end;
-    return Math.max(0, Math.floor(this.#billable.now() - this.#billableOrigin - late));
+    return Math.max(0, Math.floor(this.#billable.at(end) - this.#billableOrigin));
   }
 }

@@ -62,8 +62,13 @@ async function checkContainer(
 async function resume(computer: HeldComputer, containers: ReadonlySet<string>): Promise<void> {
   const { on, record, run } = computer;
   const { container } = record;
+  await publishBeginning(computer);
   const lostMs = billableWhenLost(run, on.lastHeardBefore);
   if (container === null || !containers.has(container)) return endRun(computer, 'exited', lostMs);
+  // Its lifetime went on while no agent watched: it ends where it should have ended.
+  const lifetimeEnd = Date.parse(run.started_at) + on.limits.maxLifetimeMs;
+  if (lifetimeEnd <= on.clock.now())
+    return endRun(computer, 'max_lifetime', billableWhenResumed(run, on.lastHeardBefore, lifetimeEnd));
   let running: RunningComputer;
   try {
     running = await on.host.connect(container);
@@ -73,13 +78,15 @@ async function resume(computer: HeldComputer, containers: ReadonlySet<string>): 
     return endRun(computer, 'exited', lostMs);
   }
   const live = await takeOver(computer, running);
-  // An earlier agent may have died between the record and the event.
-  if (run.minutes_charged === 0)
-    await on.events.publish(
-      changedEvent(computer.record, run.number === 1 ? 'created' : 'started', new Date(run.started_at)),
-    );
   watchRun(computer, live);
   noteActivity(computer); // the record says since when it is idle as it was before the absence
+}
+
+/** An earlier agent may have died between the record and the event. */
+async function publishBeginning({ on, record, run }: HeldComputer): Promise<void> {
+  if (run.minutes_charged > 0) return;
+  const change = run.number === 1 ? 'created' : 'started';
+  await on.events.publish(changedEvent(record, change, new Date(run.started_at)));
 }
 
 async function takeOver(computer: HeldComputer, running: RunningComputer): Promise<LiveRun> {

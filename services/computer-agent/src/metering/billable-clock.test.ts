@@ -34,6 +34,24 @@ describe('the billable clock', () => {
   });
 });
 
+test('tells what it was at a moment before, in a silence too, whether the host has been heard since or not', () => {
+  const clock = new FakeClock();
+  const billable = new BillableClock(clock);
+  const begin = billable.now();
+  clock.advance(1_000_000);
+  const expectThen = () => {
+    expect(billable.at(30_000) - begin).toBe(30_000);
+    expect(billable.at(HOST_SILENT_MS_MAX + 500_000) - begin).toBe(HOST_SILENT_MS_MAX);
+  };
+  expectThen();
+  billable.heard();
+  expectThen();
+  clock.advance(5_000);
+  billable.heard();
+  expectThen();
+  expect(billable.at(1_002_000) - begin).toBe(HOST_SILENT_MS_MAX + 2_000);
+});
+
 const at = (ms: number) => new Date(ms).toISOString();
 const runAt = (anchoredAt: number, anchoredMs: number): ComputerRun => ({
   number: 1,

@@ -1,0 +1,130 @@
+// What a computer of a host must be after any sequence of calls and faults: its state, its minutes, the events of its
+// life. Pure, and without a step in between: what is true when everything has come to rest.
+import { MINUTE_MS, type StopReason, startedMinutes } from '@switchyard/contracts';
+
+/** As much of a silence is billed. */
+const SILENCE_BILLED_MS = 60_000;
+
+export interface ModelLimits {
+  readonly idleStopMs: number;
+  readonly maxLifetimeMs: number;
+}
+
+interface Run {
+  /** By the wall clock, as `now`. */
+  readonly startedAt: number;
+  idleSince: number;
+  /** A command runs. */
+  busy: boolean;
+  billedMs: number;
+  charged: number;
+}
+
+export class ModelComputer {
+  readonly id: string;
+  state: 'running' | 'stopped' | 'error' | 'gone' = 'gone';
+  stopReason: StopReason | null = null;
+  /** How many were begun. */
+  runs = 0;
+  minutes = 0;
+  /** The tails of their ids, after the computer's. */
+  readonly events: string[] = [];
+  run: Run | null = null;
+  /** What its commands have written into a file, one word each. */
+  words: string[] = [];
+  filesAreThere = true;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** The run that is on. */
+  get on(): Run {
+    if (!this.run) throw new Error(`the model's computer ${this.id} does not run`);
+    return this.run;
+  }
+
+  begin(now: number): void {
+    this.runs += 1;
+    this.run = { startedAt: now, idleSince: now, busy: false, billedMs: 0, charged: 0 };
+    this.state = 'running';
+    this.stopReason = null;
+    this.events.push(`${this.runs}:${this.runs === 1 ? 'created' : 'started'}`);
+  }
+
+  end(reason: StopReason): void {
+    this.#charge(startedMinutes(this.on.billedMs));
+    this.events.push(`${this.runs}:stopped`);
+    this.run = null;
+    this.state = 'stopped';
+    this.stopReason = reason;
+  }
+
+  delete(): void {
+    if (this.run) this.#charge(startedMinutes(this.run.billedMs));
+    this.events.push(`${this.runs}:deleted`);
+    this.run = null;
+    this.state = 'gone';
+  }
+
+  /**
+   * Time passes with an agent there.
+   * @param heard whether its heartbeat is
+   */
+  pass(now: number, ms: number, limits: ModelLimits, heard: boolean): void {
+    const { run } = this;
+    if (!run) return;
+    const billable = (until: number) => Math.min(until - now, heard ? ms : SILENCE_BILLED_MS);
+    const idleEnd = run.busy ? Number.POSITIVE_INFINITY : run.idleSince + limits.idleStopMs;
+    const lifetimeEnd = run.startedAt + limits.maxLifetimeMs;
+    const end = Math.min(idleEnd, lifetimeEnd);
+    run.billedMs += billable(Math.min(end, now + ms));
+    if (end <= now + ms) return this.end(idleEnd <= lifetimeEnd ? 'idle' : 'max_lifetime');
+    this.#charge(Math.floor(run.billedMs / MINUTE_MS));
+  }
+
+  /** Time passes with none: the idle window stands still, the lifetime does not. */
+  passUnwatched(now: number, ms: number, limits: ModelLimits): void {
+    const { run } = this;
+    if (!run) return;
+    const lifetimeEnd = run.startedAt + limits.maxLifetimeMs;
+    run.billedMs += Math.min(Math.min(lifetimeEnd, now + ms) - now, SILENCE_BILLED_MS);
+    run.idleSince += ms;
+    if (lifetimeEnd <= now + ms) this.end('max_lifetime');
+  }
+
+  #charge(minutes: number): void {
+    const run = this.on;
+    for (; run.charged < minutes; run.charged++) {
+      this.events.push(`${this.runs}:${run.charged}`);
+      this.minutes += 1;
+    }
+  }
+}
+
+export class HostModel {
+  readonly limits: ModelLimits;
+  /** In the order of their creation; those that are gone too. */
+  readonly computers: ModelComputer[] = [];
+  /** By the wall clock. */
+  now: number;
+
+  constructor(now: number, limits: ModelLimits) {
+    this.now = now;
+    this.limits = limits;
+  }
+
+  those(...states: ModelComputer['state'][]): ModelComputer[] {
+    return this.computers.filter(({ state }) => states.includes(state));
+  }
+
+  pass(ms: number, { heard = true } = {}): void {
+    for (const computer of this.computers) computer.pass(this.now, ms, this.limits, heard);
+    this.now += ms;
+  }
+
+  passUnwatched(ms: number): void {
+    for (const computer of this.computers) computer.passUnwatched(this.now, ms, this.limits);
+    this.now += ms;
+  }
+}

@@ -14,4 +14,4 @@ export { openProcessLog } from './process-log.ts';
 export { findProgram, runCommand } from './run-command.ts';
 export { addressesFile } from './stack.ts';
 export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
-export { toolsCacheFolder } from './tools-cache.ts';
+export { makeOnce, toolsCacheFolder } from './tools-cache.ts';

@@ -28,7 +28,9 @@ export async function pullImage(docker: Docker, image: string, signal: AbortSign
     docker.modem.followProgress(
       stream,
       (error) => (error ? done.reject(error) : done.resolve()),
-      () => {
+      ({ error }: { error?: string }) => {
+        // A pull that fails in the middle says so in its stream, which ends as a good one does.
+        if (error !== undefined) done.reject(new Error(error));
         clearTimeout(timer);
         timer = setTimeout(() => silence.abort(new Error('the registry fell silent')), PULL_SILENCE_MS_MAX);
       },

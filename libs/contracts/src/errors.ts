@@ -55,7 +55,7 @@ export const ERRORS = {
   image_unavailable: {
     status: 400,
     type: 'invalid_request_error',
-    meaning: 'The image of a computer cannot be pulled.',
+    meaning: 'The image of a computer cannot be pulled; `details.reason` says why.',
   },
   url_not_allowed: {
     status: 400,

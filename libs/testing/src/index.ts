@@ -4,6 +4,7 @@ export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
 export { mongo, startMongo, type TestDatabase } from './mongo.ts';
 export { type StartNatsOptions, startNats } from './nats.ts';
+export { type RegistryFault, startRegistry, type TestImage, type TestRegistry } from './registry.ts';
 export { importSmallImage } from './small-image.ts';
 export { type StartStackOptions, startStack, type TestStack } from './stack.ts';
 export { startTestEngine, type TestEngine, type TestEngineOptions } from './test-engine.ts';

@@ -19,7 +19,7 @@ export const agentConfig = computerLimitsEnv.extend({
   SWITCHYARD_COMPUTER_IMAGE: z.enum(['build', 'keep']).default('build'),
   /** `runc`, `runsc`, `kata` …; unset: the engine's default. */
   SWITCHYARD_COMPUTER_RUNTIME: z.string().optional(),
-  /** Private networks (CIDR, comma-separated) that computers may reach all the same. */
+  /** Private networks (CIDR, comma-separated) that computers may reach all the same, and registries of images in them. */
   SWITCHYARD_COMPUTER_NETWORKS: z
     .string()
     .default('')
@@ -34,6 +34,8 @@ export const agentConfig = computerLimitsEnv.extend({
   SWITCHYARD_MEMORY_OVERCOMMIT: z.coerce.number().min(0.1).max(16).default(4),
   /** GB that stay free on the host's disks: below it no new computer is taken. Disks of computers grow as they are written. */
   SWITCHYARD_HOST_DISK_GB_FREE_MIN: z.coerce.number().min(0).max(100_000).default(2),
+  /** GB of an image of a caller's choice, unpacked: a larger one is refused. */
+  SWITCHYARD_IMAGE_GB_MAX: z.coerce.number().min(0.001).max(1_000).default(10),
   /** Bytes of a command's output that are kept; the rest is cut and the result says `truncated`. */
   SWITCHYARD_OUTPUT_BYTES_MAX: z.coerce
     .number()

@@ -35,7 +35,7 @@ export interface Served {
 
 export function register(service: ServiceHost, { hostId, computers, limits }: Served): void {
   const on = { computers, limits, show: showComputers(limits) };
-  service.handleHost(hostId, 'create', (request) => createComputer(on, request));
+  service.handleHost(hostId, 'create', (request, context) => createComputer(on, request, context));
   service.handleHost(hostId, 'start', (request) => startComputer(on, request));
   service.handleHost(hostId, 'stop', (request) => stopComputer(on, request));
   service.handleHost(hostId, 'delete', (request) => deleteComputer(on, request));

@@ -82,6 +82,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const events = await createEventPublisher({ bus, outboxDir: join(folder, 'outbox'), logger });
   const lastHeard = await openLastHeard(folder, clock.now());
   const { NCPU: cores, MemTotal: memoryBytes, DockerRootDir: dockerFolder } = await engineInfo(docker);
+  const disk = await openDiskRoom([folder, dockerFolder], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
   const host = await openComputerHost({
     agentId: hostId,
     dataDirectory: join(folder, 'computers'),
@@ -95,13 +96,14 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     warmPool: config.SWITCHYARD_WARM_POOL,
     runtime: config.SWITCHYARD_COMPUTER_RUNTIME,
     allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
+    imageGbMax: config.SWITCHYARD_IMAGE_GB_MAX,
+    hasRoom: () => disk.enough,
   });
 
   const size = {
     cpu: cores * config.SWITCHYARD_CPU_OVERCOMMIT,
     memoryMb: Math.floor((memoryBytes / 1024 / 1024) * config.SWITCHYARD_MEMORY_OVERCOMMIT),
   };
-  const disk = await openDiskRoom([folder, dockerFolder], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
   const capacity = new Capacity(size, disk);
   const billable = new BillableClock(clock);
   const holds = new HoldKeeper({ bus, logger });

@@ -60,6 +60,10 @@ export interface ComputerHostOptions {
   readonly warmPool: number;
   /** Processes and threads of one computer. */
   readonly pidsMax?: number;
+  /** GB of an image that is pulled for a computer, unpacked. */
+  readonly imageGbMax: number;
+  /** Whether the host's disks may take more than what is there. */
+  readonly hasRoom: () => boolean;
   /** OCI runtime, if not the engine's default. */
   readonly runtime?: string | undefined;
   /** Private networks (CIDR) that computers may reach all the same. */
@@ -69,7 +73,7 @@ export interface ComputerHostOptions {
 }
 
 export async function openComputerHost(options: ComputerHostOptions): Promise<ComputerHost> {
-  const { docker, logger, agentId, standardImage } = options;
+  const { docker, logger, agentId, standardImage, allowedNetworks = [] } = options;
   const at = (name: string) => join(options.dataDirectory, name);
   await mkdir(options.dataDirectory, { recursive: true });
   const sockets = await openControlSockets(at('control'));
@@ -80,7 +84,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const network = await openNetwork({
     docker,
     agentId,
-    allowedNetworks: options.allowedNetworks ?? [],
+    allowedNetworks,
     logger,
     ...(options.wallsWatchMs === undefined ? {} : { watchEveryMs: options.wallsWatchMs }),
   });
@@ -453,13 +457,17 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const status = preparation.status();
       if (!status.ready) throw new ServiceError('no_capacity', status.message);
       if (request.image !== standardImage.name) {
-        await ensureForeignImage({
+        const image = await ensureForeignImage({
           docker,
           image: request.image,
           memory: at('images'),
+          gbMax: options.imageGbMax,
+          hasRoom: options.hasRoom,
+          allowedNetworks,
+          logger,
           signal: request.signal,
         });
-        return reserveCold(request);
+        return reserveCold({ ...request, image });
       }
       return (slots && (await reserveWarm(request, slots))) ?? reserveCold(request);
     },

@@ -43,6 +43,8 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
     diskGb: 1,
     disks: true,
     warmPool: 0,
+    imageGbMax: 10,
+    hasRoom: () => true,
     ...overrides,
   };
   const hosts = [await openComputerHost(options)];

@@ -1,100 +1,237 @@
 // Images that a caller names: pulled from a public registry, never from a private address behind the host.
 //
-// Only what was pulled for a computer may be used by name: other images of this host (its own services, say) are not
-// for renters. So each pull is remembered on disk, and a computer that starts again takes the image that is there.
+// The name is looked up at its registry first, and what is pulled is the manifest that it stood for, by digest: no name
+// of this host's own images is moved, however a renter calls theirs, and what is refused was not pulled. Only what was
+// pulled for a computer may be used by name, so each pull is remembered on disk, and a computer that starts again takes
+// the image that is there.
 import { createHash } from 'node:crypto';
-import { lookup } from 'node:dns/promises';
-import { access, mkdir, writeFile } from 'node:fs/promises';
-import { BlockList } from 'node:net';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
+import { z } from 'zod';
+import type { HostLogger } from '../computer/logger.ts';
+import { PullProgress, pullEvent } from './pull-progress.ts';
+import { type Resolve, refusalOf, resolveAll } from './registry-address.ts';
 
 const PULL_TIMEOUT_MS = 300_000;
+/** A pull that tells of nothing new for this long is given up. */
+const STALLED_MS_MAX = 60_000;
+const LOG_EVERY_MS = 5_000;
+const BYTES_PER_GB = 1024 ** 3;
 /** [registry host[:port]/]path[:tag][@digest], as strict as Docker itself. */
 const REFERENCE_PATTERN =
   /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d{1,5})?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
 
-const PRIVATE = new BlockList();
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 3],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, 'ipv4');
-}
-for (const [network, prefix] of [
-  ['::', 127],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, 'ipv6');
-}
+/** For `details.reason` of `image_unavailable`. */
+type Reason =
+  | 'invalid_reference'
+  | 'private_registry'
+  | 'not_found'
+  | 'unauthorized'
+  | 'rate_limited'
+  | 'wrong_platform'
+  | 'too_large'
+  | 'no_room'
+  | 'stalled'
+  | 'too_slow'
+  | 'failed';
 
-export type Resolve = (host: string) => Promise<{ address: string; family: number }[]>;
-
-const resolveAll: Resolve = (host) => lookup(host, { all: true });
+/** What the registry said of an image. */
+const distribution = z.object({
+  Descriptor: z.object({ digest: z.string() }),
+  Platforms: z.array(z.object({ architecture: z.string(), os: z.string() })).nullish(),
+});
 
 export interface ForeignImageOptions {
   readonly docker: Docker;
   readonly image: string;
   /** Directory in which pulls are remembered. */
   readonly memory: string;
+  /** Unpacked. */
+  readonly gbMax: number;
+  /** Whether this host's disk may take more; asked again and again. */
+  readonly hasRoom: () => boolean;
+  readonly logger: HostLogger;
+  /** Private networks (CIDR) in which there may be registries. */
+  readonly allowedNetworks?: readonly string[];
   readonly resolve?: Resolve;
+  readonly timeoutMs?: number;
+  readonly stalledMsMax?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Makes the image present on this host.
- * Throws ServiceError `image_unavailable` saying why it cannot be had.
+ * @returns the name by which the engine has it
+ * @throws ServiceError `image_unavailable` saying why it cannot be had; nothing of it is left then.
  */
-export async function ensureForeignImage(options: ForeignImageOptions): Promise<void> {
-  const { docker, image, memory, resolve = resolveAll, signal } = options;
-  if (!REFERENCE_PATTERN.test(image)) throw unavailable(image, 'it is not an image reference');
+export async function ensureForeignImage(options: ForeignImageOptions): Promise<string> {
+  const { docker, image, memory, signal, resolve = resolveAll, allowedNetworks = [] } = options;
+  if (!REFERENCE_PATTERN.test(image))
+    throw unavailable(image, 'invalid_reference', 'it is not an image reference');
   const note = join(memory, createHash('sha256').update(image).digest('hex'));
-  if ((await exists(note)) && (await isPresent(docker, image))) return;
+  const known = await readFile(note, 'utf8').catch(() => null);
+  if (known !== null && (await sizeOf(docker, known)) !== null) return known;
 
-  await refusePrivateRegistry(image, resolve);
-  const limit = AbortSignal.timeout(PULL_TIMEOUT_MS);
+  const refusal = await refusalOf(image, { resolve, allowedNetworks });
+  if (refusal) throw unavailable(image, 'private_registry', refusal.why, refusal.cause);
+  if (!options.hasRoom()) throw unavailable(image, 'no_room', NO_ROOM);
+  const pull = new Pull(options);
   try {
-    await pull(docker, withTag(image), signal ? AbortSignal.any([signal, limit]) : limit);
+    const pinned = await pull.lookUp();
+    await pull.fetch(pinned);
+    await mkdir(memory, { recursive: true, mode: 0o700 });
+    await writeFile(note, pinned);
+    return pinned;
   } catch (error) {
     signal?.throwIfAborted();
-    const reason = limit.aborted ? 'pulling it took too long' : messageOf(error);
-    throw unavailable(image, reason, error);
+    if (error instanceof ServiceError) throw error;
+    throw unavailable(image, 'failed', messageOf(error), error);
+  } finally {
+    pull.end();
   }
-  await mkdir(memory, { recursive: true, mode: 0o700 });
-  await writeFile(note, image);
 }
 
-/** The host that the image's name tells Docker to ask; undefined: the engine's own default, which is public. */
-export function registryOf(image: string): string | undefined {
-  const first = image.split('/')[0] ?? '';
-  const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');
-  return isHost ? first.replace(/:\d+$/, '') : undefined;
+const NO_ROOM = 'the disk of its computer’s host is nearly full';
+
+/** One attempt at one image, within its limits. */
+class Pull {
+  readonly #on: ForeignImageOptions;
+  readonly #progress = new PullProgress();
+  /** Aborted with the reason for which this ends. */
+  readonly #over = new AbortController();
+  readonly #timeout: NodeJS.Timeout;
+  #stalled: NodeJS.Timeout | undefined;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ForeignImageOptions) {
+    this.#on = options;
+    const { timeoutMs = PULL_TIMEOUT_MS, signal } = options;
+    this.#timeout = setTimeout(
+      () => this.#giveUp('too_slow', `pulling it took longer than ${timeoutMs / 1_000} s`),
+      timeoutMs,
+    );
+    this.#stir();
+    const leave = () => this.#over.abort(signal?.reason);
+    if (signal?.aborted) leave();
+    else signal?.addEventListener('abort', leave, { signal: this.#over.signal });
+  }
+
+  end(): void {
+    clearTimeout(this.#timeout);
+    clearTimeout(this.#stalled);
+    this.#over.abort();
+  }
+
+  /** Asks the registry what the name stands for. @returns repository@digest */
+  async lookUp(): Promise<string> {
+    const { docker, image } = this.#on;
+    const asked = docker.getImage(withTag(image)).distribution();
+    const found = await this.#orOver(asked).catch((error: unknown) => {
+      const { statusCode } = error as { statusCode?: number };
+      const [reason, why] = REFUSALS[statusCode ?? 0] ?? [];
+      throw reason && why ? unavailable(image, reason, why, error) : error;
+    });
+    const { Descriptor, Platforms } = distribution.parse(found);
+    const { Arch: own } = await docker.version();
+    const fits = Platforms?.some(({ os, architecture }) => os === 'linux' && architecture === own) ?? true;
+    if (!fits) {
+      const there = Platforms?.map(({ os, architecture }) => `${os}/${architecture}`).join(', ');
+      throw unavailable(
+        image,
+        'wrong_platform',
+        `it is for ${there}, and its computer would be linux/${own}`,
+      );
+    }
+    return `${repositoryOf(image)}@${Descriptor.digest}`;
+  }
+
+  async fetch(pinned: string): Promise<void> {
+    const { docker, image, gbMax, logger } = this.#on;
+    const wasThere = (await sizeOf(docker, pinned)) !== null;
+    const signal = this.#over.signal;
+    const answer = (await this.#orOver(docker.pull(pinned, { abortSignal: signal }))) as Readable;
+    await this.#orOver(this.#follow(answer)).finally(() => answer.destroy());
+    const bytes = await sizeOf(docker, pinned);
+    if (bytes === null) throw new Error('the engine says that it was pulled, and has it not');
+    if (bytes > gbMax * BYTES_PER_GB) {
+      if (!wasThere) await docker.getImage(pinned).remove();
+      throw this.#tooLarge();
+    }
+    logger.info({ image, pinned, bytes }, 'an image was pulled');
+  }
+
+  async #follow(answer: Readable): Promise<void> {
+    const { image, gbMax, hasRoom, logger } = this.#on;
+    for await (const line of linesOf(answer)) {
+      const event = pullEvent.parse(JSON.parse(line));
+      if (event.error) throw unavailable(image, 'failed', event.error);
+      this.#stir();
+      this.#progress.take(event);
+      if (this.#progress.totalBytes > gbMax * BYTES_PER_GB) throw this.#tooLarge();
+      if (!hasRoom()) throw unavailable(image, 'no_room', NO_ROOM);
+      if (performance.now() - this.#loggedAt < LOG_EVERY_MS) continue;
+      this.#loggedAt = performance.now();
+      logger.info({ image, progress: String(this.#progress) }, 'an image is being pulled');
+    }
+  }
+
+  /** Something new was told. */
+  #stir(): void {
+    const { stalledMsMax = STALLED_MS_MAX } = this.#on;
+    clearTimeout(this.#stalled);
+    this.#stalled = setTimeout(
+      () => this.#giveUp('stalled', `its registry has sent nothing for ${stalledMsMax / 1_000} s`),
+      stalledMsMax,
+    );
+  }
+
+  #giveUp(reason: Reason, why: string): void {
+    const error = unavailable(this.#on.image, reason, `${why} (${this.#progress})`);
+    this.#over.abort(error);
+  }
+
+  #tooLarge(): ServiceError {
+    const { image, gbMax } = this.#on;
+    return unavailable(image, 'too_large', `it is larger than ${gbMax} GB (SWITCHYARD_IMAGE_GB_MAX)`);
+  }
+
+  /** The work's own outcome, or why there will be none. */
+  async #orOver<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#over;
+    const over = Promise.withResolvers<never>();
+    const stop = () => over.reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    work.catch(() => {}); // it is not waited for any longer when the other came first
+    try {
+      return await Promise.race([work, over.promise]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      over.promise.catch(() => {});
+    }
+  }
 }
 
-async function refusePrivateRegistry(image: string, resolve: Resolve): Promise<void> {
-  const host = registryOf(image);
-  if (host === undefined) return;
-  let addresses: { address: string; family: number }[];
-  try {
-    addresses = await resolve(host);
-  } catch (error) {
-    throw unavailable(image, `its registry ${host} cannot be found`, error);
+async function* linesOf(answer: Readable): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of answer.setEncoding('utf8')) {
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') yield line;
   }
-  const refused = addresses.some(({ address, family }) =>
-    PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4'),
-  );
-  if (refused) throw unavailable(image, `its registry ${host} is not a public one`);
+  if (rest.trim() !== '') yield rest;
 }
+
+/** By the status in which the engine passes on what the registry said. */
+const REFUSALS: Readonly<Record<number, readonly [Reason, string]>> = {
+  401: ['unauthorized', 'its registry wants a login, and only public images can be used'],
+  403: ['unauthorized', 'its registry does not give it to everybody, and only public images can be used'],
+  404: ['not_found', 'its registry has no such image'],
+  429: ['rate_limited', 'its registry has been asked too often from this host; try again later'],
+};
 
 /** Without a tag Docker's API would pull every tag there is. */
 function withTag(image: string): string {
@@ -102,26 +239,17 @@ function withTag(image: string): string {
   return /[:@]/.test(name) ? image : `${image}:latest`;
 }
 
-async function pull(docker: Docker, image: string, signal: AbortSignal): Promise<void> {
-  const stream = await docker.pull(image, { abortSignal: signal });
-  const done = Promise.withResolvers<void>();
-  docker.modem.followProgress(stream, (error) => (error ? done.reject(error) : done.resolve()));
-  await done.promise;
+function repositoryOf(image: string): string {
+  const [named = image] = image.split('@');
+  return named.replace(/:[\w.-]+$/, '');
 }
 
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function isPresent(docker: Docker, image: string): Promise<boolean> {
+/** Bytes of an image that the engine has; null: it has it not. */
+async function sizeOf(docker: Docker, image: string): Promise<number | null> {
   try {
-    await docker.getImage(image).inspect();
-    return true;
+    return (await docker.getImage(image).inspect()).Size;
   } catch (error) {
-    if ((error as { statusCode?: number }).statusCode === 404) return false;
+    if ((error as { statusCode?: number }).statusCode === 404) return null;
     throw error;
   }
 }
@@ -131,9 +259,10 @@ function messageOf(error: unknown): string {
   return json ?? (error instanceof Error ? error.message : String(error));
 }
 
-function unavailable(image: string, reason: string, cause?: unknown): ServiceError {
-  return new ServiceError('image_unavailable', `the image ${image} cannot be pulled: ${reason}`, {
+function unavailable(image: string, reason: Reason, why: string, cause?: unknown): ServiceError {
+  return new ServiceError('image_unavailable', `the image ${image} cannot be pulled: ${why}`, {
     param: 'image',
+    details: { reason },
     cause,
   });
 }

@@ -15,12 +15,17 @@ export interface BeginOptions {
   readonly first: boolean;
   /** Whether something limits what its key may spend; undefined: not known. */
   readonly limited: boolean | undefined;
+  /** Aborting it ends the wait for an image. */
+  readonly signal?: AbortSignal;
 }
 
 /**
  * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`; `insufficient_funds`, `budget_exceeded`.
  */
-export async function beginRun(computer: HeldComputer, { first, limited }: BeginOptions): Promise<void> {
+export async function beginRun(
+  computer: HeldComputer,
+  { first, limited, signal }: BeginOptions,
+): Promise<void> {
   const { id, on, record } = computer;
   const size = { cpu: record.cpu, memoryMb: record.memory_mb };
   on.capacity.take(id, size, first);
@@ -29,7 +34,7 @@ export async function beginRun(computer: HeldComputer, { first, limited }: Begin
   try {
     await holds.begin(limited);
     computer.holds = holds;
-    const reservation = await on.host.reserve({ computerId: id, image: record.image, ...size });
+    const reservation = await on.host.reserve({ computerId: id, image: record.image, ...size, signal });
     const running = await startReserved(computer, reservation, first);
     await recordRunning(computer, running);
   } catch (error) {

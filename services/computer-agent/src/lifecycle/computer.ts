@@ -60,17 +60,18 @@ export class Computer {
   /**
    * The first start of a computer whose record control has made. Repeated, it answers with the computer as it is.
    * @param limited whether something limits what its key may spend; undefined: not known
+   * @param signal aborting it ends the wait for an image
    * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`, `insufficient_funds`, `budget_exceeded`;
    *   nothing is left on this host then.
    */
-  create(limited: boolean | undefined): Promise<ComputerRecord> {
+  create(limited: boolean | undefined, signal: AbortSignal): Promise<ComputerRecord> {
     const { workspaces } = this.#on.host;
     return exclusively(this.#held, async () => {
       if (this.record.state === 'running') return this.record;
       if (this.record.state !== 'creating') throw notFound();
       try {
         await workspaces.create(this.id, this.record.disk_gb);
-        await beginRun(this.#held, { first: true, limited });
+        await beginRun(this.#held, { first: true, limited, signal });
       } catch (error) {
         await workspaces.delete(this.id);
         this.#held.leave();

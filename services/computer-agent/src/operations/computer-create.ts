@@ -1,4 +1,5 @@
 // The first start of a computer that control has placed here.
+import type { OperationContext } from '@switchyard/bus';
 import type { HostOperationRequest, HostOperationResponse } from '@switchyard/contracts';
 import type { Computers } from '../lifecycle/computers.ts';
 import type { ShowComputer } from './show-computer.ts';
@@ -6,7 +7,8 @@ import type { ShowComputer } from './show-computer.ts';
 export async function createComputer(
   { computers, show }: { computers: Computers; show: ShowComputer },
   { org, id, limited }: HostOperationRequest<'create'>,
+  { signal }: Pick<OperationContext, 'signal'>,
 ): Promise<HostOperationResponse<'create'>> {
   const computer = await computers.find(org, id);
-  return show(await computer.create(limited));
+  return show(await computer.create(limited, signal));
 }

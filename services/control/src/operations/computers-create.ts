@@ -60,6 +60,7 @@ export function createComputer(on: ComputerOperations) {
         record,
         hosts.map((host) => host.id),
         limited,
+        signal,
       );
       // The edge is gone or has given up: nobody will ever hear of this computer, so nobody may pay for it.
       if (signal.aborted) {
@@ -80,6 +81,7 @@ async function place(
   record: ComputerRecord,
   hosts: readonly string[],
   limited: boolean,
+  signal: AbortSignal,
 ): Promise<ComputerObject> {
   const { org, id } = record;
   const key = computerKey(org, id);
@@ -92,9 +94,7 @@ async function place(
         host,
         'create',
         { org, id, limited },
-        {
-          timeoutMs: HOST_CREATE_TIMEOUT_MS,
-        },
+        { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal },
       );
     } catch (error) {
       if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {

@@ -21,6 +21,8 @@ const host = await openComputerHost({
   defaultSize: { cpu: 1, memoryMb: 1024 },
   diskGb: 1,
   disks: true,
+  imageGbMax: 10,
+  hasRoom: () => true,
   warmPool: 0,
 });
 const computer = await host.connect(containerId);

@@ -1,0 +1,221 @@
+/**
+ * A container registry of a test's own: the one of go-containerregistry, built once per machine, behind a door at which
+ * the test may let its answers go wrong. Plain HTTP on loopback, which Docker takes there.
+ */
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { findProgram, freePort, makeOnce, runCommand, toolsCacheFolder } from '@switchyard/local';
+import { startTestServer, temporaryFolder } from './test-server.ts';
+
+const run = promisify(execFile);
+
+const VERSION = 'v0.20.6';
+const GO_MODULE = `github.com/google/go-containerregistry/cmd/registry@${VERSION}`;
+const BUILD_TIMEOUT_MS = 10 * 60_000;
+const POLL_EVERY_MS = 20;
+const HOST = '127.0.0.1';
+const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
+const CONFIG = 'application/vnd.docker.container.image.v1+json';
+const LAYER = 'application/vnd.docker.image.rootfs.diff.tar.gzip';
+/** Of a layer that stalls or is cut, so much is sent. */
+const BEGINNING_BYTES = 1_024;
+
+/**
+ * What is wrong with an answer: a status in place of it, its bytes changed, its end missing, or nothing more after its
+ * beginning.
+ */
+export type RegistryFault = { status: number } | 'changed' | 'cut' | 'stalled';
+
+export interface TestImage {
+  /** Go's name; default: this machine's. */
+  readonly architecture?: string;
+  /** Of its one layer, unpacked. Default: 100 kB. */
+  readonly bytes?: number;
+  /** Zeros, which pack to a thousandth; default: random bytes, which do not pack at all. */
+  readonly zeros?: boolean;
+}
+
+export interface TestRegistry {
+  /** `127.0.0.1:port`: the beginning of an image's name. */
+  readonly address: string;
+  /** Decides how each request is answered; undefined: as it should be. */
+  fault: (path: string) => RegistryFault | undefined;
+  /** Requests so far: `GET /v2/…`. */
+  readonly asked: readonly string[];
+  /** Puts an image there, of layers that no engine has yet, and returns its name. */
+  push(repository: string, image?: TestImage): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export async function startRegistry(): Promise<TestRegistry> {
+  const program = join(await builtRegistry(), 'registry');
+  const port = await freePort(HOST);
+  const inner = `http://${HOST}:${port}`;
+  const folder = await temporaryFolder('registry');
+  const server = await startTestServer(
+    {
+      name: 'registry',
+      command: program,
+      args: ['-port', String(port)],
+      cwd: folder,
+      env: process.env,
+      stopTimeoutMs: 1_000,
+      ready: (signal) => untilAnswers(`${inner}/v2/`, signal),
+    },
+    { port, url: inner, folder },
+  );
+  const asked: string[] = [];
+  const door = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    forward(inner, request, response, registry.fault(request.url ?? ''));
+  });
+  door.listen(0, HOST);
+  await once(door, 'listening');
+  const registry: TestRegistry = {
+    address: `${HOST}:${(door.address() as AddressInfo).port}`,
+    fault: () => undefined,
+    asked,
+    async push(repository, image = {}) {
+      await pushImage(inner, repository, image);
+      return `${registry.address}/${repository}:latest`;
+    },
+    async stop() {
+      door.closeAllConnections();
+      door.close();
+      await server.stop();
+    },
+  };
+  return registry;
+}
+
+async function builtRegistry(): Promise<string> {
+  const folder = join(toolsCacheFolder(process.env), `registry-${VERSION}`);
+  await makeOnce(folder, async (unfinished) => {
+    const go = findProgram('go', process.env.PATH);
+    if (go === undefined) throw new Error('there is no Go to build a registry with');
+    await runCommand(go, ['install', GO_MODULE], {
+      env: { ...process.env, GOBIN: unfinished, CGO_ENABLED: '0' },
+      timeoutMs: BUILD_TIMEOUT_MS,
+    });
+  });
+  return folder;
+}
+
+async function untilAnswers(url: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const answer = await fetch(url, { signal }).catch(() => null);
+    await answer?.body?.cancel();
+    if (answer?.ok) return;
+    await delay(POLL_EVERY_MS, undefined, { signal });
+  }
+}
+
+function forward(
+  to: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  fault: RegistryFault | undefined,
+): void {
+  if (typeof fault === 'object') {
+    response.writeHead(fault.status, { 'content-type': 'application/json' });
+    response.end(
+      JSON.stringify({ errors: [{ code: CODES[fault.status] ?? 'UNKNOWN', message: 'of the test' }] }),
+    );
+    return;
+  }
+  const { method, headers, url = '/' } = request;
+  const asking = httpRequest(new URL(url, to), { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    let sent = 0;
+    answer.on('data', (bytes: Buffer) => {
+      if (fault === 'changed') bytes[0] = (bytes[0] ?? 0) ^ 1;
+      const part = fault === 'cut' || fault === 'stalled' ? bytes.subarray(0, BEGINNING_BYTES - sent) : bytes;
+      sent += part.length;
+      response.write(part);
+    });
+    answer.on('end', () => {
+      if (fault === 'cut') response.destroy();
+      else if (fault !== 'stalled') response.end();
+    });
+  });
+  asking.on('error', () => response.destroy());
+  request.pipe(asking);
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  401: 'UNAUTHORIZED',
+  403: 'DENIED',
+  404: 'MANIFEST_UNKNOWN',
+  429: 'TOOMANYREQUESTS',
+};
+
+/** By the registry's own protocol: the layer, the configuration, and the manifest that names both. */
+async function pushImage(to: string, repository: string, image: TestImage): Promise<void> {
+  const {
+    architecture = process.arch === 'x64' ? 'amd64' : process.arch,
+    bytes = 100_000,
+    zeros = false,
+  } = image;
+  const tar = await layerOf(zeros ? Buffer.alloc(bytes) : randomBytes(bytes));
+  const layer = gzipSync(tar);
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture,
+      os: 'linux',
+      created: new Date().toISOString(),
+      config: {},
+      rootfs: { type: 'layers', diff_ids: [digestOf(tar)] },
+    }),
+  );
+  const described = (mediaType: string, content: Buffer) => ({
+    mediaType,
+    size: content.length,
+    digest: digestOf(content),
+  });
+  for (const blob of [layer, config])
+    await send('POST', `${to}/v2/${repository}/blobs/uploads/?digest=${digestOf(blob)}`, blob);
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: MANIFEST,
+    config: described(CONFIG, config),
+    layers: [described(LAYER, layer)],
+  };
+  await send(
+    'PUT',
+    `${to}/v2/${repository}/manifests/latest`,
+    Buffer.from(JSON.stringify(manifest)),
+    MANIFEST,
+  );
+}
+
+async function layerOf(content: Buffer): Promise<Buffer> {
+  const folder = await temporaryFolder('layer');
+  try {
+    await writeFile(join(folder, 'content'), content);
+    await writeFile(join(folder, 'unlike-any-other'), randomBytes(16));
+    await run('tar', ['-cf', `${folder}.tar`, '-C', folder, '.']);
+    return await readFile(`${folder}.tar`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    await rm(`${folder}.tar`, { force: true });
+  }
+}
+
+async function send(method: string, url: string, content: Buffer, type?: string): Promise<void> {
+  const headers = { 'content-type': type ?? 'application/octet-stream' };
+  const answer = await fetch(url, { method, headers, body: new Uint8Array(content) });
+  if (!answer.ok) throw new Error(`the registry answers ${answer.status}: ${await answer.text()}`);
+}
+
+function digestOf(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
+}

@@ -4,6 +4,7 @@
  * reach nothing outside. Needs root and `dockerd`.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,12 +25,16 @@ const OUTPUT_CHARS_MAX = 16_384;
 export interface TestEngineOptions {
   /** Containers run on while the engine is away. */
   readonly liveRestore?: boolean;
+  /** Another one, whose network name space it shares, with a bridge of its own: two engines on one kernel's firewall. */
+  readonly beside?: TestEngine;
 }
 
 export interface TestEngine {
   readonly docker: Docker;
   /** For `DOCKER_HOST`. */
   readonly address: string;
+  /** Its network name space, for `nsenter --net`. */
+  readonly network: string;
   /** SIGKILL to the engine and its containerd; the processes of containers run on. */
   kill9(): Promise<void>;
   /** SIGTERM, and resolves when it is gone. Without live-restore it stops its containers first. */
@@ -46,18 +51,24 @@ export interface TestEngine {
  * afterAll(() => engine.stop());
  * await importSmallImage(engine.docker);
  */
-export async function startTestEngine({ liveRestore = false }: TestEngineOptions = {}): Promise<TestEngine> {
+export async function startTestEngine({
+  liveRestore = false,
+  beside,
+}: TestEngineOptions = {}): Promise<TestEngine> {
   const folder = await temporaryFolder('engine');
-  const network = join(folder, 'network');
+  const network = beside?.network ?? join(folder, 'network');
   const socketPath = join(folder, 'docker.sock');
-  await writeFile(network, '');
-  await run('unshare', [`--net=${network}`, 'true']);
+  if (!beside) {
+    await writeFile(network, '');
+    await run('unshare', [`--net=${network}`, 'true']);
+  }
   const options = [
     ['--data-root', join(folder, 'data')],
     ['--exec-root', join(folder, 'exec')],
     ['--pidfile', join(folder, 'pid')],
     ['--host', `unix://${socketPath}`],
     liveRestore ? ['--live-restore'] : [],
+    beside ? ['--bridge', await addBridge(network)] : [], // docker0 is the other's
   ].flat();
   const docker = new Docker({ socketPath });
   let child: ChildProcess | undefined;
@@ -106,6 +117,7 @@ export async function startTestEngine({ liveRestore = false }: TestEngineOptions
   const engine: TestEngine = {
     docker,
     address: `unix://${socketPath}`,
+    network,
     kill9: () => end('SIGKILL'),
     end: () => end('SIGTERM'),
     restart,
@@ -125,6 +137,15 @@ export async function startTestEngine({ liveRestore = false }: TestEngineOptions
     throw error;
   }
   return engine;
+}
+
+async function addBridge(network: string): Promise<string> {
+  const name = `sy${randomBytes(4).toString('hex')}`;
+  const ip = (...words: string[]) => run('nsenter', [`--net=${network}`, 'ip', ...words]);
+  await ip('link', 'add', name, 'type', 'bridge');
+  await ip('address', 'add', `10.${200 + randomInt(50)}.${randomInt(250)}.1/24`, 'dev', name);
+  await ip('link', 'set', name, 'up');
+  return name;
 }
 
 function isOver({ exitCode, signalCode }: ChildProcess): boolean {

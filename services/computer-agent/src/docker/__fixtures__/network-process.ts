@@ -1,0 +1,24 @@
+// Opens the network of one agent's computers in the network name space of this process, where something of the host's
+// listens as well.
+//   argv: path of the engine's socket, the agent's id
+//   messages in: 'lower', 'raise' (its firewall)    out: { name, unprotected, port }, 'done'
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import Docker from 'dockerode';
+import { lowerFirewall, raiseFirewall } from '../firewall.ts';
+import { openNetwork } from '../network.ts';
+
+const [socketPath = '', agentId = ''] = process.argv.slice(2);
+const docker = new Docker({ socketPath });
+const logger = { info: () => {}, warn: () => {} };
+const network = await openNetwork({ docker, agentId, allowedNetworks: [], logger, watchEveryMs: 600_000 });
+const ofHost = createServer((connection) => connection.end('host')).listen(0, '0.0.0.0');
+await once(ofHost, 'listening');
+process.on('message', async (wanted: 'lower' | 'raise') => {
+  if (wanted === 'lower') await lowerFirewall(network.name);
+  else await raiseFirewall({ bridge: network.name, allowedNetworks: [] });
+  process.send?.('done');
+});
+process.on('disconnect', () => process.exit());
+const { port } = ofHost.address() as { port: number };
+process.send?.({ name: network.name, unprotected: network.unprotected, port });

@@ -1,0 +1,124 @@
+// The networks of two agents on one kernel, each with an engine of its own: what one does with its rules leaves the other's
+// computers shut off from the host and from each other.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { STANDARD_IMAGE } from '@switchyard/contracts';
+import { importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
+import type Docker from 'dockerode';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const NETWORK_PROCESS = fileURLToPath(new URL('./__fixtures__/network-process.ts', import.meta.url));
+const PORT = 8_000;
+/** Answers everybody: `socket`, `bind` and `listen` of the kernel's own, as the small image has no modules of Perl's. */
+const SERVER = `socket(S,2,1,0); bind(S,pack("Sna4x8",2,${PORT},"\\0\\0\\0\\0")); listen(S,9); while(accept(C,S)){print C "neighbour"; close C}`;
+const run = promisify(execFile);
+
+interface Side {
+  readonly engine: TestEngine;
+  readonly process: ChildProcess;
+  /** Of the network and of its bridge. */
+  readonly name: string;
+  readonly unprotected: string | undefined;
+  /** Of the host's server on every address. */
+  readonly hostPort: number;
+  readonly computer: Docker.Container;
+  /** Addresses of the computer, and of the host as the computer sees it. */
+  readonly address: string;
+  readonly gateway: string;
+}
+
+let one: Side;
+let other: Side;
+
+async function openSide(engine: TestEngine, agentId: string): Promise<Side> {
+  await importSmallImage(engine.docker);
+  const socketPath = engine.address.slice('unix://'.length);
+  const child = spawn(
+    'nsenter',
+    [`--net=${engine.network}`, process.execPath, NETWORK_PROCESS, socketPath, agentId],
+    { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+  );
+  const [{ name, unprotected, port }] = await once(child, 'message');
+  const computer = await engine.docker.createContainer({
+    Image: STANDARD_IMAGE,
+    Cmd: ['perl', '-e', SERVER],
+    HostConfig: { NetworkMode: name },
+  });
+  await computer.start();
+  const { IPAddress: address, Gateway: gateway } = (await computer.inspect()).NetworkSettings.Networks[name]!;
+  return { engine, process: child, name, unprotected, hostPort: port, computer, address, gateway };
+}
+
+beforeAll(async () => {
+  const engine = await startTestEngine({ liveRestore: true });
+  const beside = await startTestEngine({ liveRestore: true, beside: engine });
+  one = await openSide(engine, 'host_one');
+  other = await openSide(beside, 'host_other');
+}, 120_000);
+
+afterAll(async () => {
+  for (const side of [other, one]) {
+    side?.process.disconnect();
+    await side?.engine.stop();
+  }
+});
+
+/** What a computer reads from there; nothing where it is shut off. */
+async function reads(from: Side, address: string, port: number): Promise<string> {
+  const command = `timeout 1 bash -c 'exec 3<>/dev/tcp/${address}/${port} && cat <&3'`;
+  const exec = await from.computer.exec({ Cmd: ['bash', '-c', command], AttachStdout: true, Tty: true });
+  const output = await exec.start({ Tty: true });
+  let text = '';
+  output.on('data', (bytes: Buffer) => {
+    text += bytes.toString();
+  });
+  await once(output, 'end');
+  return /^(host|neighbour)$/.test(text) ? text : '';
+}
+
+const tell = async (side: Side, what: 'lower' | 'raise') => {
+  side.process.send(what);
+  await once(side.process, 'message');
+};
+
+/** Everything that each computer must not reach: the host by either bridge, and the other computer. */
+async function expectShut(side: Side, neighbour: Side): Promise<void> {
+  const reached = await Promise.all([
+    reads(side, side.gateway, side.hostPort),
+    reads(side, neighbour.gateway, side.hostPort),
+    reads(side, neighbour.address, PORT),
+  ]);
+  expect(reached).toEqual(['', '', '']);
+}
+
+const rulesOf = async (side: Side) => {
+  const { stdout } = await run('nsenter', [`--net=${side.engine.network}`, 'iptables', '-S']);
+  return stdout.split('\n').filter((rule) => rule.includes(side.name));
+};
+
+test('both are shut off, by rules of their own', async () => {
+  expect([one.unprotected, other.unprotected]).toEqual([undefined, undefined]);
+  await Promise.all([expectShut(one, other), expectShut(other, one)]);
+});
+
+test('one that takes its rules away, or puts them back, leaves the other’s as they are', async () => {
+  const before = await rulesOf(one);
+  await tell(other, 'lower');
+  expect(await reads(other, other.gateway, other.hostPort)).toBe('host'); // the rules were what shut it off
+  expect(await rulesOf(one)).toEqual(before);
+  await expectShut(one, other);
+  await tell(other, 'raise');
+  await tell(other, 'raise');
+  expect(await rulesOf(one)).toEqual(before);
+  expect(await rulesOf(other)).toHaveLength(before.length);
+  await Promise.all([expectShut(one, other), expectShut(other, one)]);
+});
+
+test('an engine that is killed and comes back opens neither', async () => {
+  await other.engine.kill9();
+  await expectShut(one, other);
+  await other.engine.restart();
+  await Promise.all([expectShut(one, other), expectShut(other, one)]);
+}, 60_000);

@@ -263,6 +263,24 @@ describe('a link', () => {
     expect(await refused.json()).toMatchObject({ error: { code: 'url_not_valid' } });
   });
 
+  test('ends with its key: what is open through it is closed, and it opens nothing more', async () => {
+    const { body: key } = await post('/keys', { name: 'of a link', permissions: ['computers:write'] });
+    const made = await fetch(`${stack.url}/v1/computers/${id}/links`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ port: PORT }),
+    });
+    const { url } = (await made.json()) as { url: string };
+    const socket = new WebSocket(url.replace(/^http/, 'ws'));
+    await once(socket, 'open');
+    const closed = once(socket, 'close');
+    await fetch(`${stack.url}/v1/keys/${key.id}`, { method: 'DELETE', headers: authorization() });
+    await closed;
+    const refused = await fetch(url);
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ error: { code: 'invalid_api_key' } });
+  });
+
   test('carries WebSockets', async () => {
     const socket = new WebSocket((await link({ port: PORT })).replace(/^http/, 'ws'));
     const messages = messagesOf(socket);

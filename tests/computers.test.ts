@@ -101,11 +101,21 @@ test('a life over HTTP, and its bill', async () => {
 describe('bad input', () => {
   test.each([
     [{ cpu: 4.25 }, 'invalid_request', 'cpu'],
+    [{ cpu: 0 }, 'invalid_request', 'cpu'],
     [{ cpu: 0.3 }, 'invalid_request', 'cpu'],
     [{ cpu: '1' }, 'invalid_request', 'cpu'],
     [{ memory_mb: 256 }, 'invalid_request', 'memory_mb'],
+    [{ memory_mb: 8_448 }, 'invalid_request', 'memory_mb'],
     [{ memory_mb: 1_000 }, 'invalid_request', 'memory_mb'],
+    [{ memory_mb: null }, 'invalid_request', 'memory_mb'],
     [{ image: 'not an image' }, 'invalid_request', 'image'],
+    [{ image: `a/${'x'.repeat(511)}` }, 'invalid_request', 'image'],
+    [{ name: 'x'.repeat(101) }, 'invalid_request', 'name'],
+    // What the platform sets for every computer is not for one of them to choose.
+    [{ disk_gb: 10 }, 'unknown_field', 'disk_gb'],
+    [{ idle_stop_minutes: 2 }, 'unknown_field', 'idle_stop_minutes'],
+    [{ max_lifetime_minutes: 480 }, 'unknown_field', 'max_lifetime_minutes'],
+    [{ burst: { cpu: 4 } }, 'unknown_field', 'burst'],
     [{ image: 'localhost:1/none:latest' }, 'image_unavailable', undefined],
     [{ name: '' }, 'invalid_request', 'name'],
     [{ disk: 10 }, 'unknown_field', 'disk'],
@@ -115,6 +125,41 @@ describe('bad input', () => {
     const answer = await call('POST', '/computers', body);
     expect(answer).toMatchObject({ status: 400, body: { error: { code } } });
     if (param !== undefined) expect(answer.body.error.param).toBe(param);
+  });
+
+  test('the largest and the smallest computer, and the longest name, are none too much', async () => {
+    const options = (await call('GET', '/computers/options')).body;
+    for (const [edge, name] of [
+      ['max', 'x'.repeat(100)],
+      ['min', 'x'],
+    ] as const) {
+      const size = { cpu: options.cpu[edge], memory_mb: options.memory_mb[edge] };
+      const { id, ...made } = await createComputer({ ...size, name });
+      expect(made).toMatchObject({ ...size, name, status: 'running' });
+      expect((await exec(id, { command: 'true' })).body.exit_code).toBe(0);
+      await call('DELETE', `/computers/${id}`);
+    }
+  });
+
+  test('links and terminals within their limits, one past them is named', async () => {
+    const { id } = await createComputer();
+    const link = (body: object) => call('POST', `/computers/${id}/links`, body);
+    for (const body of [
+      { port: 1, minutes: 1 },
+      { port: 65_535, minutes: 480 },
+    ])
+      expect((await link(body)).status).toBe(201);
+    for (const [body, param] of [
+      [{ port: 0 }, 'port'],
+      [{ port: 65_536 }, 'port'],
+      [{ minutes: 0 }, 'minutes'],
+      [{ minutes: 481 }, 'minutes'],
+    ] as const)
+      expect(await link(body)).toMatchObject({
+        status: 400,
+        body: { error: { code: 'invalid_request', param } },
+      });
+    await call('DELETE', `/computers/${id}`);
   });
 
   test('a command’s limits: each setting at fault is named, a timeout is 422 with the output so far', async () => {
@@ -132,7 +177,7 @@ describe('bad input', () => {
         status: 400,
         body: { error: { code: 'invalid_request', param } },
       });
-    expect((await exec(id, { command: `true ${'x'.repeat(65_531)}` })).status).toBe(200);
+    expect((await exec(id, { command: `true ${'x'.repeat(65_531)}`, timeout: 3_600 })).status).toBe(200);
     expect(await exec(id, { command: 'echo so far; sleep 60', timeout: 1 })).toMatchObject({
       status: 422,
       body: { error: { code: 'command_timed_out', details: { stdout: 'so far\n' } } },

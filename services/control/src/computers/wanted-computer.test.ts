@@ -85,6 +85,24 @@ test('the options are the limits, with fractions of a minute rounded up', () => 
   expect(toComputerLimits(set)).toMatchObject({ idleStopMs: 3_000, maxLifetimeMs: 90_000 });
 });
 
+test.each([
+  ['SWITCHYARD_CPU_MAX', ['0.25', '256'], ['0', '256.25', '0.3']],
+  ['SWITCHYARD_BURST_CPU', ['0.25', '256'], ['0', '256.25', '0.3']],
+  ['SWITCHYARD_MEMORY_MB_MAX', ['512', '1048576'], ['256', '1048832', '600']],
+  ['SWITCHYARD_BURST_MEMORY_MB', ['512', '1048576'], ['256', '1048832', '600']],
+  ['SWITCHYARD_IDLE_STOP_MINUTES', ['0.001', '1440'], ['0', '1441']],
+  ['SWITCHYARD_MAX_LIFETIME_MINUTES', ['0.001', '480'], ['0', '481']],
+  ['SWITCHYARD_COMMAND_TIMEOUT_SECONDS', ['300', '86400'], ['299', '86401', '300.5']],
+  ['SWITCHYARD_MAX_COMPUTERS', ['0', '1000'], ['-1', '1001', '1.5']],
+  ['SWITCHYARD_DISK_GB', ['0', '1024'], ['-1', '1025', '1.5']],
+])('the setting %s is taken at its edges and refused one past them', (name, good, bad) => {
+  for (const value of good) expect(computerLimitsEnv.safeParse({ [name]: value }).success).toBe(true);
+  for (const value of bad) {
+    const { error } = computerLimitsEnv.safeParse({ [name]: value });
+    expect(error?.issues.map(({ path }) => path)).toEqual([[name]]);
+  }
+});
+
 test('a lifetime over eight hours, an idle window of nothing and a rate in exponents are refused', () => {
   for (const wrong of [
     { SWITCHYARD_MAX_LIFETIME_MINUTES: '481' },

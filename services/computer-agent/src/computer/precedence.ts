@@ -6,7 +6,7 @@ import { sharesOf } from '../docker/engine.ts';
 import { ProcessorCredit } from './processor-credit.ts';
 
 /** A bomb has the processor for so long, and what it takes to use up its credit, before its neighbours go before it. */
-const LOOK_MS = 100;
+const LOOK_MS = 50;
 /** Of its weight, while it is heavy: the largest heavy computer and the smallest light one weigh the same. */
 export const HEAVY_SHARE = 1 / 16;
 

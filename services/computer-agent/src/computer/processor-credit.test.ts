@@ -1,6 +1,6 @@
 // Who is heavy, and for how long.
 import { expect, test } from 'vitest';
-import { CREDIT_MS, CREDIT_RATE, ProcessorCredit } from './processor-credit.ts';
+import { CREDIT_RATE, ProcessorCredit, REST_MS, REST_RATE } from './processor-credit.ts';
 
 const TURN_MS = 100;
 /** Turns of 100 ms at so many cores until it is heavy, or light again; at most so many. */
@@ -13,19 +13,26 @@ function turnsUntil(credit: ProcessorCredit, heavy: boolean, cores: number, most
 }
 
 test('a computer is heavy when it used its credit beyond what it gains, the sooner the more it uses', () => {
-  expect(turnsUntil(new ProcessorCredit(), true, 2)).toBe(2);
-  expect(turnsUntil(new ProcessorCredit(), true, 1)).toBe(4);
-  expect(turnsUntil(new ProcessorCredit(), true, 0.5)).toBe(10);
+  expect(turnsUntil(new ProcessorCredit(), true, 2)).toBe(1);
+  expect(turnsUntil(new ProcessorCredit(), true, 1)).toBe(2);
+  expect(turnsUntil(new ProcessorCredit(), true, 0.5)).toBe(4);
 });
 
 test('one that uses no more than the smallest guarantee never is', () => {
   expect(turnsUntil(new ProcessorCredit(), true, CREDIT_RATE)).toBe(1_000);
 });
 
-test('however long it computed, it is light again after 2 s of rest, and not while it goes on', () => {
+test('however long it computed, it is light again after a second of rest', () => {
+  const credit = new ProcessorCredit();
+  for (let turn = 0; turn < 1_000; turn++) credit.spend(2 * TURN_MS, TURN_MS);
+  expect(turnsUntil(credit, false, 0) * TURN_MS).toBe(REST_MS);
+  expect(turnsUntil(credit, true, 1)).toBe(2);
+});
+
+test('one that goes on computing stays heavy, however little of the processor others leave it', () => {
   const credit = new ProcessorCredit();
   turnsUntil(credit, true, 2);
-  for (let turn = 0; turn < 1_000; turn++) credit.spend(2 * TURN_MS, TURN_MS);
-  expect(turnsUntil(credit, false, CREDIT_RATE)).toBe(1_000);
-  expect(turnsUntil(credit, false, 0) * TURN_MS).toBe((2 * CREDIT_MS) / CREDIT_RATE);
+  expect(turnsUntil(credit, false, REST_RATE)).toBe(1_000);
+  for (let turn = 0; turn < 1_000; turn++) credit.spend(turn % 9 === 0 ? TURN_MS : 0, TURN_MS);
+  expect(credit.heavy).toBe(true);
 });

@@ -1,6 +1,6 @@
 // The loop that books events: pull, read, write, acknowledge. Whatever goes wrong, nothing is acknowledged that is not
 // on disk, the messages come again, the ledger is read anew, and it goes on.
-import type { Consumer, JsMsg } from '@nats-io/jetstream';
+import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import type { Logger } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
@@ -9,15 +9,15 @@ import { ensureConsumer } from './consumer.ts';
 import { assertUnmoved, LayoutMoved } from './partitions/layout.ts';
 import type { Partition } from './partitions/partition.ts';
 import type { Progress } from './progress.ts';
-import { readBatch, rejectedOf } from './read-batch.ts';
+import { type ReadBatch, readBatch, rejectedOf } from './read-batch.ts';
 import type { LedgerRow, Rejected } from './store/documents.ts';
 import { ensureIndexes } from './store/indexes.ts';
-import { LedgerWriter } from './store/ledger-writer.ts';
+import { LedgerWriter, type PreparedBatch } from './store/ledger-writer.ts';
 import { AnotherWriter } from './store/mongo-errors.ts';
 import { storeRejected } from './store/rejected.ts';
 import type { Store } from './store/store.ts';
 
-/** Messages of one pull, and so of one batch, at the most. */
+/** Messages of one batch, and of one pull, at the most. */
 export const BATCH_MESSAGES_MAX = 500;
 /** A pull that has not brought its fill is asked for anew after this time. */
 const PULL_MS = 5_000;
@@ -84,60 +84,118 @@ async function bookUntilOver(options: BookingOptions, onBooked: () => void): Pro
     await assertUnmoved(store, partition.layout);
     accounts.forget(); // an earlier batch may have ended in the middle, and what it wrote was folded just now
   });
-  while (!signal.aborted) {
-    await bookOnePull(consumer, { ...options, writer });
-    onBooked();
-  }
+  await bookArrivals(consumer, { ...options, writer }, onBooked);
   await writer.close();
 }
 
-async function bookOnePull(consumer: Consumer, options: Booking): Promise<void> {
+/** Until the signal is aborted. */
+async function bookArrivals(consumer: Consumer, options: Booking, onBooked: () => void): Promise<void> {
   const { bus, signal } = options;
-  const pull = await consumer.fetch({ max_messages: BATCH_MESSAGES_MAX, expires: PULL_MS });
-  const arrivals = new Arrivals(pull);
+  const arrivals = new Arrivals({
+    pull: (max_messages) => pullInTime(consumer, max_messages),
+    batchMax: BATCH_MESSAGES_MAX,
+  });
   const stop = () => void arrivals.stop();
-  const late = setTimeout(stop, PULL_MS + PULL_LATE_MS);
-  const forget = bus.onReconnect(stop);
+  const forget = bus.onReconnect(() => arrivals.renew());
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
+  const line = new BookingLine(options, onBooked, stop);
   try {
-    for (let batch = await arrivals.next(); batch; batch = await arrivals.next())
-      await bookBatch(batch, options);
+    for (let messages = await arrivals.next(); messages; messages = await arrivals.next())
+      await line.add(messages);
   } finally {
-    clearTimeout(late);
     forget();
     signal.removeEventListener('abort', stop);
-    await arrivals.stop();
     // What came and was not looked at is given back at once, instead of after `ack_wait`.
-    giveBack(arrivals.take(), bus);
+    giveBack(await arrivals.stop(), bus);
+    await line.end();
   }
 }
 
-async function bookBatch(messages: JsMsg[], options: Booking): Promise<void> {
-  const { bus, store, partition, writer, progress, accounts, logger } = options;
-  try {
-    const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
-    const batch = readBatch(ours, logger);
-    await reject(store, batch.rejected, logger);
-    const { entries } = batch;
-    const conflicts = entries.length === 0 ? [] : await accounts.still.run(() => writer.append(entries));
-    const refused = new Set(batch.rejectedMessages);
-    const contradictions: Rejected[] = [];
-    for (const { entry, reason } of conflicts) {
-      const message = batch.sources.get(entry);
-      if (!message) continue;
-      refused.add(message);
-      contradictions.push(rejectedOf(message, reason));
-    }
-    await reject(store, contradictions, logger);
-    for (const message of messages)
-      if (refused.has(message)) message.term('rejected by billing');
-      else message.ack();
-    progress.advanced();
-  } catch (error) {
-    giveBack(messages, bus);
-    throw error;
+/** A pull that does not end by itself when its time is over was lost on the way, with the link that it was sent on. */
+async function pullInTime(consumer: Consumer, max_messages: number): Promise<ConsumerMessages> {
+  const messages = await consumer.fetch({ max_messages, expires: PULL_MS });
+  const late = setTimeout(() => messages.stop(), PULL_MS + PULL_LATE_MS);
+  void messages.closed().finally(() => clearTimeout(late));
+  return messages;
+}
+
+/** A batch that is prepared, and where its entries came from. */
+interface Batch {
+  readonly messages: readonly JsMsg[];
+  readonly read: ReadBatch;
+  readonly prepared: PreparedBatch | null;
+}
+
+/** Batches on their way into the ledger: while one is booked, the next is prepared. */
+class BookingLine {
+  readonly #options: Booking;
+  readonly #onBooked: () => void;
+  readonly #onFailed: () => void;
+  #booking: Promise<void> = Promise.resolve();
+  #failure: unknown = null;
+
+  /** @param onFailed called when a batch could not be booked; `end` then throws why. */
+  constructor(options: Booking, onBooked: () => void, onFailed: () => void) {
+    this.#options = options;
+    this.#onBooked = onBooked;
+    this.#onFailed = onFailed;
   }
+
+  /** Resolves when the next may be added. Never throws. */
+  async add(messages: JsMsg[]): Promise<void> {
+    const batch = await this.#orGiveBack(messages, () => prepare(messages, this.#options));
+    await this.#booking;
+    if (!batch) return;
+    if (this.#failure !== null) return giveBack(messages, this.#options.bus);
+    this.#booking = this.#orGiveBack(messages, async () => {
+      await book(batch, this.#options);
+      this.#onBooked();
+    });
+  }
+
+  /** @throws why a batch could not be booked. */
+  async end(): Promise<void> {
+    await this.#booking;
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  async #orGiveBack<T>(messages: readonly JsMsg[], work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#failure ??= error;
+      giveBack(messages, this.#options.bus);
+      this.#onFailed();
+      return undefined;
+    }
+  }
+}
+
+async function prepare(messages: readonly JsMsg[], options: Booking): Promise<Batch> {
+  const { store, partition, writer, logger } = options;
+  const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
+  const read = readBatch(ours, logger);
+  await reject(store, read.rejected, logger);
+  return { messages, read, prepared: read.entries.length === 0 ? null : await writer.prepare(read.entries) };
+}
+
+async function book({ messages, read, prepared }: Batch, options: Booking): Promise<void> {
+  const { store, writer, progress, accounts, logger } = options;
+  if (prepared) await accounts.still.run(() => writer.book(prepared));
+  const refused = new Set(read.rejectedMessages);
+  const contradictions: Rejected[] = [];
+  for (const { entry, reason } of prepared?.conflicts ?? []) {
+    const message = read.sources.get(entry);
+    if (!message) continue;
+    refused.add(message);
+    contradictions.push(rejectedOf(message, reason));
+  }
+  await reject(store, contradictions, logger);
+  for (const message of messages)
+    if (refused.has(message)) message.term('rejected by billing');
+    else message.ack();
+  progress.advanced();
 }
 
 async function reject(store: Store, rejected: readonly Rejected[], logger: Logger): Promise<void> {

@@ -12,7 +12,9 @@ const LINE_ID_CHARACTERS = 16;
 
 /** The month of UTC in which a moment lies: `2026-11`. */
 export function monthOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 'yyyy-mm'.length);
+  const date = new Date(at);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + 1];
+  return `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}`;
 }
 
 /** The first moment after a month, in milliseconds since the epoch. */

@@ -7,7 +7,8 @@ import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
 import { FAMILIES, type LedgerRow, type UnnumberedRow } from './documents.ts';
 import type { Entry } from './entries.ts';
-import { Fences, foldRows } from './fold.ts';
+import { Fences } from './fences.ts';
+import { bothOf, foldRows } from './fold.ts';
 import { foldLines } from './fold-lines.ts';
 import { writeLogs } from './log-writer.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
@@ -37,6 +38,17 @@ export interface LedgerWriterOptions {
   readonly onStep?: (step: Step) => void | Promise<void>;
 }
 
+/** A batch whose log rows are written, and whose ledger rows are decided. */
+export interface PreparedBatch {
+  readonly rows: readonly UnnumberedRow[];
+  /** Entries that contradict the ledger. They changed nothing. */
+  readonly conflicts: Conflict[];
+}
+
+/**
+ * Batches are prepared one after the other and booked one after the other, and the next may be prepared while one is
+ * booked: it is decided against the ledger as it is with those before it, and booked only after them.
+ */
 export class LedgerWriter {
   readonly #store: Store;
   readonly #partition: string;
@@ -46,6 +58,8 @@ export class LedgerWriter {
   /** The last row that we know to be written and folded; null: not known, recover first. */
   #last: bigint | null = null;
   #fences = new Fences();
+  /** In their order, those that are not booked yet. */
+  #prepared: PreparedBatch[] = [];
   #batches = 0;
   readonly #clock: Pick<Clock, 'now'>;
 
@@ -59,7 +73,7 @@ export class LedgerWriter {
     this.#onStep = onStep;
   }
 
-  /** Whether `append` may be called; if not, `recover` comes first. */
+  /** Whether batches may be prepared and booked; if not, `recover` comes first. */
   get ready(): boolean {
     return this.#last !== null;
   }
@@ -72,6 +86,7 @@ export class LedgerWriter {
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
     this.#fences = new Fences();
+    this.#prepared = [];
     const { ledger, aggregates, checkpoints, statementLines: lines } = this.#store;
     const written = await answered(checkpoints.findOne({ _id: this.#partition }));
     const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
@@ -87,38 +102,59 @@ export class LedgerWriter {
   }
 
   /**
-   * Books a batch. When it resolves, everything is on disk and in the aggregates, and its messages may be
-   * acknowledged; when it throws, nothing may be, and `recover` comes before the next batch.
-   * @returns the entries that contradict the ledger; they changed nothing.
+   * Looks up what the ledger has of a batch, decides its rows and writes its log rows.
+   * @throws the driver's errors: then `recover` comes before anything else.
+   */
+  async prepare(entries: readonly Entry[]): Promise<PreparedBatch> {
+    this.#assertReady();
+    const prepared = this.#prepared;
+    const before = [...prepared];
+    return this.#orRecover(async () => {
+      const known = await answered(this.#store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray());
+      // What was not booked when it was looked up is as good as booked: else this batch is not booked either.
+      const plan = planBatch(entries, [...known, ...before.flatMap(({ rows }) => rows)]);
+      await this.#onStep('known');
+      await answered(writeLogs(this.#store, plan));
+      await this.#onStep('logs');
+      const batch = { rows: plan.rows, conflicts: plan.conflicts };
+      prepared.push(batch);
+      return batch;
+    });
+  }
+
+  /**
+   * Books the batch that was prepared first of those that are not booked. When it resolves, everything is on disk and in
+   * the aggregates, and its messages may be acknowledged; when it throws, nothing may be, of those prepared after it
+   * neither, and `recover` comes before anything else.
    * @throws AnotherWriter, and the driver's errors.
    */
+  async book(batch: PreparedBatch): Promise<void> {
+    const last = this.#assertReady();
+    if (this.#prepared[0] !== batch)
+      throw new Error('batches are booked in the order in which they were prepared');
+    await this.#orRecover(async () => {
+      const rows = this.#numbered(batch.rows, last);
+      if (rows.length > 0) {
+        await this.#insert(rows);
+        await this.#onStep('rows');
+        await this.#fold(rows);
+        await this.#onStep('folded');
+        this.#onBooked(rows);
+      }
+      this.#prepared.shift();
+      if (this.#last !== null) this.#last = last + BigInt(rows.length);
+      await this.#checkpointNowAndThen();
+    });
+  }
+
+  /**
+   * Prepares a batch and books it.
+   * @returns the entries that contradict the ledger; they changed nothing.
+   */
   async append(entries: readonly Entry[]): Promise<Conflict[]> {
-    const last = this.#last;
-    if (last === null) throw new Error('recover before the next batch');
-    this.#last = null;
-    const store = this.#store;
-    const known = await answered(store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray());
-    const plan = planBatch(entries, known);
-    await this.#onStep('known');
-
-    await answered(writeLogs(store, plan));
-    await this.#onStep('logs');
-
-    const rows = plan.rows.map((row, i) => ({
-      ...this.#inItsMonth(row),
-      ...{ p: this.#partition, n: last + BigInt(i) + 1n },
-    }));
-    if (rows.length > 0) {
-      await this.#insert(rows);
-      await this.#onStep('rows');
-      await answered(foldRows(store.aggregates, rows, this.#fences));
-      await answered(foldLines(store.statementLines, rows));
-      await this.#onStep('folded');
-      this.#onBooked(rows);
-    }
-    this.#last = last + BigInt(rows.length);
-    await this.#checkpointNowAndThen();
-    return plan.conflicts;
+    const batch = await this.prepare(entries);
+    await this.book(batch);
+    return batch.conflicts;
   }
 
   /** Notes how far the aggregates are, so that the next start has nothing to look at. */
@@ -126,9 +162,37 @@ export class LedgerWriter {
     if (this.#last !== null && this.#last > 0n) await this.#writeCheckpoint(this.#last);
   }
 
-  #inItsMonth(row: UnnumberedRow): UnnumberedRow {
-    const month = bookedMonth(row.at.getTime(), this.#clock.now());
-    return { ...row, month, line: lineIdOf(lineKeyOf({ ...row, month })) };
+  /** The number of the last row. */
+  #assertReady(): bigint {
+    if (this.#last === null) throw new Error('recover before the next batch');
+    return this.#last;
+  }
+
+  async #orRecover<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#last = null;
+      throw error;
+    }
+  }
+
+  #numbered(rows: readonly UnnumberedRow[], last: bigint): LedgerRow[] {
+    const now = this.#clock.now();
+    return rows.map((row, i) => {
+      const month = bookedMonth(row.at.getTime(), now);
+      const line = lineIdOf(lineKeyOf({ ...row, month }));
+      return { ...row, month, line, p: this.#partition, n: last + BigInt(i) + 1n };
+    });
+  }
+
+  async #fold(rows: readonly LedgerRow[]): Promise<void> {
+    const { aggregates, statementLines } = this.#store;
+    const folded = bothOf(
+      foldRows(aggregates, rows, this.#fences),
+      foldLines(statementLines, rows, this.#fences),
+    );
+    await answered(folded);
   }
 
   async #insert(rows: LedgerRow[]): Promise<void> {

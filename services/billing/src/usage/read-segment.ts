@@ -1,6 +1,6 @@
-// Reading the points of one segment from where it is kept.
+// Reading the points of segments from where they are kept.
 import { ServiceError } from '@switchyard/contracts';
-import { HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
+import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Family, QUARTERS } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import type { Segment } from './segments.ts';
@@ -8,33 +8,37 @@ import type { Point } from './tally.ts';
 
 /** Ledger rows that one answer is counted from. */
 const LEDGER_ROWS_MAX = 1_000_000;
+/** Hours or days that one query names. */
+const STARTS_MAX = 5_000;
 const CURSOR = { batchSize: 2_000 } as const;
 
-export interface ReadSegment {
+export interface ReadSegments {
   readonly store: Store;
   readonly org: string;
   readonly family: Family;
   /** Of this value of the family alone; undefined: of all. */
   readonly value: string | undefined;
-  readonly segment: Segment;
+  readonly segments: readonly Segment[];
 }
 
 /**
- * The points of a segment, in no order.
+ * The points of all segments, in no order; those of one kind are read in one go.
  * @throws ServiceError `invalid_request` when it would be counted from too many ledger rows.
  */
-export function readSegment(options: ReadSegment): AsyncGenerator<Point> {
-  switch (options.segment.source) {
-    case 'ledger':
-      return fromLedger(options);
-    case 'hours':
-      return fromHours(options);
-    case 'days':
-      return fromDays(options);
-  }
+export function readSegments(options: ReadSegments): AsyncGenerator<Point>[] {
+  const bySource = Map.groupBy(options.segments, ({ source }) => source);
+  const [hours, days] = [bySource.get('hours') ?? [], bySource.get('days') ?? []];
+  return [
+    ...(bySource.get('ledger') ?? []).map((segment) => fromLedger(options, segment)),
+    ...(hours.length > 0 ? [fromHours(options, hours)] : []),
+    ...(days.length > 0 ? [fromDays(options, days)] : []),
+  ];
 }
 
-async function* fromLedger({ store, org, family, value, segment }: ReadSegment): AsyncGenerator<Point> {
+async function* fromLedger(
+  { store, org, family, value }: ReadSegments,
+  segment: Segment,
+): AsyncGenerator<Point> {
   const group = family === 'total' ? null : family;
   const fields = { at: 1, calls: 1, cost: 1, quantities: 1, ...(group ? { [group]: 1 } : {}) };
   const rows = store.ledger.find(
@@ -60,26 +64,53 @@ async function* fromLedger({ store, org, family, value, segment }: ReadSegment):
   }
 }
 
-async function* fromHours({ store, org, family, value, segment }: ReadSegment): AsyncGenerator<Point> {
-  const firstHour = Math.floor(segment.from / HOUR_MS) * HOUR_MS;
+async function* fromHours(
+  { store, org, family, value }: ReadSegments,
+  segments: readonly Segment[],
+): AsyncGenerator<Point> {
   const hours = store.aggregates.hours.find(
-    { org, family, ...only(value), start: { $gte: new Date(firstHour), $lt: new Date(segment.to) } },
-    CURSOR,
+    { org, family, ...only(value), start: startsIn(segments, HOUR_MS) },
+    { projection: { _id: 0, start: 1, value: 1, quarters: 1 }, ...CURSOR },
   );
   for await (const { start, value: group, quarters } of hours)
     for (const [i, quarter] of QUARTERS.entries()) {
       const amounts = quarters[quarter];
       const at = start.getTime() + i * QUARTER_MS;
-      if (amounts && at >= segment.from && at < segment.to) yield { at, group, amounts };
+      if (amounts && areIn(segments, at)) yield { at, group, amounts };
     }
 }
 
-async function* fromDays({ store, org, family, value, segment }: ReadSegment): AsyncGenerator<Point> {
+async function* fromDays(
+  { store, org, family, value }: ReadSegments,
+  segments: readonly Segment[],
+): AsyncGenerator<Point> {
   const days = store.aggregates.days.find(
-    { org, family, ...only(value), start: { $gte: new Date(segment.from), $lt: new Date(segment.to) } },
-    CURSOR,
+    { org, family, ...only(value), start: startsIn(segments, DAY_MS) },
+    { projection: { _id: 0, start: 1, value: 1, calls: 1, cost: 1, quantities: 1 }, ...CURSOR },
   );
-  for await (const day of days) yield { at: day.start.getTime(), group: day.value, amounts: day };
+  for await (const day of days) {
+    const at = day.start.getTime();
+    if (areIn(segments, at)) yield { at, group: day.value, amounts: day };
+  }
+}
+
+/** Where the hours or days of segments start: each by itself where these are few of those in between. */
+function startsIn(
+  segments: readonly Segment[],
+  length: number,
+): { $in: Date[] } | { $gte: Date; $lte: Date } {
+  const starts = segments.flatMap(({ from, to }) => {
+    const first = Math.floor(from / length);
+    return Array.from({ length: Math.ceil(to / length) - first }, (_, i) => (first + i) * length);
+  });
+  const [first = 0, last = 0] = [starts.at(0), starts.at(-1)];
+  if (starts.length <= STARTS_MAX && (last - first) / length >= 2 * starts.length)
+    return { $in: [...new Set(starts)].map((start) => new Date(start)) };
+  return { $gte: new Date(first), $lte: new Date(last) };
+}
+
+function areIn(segments: readonly Segment[], at: number): boolean {
+  return segments.some(({ from, to }) => at >= from && at < to);
 }
 
 function only(value: string | undefined): { value?: string } {

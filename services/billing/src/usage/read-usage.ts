@@ -2,7 +2,7 @@
 import type { UsageReport } from '@switchyard/contracts';
 import type { Store } from '../store/store.ts';
 import type { UsageRange } from './range.ts';
-import { readSegment } from './read-segment.ts';
+import { readSegments } from './read-segment.ts';
 import { segmentsOf } from './segments.ts';
 import { Tally } from './tally.ts';
 
@@ -15,7 +15,11 @@ export async function readUsage(
   const tally = new Tally(range);
   const family = range.only?.group ?? range.groupBy ?? 'total';
   const value = range.only?.value;
-  for (const segment of segmentsOf(range))
-    for await (const point of readSegment({ store, org, family, value, segment })) tally.add(point);
+  const sources = readSegments({ store, org, family, value, segments: segmentsOf(range) });
+  await Promise.all(
+    sources.map(async (points) => {
+      for await (const point of points) tally.add(point);
+    }),
+  );
   return tally.rows();
 }

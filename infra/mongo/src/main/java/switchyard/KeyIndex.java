@@ -70,7 +70,7 @@ final class KeyIndex extends Index<Long> {
     var values = new ArrayList<Object>(fields.size());
     boolean isAbsent = true;
     for (String field : fields) {
-      Object value = Utils.getSubdocumentValueCollectionAware(document, field);
+      Object value = valueOf(document, field);
       isAbsent &= value instanceof Missing;
       values.add(value);
     }
@@ -83,6 +83,11 @@ final class KeyIndex extends Index<Long> {
     return List.copyOf(sorted);
   }
 
+  private static Object valueOf(Document document, String field) {
+    boolean isInside = field.contains(Utils.PATH_DELIMITER);
+    return isInside ? Utils.getSubdocumentValueCollectionAware(document, field) : document.getOrMissing(field);
+  }
+
   private List<SortedKey> extended(List<SortedKey> keys, Object value, int field) {
     if (!(value instanceof Collection<?> list) || list.isEmpty()) {
       for (SortedKey key : keys) key.append(value);
@@ -91,6 +96,10 @@ final class KeyIndex extends Index<Long> {
     if (!hasLists[field]) {
       map.put(listMark(field), 0L);
       hasLists[field] = true;
+    }
+    if (list.size() == 1) {
+      for (SortedKey key : keys) key.append(list.iterator().next());
+      return keys;
     }
     var longer = new ArrayList<SortedKey>(keys.size() * list.size());
     for (SortedKey key : keys) for (Object one : list) longer.add(key.copy().append(one));
@@ -101,14 +110,23 @@ final class KeyIndex extends Index<Long> {
     return new byte[] {0, (byte) field};
   }
 
-  /** @throws DuplicateKeyError where the index is unique and another document has one of the keys. */
-  void check(List<byte[]> keys, Document document, MongoCollection<Long> collection) {
-    if (!unique) return;
-    for (byte[] key : keys) if (map.containsKey(key)) throw duplicate(document, collection);
+  /**
+   * @throws DuplicateKeyError where the index is unique and another document has one of the keys; then it has none of
+   *     them for this one.
+   */
+  void put(List<byte[]> keys, long position, Document document, MongoCollection<Long> collection) {
+    for (byte[] key : keys) {
+      if (!unique) map.put(withPosition(key, position), position);
+      else if (map.putIfAbsent(key, position) != null) {
+        for (byte[] before : keys.subList(0, keys.indexOf(key))) map.remove(before);
+        throw duplicate(document, collection);
+      }
+    }
   }
 
-  void put(List<byte[]> keys, long position) {
-    for (byte[] key : keys) map.put(unique ? key : withPosition(key, position), position);
+  private void check(List<byte[]> keys, Document document, MongoCollection<Long> collection) {
+    if (!unique) return;
+    for (byte[] key : keys) if (map.containsKey(key)) throw duplicate(document, collection);
   }
 
   void take(List<byte[]> keys, long position) {
@@ -145,9 +163,7 @@ final class KeyIndex extends Index<Long> {
 
   @Override
   public void add(Document document, Long position, MongoCollection<Long> collection) {
-    var keys = keysOf(document);
-    check(keys, document, collection);
-    put(keys, position);
+    put(keysOf(document), position, document, collection);
   }
 
   @Override
@@ -161,7 +177,7 @@ final class KeyIndex extends Index<Long> {
     var old = keysOf(before);
     var current = keysOf(after);
     take(without(old, current), position);
-    put(without(current, old), position);
+    put(without(current, old), position, after, collection);
   }
 
   private static List<byte[]> without(List<byte[]> keys, List<byte[]> others) {

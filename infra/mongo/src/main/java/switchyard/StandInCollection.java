@@ -9,6 +9,7 @@ import de.bwaldvogel.mongo.backend.Index;
 import de.bwaldvogel.mongo.backend.QueryResult;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.bson.ObjectId;
+import de.bwaldvogel.mongo.exception.DuplicateKeyError;
 import de.bwaldvogel.mongo.exception.InvalidIdFieldError;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -70,14 +71,18 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
     if (document.get(ID) instanceof Collection) throw new InvalidIdFieldError("The '_id' value cannot be of type array");
     if (!document.containsKey(ID) && ID.equals(getIdField())) document.put(ID, new ObjectId());
     var bytes = Bson.encode(document);
-    var keys = new ArrayList<List<byte[]>>(keyIndexes.size());
-    for (KeyIndex index : keyIndexes) {
-      var own = index.keysOf(document);
-      index.check(own, document, this);
-      keys.add(own);
+    long position = lastPosition + 1;
+    var filled = new ArrayList<KeyIndex>(keyIndexes.size());
+    try {
+      for (KeyIndex index : keyIndexes) {
+        index.put(index.keysOf(document), position, document, this);
+        filled.add(index);
+      }
+    } catch (DuplicateKeyError error) {
+      for (KeyIndex index : filled) index.take(index.keysOf(document), position);
+      throw error;
     }
-    long position = add(bytes);
-    for (int i = 0; i < keys.size(); i += 1) keyIndexes.get(i).put(keys.get(i), position);
+    add(bytes);
   }
 
   @Override

@@ -6,7 +6,7 @@ import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 export interface ArrivalsOptions {
   /** Asks for so many messages; what it returns ends by itself after some time. */
   readonly pull: (messages: number) => Promise<ConsumerMessages>;
-  /** Messages of one batch, and of one pull, at the most. At most three times as many are here at once. */
+  /** Messages of one batch, and of one pull, at the most. Twice as many wait here at the most. */
   readonly batchMax: number;
 }
 

@@ -144,13 +144,22 @@ class BookingLine {
 
   /** Resolves when the next may be added. Never throws. */
   async add(messages: JsMsg[]): Promise<void> {
+    const preparedFrom = performance.now();
     const batch = await this.#orGiveBack(messages, () => prepare(messages, this.#options));
+    const preparedAt = performance.now();
     await this.#booking;
     if (!batch) return;
     if (this.#failure !== null) return giveBack(messages, this.#options.bus);
     this.#booking = this.#orGiveBack(messages, async () => {
+      const bookedFrom = performance.now();
       await book(batch, this.#options);
       this.#onBooked();
+      const [prepare_ms, book_ms] = [preparedAt - preparedFrom, performance.now() - bookedFrom];
+      const rows = batch.prepared?.rows.length ?? 0;
+      this.#options.logger.debug(
+        { messages: messages.length, rows, prepare_ms, book_ms },
+        'a batch was booked',
+      );
     });
   }
 

@@ -205,6 +205,100 @@ describe('a crash', () => {
   });
 });
 
+/** Prepares each batch while the one before is booked, as billing does; returns those that were not booked. */
+async function bookInLine(writer: LedgerWriter, batches: readonly Event[][]): Promise<Event[][]> {
+  const open = new Set(batches);
+  let booking: Promise<unknown> = Promise.resolve();
+  for (const batch of batches) {
+    const prepared = await writer.prepare(entriesOf(batch)).catch(() => null);
+    await booking;
+    if (!prepared || !writer.ready) break;
+    booking = writer.book(prepared).then(
+      () => open.delete(batch),
+      () => {},
+    );
+  }
+  await booking;
+  return [...open];
+}
+
+describe('a batch that is prepared while the one before is booked', () => {
+  test('is decided as if that were booked already', async () => {
+    const database = await databases.open();
+    const [call, other] = [completed('req_1', 42n), completed('req_2', 7n)];
+    const writer = await openWriter(database);
+    const first = await writer.prepare(entriesOf([call, voided('req_2')]));
+    const second = await writer.prepare(entriesOf([voided('req_1'), other, call, completed('req_1', 43n)]));
+    expect(second.conflicts.map(({ reason }) => reason)).toEqual([
+      'it was booked at 42 nano-dollars, not 43',
+    ]);
+    await writer.book(first);
+    await writer.book(second);
+    await expectBooked(database.db, [call, other, voided('req_1'), voided('req_2')]);
+    await expectBooksBalance(database.db);
+  });
+
+  test('is not booked before it, nor without it', async () => {
+    const database = await databases.open();
+    const writer = await openWriter(database);
+    const first = await writer.prepare(entriesOf([completed('req_1', 5n)]));
+    const second = await writer.prepare(entriesOf([voided('req_1')]));
+    await expect(writer.book(second)).rejects.toThrow('in the order in which they were prepared');
+    await book(database, [completed('req_2', 6n)]); // takes the first's number
+    await expect(writer.book(first)).rejects.toThrow(AnotherWriter);
+    await expect(writer.book(second)).rejects.toThrow('recover before the next batch');
+    await book(database, [voided('req_1'), completed('req_1', 5n)]);
+    await expectBooked(database.db, [...[completed('req_1', 5n), voided('req_1')], completed('req_2', 6n)]);
+    await expectBooksBalance(database.db);
+  });
+
+  const steps: Step[] = ['known', 'logs', 'rows', 'folded', 'checkpoint'];
+  test.each(steps)('and a crash after "%s" of either lose and double nothing', async (at) => {
+    const database = await databases.open();
+    const events = mixedEvents(90, 31, 2);
+    let rounds = 0;
+    let crashed = false;
+    const dying = await openWriter(database, (step) => {
+      if (crashed) throw new Crash(); // the process is gone: neither of the two goes on
+      if (step !== at || (at !== 'checkpoint' && ++rounds !== 4)) return;
+      crashed = true;
+      throw new Crash();
+    });
+    const left = await bookInLine(dying, chunks(events, 4));
+    expect(dying.ready).toBe(false);
+    expect(left).not.toEqual([]);
+    await book(database, left.at(-1) ?? [], left.toReversed().flat());
+    await expectBooked(database.db, events);
+    await expectBooksBalance(database.db);
+  });
+
+  test('and another writer who does the same book each once', async () => {
+    const database = await databases.open();
+    const events = mixedEvents(160, 41);
+    let exits = 0;
+    const race = async (seed: number) => {
+      const random = randomFrom(seed);
+      const jitter = () => new Promise<void>((resolve) => setTimeout(resolve, random() * 4));
+      for (let left = chunks(events, 15); left.length > 0; ) {
+        left = await bookInLine(await untilOpen(jitter), left);
+        if (left.length > 0) exits += 1;
+      }
+    };
+    const untilOpen = async (onStep: () => Promise<void>) => {
+      for (;;)
+        try {
+          return await openWriter(database, onStep);
+        } catch (error) {
+          if (!(error instanceof AnotherWriter)) throw error;
+        }
+    };
+    await Promise.all([race(3), race(4)]);
+    expect(exits).toBeGreaterThan(0);
+    await expectBooked(database.db, events);
+    await expectBooksBalance(database.db);
+  });
+});
+
 describe('two writers at once', () => {
   test('one that was asleep finds its number taken and writes nothing', async () => {
     const database = await databases.open();

@@ -7,6 +7,8 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { type Bus, connectBus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
@@ -19,6 +21,7 @@ import {
   writeTestCatalog,
 } from '@switchyard/testing';
 import { MongoClient } from 'mongodb';
+import { median } from './figures.ts';
 import { measure } from './load.ts';
 import { cpuMs } from './processes.ts';
 
@@ -37,11 +40,24 @@ const BILLING_CONSUMER = 'billing-p0';
 const POLL_MS = 20;
 const WARM_UP_SECONDS = 2;
 const MS_PER_S = 1_000;
+const QUIET_LEVELS: ReadonlySet<string | number> = new Set(['debug', 'info', 20, 30]);
 
 interface Rate {
   perSecond: number;
-  /** Milliseconds of CPU for each; of whom, the name says. */
-  cpuMs?: number;
+}
+
+/** Figures of billing at its work. */
+interface Booked extends Rate {
+  /** Milliseconds of CPU for each event: billing's own, the MongoDB server's, and nats-server's. */
+  cpuMs: { billing: number; mongo: number; nats: number };
+  batches: Batch[];
+}
+
+/** What billing says of each batch at the level `debug`; times in milliseconds. */
+interface Batch {
+  messages: number;
+  prepare_ms: number;
+  book_ms: number;
 }
 
 const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
@@ -81,6 +97,7 @@ async function run(): Promise<void> {
   console.log(`${events} events, of ${seconds} s of chat calls by ${connections} callers\n`);
   report('the edge answers, billing down', edge);
   report('billing books, durably', booked);
+  reportWork(booked);
   report(`bare inserts of ledger rows, ${BATCH} at a time`, inserts);
   report('JetStream consumer, pull and acknowledge', consumer);
   const times = booked.perSecond / edge.perSecond;
@@ -103,7 +120,11 @@ async function lastSequence({ jsm }: Bus): Promise<number> {
 }
 
 /** From the first batch that is acknowledged to the last: its start is not counted. */
-async function bookAll({ natsUrl, mongoUrl }: TestStack, { jsm }: Bus, events: number): Promise<Rate> {
+async function bookAll(
+  { natsUrl, mongoUrl, pidOf }: TestStack,
+  { jsm }: Bus,
+  events: number,
+): Promise<Booked> {
   const acknowledged = async () => {
     const info = await jsm.consumers.info(EVENTS_STREAM, BILLING_CONSUMER).catch(() => null);
     return info?.ack_floor.stream_seq ?? 0;
@@ -115,26 +136,44 @@ async function bookAll({ natsUrl, mongoUrl }: TestStack, { jsm }: Bus, events: n
       NATS_URL: natsUrl,
       MONGODB_URL: mongoUrl,
       SWITCHYARD_DATA: data,
-      LOG_LEVEL: 'warn',
+      LOG_LEVEL: 'debug',
       SWITCHYARD_AUDIT_SECONDS: '0',
     },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
+  if (!billing.stdout) throw new Error('its output is a pipe');
+  const batches = batchesOf(billing.stdout);
+  const pids = { billing: billing.pid ?? 0, mongo: await pidOf('mongo'), nats: await pidOf('nats') };
+  const cpu = () => [cpuMs([pids.billing]), cpuMs([pids.mongo]), cpuMs([pids.nats])] as const;
   try {
     const first = await until(acknowledged, (floor) => floor > 0, billing);
     const startedAt = performance.now();
-    const cpuBefore = cpuMs([billing.pid ?? 0]);
+    const before = cpu();
     await until(acknowledged, (floor) => floor >= events, billing);
     const count = events - first;
+    const elapsed = performance.now() - startedAt;
+    const [own, mongo, nats] = cpu().map((ms, i) => (ms - (before[i] ?? 0)) / count);
     return {
-      perSecond: (count * MS_PER_S) / (performance.now() - startedAt),
-      cpuMs: (cpuMs([billing.pid ?? 0]) - cpuBefore) / count,
+      perSecond: (count * MS_PER_S) / elapsed,
+      cpuMs: { billing: own ?? 0, mongo: mongo ?? 0, nats: nats ?? 0 },
+      batches,
     };
   } finally {
     billing.kill('SIGTERM');
     await once(billing, 'exit');
     await rm(data, { recursive: true, force: true });
   }
+}
+
+/** Filled while billing runs. What else it says from the level `warn` on is shown. */
+function batchesOf(stdout: Readable): Batch[] {
+  const batches: Batch[] = [];
+  createInterface(stdout).on('line', (line) => {
+    const said = JSON.parse(line) as { level: string | number; msg?: string } & Batch;
+    if (said.msg === 'a batch was booked') batches.push(said);
+    else if (!QUIET_LEVELS.has(said.level)) console.log(line);
+  });
+  return batches;
 }
 
 async function until(
@@ -187,7 +226,16 @@ async function consumeAll({ js, jsm }: Bus, count: number): Promise<Rate> {
   return { perSecond: (count * MS_PER_S) / (performance.now() - startedAt) };
 }
 
-function report(name: string, { perSecond, cpuMs: cpu }: Rate): void {
-  const work = cpu === undefined ? '' : `   ${cpu.toFixed(2)} ms of its CPU each`;
-  console.log(`${name.padEnd(44)}${perSecond.toFixed(0).padStart(8)} a second${work}`);
+function report(name: string, { perSecond }: Rate): void {
+  console.log(`${name.padEnd(44)}${perSecond.toFixed(0).padStart(8)} a second`);
+}
+
+function reportWork({ cpuMs: { billing, mongo, nats }, batches }: Booked): void {
+  const of = (pick: (batch: Batch) => number) => median(batches.map(pick)).toFixed(0);
+  const largest = Math.max(...batches.map(({ messages }) => messages));
+  console.log(
+    `  ${batches.length} batches: median ${of(({ messages }) => messages)} events, largest ${largest}; ` +
+      `median ${of((batch) => batch.prepare_ms)} ms to prepare, beside ${of((batch) => batch.book_ms)} ms to book the one before\n` +
+      `  CPU for each event: billing ${billing.toFixed(3)} ms, MongoDB ${mongo.toFixed(3)} ms, nats-server ${nats.toFixed(3)} ms`,
+  );
 }

@@ -77,6 +77,7 @@ export async function start({
   const hosts = await openBucket(bus, 'hosts');
   const beats = await mirrorBucket(bus, hosts, { tick: false });
   const findHost = hostFinder({ computers, enabled: computersOn, hosts, beats, clock });
+  const now = () => clock.now();
   const open = new OpenRelays(clock);
   keys.onChange((_hash, record, previous) => {
     if (record) open.changed(record);
@@ -85,7 +86,7 @@ export async function start({
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
   const upgrades = new Upgrades(UPGRADE_PATHS);
-  const signer = new UrlSigner(urlSecret, clock.now);
+  const signer = new UrlSigner(urlSecret, now);
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
   const spending = new Spending(orgs);
   const receipts = new Receipts({ bus, clock, logger });
@@ -104,8 +105,8 @@ export async function start({
       bus,
       open,
       findHost,
-      authenticateHash: hashAuthenticator({ keys, now: clock.now }),
-      links: new LinkSigner(urlSecret, clock.now),
+      authenticateHash: hashAuthenticator({ keys, now }),
+      links: new LinkSigner(urlSecret, now),
       upgrades,
       publicUrl: config.SWITCHYARD_PUBLIC_URL,
       clock,
@@ -125,7 +126,7 @@ export async function start({
     logger,
   });
   const idempotency = new Idempotency({ kept, clock });
-  const authenticate = authenticator({ keys, now: clock.now });
+  const authenticate = authenticator({ keys, now });
   const app = buildApp({
     routes: [...routes, ...docsRoutes(routes)],
     authenticate,

@@ -1,0 +1,127 @@
+// Links while they hold and afterwards, by a clock that the test moves. What is behind them says only that nobody listens.
+import { hash } from 'node:crypto';
+import { openBucket, serve } from '@switchyard/bus';
+import {
+  computerKey,
+  DEFAULT_ORG,
+  type ErrorCode,
+  hostPortSubject,
+  newComputerRecord,
+  newId,
+  ServiceError,
+} from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+const HOST = newId('host');
+const id = newId('computer');
+const MINUTE_MS = 60_000;
+let edge: TestEdge;
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
+  service.stream(hostPortSubject(HOST), async () => {
+    throw new ServiceError('port_unreachable', 'nobody listens');
+  });
+  const record = newComputerRecord({
+    id,
+    org: DEFAULT_ORG,
+    key_id: newId('key'),
+    host: HOST,
+    name: 'test',
+    image: 'test',
+    cpu: 1,
+    memory_mb: 512,
+    disk_gb: 1,
+    rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
+    created_at: new Date(edge.clock.now()).toISOString(),
+  });
+  await (await openBucket(edge.bus, 'computers')).create(computerKey(DEFAULT_ORG, id), {
+    ...record,
+    state: 'running',
+  });
+  await (await openBucket(edge.bus, 'hosts')).put(HOST, {
+    id: HOST,
+    at: new Date(edge.clock.now() + 600 * MINUTE_MS).toISOString(), // heard all the time
+    cpu_total: 1,
+    cpu_used: 0,
+    memory_mb_total: 1_024,
+    memory_mb_used: 0,
+    computers: 1,
+    disk_mb_free: null,
+    disk_mb_free_min: null,
+    image_ready: true,
+    image_progress: null,
+    cordoned: false,
+  });
+});
+afterAll(() => edge?.stop());
+
+async function linkOf(key: string, minutes: number): Promise<{ url: string; expires_at: string }> {
+  const response = await fetch(`${edge.url}/v1/computers/${id}/links`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ port: 3_000, minutes }),
+  });
+  expect(response.status).toBe(201);
+  return (await response.json()) as { url: string; expires_at: string };
+}
+
+async function codeAt(url: string): Promise<[number, ErrorCode]> {
+  const response = await fetch(url);
+  const { error } = (await response.json()) as { error: { code: ErrorCode } };
+  return [response.status, error.code];
+}
+
+const OPEN = [502, 'port_unreachable'];
+
+test('a link holds to its last second and not beyond it', async () => {
+  const before = edge.clock.now();
+  const { url, expires_at } = await linkOf(await edge.addKey(), 480);
+  expect(Math.abs(Date.parse(expires_at) - before - 480 * MINUTE_MS)).toBeLessThan(1_000);
+  const left = Date.parse(expires_at) - edge.clock.now();
+  edge.clock.advance(left - 1);
+  expect(await codeAt(url)).toEqual(OPEN);
+  edge.clock.advance(1);
+  expect(await codeAt(url)).toEqual([403, 'url_expired']);
+});
+
+test('a link ends when its key is revoked, expires, or may no longer use computers', async () => {
+  const keys = await openBucket(edge.bus, 'keys');
+  const [revoked, expiring, lesser] = [await edge.addKey(), await edge.addKey(), await edge.addKey()];
+  const change = async (key: string, to: object) => {
+    const { value } = (await keys.get(hash('sha256', key)))!;
+    await keys.put(hash('sha256', key), { ...value, ...to });
+  };
+  await change(expiring, { expires_at: new Date(edge.clock.now() + MINUTE_MS).toISOString() });
+  const links = await Promise.all([revoked, expiring, lesser].map((key) => linkOf(key, 10)));
+  const codes = () => Promise.all(links.map(({ url }) => codeAt(url)));
+  expect(await codes()).toEqual([OPEN, OPEN, OPEN]);
+
+  await keys.delete(hash('sha256', revoked));
+  await change(lesser, { permissions: ['computers:read'] });
+  edge.clock.advance(MINUTE_MS);
+  await expect.poll(codes).toEqual([
+    [401, 'invalid_api_key'],
+    [401, 'expired_api_key'],
+    [403, 'permission_denied'],
+  ]);
+});
+
+test('what was not signed here, or was changed, opens nothing', async () => {
+  const { url } = await linkOf(await edge.addKey(), 10);
+  const token = new URL(url).pathname.split('/')[3]!;
+  const [payload = '', signature = ''] = token.split('.');
+  const target = JSON.parse(Buffer.from(payload, 'base64url').toString());
+  const forged = Buffer.from(JSON.stringify({ ...target, port: 22 })).toString('base64url');
+  for (const other of [
+    `${forged}.${signature}`,
+    payload,
+    `${payload}.`,
+    `.${signature}`,
+    'x',
+    `${token}A`.slice(1),
+  ])
+    expect(await codeAt(url.replace(token, other))).toEqual([403, 'url_not_valid']);
+});

@@ -12,7 +12,7 @@ import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
 import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
-import { ensureForeignImage } from '../docker/foreign-images.ts';
+import { ensureForeignImage, removeUnusedImages } from '../docker/foreign-images.ts';
 import { raiseHostLimits } from '../docker/host-limits.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { openNetwork } from '../docker/network.ts';
@@ -37,6 +37,8 @@ const VERIFY_TIMEOUT_MS = 5_000;
 /** A disk is made ahead of need when no command runs, but not put off for longer. */
 const QUIET_WAIT_MS_MAX = 2_000;
 const DISK_IDLE_MS = 60_000;
+/** How often it is looked whether images must go to make room. */
+const ROOM_WATCH_MS = 30_000;
 
 export interface ComputerHostOptions {
   /** Unlike that of any other agent of this Docker engine, and the same after a restart. */
@@ -64,6 +66,7 @@ export interface ComputerHostOptions {
   readonly imageGbMax: number;
   /** Whether the host's disks may take more than what is there. */
   readonly hasRoom: () => boolean;
+  readonly roomWatchMs?: number;
   /** OCI runtime, if not the engine's default. */
   readonly runtime?: string | undefined;
   /** Private networks (CIDR) that computers may reach all the same. */
@@ -426,6 +429,18 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     if (!keptSlots.has(slot)) await clearSlot(slot);
   }
 
+  let makingRoom: Promise<void> = Promise.resolve();
+  const makeRoom = async () => {
+    if (options.hasRoom()) return;
+    const removed = await removeUnusedImages(docker, at('images'));
+    if (removed > 0) logger.info({ removed }, 'images were removed to make room on the disk');
+  };
+  const roomWatch = setInterval(() => {
+    makingRoom = makingRoom
+      .then(makeRoom)
+      .catch((error: unknown) => logger.warn({ err: error }, 'no room could be made on the disk'));
+  }, options.roomWatchMs ?? ROOM_WATCH_MS).unref();
+
   for (const id of disks.mounted()) if (!claims.holds(id)) closeLater(id);
 
   const preparation = prepareStandardImage(
@@ -501,6 +516,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       if (state) await removeContainer(containerId, state.slot);
     },
     async close() {
+      clearInterval(roomWatch);
+      await makingRoom;
       await preparation.close();
       await calmly(pool?.close());
       await Promise.all([...closings.keys()].map(closeNow));

@@ -5,7 +5,7 @@
 // pulled for a computer may be used by name, so each pull is remembered on disk, and a computer that starts again takes
 // the image that is there.
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ServiceError } from '@switchyard/contracts';
@@ -92,6 +92,30 @@ export async function ensureForeignImage(options: ForeignImageOptions): Promise<
   } finally {
     pull.end();
   }
+}
+
+/**
+ * Removes the images that were pulled and that no container uses: for when the host's disk is nearly full. A stopped
+ * computer has no container; its image is pulled again when it starts.
+ * @returns how many were removed
+ */
+export async function removeUnusedImages(docker: Docker, memory: string): Promise<number> {
+  let removed = 0;
+  for (const name of await readdir(memory).catch(() => [])) {
+    const note = join(memory, name);
+    const pinned = await readFile(note, 'utf8');
+    try {
+      await docker.getImage(pinned).remove();
+      removed += 1;
+    } catch (error) {
+      // 409: a container is there that was made of it. 404: it is gone already.
+      const { statusCode } = error as { statusCode?: number };
+      if (statusCode === 409) continue;
+      if (statusCode !== 404) throw error;
+    }
+    await rm(note, { force: true });
+  }
+  return removed;
 }
 
 const NO_ROOM = 'the disk of its computer’s host is nearly full';
@@ -210,7 +234,6 @@ class Pull {
       return await Promise.race([work, over.promise]);
     } finally {
       signal.removeEventListener('abort', stop);
-      over.promise.catch(() => {});
     }
   }
 }

@@ -65,7 +65,7 @@ export async function bookEvents(options: BookingOptions): Promise<void> {
 
 /** With a writer of its own: one that has failed may still have an operation under way. */
 async function bookUntilOver(options: BookingOptions, onBooked: () => void): Promise<void> {
-  const { bus, store, partition, accounts, logger, signal, onBooked: told = () => {} } = options;
+  const { bus, store, partition, progress, accounts, logger, signal, onBooked: told = () => {} } = options;
   await ensureIndexes(store);
   await assertUnmoved(store, partition.layout);
   const consumer = await ensureConsumer(bus, partition);
@@ -83,6 +83,7 @@ async function bookUntilOver(options: BookingOptions, onBooked: () => void): Pro
     // Behind the fence of another layout nothing may be booked: it is read after the last number was.
     await assertUnmoved(store, partition.layout);
     accounts.forget(); // an earlier batch may have ended in the middle, and what it wrote was folded just now
+    progress.recovered();
   });
   await bookArrivals(consumer, { ...options, writer }, onBooked);
   await writer.close();
@@ -190,8 +191,8 @@ async function prepare(messages: readonly JsMsg[], options: Booking): Promise<Ba
 }
 
 async function book({ messages, read, prepared }: Batch, options: Booking): Promise<void> {
-  const { store, writer, progress, accounts, logger } = options;
-  if (prepared) await accounts.still.run(() => writer.book(prepared));
+  const { store, progress, accounts, logger } = options;
+  if (prepared) await accounts.still.run(() => bookRows(prepared, options));
   const refused = new Set(read.rejectedMessages);
   const contradictions: Rejected[] = [];
   for (const { entry, reason } of prepared?.conflicts ?? []) {
@@ -205,6 +206,16 @@ async function book({ messages, read, prepared }: Batch, options: Booking): Prom
     if (refused.has(message)) message.term('rejected by billing');
     else message.ack();
   progress.advanced();
+}
+
+/** Nobody reads sums between the batch that fails and the word that they are not whole. */
+async function bookRows(prepared: PreparedBatch, { writer, progress }: Booking): Promise<void> {
+  try {
+    await writer.book(prepared);
+  } catch (error) {
+    progress.interrupted();
+    throw error;
+  }
 }
 
 async function reject(store: Store, rejected: readonly Rejected[], logger: Logger): Promise<void> {

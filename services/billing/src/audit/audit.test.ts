@@ -50,6 +50,9 @@ beforeAll(async () => {
     completed('req_w', 5_000n, { time: now }),
     refused('req_r', { time: now }),
     metered('cmp_a', 0, 77n, { time: now }),
+    metered('cmp_a', 0, 77n, { time: new Date(now.getTime() + 300_000) }), // told again by the next agent
+    voided('req_x', { time: now }), // of a call that never came to its end
+    voided('req_x', { time: new Date(now.getTime() + 300_000), reason: 'edge_lost' }), // and by the next edge
     credited('crd_a', 9_000_000n, { time: now }),
     videoCharged('vid_ok', 800n, { time: now }),
     videoCharged('vid_no', 900n, { time: now }),

@@ -11,6 +11,7 @@ import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
 import { monthOf } from '../statements/months.ts';
 import { readStatement, readSummaries } from '../statements/read-statement.ts';
+import { whenWhole } from '../statements/when-whole.ts';
 import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
@@ -21,8 +22,8 @@ export async function statementsList(
   deps: BillingDeps,
 ): Promise<OperationResponse<'statements.list'>> {
   await catchUp(deps);
-  const { accounts, store, clock } = deps;
-  const data = await accounts.still.run(() => readSummaries(store, org, clock.now()));
+  const { store, clock } = deps;
+  const data = await whenWhole(deps, () => readSummaries(store, org, clock.now()));
   return { object: 'list', data: data.reverse(), has_more: false, next_cursor: null };
 }
 
@@ -31,12 +32,12 @@ export async function statementsGet(
   { org, month }: OperationRequest<'statements.get'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'statements.get'>> {
-  const { accounts, store, clock } = deps;
+  const { store, clock } = deps;
   if (month > monthOf(clock.now()))
     throw new ServiceError('invalid_request', 'month: has not begun', { param: 'month' });
   await catchUp(deps);
   // Together, or a row that is booked in between would be in one figure and not in the other.
-  return accounts.still.run(() => readStatement(store, org, month, clock.now()));
+  return whenWhole(deps, () => readStatement(store, org, month, clock.now()));
 }
 
 export async function statementsEvents(

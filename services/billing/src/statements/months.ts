@@ -6,8 +6,12 @@ import type { UnnumberedRow } from '../store/documents.ts';
 
 const HOUR_MS = 3_600_000;
 const CLOSES_AFTER_MS = STATEMENT_CLOSES_AFTER_HOURS * HOUR_MS;
-/** What is booked takes this long at the most; so long before it closes, a month takes nothing any more. */
-export const BOOKING_MS_MAX = 60_000;
+/** Clocks of instances of billing may differ by as much: one closes the month, another still books into it. */
+export const CLOCKS_DIFFER_MS_MAX = 50_000;
+/** From the decision in which month a row is, until it is in the ledger or was given up (`ANSWER_MS_MAX`), and a little. */
+const INSERT_MS_MAX = 10_000;
+/** So long before it closes, a month takes nothing any more. */
+export const BOOKING_MS_MAX = CLOCKS_DIFFER_MS_MAX + INSERT_MS_MAX;
 const LINE_ID_CHARACTERS = 16;
 
 /** The month of UTC in which a moment lies: `2026-11`. */

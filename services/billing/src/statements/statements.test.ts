@@ -14,11 +14,12 @@ import {
   videoRefunded,
   voided,
 } from '../fixtures/events.ts';
+import { ANSWER_MS_MAX } from '../store/answered.ts';
 import { entryOf } from '../store/entries.ts';
-import { LedgerWriter } from '../store/ledger-writer.ts';
+import { LedgerWriter, type Step } from '../store/ledger-writer.ts';
 import { usageRange } from '../usage/range.ts';
 import { readUsage } from '../usage/read-usage.ts';
-import { bookedMonth, closesAt } from './months.ts';
+import { BOOKING_MS_MAX, bookedMonth, CLOCKS_DIFFER_MS_MAX, closesAt } from './months.ts';
 import { readStatement, readSummaries } from './read-statement.ts';
 
 const logger = makeLogger('test', 'silent');
@@ -127,6 +128,115 @@ describe('a statement', () => {
     });
     expect((await books.statement('2026-12')).lines).toMatchObject([
       { kind: 'refund', model: 'acme/video-1', late: false, amount: -0.000001 },
+    ]);
+  });
+});
+
+/** A writer beside the one of the books: another owner, by a clock of its own. */
+async function ownerBy(
+  { database }: Books,
+  clock: FakeClock,
+  onStep: (step: Step) => void | Promise<void> = () => {},
+): Promise<LedgerWriter> {
+  const writer = new LedgerWriter({ store: database.store, logger, clock, onStep });
+  await writer.recover();
+  return writer;
+}
+
+const entriesOf = (...events: Event[]) => events.flatMap((event) => entryOf(event) ?? []);
+const monthsOf = async ({ database }: Books) =>
+  (await database.store.ledger.find().sort({ n: 1 }).toArray()).map(({ _id, month }) => [_id, month]);
+
+describe('at the end of a month', () => {
+  const lastMs = time('2026-11-30T23:59:59.999Z');
+  const firstMs = time('2026-12-01T00:00:00.000Z');
+
+  test('the last millisecond is in it and the next is not, late by 47 h 58 min, by 47 h 59 min, and by 48 h 1 min', async () => {
+    const books = await Books.open('2026-12-01T00:00:01Z');
+    await books.book(completed('req_last', 1n, lastMs), completed('req_first', 2n, firstMs));
+    books.goTo('2026-12-02T23:58:00Z');
+    await books.book(completed('req_47h58', 4n, lastMs), voided('req_last', lastMs));
+    books.goTo('2026-12-02T23:59:00Z'); // a minute before the close nothing is taken any more
+    await books.book(completed('req_47h59', 8n, lastMs));
+    books.goTo('2026-12-03T00:01:00Z');
+    const closed = await books.statement('2026-11');
+    await books.book(completed('req_48h01', 16n, lastMs), voided('req_47h58', lastMs));
+    expect(await monthsOf(books)).toEqual([
+      ['req_last', '2026-11'],
+      ['req_first', '2026-12'],
+      ['req_47h58', '2026-11'],
+      ['req_last:void', '2026-11'],
+      ['req_47h59', '2026-12'],
+      ['req_48h01', '2026-12'],
+      ['req_47h58:void', '2026-12'],
+    ]);
+    expect(await books.statement('2026-11')).toEqual(closed);
+    expect(closed).toMatchObject({ status: 'closed', total: 0.000000004 });
+    expect((await books.statement('2026-12')).total).toBe(0.000000022);
+  });
+
+  test(`two owners whose clocks differ by ${CLOCKS_DIFFER_MS_MAX / 1_000} s: what either calls closed stays as it is`, async () => {
+    for (const [behindMs, aheadMs] of [
+      [CLOCKS_DIFFER_MS_MAX, 0],
+      [0, CLOCKS_DIFFER_MS_MAX],
+    ] as const) {
+      const books = await Books.open('2026-12-02T12:00:00Z');
+      const close = closesAt('2026-11');
+      // By true time: the last moment at which the one behind takes something for November, and when its row is there.
+      const lastTaken = close - BOOKING_MS_MAX - 1 + behindMs;
+      const behind = await ownerBy(books, new FakeClock(lastTaken - behindMs));
+      await behind.append(entriesOf(completed('req_1', 1n, lastMs)));
+      expect(await monthsOf(books)).toEqual([['req_1', '2026-11']]);
+      const inTheLedger = lastTaken + ANSWER_MS_MAX;
+      // By true time: the first moment at which the one ahead shows the month as closed.
+      const shownClosed = close - aheadMs;
+      expect(inTheLedger).toBeLessThan(shownClosed);
+      const ahead = new FakeClock(shownClosed + aheadMs);
+      const closed = await readStatement(books.database.store, ORG, '2026-11', ahead.now());
+      expect(closed.status).toBe('closed');
+      for (const clock of [ahead, new FakeClock(shownClosed - behindMs)])
+        await (await ownerBy(books, clock)).append(
+          entriesOf(completed(`req_${clock.now()}`, 2n, lastMs), voided('req_1', lastMs)),
+        );
+      expect(await readStatement(books.database.store, ORG, '2026-11', ahead.now())).toEqual(closed);
+    }
+  });
+
+  test.each(['known', 'logs'] as const)(
+    'a batch that is under way (%s) when it closes goes to the next',
+    async (at) => {
+      const books = await Books.open('2026-12-02T12:00:00Z');
+      const clock = new FakeClock(closesAt('2026-11') - BOOKING_MS_MAX - 1);
+      const writer = await ownerBy(books, clock, (step) => {
+        if (step === at) clock.advance(BOOKING_MS_MAX + 1);
+      });
+      const before = await readStatement(books.database.store, ORG, '2026-11', clock.now());
+      await writer.append(entriesOf(completed('req_1', 1n, lastMs)));
+      expect(await monthsOf(books)).toEqual([['req_1', '2026-12']]);
+      expect((await readStatement(books.database.store, ORG, '2026-11', clock.now())).lines).toEqual(
+        before.lines,
+      );
+    },
+  );
+
+  test('a batch whose rows are in the ledger and in no line when its writer dies: the next one has them there before it answers', async () => {
+    const books = await Books.open('2026-12-02T12:00:00Z');
+    const clock = new FakeClock(closesAt('2026-11') - BOOKING_MS_MAX - 1);
+    const dying = await ownerBy(books, clock, (step) => {
+      if (step === 'rows') throw new Error('killed');
+    });
+    await expect(dying.append(entriesOf(completed('req_1', 1n, lastMs)))).rejects.toThrow('killed');
+    clock.advance(86_400_000); // billing was down for a day, and the month is closed
+    const next = await ownerBy(books, clock);
+    await next.append(entriesOf(completed('req_1', 1n, lastMs), completed('req_2', 2n, lastMs)));
+    expect(await monthsOf(books)).toEqual([
+      ['req_1', '2026-11'],
+      ['req_2', '2026-12'],
+    ]);
+    const { store } = books.database;
+    expect((await readStatement(store, ORG, '2026-11', clock.now())).total).toBe(1e-9);
+    expect((await readStatement(store, ORG, '2026-12', clock.now())).lines).toMatchObject([
+      { late: true, amount: 2e-9 },
     ]);
   });
 });

@@ -1,0 +1,409 @@
+// What root in a computer cannot use up: each bomb goes off in one computer of the standard image while its neighbour is
+// asked things; then the computer, or at least its removal, works, and the host has what it had.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { mounts } from '../docker/mounts.ts';
+import type { RunningComputer } from './computer-host.ts';
+import type { ExecOptions, ExecResult } from './exec.ts';
+import { openEntry } from './open-entry.ts';
+import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
+
+const exec = promisify(execFile);
+const MIB = 1024 ** 2;
+/** Disks that are full in a moment. */
+const DISK_GB = 1 / 4;
+const PIDS_MAX = 512;
+/** However busy this machine is: an answer that takes longer did not come because of the bomb. */
+const NEIGHBOUR_ANSWER_MS_MAX = 5_000;
+const BOMB_MS = 2_000;
+
+let testHost: TestHost;
+let computer: RunningComputer;
+let neighbour: RunningComputer;
+let before: Belongings;
+let id: string;
+vi.setConfig({ testTimeout: 120_000 });
+
+beforeAll(async () => {
+  testHost = await openTestHost({ diskGb: DISK_GB, diskIdleMs: 0, burst: { cpu: 2, memoryMb: 768 } });
+  neighbour = (await testHost.createComputer()).computer;
+  before = await belongings();
+  ({ id, computer } = await testHost.createComputer());
+}, SETUP_TIMEOUT_MS);
+
+afterEach(async () => {
+  expect(await sh('echo well', neighbour)).toBe('well');
+  // What a bomb left behind is ended; the kernel takes its time to give back the memory.
+  await expect.poll(() => sh('kill -9 -1; echo well')).toBe('well');
+});
+
+afterAll(() => testHost?.close(), SETUP_TIMEOUT_MS);
+
+const sh = async (command: string, where = computer) => (await run(where, command)).output.toString().trim();
+
+interface Belongings {
+  readonly descriptors: number;
+  readonly containers: number;
+  readonly mounts: number;
+  readonly disks: string[];
+  readonly processes: number;
+}
+
+/** What this host has of this agent's: open files, containers, mounts, disks, processes of computers. */
+async function belongings(): Promise<Belongings> {
+  const { dataDirectory } = testHost.options;
+  const disks = await Promise.all(
+    ['disks', 'system'].map((folder) => readdir(join(dataDirectory, folder, 'images'))),
+  );
+  const { stdout } = await exec('losetup', ['--noheadings', '--output', 'BACK-FILE']);
+  expect(stdout.split('\n').filter((line) => line.includes(dataDirectory)).length).toBe(disks.flat().length);
+  const containers = await testHost.host.containers();
+  const tops = await Promise.all(
+    containers.map(({ containerId }) => testHost.options.docker.getContainer(containerId).top()),
+  );
+  return {
+    descriptors: (await readdir('/proc/self/fd')).length,
+    containers: containers.length,
+    mounts: (await mounts()).filter(({ point }) => point.startsWith(dataDirectory)).length,
+    disks: disks.flat(),
+    processes: tops.flatMap(({ Processes }) => Processes).length,
+  };
+}
+
+/** Runs a command that will not end by itself, asks the neighbour meanwhile, and gives the command's end. */
+async function explode(command: string, options: Partial<ExecOptions> = {}): Promise<ExecResult> {
+  const bomb = run(computer, command, { timeoutMs: BOMB_MS, ...options });
+  let ended = false;
+  void bomb.then(
+    () => {
+      ended = true;
+    },
+    () => {
+      ended = true;
+    },
+  );
+  while (!ended) {
+    const asked = performance.now();
+    expect(await sh('echo here', neighbour)).toBe('here');
+    expect(performance.now() - asked).toBeLessThan(NEIGHBOUR_ANSWER_MS_MAX);
+    await delay(100);
+  }
+  return bomb;
+}
+
+/** C, compiled inside. */
+async function compile(name: string, source: string): Promise<void> {
+  const { output, exitCode } = await run(computer, `gcc -O1 -w -pthread -o /tmp/${name} -x c -`, {
+    stdin: Buffer.from(source),
+  });
+  expect({ exitCode, output: output.toString() }).toEqual({ exitCode: 0, output: '' });
+}
+
+describe('processes', () => {
+  test('a fork bomb ends with its command, in shell or in C, with sessions of their own', async () => {
+    expect(await explode('bomb() { bomb | bomb & }; bomb; sleep 60')).toMatchObject({ timedOut: true });
+    await compile('bomb', 'int main() { for (;;) { if (fork() == 0) setsid(); } }');
+    expect(await explode('/tmp/bomb')).toMatchObject({ timedOut: true });
+    expect(Number(await sh('ps ax | wc -l'))).toBeLessThan(10);
+  });
+
+  test('threads are counted as processes are', async () => {
+    await compile(
+      'threads',
+      `#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+void *wait_for_ever(void *x) { pause(); return x; }
+int main() { int n = 0; pthread_t t; pthread_attr_t a; pthread_attr_init(&a); pthread_attr_setstacksize(&a, 16384);
+  while (!pthread_create(&t, &a, wait_for_ever, 0)) n++;
+  printf("%d", n); fflush(stdout); pause(); }`,
+    );
+    const { output } = await explode('/tmp/threads');
+    expect(Number(output.toString())).toBeGreaterThan(PIDS_MAX / 2);
+    expect(Number(output.toString())).toBeLessThan(PIDS_MAX);
+  });
+
+  test('zombies that nobody waits for go with their parent', async () => {
+    await explode(`python3 -c 'import os, time
+try:
+  while True:
+    if os.fork() == 0: os._exit(0)
+except OSError: print("full", flush=True)
+time.sleep(60)'`);
+    expect(await sh("ps axo stat= | grep -c '^Z' || true")).toBe('0');
+  });
+
+  test('a storm of signals, to the init, its watchers and itself, queued ones included, ends with its command', async () => {
+    // Of SIGTERM, none is queued for the init: once the queue is full the kernel forgets who sent it, and "nobody" is what
+    // it says of the engine's own. So root inside can stop its own computer (docs/computers.md).
+    await compile(
+      'storm',
+      `#include <signal.h>
+#include <unistd.h>
+int main() {
+  union sigval v = {1}; sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, 0); fork(); fork();
+  for (;;) for (int n = 1; n < 65; n++) {
+    if (n == SIGKILL || n == SIGSTOP || n == 32 || n == 33) continue;
+    if (n != SIGTERM) sigqueue(1, n, v);
+    sigqueue(getppid(), n, v); sigqueue(getpid(), n, v); kill(1, n);
+  }
+}`,
+    );
+    expect(await explode('exec /tmp/storm')).toMatchObject({ timedOut: true });
+  });
+
+  test('processes that wait in the kernel (vfork) are killed all the same', async () => {
+    await compile(
+      'vforks',
+      '#include <unistd.h>\nint main() { for (int n = 0; n < 100; n++) if (fork() == 0) { if (vfork() == 0) for (;;) pause(); _exit(0); } pause(); }',
+    );
+    expect(await explode('/tmp/vforks')).toMatchObject({ timedOut: true });
+    expect(await sh('ps axo stat=,comm= | grep -c vforks || true')).toBe('0');
+  });
+});
+
+describe('memory', () => {
+  test('of one process, of many, of /dev/shm and of pipes: over the ceiling something inside dies, the computer does not', async () => {
+    expect((await explode('python3 -c "x = bytearray(4 << 30)"; echo $?')).output.toString()).toContain(
+      '137',
+    );
+    await explode(
+      "for i in $(seq 40); do python3 -c 'x = bytearray(64 << 20); import time; time.sleep(60)' & done; wait",
+    );
+    const full = await explode('head -c 200M /dev/zero > /dev/shm/x; echo $?; rm -f /dev/shm/x');
+    expect(full.output.toString()).toContain('No space left on device');
+    await explode(`python3 -c 'import fcntl, os, time
+for n in range(5000):
+  r, w = os.pipe(); os.set_blocking(w, False)
+  try: fcntl.fcntl(w, 1031, 1 << 20)
+  except OSError: pass
+  try:
+    while True: os.write(w, bytes(65536))
+  except BlockingIOError: pass
+time.sleep(60)'`);
+  });
+
+  test('of the kernel: its files, watches and timers are the computer’s own memory', async () => {
+    // All of these the host counts for all, or by user: the limits of the host are out of the way (host-limits.ts).
+    await compile(
+      'watches',
+      `#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <time.h>
+#include <signal.h>
+int main() { struct epoll_event e = {1}; long n = 0, i = 0; int files[2000]; timer_t t;
+  for (int f = 0; f < 2000; f++) files[f] = eventfd(0, 0);
+  while (inotify_init() >= 0 && i < 2000) i++;
+  for (int p = 0; p < 3000; p++) { int poll = epoll_create1(0); if (poll < 0) break; for (int f = 0; f < 2000; f++) n += !epoll_ctl(poll, 1, files[f], &e); }
+  printf("%ld %ld", i, n); fflush(stdout); pause(); }`,
+    );
+    const own = async () =>
+      (
+        await exec(process.execPath, [
+          '-e',
+          'require("node:fs").watch("/tmp", () => {}).close(); console.log("watched")',
+        ])
+      ).stdout;
+    const bomb = explode('for n in 1 2 3; do /tmp/watches & done; wait', { timeoutMs: 6_000 });
+    for (let asked = 0; asked < 5; asked++) {
+      expect(await own()).toBe('watched\n');
+      expect(
+        await sh(`python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init() >= 0)'`, neighbour),
+      ).toBe('True');
+      await delay(500);
+    }
+    await bomb;
+  });
+});
+
+describe('files', () => {
+  test('open ones: at their limit the process is refused, the host and the neighbour open on', async () => {
+    const all = `python3 -c 'import os, resource, time
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE); resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+n = 0
+try:
+  while True: os.open("/dev/null", os.O_RDONLY); n += 1
+except OSError as e: print(e.strerror, flush=True)
+time.sleep(60)'`;
+    const result = await explode(`for n in $(seq 60); do ${all} & done; wait`, { timeoutMs: 8_000 });
+    expect(result.output.toString()).toMatch(/Too many open files|Killed/);
+    const [, , max] = (await readFile('/proc/sys/fs/file-nr', 'utf8')).split('\t').map(Number);
+    expect(max).toBeGreaterThanOrEqual(2 ** 31 - 1);
+  });
+
+  test.each([
+    ['/workspace', 'bytes at once', 'fallocate -l 100G /workspace/big'],
+    ['/workspace', 'bytes', 'dd if=/dev/zero of=/workspace/big bs=1M'],
+    ['/', 'bytes at once', 'fallocate -l 100G /big'],
+    ['/', 'bytes', 'dd if=/dev/zero of=/var/big bs=1M'],
+    ['/etc/hosts', 'bytes', 'dd if=/dev/zero of=/etc/hosts bs=1M'],
+    ['/etc/resolv.conf', 'bytes', 'dd if=/dev/zero of=/etc/resolv.conf oflag=append conv=notrunc bs=1M'],
+    ['/sys/fs/cgroup', 'bytes', 'dd if=/dev/zero of=/sys/fs/cgroup/big bs=1M count=4000'],
+  ])('%s, full of %s, is full for the computer alone', async (_, __, command) => {
+    const images = async () => {
+      let bytes = 0;
+      for (const folder of ['disks', 'system'])
+        for (const name of await readdir(join(testHost.options.dataDirectory, folder, 'images')))
+          bytes += (await stat(join(testHost.options.dataDirectory, folder, 'images', name))).blocks * 512;
+      return bytes;
+    };
+    const docker = (await testHost.options.docker.info()) as { DockerRootDir: string };
+    const free = async () => {
+      const { bavail, bsize } = await statfs(docker.DockerRootDir);
+      return bavail * bsize;
+    };
+    const freeBefore = await free();
+    const { output } = await explode(`cp /etc/hosts /etc/resolv.conf /tmp/; ${command} 2>&1; echo end`, {
+      timeoutMs: 30_000,
+    });
+    expect(output.toString()).toMatch(
+      /No space left on device|Killed|Cannot allocate memory|File too large|Read-only file system/,
+    );
+    expect(await images()).toBeLessThanOrEqual(4 * DISK_GB * 1024 * MIB);
+    // Others write to this disk as well; a bomb that got out would take all that there is.
+    expect(await free()).toBeGreaterThan(freeBefore / 2);
+    expect(await sh('head -c 100000 /dev/zero > mine && stat -c %s mine', neighbour)).toBe('100000');
+    expect(await sh('head -c 100000 /dev/zero > /var/mine && stat -c %s /var/mine', neighbour)).toBe(
+      '100000',
+    );
+    await sh(
+      'rm -f /workspace/big /big /var/big /sys/fs/cgroup/big; cat /tmp/hosts > /etc/hosts; cat /tmp/resolv.conf > /etc/resolv.conf; true',
+    );
+    expect(
+      await sh('echo again > /workspace/file && echo again > /var/file && cat /workspace/file /var/file'),
+    ).toBe('again\nagain');
+  });
+
+  test('a sparse file as long as can be takes no room, and is read in pieces', async () => {
+    await sh('truncate -s 2T /workspace/sparse');
+    const entry = await openEntry(testHost.host.workspaces.path(id), ['sparse']);
+    expect(entry).toMatchObject({ kind: 'file', bytes: 2 * 1024 ** 4 });
+    await entry.handle.close();
+    await sh('rm /workspace/sparse');
+  });
+
+  test.each(['/workspace', '/var'])(
+    '%s, full of files, has no room for the computer alone',
+    async (folder) => {
+      const bomb = `mkdir -p ${folder}/many && cd ${folder}/many && python3 -c 'import os
+n = 0
+try:
+  while True: os.close(os.open(f"f{n}", os.O_CREAT)); n += 1
+except OSError as e: print(e.strerror)'`;
+      const { output } = await explode(bomb, { timeoutMs: 60_000 });
+      expect(output.toString()).toBe('No space left on device\n');
+      expect(await sh('touch another /var/another && ls another', neighbour)).toBe('another');
+      await run(computer, `rm -rf ${folder}/many`, { timeoutMs: 60_000 });
+    },
+  );
+
+  test('folders without end, one in the other', async () => {
+    const { output } = await explode(
+      `python3 -c 'import os
+os.chdir("/workspace")
+try:
+  for n in range(20000): os.mkdir("d" * 200); os.chdir("d" * 200)
+except OSError as e: print(e.strerror)
+print("end")'`,
+      { timeoutMs: 30_000 },
+    );
+    expect(output.toString()).toContain('end');
+  });
+});
+
+describe('floods', () => {
+  test('of output, of a command and of what it leaves behind', async () => {
+    const flood = await explode('yes & yes & cat /dev/zero', { outputBytesMax: 1_000 });
+    expect(flood).toMatchObject({ timedOut: true, truncated: true });
+    expect(flood.output.length).toBe(1_000);
+    await explode('for n in $(seq 50); do (setsid yes &) ; done; sleep 1');
+    await sh('pkill yes; true');
+  });
+
+  test('of input that nobody reads, fifty times', async () => {
+    const stdin = Buffer.alloc(4 * MIB, 'x');
+    const results = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        run(computer, 'sleep 2', { stdin }).then(
+          ({ exitCode }) => exitCode,
+          ({ code }) => code,
+        ),
+      ),
+    );
+    for (const result of results) expect([0, 137, 'computer_failed']).toContain(result);
+  });
+
+  test('of a terminal that nobody reads, and of connections to a port that nobody closes', async () => {
+    const server = `python3 -c 'import socket, threading
+s = socket.create_server(("127.0.0.1", 7070), backlog=512); print("up", flush=True); kept = []
+def flood(c):
+  try:
+    while True: c.sendall(bytes(65536))
+  except OSError: pass
+while True: c, _ = s.accept(); kept.append(c); threading.Thread(target=flood, args=(c,), daemon=True).start()'`;
+    const up = Promise.withResolvers<void>();
+    const serving = run(computer, server, { timeoutMs: 20_000, onOutput: () => up.resolve() });
+    await up.promise;
+    const { signal } = new AbortController();
+    const opened = await Promise.allSettled([
+      ...Array.from({ length: 200 }, () => computer.openPort(7070, signal)),
+      computer.openTerminal({ columns: 80, rows: 24 }, signal),
+    ]);
+    const streams = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(streams.length).toBe(128);
+    expect(await sh('echo here', neighbour)).toBe('here');
+    expect(await sh('echo here')).toBe('here');
+    for (const stream of streams) stream.destroy();
+    await sh('pkill -f 7070; true');
+    await serving;
+  });
+
+  test('of connections to the outside: the host’s table of connections is not filled', async () => {
+    const tracked = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
+    const already = await tracked();
+    // TEST-NET-3: routed to nobody, and as good as the internet to the host's table.
+    await explode(
+      `python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(200000):
+  try: s.sendto(b"x", (f"203.0.113.{n % 250}", 1024 + n % 60000))
+  except OSError: pass'`,
+      { timeoutMs: 5_000 },
+    );
+    expect((await tracked()) - already).toBeLessThan(10_000);
+    expect(
+      await sh('getent hosts "$(npm config get registry | cut -d/ -f3)" >/dev/null && echo found', neighbour),
+    ).toBe('found');
+  });
+});
+
+test('and when the computer is removed, with a bomb still going off, the host has what it had', async () => {
+  const bomb = run(computer, 'bomb() { bomb | bomb & }; bomb; (dd if=/dev/zero of=/var/big bs=1M &); yes', {
+    timeoutMs: 60_000,
+  });
+  const outcome = bomb.then(
+    () => 'ended',
+    ({ code }) => code,
+  );
+  await once(AbortSignal.timeout(1_000), 'abort');
+  await computer.stop();
+  expect(['ended', 'computer_failed']).toContain(await outcome);
+  await testHost.host.workspaces.delete(id);
+  await expect.poll(async () => (await belongings()).disks.length).toBe(before.disks.length);
+  const after = await belongings();
+  expect({ ...after, descriptors: 0, disks: after.disks.toSorted() }).toEqual({
+    ...before,
+    descriptors: 0,
+    disks: before.disks.toSorted(),
+  });
+  expect(after.descriptors).toBeLessThanOrEqual(before.descriptors + 2);
+  ({ id, computer } = await testHost.createComputer());
+});

@@ -95,6 +95,7 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   onStep('sums and balances');
   checkSums(run);
   const balances = await checkBalances(run, idle);
+  await assertUnsplit(store, layout);
   const { findings, sums, upTo, logsSince } = run;
   return {
     ...{ began_at: began, seconds: (performance.now() - start) / 1_000, up_to: Object.fromEntries(upTo) },
@@ -109,6 +110,13 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
 async function logsWholeFrom(store: Store): Promise<Date> {
   const whole = await logsCompleteFrom(store);
   return whole ? new Date(whole.getTime() + REMOVED_MEANWHILE_MS) : new Date(0);
+}
+
+/** What was booked in partitions that there were not at the beginning was compared with nothing. */
+async function assertUnsplit(store: Store, { epoch, moving_to }: Layout): Promise<void> {
+  const now = await readLayout(store);
+  if (now.epoch !== epoch || now.moving_to !== moving_to)
+    throw new CannotLook('billing was split anew meanwhile: look again');
 }
 
 async function lastNumbers({ ledger }: Store, layout: Layout): Promise<Map<string, bigint>> {

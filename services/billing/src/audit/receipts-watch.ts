@@ -9,8 +9,8 @@ import { messagesOf } from './stream-messages.ts';
 
 /** Receipts of one look. */
 export const RECEIPTS_PER_LOOK_MAX = 20_000;
-/** Batches of one look: an edge hands over one a second. */
-const BATCHES_PER_LOOK_MAX = 240;
+/** Batches of one look: each edge hands over one a second. */
+export const BATCHES_PER_LOOK_MAX = 1_200;
 /** Answers that were not in the ledger, and are looked for again at each look until they are. */
 const FAULTY_MAX = 1_000;
 /** Orgs whose answers are counted. */
@@ -43,7 +43,7 @@ export class ReceiptsWatch {
   readonly #comparedOf = new Map<string, number>();
   /** Answers that were looked up. */
   compared = 0;
-  /** Receipts that were read and not looked up, as there were too many at once. */
+  /** Receipts that were not looked up, as there were too many at once; of batches that were not even read, one each. */
   passedOver = 0;
 
   constructor(on: ReceiptsWatchOptions) {
@@ -85,7 +85,9 @@ export class ReceiptsWatch {
     const { bus, hasOrg } = this.#on;
     await ensureReceiptsStream(bus);
     const { last_seq: last } = (await bus.jsm.streams.info(RECEIPTS_STREAM)).state;
-    const first = Math.max((this.#seq ?? 0) + 1, last - BATCHES_PER_LOOK_MAX + 1);
+    const next = (this.#seq ?? 0) + 1;
+    const first = Math.max(next, last - BATCHES_PER_LOOK_MAX + 1);
+    if (this.#seq !== null) this.passedOver += first - next;
     let receipts: Receipt[] = [];
     for await (const messages of messagesOf(bus, { stream: RECEIPTS_STREAM, first, last })) {
       const ours = messages.flatMap(receiptsOf).filter(({ org }) => hasOrg(org));

@@ -13,7 +13,7 @@ import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtur
 import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { EVENTS_PER_LOOK_MAX } from './new-events.ts';
-import { RECEIPTS_PER_LOOK_MAX } from './receipts-watch.ts';
+import { BATCHES_PER_LOOK_MAX, RECEIPTS_PER_LOOK_MAX } from './receipts-watch.ts';
 import { BooksWatch } from './watch.ts';
 
 const AUDIT_SECONDS = 0.5;
@@ -218,6 +218,23 @@ test('more answers than a look takes are passed over, and counted; those of a ki
   const fresh = ownWatch();
   for (let looks = 1; looks <= 2; looks += 1) await fresh.look();
   expect(fresh.state.wrong).toBe(0);
+}, 60_000);
+
+test('more batches than a look reads, of many edges, are counted too', async () => {
+  const org = 'org_edges';
+  const watch = ownWatch();
+  await watch.look();
+  await watch.look();
+  const [before, over] = [watch.answers.compared, 3];
+  await Promise.all(
+    Array.from({ length: BATCHES_PER_LOOK_MAX + over }, (_, i) =>
+      client.told({ [org]: [[`req_e${i}`, 1n]] }),
+    ),
+  );
+  await watch.look();
+  expect(watch.answers.compared - before).toBe(BATCHES_PER_LOOK_MAX);
+  expect(watch.answers.passedOver).toBe(over);
+  await client.bus.jsm.streams.purge(RECEIPTS_STREAM);
 }, 60_000);
 
 test('a statement’s line that is off is a drift of its org', async () => {

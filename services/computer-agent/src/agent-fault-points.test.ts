@@ -1,7 +1,7 @@
 // The agent killed after every step of create, stop, start and delete, once the step is done and before it knows: what its
 // successor makes of it. No orphan, no lost or doubled minute, no computer that says running and is not.
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -60,9 +60,19 @@ const TABLE = [
   ['delete', 'record deleted', 'none', 1],
 ] as const;
 
-test.each(TABLE)(
-  'killed in %s after: %s; then it is %s, with %i minutes',
-  async (verb, point, state, minutes) => {
+/** The same where the computer gets a container that waited. */
+const WARM_TABLE = [
+  ['create', 'record creating run', 'none', 0],
+  ['create', 'record running run', 'running', 1],
+  ['start', 'record starting run', 'stopped', 1],
+] as const;
+
+test.each([
+  ...TABLE.map((row) => [...row, 'cold'] as const),
+  ...WARM_TABLE.map((row) => [...row, 'warm'] as const),
+])(
+  'killed in %s after: %s; then it is %s, with %i minutes (%s)',
+  async (verb, point, state, minutes, pool) => {
     const record = newTestRecord('host_unknown', defaultLimits());
     const { id } = record;
     // What comes before is done by an agent that lives.
@@ -75,10 +85,12 @@ test.each(TABLE)(
     const doomed = await startAgentProcess(installation, {
       dataFolder,
       now: NOON + 1_000,
+      env: { SWITCHYARD_WARM_POOL: pool === 'warm' ? '1' : '0' },
       ...(point.startsWith('event ')
         ? { killAfterEvent: `${id}${point.slice('event '.length)}` }
         : { killAfterStep: point }),
     });
+    if (pool === 'warm') await oneWaits(doomed.hostId);
     const gone = once(doomed.process, 'exit');
     const asked =
       verb === 'create'
@@ -102,11 +114,7 @@ test.each(TABLE)(
     await agent.reconciler.reconcile();
     await successor.pass(ORPHAN_GRACE_MS);
     await agent.reconciler.reconcile();
-    const left = await new Docker().listContainers({
-      all: true,
-      filters: { label: [`switchyard.agent=${agent.hostId}`] },
-    });
-    expect(left).toEqual([]);
+    expect(await containersOf(agent.hostId)).toEqual([]);
     // Each minute once, in the events and in the record.
     const charged = installation.events
       .of('computer.metered')
@@ -117,3 +125,14 @@ test.each(TABLE)(
   },
   TEST_TIMEOUT_MS,
 );
+
+const containersOf = (hostId: string) =>
+  new Docker().listContainers({ all: true, filters: { label: [`switchyard.agent=${hostId}`] } });
+
+/** A container is in the pool, and is the only one: the socket of its init was taken. */
+async function oneWaits(hostId: string): Promise<void> {
+  const control = `${dataFolder}/hosts/computer-agent/computers/control`;
+  const socket = async () => (await readdir(control)).map((name) => name.endsWith('.sock'));
+  await expect.poll(socket).toEqual([true]);
+  expect(await containersOf(hostId)).toHaveLength(1);
+}

@@ -23,9 +23,9 @@ const [url, dataFolder, now, killAfterEvent, killAfterStep] = process.argv.slice
 ];
 const logger = makeLogger('computer-agent', process.env.TEST_LOG_LEVEL ?? 'silent');
 const config = readConfig(agentConfig, {
+  SWITCHYARD_WARM_POOL: '0',
   ...process.env,
   SWITCHYARD_DATA: dataFolder,
-  SWITCHYARD_WARM_POOL: '0',
 });
 const clock = new FakeClock(Number(now));
 const bus = await connectBus({ url, service: 'computer-agent', logger });

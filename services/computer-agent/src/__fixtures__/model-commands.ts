@@ -202,7 +202,6 @@ const fallSilent = (ms: number): CommandSpec => ({
   name: `the host is silent for ${ms} ms`,
   async run(model, host) {
     await host.agent.fallSilent(ms);
-    await host.agent.pass(0);
     model.pass(ms, { heard: false });
   },
 });

@@ -26,7 +26,7 @@ export async function ensureConsumer(bus: Bus, { consumer, layout }: Partition):
     await bus.jsm.consumers.add(EVENTS_STREAM, {
       durable_name: consumer,
       description: 'books events into the ledger',
-      ...(await beginOf(bus, layout)),
+      ...startBehind(await bookedBefore(bus, layout)),
       ack_policy: AckPolicy.Explicit,
       ack_wait: ACK_WAIT_MS * MS_NS,
       max_ack_pending: ACK_PENDING_MAX,
@@ -46,13 +46,17 @@ export async function consumerInfo(bus: Bus, name: string) {
 }
 
 /**
- * Behind what was booked under the layouts before; at the first message where the stream is no longer the one in which
- * that was so (one that was restored or made anew counts from elsewhere): what is booked already is passed over.
+ * The message of the stream up to which all was booked under the layouts before this one; 0: none may be passed over. It
+ * is 0 too where the stream is no longer the one in which that was so (one that was restored or made anew counts from
+ * elsewhere): what is booked already is passed over by its id.
  */
-async function beginOf(bus: Bus, { from }: Layout) {
-  const all = { deliver_policy: DeliverPolicy.All } as const;
-  if (!from) return all;
+export async function bookedBefore(bus: Bus, { from }: Layout): Promise<number> {
+  if (!from) return 0;
   const message = await bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: from.seq });
-  if (message?.time.getTime() !== from.at.getTime()) return all;
-  return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from.seq + 1 } as const;
+  return message?.time.getTime() === from.at.getTime() ? from.seq : 0;
+}
+
+function startBehind(seq: number) {
+  if (seq === 0) return { deliver_policy: DeliverPolicy.All } as const;
+  return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq + 1 } as const;
 }

@@ -4,7 +4,9 @@ import { PARTITION_COUNTS, type PartitionCount } from '@switchyard/contracts';
 import { answered } from '../store/answered.ts';
 import type { LayoutDocument } from '../store/documents.ts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
+import { FIRST_PARTITION } from '../store/partition.ts';
 import type { Store } from '../store/store.ts';
+import { fenceId } from './fence.ts';
 
 export type Layout = Readonly<Omit<LayoutDocument, '_id' | 'partitions' | 'moving_to'>> & {
   readonly partitions: PartitionCount;
@@ -23,12 +25,33 @@ export class UnknownLayout extends Error {}
 /** Somebody has changed the layout since, or is changing it: nothing may be booked by the former one. */
 export class LayoutMoved extends Error {}
 
-/** @throws UnknownLayout, DatabaseSilent, and the driver's errors */
-export async function readLayout({ layout }: Store): Promise<Layout> {
+/**
+ * The layout that holds.
+ * @throws UnknownLayout for one of a later release, and where the ledger has gone on behind it: by the wrong one an org
+ *   would be booked in two places, and its budget read from one. DatabaseSilent, and the driver's errors
+ */
+export async function readLayout(store: Store): Promise<Layout> {
+  const layout = await storedLayout(store);
+  if (layout.moving_to !== null || !(await hasEnded(store, layout))) return layout;
+  const now = await storedLayout(store); // it may have been moved in between
+  if (now.epoch === layout.epoch && now.moving_to === null)
+    throw new UnknownLayout(
+      `the ledger has gone on behind layout ${layout.epoch}: restore the collections ledger and layout of one moment`,
+    );
+  return now;
+}
+
+async function storedLayout({ layout }: Store): Promise<Layout> {
   const found = await answered(layout.findOne({ _id: LAYOUT }));
   if (!found) return FIRST_LAYOUT;
   const { _id, partitions, moving_to, ...rest } = found;
   return { ...rest, partitions: known(partitions), moving_to: moving_to === null ? null : known(moving_to) };
+}
+
+/** Whether the next layout begins in the ledger: fences come before it, and behind the wish for it. */
+async function hasEnded({ ledger }: Store, { epoch }: Layout): Promise<boolean> {
+  const _id = fenceId(epoch + 1, FIRST_PARTITION);
+  return (await answered(ledger.findOne({ _id }, { projection: { _id: 1 } }))) !== null;
 }
 
 /** @throws LayoutMoved when another layout holds by now, or is on its way; and what `readLayout` throws */

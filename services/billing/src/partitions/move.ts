@@ -6,7 +6,7 @@ import { JetStreamApiError } from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream, openBucket } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import { consumerInfo } from '../consumer.ts';
+import { bookedBefore, consumerInfo } from '../consumer.ts';
 import { ensureIndexes } from '../store/indexes.ts';
 import { partitionName } from '../store/partition.ts';
 import type { Store } from '../store/store.ts';
@@ -65,7 +65,7 @@ async function bookedUpTo(bus: Bus, layout: Layout): Promise<Layout['from']> {
   let seq = Number.POSITIVE_INFINITY;
   for (const { consumer } of partitionsOf(layout)) {
     const info = await consumerInfo(bus, consumer);
-    seq = Math.min(seq, info ? info.ack_floor.stream_seq : (layout.from?.seq ?? 0));
+    seq = Math.min(seq, info ? info.ack_floor.stream_seq : await bookedBefore(bus, layout));
   }
   const message = seq === 0 ? null : await bus.jsm.streams.getMessage(EVENTS_STREAM, { seq });
   return message ? { seq, at: message.time } : null;

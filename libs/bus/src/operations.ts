@@ -3,6 +3,8 @@
 
 import type { Service } from '@nats-io/services';
 import {
+  ALL_PLACES,
+  formerSubject,
   fromZodError,
   HOST_OPERATIONS,
   type HostOperationName,
@@ -122,10 +124,13 @@ export class ServiceHost {
   handle<N extends OperationName>(
     name: N,
     handler: (request: OperationRequest<N>, context: OperationContext) => Promise<OperationResponse<N>>,
-    places?: string,
+    places = ALL_PLACES,
   ): void {
     const { request: schema } = OPERATIONS[name];
-    this.stream(operationPattern(name, places), (call) => answerJson(call, schema, handler as JsonHandler));
+    const answer: CallHandler = (call) => answerJson(call, schema, handler as JsonHandler);
+    this.stream(operationPattern(name, places), answer);
+    const former = places === ALL_PLACES ? formerSubject(name) : null;
+    if (former !== null) this.stream(former, answer);
   }
 
   handleHost<N extends HostOperationName>(

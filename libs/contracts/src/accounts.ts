@@ -154,7 +154,8 @@ export const grantedHold = z.object({
 export type GrantedHold = z.infer<typeof grantedHold>;
 
 export const settleHold = z.object({
-  org: idOf('org'),
+  /** Unsaid by releases before 2026-11-21, which ask the one partition that they know. */
+  org: idOf('org').default(''),
   call: z.string(),
   /** Id of the event that charges it. */
   event: z.string(),
@@ -163,11 +164,13 @@ export const settleHold = z.object({
 
 /** What one instance holds for the orgs at one place, said again each `HOLD_RENEW_MS`: a hold that is not renewed ends. */
 export const renewHolds = z.object({
+  /** Unsaid by the same. */
   place: z
     .number()
     .int()
     .min(0)
-    .max(PLACES - 1),
+    .max(PLACES - 1)
+    .default(0),
   holds: z
     .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true, lasting: true }))
     .max(HOLDS_RENEWED_AT_ONCE_MAX),

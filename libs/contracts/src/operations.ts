@@ -36,7 +36,7 @@ import {
   updateKeyRequest,
 } from './keys.ts';
 import { listOf } from './lists.ts';
-import { placeOf, placeTokens } from './org-places.ts';
+import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
 import {
   statement,
@@ -201,9 +201,18 @@ export function operationSubject<N extends OperationName>(name: N, request: Oper
  * What serves an operation listens to.
  * @param places of an operation on money: those it serves, as a pattern of `placesPattern`
  */
-export function operationPattern(name: OperationName, places = '>'): string {
+export function operationPattern(name: OperationName, places = ALL_PLACES): string {
   const operation = OPERATIONS[name];
   return 'place' in operation ? `${operation.subject}.${places}` : operation.subject;
+}
+
+/**
+ * Where processes of releases before 2026-11-21 ask, who know of one partition; null: it is no operation on money. Billing
+ * listens there too where there is one, so that a new release is brought out service by service.
+ */
+export function formerSubject(name: OperationName): string | null {
+  const operation = OPERATIONS[name];
+  return 'place' in operation ? operation.subject.replace('billing.v1.', 'billing.v1.p0.') : null;
 }
 
 /** What a run of a computer begins with. */

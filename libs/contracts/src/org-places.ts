@@ -34,6 +34,9 @@ export function placeTokens(place: number): string {
   return bitsOf(place, PLACE_BITS).join('.');
 }
 
+/** What the only partition serves. */
+export const ALL_PLACES = placesPattern(0, 1);
+
 /** What a partition serves: the tokens of all its places, as a pattern of NATS. Partition 1 of 4 is `1.0.>`. */
 export function placesPattern(partition: number, partitions: PartitionCount): string {
   const bits = Math.log2(partitions);

@@ -29,6 +29,8 @@ export class Budget {
   #passing = 0;
   /** Event id -> its cost, until the ledger has it. */
   readonly #settled = new Map<string, bigint>();
+  /** Spent in windows that have not begun, by their start: the clocks of others may be ahead. */
+  readonly #ahead = new Map<number, bigint>();
   #heldSum = 0n;
   #settledSum = 0n;
 
@@ -110,11 +112,18 @@ export class Budget {
     this.#settledSum += cost;
   }
 
-  /** An event is in the ledger: what was settled for it counts as spent from now on. */
+  /**
+   * An event is in the ledger: what was settled for it counts as spent from now on. Its time begins no window: one that is
+   * wrong would make all that was spent forgotten.
+   */
   booked(event: string, cost: bigint, at: number): void {
     this.unsettle(event);
-    this.pass(at);
-    if (at >= this.#window.start) this.#spent += cost;
+    if (at < this.#window.start) return;
+    if (at < this.#window.end) this.#spent += cost;
+    else {
+      const { start } = this.#windowAt(at);
+      this.#ahead.set(start, (this.#ahead.get(start) ?? 0n) + cost);
+    }
   }
 
   get settledEvents(): string[] {
@@ -129,10 +138,11 @@ export class Budget {
     this.#settledSum -= amount;
   }
 
-  /** A new window begins with nothing spent; what is held and settled goes on counting. */
+  /** A new window begins with what was booked ahead of it; what is held and settled goes on counting. */
   pass(now: number): void {
     if (now < this.#window.end) return;
     this.#window = this.#windowAt(now);
-    this.#spent = 0n;
+    this.#spent = this.#ahead.get(this.#window.start) ?? 0n;
+    for (const start of this.#ahead.keys()) if (start <= this.#window.start) this.#ahead.delete(start);
   }
 }

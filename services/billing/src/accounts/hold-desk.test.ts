@@ -241,3 +241,17 @@ test('a new window begins with nothing spent, and takes no late event of the one
   budget.booked('evt_new', 5n, now + day);
   expect(budget.spent).toBe(5n);
 });
+
+test('an event from the future begins no window, and counts in its own when that has come', () => {
+  const day = 86_400_000;
+  const now = Date.parse('2026-11-21T23:00:00Z');
+  const budget = new Budget({ limit: 10n, spent: 9n, windowAt: (at) => windowOf('day', at), now });
+  budget.booked('evt_tomorrow', 5n, now + day);
+  budget.booked('evt_today', 1n, now);
+  budget.pass(now);
+  expect([budget.spent, budget.available]).toEqual([10n, 0n]);
+  budget.pass(now + 2 * 3_600_000);
+  expect(budget.spent).toBe(5n);
+  budget.pass(now + 2 * day);
+  expect(budget.spent).toBe(0n);
+});

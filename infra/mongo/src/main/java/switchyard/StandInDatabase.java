@@ -70,14 +70,14 @@ final class StandInDatabase extends AbstractSynchronizedMongoDatabase<Long> {
     throw new UnsupportedOperationException("the stand-in renames no collections");
   }
 
-  /** All of a collection as it was elsewhere. */
+  /** All of a collection as it was elsewhere. Its indexes grow with it, so that it can be committed in between. */
   void adopt(String collectionName, Iterable<Document> documents, Iterable<Document> indexes, Runnable onDocument) {
     var collection = resolveOrCreateCollection(collectionName);
+    for (Document index : indexes) addIndex(index.clone());
     for (Document document : documents) {
       collection.addDocument(document);
       onDocument.run();
     }
-    for (Document index : indexes) addIndex(index.clone());
   }
 
   @Override

@@ -7,7 +7,12 @@ export { type StartNatsOptions, startNats } from './nats.ts';
 export { type RegistryFault, startRegistry, type TestImage, type TestRegistry } from './registry.ts';
 export { importSmallImage } from './small-image.ts';
 export { type StartStackOptions, startStack, type TestStack } from './stack.ts';
-export { startTestEngine, type TestEngine, type TestEngineOptions } from './test-engine.ts';
+export {
+  canStartTestEngine,
+  startTestEngine,
+  type TestEngine,
+  type TestEngineOptions,
+} from './test-engine.ts';
 export { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 export {
   type CatalogEntry,

@@ -4,10 +4,10 @@ import { STANDARD_IMAGE } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import { docker } from './docker.ts';
 import { importSmallImage } from './small-image.ts';
-import { startTestEngine } from './test-engine.ts';
+import { canStartTestEngine, startTestEngine } from './test-engine.ts';
 
 const machine = await docker();
-const usable = machine !== undefined && process.getuid?.() === 0;
+const usable = machine !== undefined && canStartTestEngine();
 
 test.skipIf(!usable)(
   'an engine of a test’s own runs containers that the machine’s engine does not know, and leaves nothing',

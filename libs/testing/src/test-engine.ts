@@ -10,6 +10,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { findProgram } from '@switchyard/local';
 import Docker from 'dockerode';
 import { dyingWithUs } from './dying-with-us.ts';
 import { temporaryFolder } from './test-server.ts';
@@ -43,6 +44,14 @@ export interface TestEngine {
   restart(): Promise<void>;
   /** Removes its containers, then the engine and its files. */
   stop(): Promise<void>;
+}
+
+/** Whether this machine and this user can; tests that cannot have one are skipped. */
+export function canStartTestEngine(): boolean {
+  const programs = ['dockerd', 'unshare', 'nsenter'];
+  return (
+    process.getuid?.() === 0 && programs.every((name) => findProgram(name, process.env.PATH) !== undefined)
+  );
 }
 
 /**

@@ -2,8 +2,14 @@
 // that it runs and does not, its minutes are those in which it ran, and what could not be cleared away meanwhile is later.
 import { rm } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { FakeClock, importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  canStartTestEngine,
+  FakeClock,
+  importSmallImage,
+  startTestEngine,
+  type TestEngine,
+} from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
 import {
   openTestAgent,
@@ -15,6 +21,9 @@ import {
 
 const { SIGTERM } = constants.signals;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
+
+/** An engine is started and ended several times in each. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let installation: TestInstallation;
 let dataFolder: string;
@@ -59,7 +68,7 @@ async function keepBusy(id: string): Promise<{ ended: Promise<unknown> }> {
   return { ended };
 }
 
-describe('with live-restore', () => {
+describe.skipIf(!canStartTestEngine())('with live-restore', () => {
   beforeAll(async () => {
     engine = await startTestEngine({ liveRestore: true });
     await importSmallImage(engine.docker);
@@ -109,7 +118,7 @@ describe('with live-restore', () => {
   });
 });
 
-describe('without live-restore', () => {
+describe.skipIf(!canStartTestEngine())('without live-restore', () => {
   beforeAll(async () => {
     engine = await startTestEngine();
     await importSmallImage(engine.docker);

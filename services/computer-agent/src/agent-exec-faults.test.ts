@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import {
   type AgentProcess,
   openTestAgent,
@@ -22,6 +22,9 @@ const ORG = 'org_test';
 /** As long as a result waits for whoever asks again. */
 const CLAIM_MS = 30_000;
 const EXEC_ID = 'req_doomed';
+
+/** Two agents are started in each. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let installation: TestInstallation;
 let dataFolder: string;

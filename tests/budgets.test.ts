@@ -1,8 +1,9 @@
 // Limits on spending through the whole of it: two edges and two routers ask one ledger, and nobody spends a nano-dollar
 // more than he may, nor is refused what fits.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { freePort, ROOT } from '@switchyard/local';
 import {
   chatModel,
@@ -14,6 +15,8 @@ import {
   writeTestCatalog,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const run = promisify(execFile);
 
 let upstream: Upstream;
 let stack: TestStack;
@@ -52,6 +55,14 @@ async function startBeside(service: string, env: Record<string, string>): Promis
   });
   processes.push(child);
   await once(child, 'message');
+}
+
+/** `npm run partitions`; resolves with what it says. */
+async function splitBilling(to: number): Promise<string> {
+  const command = join(ROOT, 'services/billing/src/partitions/main.ts');
+  const env = { ...process.env, NATS_URL: stack.natsUrl, MONGODB_URL: stack.mongoUrl };
+  const { stdout } = await run(process.execPath, [command, '--to', String(to)], { env });
+  return stdout;
 }
 
 const messages = [{ role: 'user', content: 'Hello!' }];
@@ -126,6 +137,27 @@ test('200 calls at once on a budget that fits exactly 50, over two edges and two
   expect(upstream.requests.length - before).toBe(50);
   expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
 }, 60_000);
+
+test('and 50 again while billing is split in two, which stays so from here on: whoever is told to come back does', async () => {
+  await startBeside('billing', { MONGODB_URL: stack.mongoUrl });
+  const cost = await costOfOneCall();
+  const limit = { amount: (nanos(cost) * 50) / 1e9, interval: 'day' };
+  const { id, key } = await newKey({ limit });
+  let splitting: Promise<string> | null = null;
+  const outcomes = await Promise.all(
+    Array.from({ length: 200 }, async (_, i) => {
+      for (;;) {
+        const { status } = await chat({ key, url: i % 2 === 0 ? stack.url : secondEdge });
+        if (status === 200) splitting ??= splitBilling(2);
+        if (status !== 503) return status;
+      }
+    }),
+  );
+  expect(await splitting).toContain('layout 1: 2 partitions');
+  const ofStatus = (status: number) => outcomes.filter((one) => one === status);
+  expect([ofStatus(200).length, ofStatus(402).length]).toEqual([50, 150]);
+  expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
+}, 90_000);
 
 describe('a key', () => {
   test('may use the models that it is for, and no other, also not as a fallback', async () => {

@@ -6,6 +6,7 @@ import { connectBus, openBucket } from '@switchyard/bus';
 import { type ComputerObject, computerKey, DEFAULT_ORG } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import {
+  canStartTestEngine,
   docker as dockerOfMachine,
   FakeClock,
   importSmallImage,
@@ -15,7 +16,7 @@ import {
 } from '@switchyard/testing';
 import type Docker from 'dockerode';
 import { Registry } from 'prom-client';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, test as anyTest, beforeAll, describe, expect, vi } from 'vitest';
 import {
   type AgentProcess,
   openTestInstallation,
@@ -43,6 +44,7 @@ const SETTINGS = {
 };
 const CAP = 10;
 const logger = makeLogger('test', 'silent');
+const test = anyTest.skipIf(!canStartTestEngine());
 
 /** One Docker engine and the agent that runs its computers; `process` is null while it is killed. */
 interface TestHost {

@@ -5,15 +5,16 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { STANDARD_IMAGE } from '@switchyard/contracts';
-import { importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
+import { canStartTestEngine, importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
 import type Docker from 'dockerode';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, test as anyTest, beforeAll, expect } from 'vitest';
 
 const NETWORK_PROCESS = fileURLToPath(new URL('./__fixtures__/network-process.ts', import.meta.url));
 const PORT = 8_000;
 /** Answers everybody: `socket`, `bind` and `listen` of the kernel's own, as the small image has no modules of Perl's. */
 const SERVER = `socket(S,2,1,0); bind(S,pack("Sna4x8",2,${PORT},"\\0\\0\\0\\0")); listen(S,9); while(accept(C,S)){print C "neighbour"; close C}`;
 const run = promisify(execFile);
+const test = anyTest.skipIf(!canStartTestEngine());
 
 interface Side {
   readonly engine: TestEngine;

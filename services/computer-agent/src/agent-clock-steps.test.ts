@@ -1,0 +1,132 @@
+// Minutes while wall clocks are set, hosts sleep and months end: real NATS and Docker, and clocks that the test moves.
+// What a run is billed for is measured by the monotonic clock; the wall clock says only when a minute was.
+import { FakeClock } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ANCHOR_AGE_MS_MAX } from './metering/resumed-run.ts';
+import {
+  openTestAgent,
+  openTestInstallation,
+  SETUP_TIMEOUT_MS,
+  type TestAgent,
+  type TestInstallation,
+} from './test-agent.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+/** Nothing ends these computers by itself. */
+const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '480', SWITCHYARD_MAX_LIFETIME_MINUTES: '480' };
+
+let installation: TestInstallation;
+let on: TestAgent;
+beforeAll(async () => {
+  installation = await openTestInstallation();
+}, SETUP_TIMEOUT_MS);
+afterEach(() => on?.close());
+afterAll(() => installation?.stop());
+
+const agentAt = async (clock: FakeClock, dataFolder?: string) => {
+  on = await openTestAgent(installation, { clock, env: FOR_HOURS, ...(dataFolder ? { dataFolder } : {}) });
+  return on;
+};
+
+const minutesOf = (id: string) =>
+  installation.events.of('computer.metered').filter(({ data }) => data.computer_id === id);
+
+/** The minutes that are charged, once the run's end is told: each once, from the first, and counted in the record. */
+async function chargedBy(id: string, run = 1): Promise<number> {
+  await on.ask('stop', id);
+  await installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
+  const minutes = minutesOf(id).filter(({ data }) => data.run === run);
+  expect(minutes.map(({ data }) => data.minute)).toEqual(minutes.map((_, i) => i));
+  return minutes.length;
+}
+
+describe('the wall clock set while an agent is there', () => {
+  test.each([
+    ['a day forwards', DAY_MS],
+    ['a day backwards', -DAY_MS],
+    ['as the host wakes after eight hours of sleep', 8 * HOUR_MS],
+  ])('%s: minutes go on as they were', async (_, step) => {
+    const clock = new FakeClock(NOON);
+    await agentAt(clock);
+    const { id } = await on.create();
+    await on.pass(90_000);
+    clock.step(step);
+    await on.pass(90_000);
+    expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 3 });
+    await on.pass(1);
+    expect(await chargedBy(id)).toBe(4);
+    expect(minutesOf(id).map(({ time }) => Date.parse(time) - NOON)).toEqual([
+      MINUTE_MS,
+      2 * MINUTE_MS + step,
+      3 * MINUTE_MS + step,
+      3 * MINUTE_MS + 1 + step,
+    ]);
+  });
+
+  test('to and fro within one minute: no minute is lost, and none is made', async () => {
+    const clock = new FakeClock(NOON);
+    await agentAt(clock);
+    const { id } = await on.create();
+    for (const step of [HOUR_MS, -2 * HOUR_MS, 3 * HOUR_MS, -HOUR_MS, -HOUR_MS, 17]) {
+      clock.step(step);
+      await on.pass(20_000);
+    }
+    expect(await on.record(id)).toMatchObject({ minutes: 2 });
+    expect(await chargedBy(id)).toBe(2);
+  });
+});
+
+describe('the wall clock set, and the agent started again', () => {
+  test.each([
+    ['forwards', HOUR_MS, { least: 2, most: 2 + Math.ceil((ANCHOR_AGE_MS_MAX + 5_000) / MINUTE_MS) }],
+    ['backwards', -HOUR_MS, { least: 1, most: 2 }], // what was on since the last minute's end is given away
+  ])('an hour %s within the minute: the step is not billed', async (_, step, { least, most }) => {
+    const clock = new FakeClock(NOON);
+    const first = await agentAt(clock);
+    const { id } = await first.create();
+    await first.pass(70_000);
+    clock.step(step);
+    await first.pass(10_000); // heard, by the clock as it is now
+    await first.agent.stop();
+    clock.advance(5_000);
+    const next = await agentAt(clock, first.dataFolder);
+    expect(await next.record(id)).toMatchObject({ state: 'running' });
+    const charged = await chargedBy(id);
+    expect(charged).toBeGreaterThanOrEqual(least);
+    expect(charged).toBeLessThanOrEqual(most);
+  });
+
+  test('an agent away over the end of a month: each minute once, in the month in which it was charged', async () => {
+    const clock = new FakeClock(Date.parse('2026-11-30T23:58:30Z'));
+    const first = await agentAt(clock);
+    const { id } = await first.create();
+    await first.pass(80_000); // until ten seconds before the end of the month
+    await first.agent.stop();
+    clock.advance(50_000);
+    const next = await agentAt(clock, first.dataFolder);
+    await next.pass(20_000); // 150 s in all, none of them unheard for a minute
+    expect(await chargedBy(id)).toBe(3);
+    expect(minutesOf(id).map(({ time }) => time.slice(0, 'yyyy-mm'.length))).toEqual([
+      '2026-11',
+      '2026-12',
+      '2026-12',
+    ]);
+  });
+});
+
+test('a run of no time at all costs a minute, and so does the next one', async () => {
+  const clock = new FakeClock(NOON);
+  await agentAt(clock);
+  const { id } = await on.create();
+  expect(await chargedBy(id)).toBe(1);
+  await on.ask('start', id);
+  expect(await chargedBy(id, 2)).toBe(1);
+  expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 2 });
+  await on.ask('start', id);
+  await on.delete(id);
+  await installation.events.until('deleted', (event) => event.id === `${id}:3:deleted`);
+  expect(minutesOf(id).map(({ data }) => `${data.run}:${data.minute}`)).toEqual(['1:0', '2:0', '3:0']);
+});

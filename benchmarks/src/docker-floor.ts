@@ -50,9 +50,11 @@ export async function waitingContainers(stack: TestStack, wanted: number): Promi
     const running = await engine.listContainers({
       filters: { label: [`switchyard.agent=${agent}`, 'switchyard.origin=pool'], status: ['running'] },
     });
-    const { data } = (await (
-      await fetch(`${stack.url}/v1/computers`, { headers: { authorization: `Bearer ${stack.key}` } })
-    ).json()) as { data: { status: string }[] };
+    const answer = await fetch(`${stack.url}/v1/computers`, {
+      headers: { authorization: `Bearer ${stack.key}` },
+    });
+    if (!answer.ok) throw new Error(`GET /v1/computers: ${answer.status} ${await answer.text()}`);
+    const { data } = (await answer.json()) as { data: { status: string }[] };
     if (running.length - data.filter(({ status }) => status === 'running').length >= wanted) return;
     if (performance.now() > giveUpAt) throw new Error(`the pool did not come to ${wanted} containers`);
     await delay(LOOK_AGAIN_MS);

@@ -90,10 +90,11 @@ test('a lone message waits for no other, and what comes to a pull that is renewe
   await arrivals.stop();
 });
 
-test('what was not handed out is given back when it stops', async () => {
+test('what was not handed out is given back when it stops, whoever else has stopped it', async () => {
   const consumer = await consumerOf('rest', 40);
   const arrivals = arrivalsOf(consumer);
   const first = await arrivals.next();
+  void arrivals.stop(); // as a signal does
   const rest = await arrivals.stop();
   for (const message of [...(first ?? []), ...rest]) message.nak();
   const again = arrivalsOf(consumer);

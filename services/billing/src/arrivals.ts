@@ -19,6 +19,7 @@ export class Arrivals {
   #awaited = 0;
   #wake: () => void = () => {};
   #isOver = false;
+  #left: Promise<JsMsg[]> | null = null;
   #failure: unknown = null;
 
   constructor(options: ArrivalsOptions) {
@@ -51,8 +52,13 @@ export class Arrivals {
     for (const messages of this.#open) messages.stop();
   }
 
-  /** Ends it; returns what has come and was not handed out. */
-  async stop(): Promise<JsMsg[]> {
+  /** Ends it; returns what has come and was not handed out, the same to all who ask. */
+  stop(): Promise<JsMsg[]> {
+    this.#left ??= this.#end();
+    return this.#left;
+  }
+
+  async #end(): Promise<JsMsg[]> {
     this.#isOver = true;
     this.#wake();
     this.renew();

@@ -145,12 +145,16 @@ class BookingLine {
 
   /** Resolves when the next may be added. Never throws. */
   async add(messages: JsMsg[]): Promise<void> {
+    const { bus, accounts } = this.#options;
+    const still = await accounts.still.move(); // its log rows come before its sums
     const preparedFrom = performance.now();
     const batch = await this.#orGiveBack(messages, () => prepare(messages, this.#options));
     const preparedAt = performance.now();
     await this.#booking;
-    if (!batch) return;
-    if (this.#failure !== null) return giveBack(messages, this.#options.bus);
+    if (!batch || this.#failure !== null) {
+      if (batch) giveBack(messages, bus);
+      return still();
+    }
     this.#booking = this.#orGiveBack(messages, async () => {
       const bookedFrom = performance.now();
       await book(batch, this.#options);
@@ -161,7 +165,7 @@ class BookingLine {
         { messages: messages.length, rows, prepare_ms, book_ms },
         'a batch was booked',
       );
-    });
+    }).finally(still);
   }
 
   /** @throws why a batch could not be booked. */
@@ -191,8 +195,8 @@ async function prepare(messages: readonly JsMsg[], options: Booking): Promise<Ba
 }
 
 async function book({ messages, read, prepared }: Batch, options: Booking): Promise<void> {
-  const { store, progress, accounts, logger } = options;
-  if (prepared) await accounts.still.run(() => bookRows(prepared, options));
+  const { store, progress, logger } = options;
+  if (prepared) await bookRows(prepared, options);
   const refused = new Set(read.rejectedMessages);
   const contradictions: Rejected[] = [];
   for (const { entry, reason } of prepared?.conflicts ?? []) {

@@ -10,6 +10,7 @@ import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { logsCompleteFrom } from '../store/log-retention.ts';
 import type { Store } from '../store/store.ts';
+import { inBatches } from './batches.ts';
 import { Findings } from './drift.ts';
 import { checkNewEvents } from './new-events.ts';
 import { driftOf, type OrgWindow, orgWindow } from './org-window.ts';
@@ -21,6 +22,8 @@ const ORGS_PER_LOOK_MAX = 50;
 const ORGS_REMEMBERED_MAX = 10_000;
 /** Ledger numbers that the first look counts, from the end. */
 const NUMBERS_FIRST_MAX = 100_000;
+/** Counting them, at the first look. */
+const COUNT_MS_MAX = 60_000;
 /** What seems wrong may be on its way, as after a batch that failed half-way: it is looked at again. */
 const LOOKS_MAX = 5;
 const BETWEEN_LOOKS_MS = 500;
@@ -192,8 +195,7 @@ export class BooksWatch {
       .limit(1);
     const last = (await answered(end.toArray()))[0]?.n ?? 0n;
     const from = this.#counted ?? (last > NUMBERS_FIRST_MAX ? last - BigInt(NUMBERS_FIRST_MAX) : 0n);
-    const there = await answered(ledger.countDocuments({ p, n: { $gt: from, $lte: last } }));
-    const missing = last - from - BigInt(there);
+    const missing = last - from - (await answered(this.#countOf(from, last), COUNT_MS_MAX));
     this.state.last = last;
     this.state.gapless = this.state.gapless && missing <= 0n;
     this.#counted = missing <= 0n && last > from ? last : from;
@@ -202,6 +204,16 @@ export class BooksWatch {
         ...{ kind: 'gap', org: null, subject: `${from + 1n} to ${last}` },
         detail: `${missing} numbers are missing among them`,
       });
+  }
+
+  /** Read one by one: the stand-in counts by reading all of a collection. */
+  async #countOf(above: bigint, upTo: bigint): Promise<bigint> {
+    const { store, partition } = this.#on;
+    const range = { p: partition.name, n: { $gt: above, $lte: upTo } };
+    let count = 0n;
+    for await (const rows of inBatches(store.ledger.find(range, { projection: { _id: 0, n: 1 } })))
+      count += BigInt(rows.length);
+    return count;
   }
 
   #passed(ms: number, signal?: AbortSignal): Promise<void> {

@@ -378,3 +378,21 @@ test('books that lost a row are not folded on', async () => {
   await database.store.ledger.deleteOne({ _id: 'req_1' });
   await expect(openWriter(database)).rejects.toThrow('row 1 of p0 is missing');
 });
+
+test('a writer that wakes late does not say that what another release booked meanwhile is in all its sums', async () => {
+  const database = await databases.open();
+  const { checkpoints, aggregates } = database.store;
+  const events = mixedEvents(40, 5);
+  const [first = [], second = []] = chunks(events, 20);
+  const asleep = await openWriter(database);
+  await asleep.append(entriesOf(first));
+  const other = await openWriter(database);
+  await other.append(entriesOf(second));
+  await other.close();
+  // The other was of a release that knows no sums by status.
+  await checkpoints.updateOne({}, { $set: { folded_for: 'total key' } });
+  for (const kept of [aggregates.hours, aggregates.days]) await kept.deleteMany({ family: 'status' });
+  await asleep.close();
+  await openWriter(database);
+  await expectBooksBalance(database.db);
+});

@@ -212,14 +212,13 @@ export class LedgerWriter {
     await this.#onStep('checkpoint');
   }
 
+  /** One that is further on stays: rows up to there may be in none of our sums, where another release has written it. */
   async #writeCheckpoint(n: bigint): Promise<void> {
     const { checkpoints } = this.#store;
-    await answered(
-      checkpoints.updateOne(
-        { _id: this.#partition },
-        { $max: { n }, $set: { folded_for: FOLDED_FOR } },
-        { upsert: true },
-      ),
-    );
+    const ours = { $set: { n, folded_for: FOLDED_FOR } };
+    const written = checkpoints.updateOne({ _id: this.#partition, n: { $lte: n } }, ours, { upsert: true });
+    await answered(written).catch((error: unknown) => {
+      if (!metDuplicateKey(error)) throw error;
+    });
   }
 }

@@ -26,7 +26,7 @@ const DURABLE = {
   readConcern: { level: 'majority' },
 } as const;
 
-async function startStandIn(oldFile?: string): Promise<TestServer> {
+async function startStandIn(begun?: Buffer): Promise<TestServer> {
   const { env } = process;
   const doing = () => {};
   const packages = createDebianPackages(env);
@@ -35,7 +35,7 @@ async function startStandIn(oldFile?: string): Promise<TestServer> {
   const port = await freePort(MONGO_HOST);
   const server = { kind: 'stand-in', standIn } as const;
   const spec = await mongoServerProcess({ name: 'mongo', server, port, folder, env });
-  if (oldFile) await writeFile(join(folder, 'stand-in', 'data.h2'), gunzipSync(await readFile(oldFile)));
+  if (begun) await writeFile(join(folder, 'stand-in', 'data.h2'), begun);
   const running = await startTestServer(spec, { port, url: `mongodb://${MONGO_HOST}:${port}`, folder });
   onTestFinished(() => running.stop());
   return running;
@@ -52,7 +52,7 @@ async function connect({ url }: TestServer): Promise<MongoClient> {
 }
 
 test('a file of an earlier release is read on, with its indexes, and once only', async () => {
-  const server = await startStandIn(OLD_FILE);
+  const server = await startStandIn(gunzipSync(await readFile(OLD_FILE)));
   const check = async () => {
     const client = await connect(server);
     const ledger = client.db('switchyard').collection<Document & { _id: string }>('ledger');
@@ -87,6 +87,12 @@ test('a file of an earlier release is read on, with its indexes, and once only',
   expect(await again.findOne({ _id: 'req_1' })).toMatchObject({ note: 'written since' });
 });
 
+test('a file that was killed before anything was in it is begun anew', async () => {
+  const client = await connect(await startStandIn(Buffer.alloc(0)));
+  await client.db('test').collection('rows').insertOne({ a: 1 });
+  expect(await client.db('test').collection('rows').find().toArray()).toHaveLength(1);
+});
+
 test('a database that is dropped takes none with it whose name begins with its name', async () => {
   const client = await connect(await startStandIn());
   for (const name of ['books', 'books2', 'books_more'])
@@ -113,7 +119,8 @@ test('what many write at once is there after kill -9 as far as it was acknowledg
     }
   };
   const read = async () => {
-    for (;;) for (const { _id } of await rows.find({ writer: 3 }).toArray()) acknowledged.add(_id);
+    for (;;)
+      for (const { _id } of await rows.find({ writer: 3 }, { batchSize: 5 }).toArray()) acknowledged.add(_id);
   };
   const ended = await Promise.allSettled([...Array.from({ length: 8 }, (_, i) => write(i)), read()]);
   expect(ended.map(({ status }) => status)).not.toContain('fulfilled');

@@ -94,8 +94,12 @@ final class CommittingBackend extends AbstractMongoBackend {
     }
   }
 
+  private static String nameOf(Document command) {
+    return command.keySet().iterator().next().toLowerCase(Locale.ROOT);
+  }
+
   private static boolean isRead(Document command) {
-    var name = command.keySet().iterator().next().toLowerCase(Locale.ROOT);
+    var name = nameOf(command);
     return READS.contains(name) || (name.equals("aggregate") && !writesItsResult(command));
   }
 
@@ -105,7 +109,9 @@ final class CommittingBackend extends AbstractMongoBackend {
             .anyMatch(stage -> stage instanceof Document one && (one.containsKey("$out") || one.containsKey("$merge")));
   }
 
+  /** What goes on with an answer does not repeat what the query asked for: it is taken for one that did. */
   private static boolean isOfMajority(Document command) {
+    if (nameOf(command).equals("getmore")) return true;
     return command.get("readConcern") instanceof Document concern && "majority".equals(concern.get("level"));
   }
 }

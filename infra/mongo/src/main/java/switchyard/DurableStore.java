@@ -26,6 +26,9 @@ final class DurableStore {
   /** Of the pages that were read last, MB. */
   private static final int CACHE_MB = 48;
 
+  /** A file that nobody reads before it is whole may be committed at any time: its memory is bounded so, KB. */
+  private static final int COPY_BUFFER_KB = 16 << 10;
+
   /** What is in the file: 0 is that of mongo-java-server, Java objects; 2 is that of {@link Maps}. */
   private static final int FORMAT = 2;
 
@@ -35,7 +38,7 @@ final class DurableStore {
     var unfinished = file.resolveSibling(file.getFileName() + ".unfinished");
     Files.deleteIfExists(unfinished);
     if (formatOf(file) < FORMAT && Files.exists(file)) replace(file, unfinished, OldFormat::copy);
-    var store = openAsItIs(file);
+    var store = openAsItIs(file, 0);
     if (store.getStoreVersion() > FORMAT) {
       store.closeImmediately();
       throw new IOException(file + " was written by a later release (format " + store.getStoreVersion() + ")");
@@ -43,7 +46,7 @@ final class DurableStore {
     if (!isWorthCompacting(file, store)) return ready(store);
     store.close();
     replace(file, unfinished, Maps::copy);
-    return ready(openAsItIs(file));
+    return ready(openAsItIs(file, 0));
   }
 
   private static MVStore ready(MVStore store) {
@@ -53,8 +56,8 @@ final class DurableStore {
     return store;
   }
 
-  private static int formatOf(Path file) {
-    if (!Files.exists(file)) return FORMAT;
+  private static int formatOf(Path file) throws IOException {
+    if (!Files.exists(file) || Files.size(file) == 0) return FORMAT; // it was killed before it had written anything
     try (var store = new MVStore.Builder().fileName(file.toString()).readOnly().open()) {
       return store.getMapNames().isEmpty() ? FORMAT : store.getStoreVersion();
     }
@@ -62,17 +65,17 @@ final class DurableStore {
 
   private static void replace(Path file, Path unfinished, BiConsumer<MVStore, MVStore> copy) throws IOException {
     try (var old = new MVStore.Builder().fileName(file.toString()).readOnly().open();
-        var anew = openAsItIs(unfinished)) {
+        var anew = openAsItIs(unfinished, COPY_BUFFER_KB)) {
       copy.accept(old, anew);
       ready(anew);
     }
     Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }
 
-  private static MVStore openAsItIs(Path file) {
+  /** @param bufferKb when so much waits to be written it is committed; 0: never, as it could be in the middle of a command. */
+  private static MVStore openAsItIs(Path file, int bufferKb) {
     var builder = new MVStore.Builder().fileName(file.toString()).cacheSize(CACHE_MB);
-    // The second: nor when much waits to be written, which could be in the middle of a command.
-    var store = builder.autoCommitDisabled().autoCommitBufferSize(0).open();
+    var store = builder.autoCommitDisabled().autoCommitBufferSize(bufferKb).open();
     store.setVersionsToKeep(0);
     return store;
   }

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -206,6 +208,26 @@ describe('a registry behind the host', () => {
       unavailable('private_registry', /cannot be found/),
     );
   });
+});
+
+test('what a registry sends the engine on to is not told to callers', async () => {
+  const neighbour = createServer((_, answer) =>
+    answer.writeHead(404).end('<html>secret of a neighbour</html>'),
+  );
+  neighbour.listen(0, '127.0.0.2');
+  await once(neighbour, 'listening');
+  const elsewhere = `http://127.0.0.2:${(neighbour.address() as AddressInfo).port}/secret`;
+  const sending = createServer((_, answer) => answer.writeHead(307, { location: elsewhere }).end());
+  sending.listen(0, '127.0.0.1');
+  await once(sending, 'listening');
+  try {
+    const image = `127.0.0.1:${(sending.address() as AddressInfo).port}/bad/sent-on:1`;
+    const error = await ensure(image).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'image_unavailable' });
+    expect(String(error)).not.toMatch(/secret|127\.0\.0\.2/);
+  } finally {
+    for (const server of [neighbour, sending]) server.close();
+  }
 });
 
 test('no note is left of what was refused', async () => {

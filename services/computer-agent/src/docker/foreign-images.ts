@@ -12,6 +12,7 @@ import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { HostLogger } from '../computer/logger.ts';
+import { wordsToShow } from './engine-words.ts';
 import { PullProgress, pullEvent } from './pull-progress.ts';
 import { type Resolve, refusalOf, resolveAll } from './registry-address.ts';
 
@@ -88,7 +89,7 @@ export async function ensureForeignImage(options: ForeignImageOptions): Promise<
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof ServiceError) throw error;
-    throw unavailable(image, 'failed', messageOf(error), error);
+    throw unavailable(image, 'failed', wordsToShow(messageOf(error), image), error);
   } finally {
     pull.end();
   }
@@ -191,7 +192,8 @@ class Pull {
     const { image, gbMax, hasRoom, logger } = this.#on;
     for await (const line of linesOf(answer)) {
       const event = pullEvent.parse(JSON.parse(line));
-      if (event.error) throw unavailable(image, 'failed', event.error);
+      if (event.error)
+        throw unavailable(image, 'failed', wordsToShow(event.error, image), new Error(event.error));
       this.#stir();
       this.#progress.take(event);
       if (this.#progress.totalBytes > gbMax * BYTES_PER_GB) throw this.#tooLarge();

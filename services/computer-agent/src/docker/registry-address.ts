@@ -1,22 +1,8 @@
 // Where an image's name leads: to a registry that anybody can reach, or to one behind the host, which renters cannot.
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
-
-const PRIVATE = blockList([
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/3',
-  '::/127',
-  'fc00::/7',
-  'fe80::/10',
-  'ff00::/8',
-]);
+import { networkInterfaces } from 'node:os';
+import { isPublicAddress } from '@switchyard/egress';
 
 export type Resolve = (host: string) => Promise<{ address: string; family: number }[]>;
 
@@ -25,7 +11,8 @@ export const resolveAll: Resolve = (host) => lookup(host, { all: true });
 /** The host that the image's name tells Docker to ask; undefined: the engine's own default, which is public. */
 export function registryOf(image: string): string | undefined {
   const first = image.split('/')[0] ?? '';
-  const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');
+  // By the rules of all engines that there are: newer ones take a first name with a capital letter for a host.
+  const isHost = image.includes('/') && (/[.:A-Z]/.test(first) || first === 'localhost');
   return isHost ? first.replace(/:\d+$/, '') : undefined;
 }
 
@@ -49,11 +36,19 @@ export async function refusalOf(
     return { why: `its registry ${host} cannot be found`, cause };
   }
   const allowed = blockList(allowedNetworks);
+  const own = hostAddresses();
   const refused = addresses.some(({ address, family }) => {
     const type = family === 6 ? 'ipv6' : 'ipv4';
-    return PRIVATE.check(address, type) && !allowed.check(address, type);
+    return (!isPublicAddress(address) || own.has(address)) && !allowed.check(address, type);
   });
   return refused ? { why: `its registry ${host} is not a public one` } : null;
+}
+
+/** This host's, public ones included: what listens on it is not for renters. */
+function hostAddresses(): Set<string> {
+  return new Set(
+    Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map((one) => one.address)),
+  );
 }
 
 function blockList(networks: readonly string[]): BlockList {

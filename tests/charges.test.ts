@@ -31,7 +31,7 @@ beforeAll(async () => {
     ...['empty', 'filtered', 'counting'].map((name) => model(name)),
   ];
   const catalog = await writeTestCatalog({ url: upstream.url, models });
-  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+  stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_AUDIT_SECONDS: '1' } });
   mongo = await new MongoClient(stack.mongoUrl, { useBigInt64: true }).connect();
   upstream.on('empty', (_request, response) => answerWith(response, { content: '' }, 'stop'));
   upstream.on('filtered', (_request, response) => answerWith(response, { content: '' }, 'content_filter'));
@@ -285,5 +285,23 @@ describe('a refusal has a line in Logs at no cost, and no row in the ledger', ()
     expect(call.status).toBe(402);
     expect(await lineOf(call.id)).toMatchObject({ http_status: 402, error_code: 'budget_exceeded', cost: 0 });
     expect(await ledgerOf(call.id)).toEqual([]);
+  });
+});
+
+test('each answer that said what it cost was looked up in the ledger, and nothing drifts', async () => {
+  const response = await fetch(`${stack.url}/metrics`);
+  const answers = Number(/^switchyard_edge_answers_total(?:{.*})? (\d+)$/m.exec(await response.text())?.[1]);
+  expect(answers).toBeGreaterThan(5);
+  const audited = async () => {
+    const url = `${stack.url}/v1/account/audit`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${stack.key}` } });
+    return (await answer.json()) as Record<string, unknown>;
+  };
+  await expect.poll(audited, { timeout: 15_000 }).toMatchObject({
+    answers_compared: answers,
+    answers_wrong: 0,
+    drift: 0,
+    statements_drift: 0,
+    gapless: true,
   });
 });

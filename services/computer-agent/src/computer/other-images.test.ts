@@ -7,6 +7,20 @@ import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.
 
 const WITHOUT_BASH = 'switchyard-test/without-bash:latest';
 const EMPTY = 'switchyard-test/empty:latest';
+const HOSTILE = 'switchyard-test/hostile:latest';
+/** All that an image can ask of the engine that runs it. */
+const DEMANDS = [
+  'ENTRYPOINT ["/bin/sh", "-c", "touch /workspace/entered; sleep 1000"]',
+  'CMD ["--with", "this"]',
+  'USER nobody',
+  'ENV LD_PRELOAD=/evil.so',
+  'ENV GREETING=hello',
+  'WORKDIR /etc',
+  'VOLUME /data',
+  'EXPOSE 22/tcp 4222/tcp',
+  'HEALTHCHECK --interval=1s CMD touch /checked',
+  'LABEL switchyard.agent=host_of_others switchyard.slot=../../.. switchyard.origin=pool',
+];
 const docker = new Docker();
 let testHost: TestHost;
 
@@ -22,6 +36,7 @@ beforeAll(async () => {
     await container.wait();
     const [repo, tag] = WITHOUT_BASH.split(':');
     await container.commit({ repo, tag });
+    await commitHostile(container);
     const archive = await container.getArchive({ path: '/empty' });
     const imported = await docker.importImage(archive, { repo: EMPTY.split(':')[0], tag: 'latest' });
     imported.resume();
@@ -33,16 +48,24 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await testHost?.close();
-  for (const image of [WITHOUT_BASH, EMPTY]) await docker.getImage(image).remove();
+  for (const image of [WITHOUT_BASH, EMPTY, HOSTILE]) await docker.getImage(image).remove();
 });
+
+async function commitHostile(container: Docker.Container): Promise<void> {
+  const [repo, tag] = HOSTILE.split(':');
+  await container.commit({ repo, tag, changes: DEMANDS.join('\n') });
+}
 
 /** A computer of an image that is there already; pulling is what the product would do first. */
 async function computerOf(image: string) {
-  const other = await openTestHost({ standardImage: { name: image, ensure: async () => {} } });
+  const other = await openTestHost({
+    diskGb: 1 / 16,
+    standardImage: { name: image, ensure: async () => {} },
+  });
   const id = 'cmp_other';
   await other.host.workspaces.create(id);
   const computer = await (await other.host.reserve({ computerId: id, image, cpu: 1, memoryMb: 512 })).start();
-  return { computer, close: () => other.close() };
+  return { computer, agentId: other.options.agentId, close: () => other.close() };
 }
 
 test('an image without bash runs commands by sh', async () => {
@@ -61,4 +84,44 @@ test('an image without any shell starts, and a command in it fails without an ex
     details: { reason: 'no_shell' },
   });
   await close();
+});
+
+test('of what an image demands, its environment is heeded, and nothing that is the host’s affair', async () => {
+  const { computer, agentId, close } = await computerOf(HOSTILE);
+  const text = async (command: string) => (await run(computer, command)).output.toString();
+  expect(
+    await text('unset LD_PRELOAD; id -u; pwd; ls -A; echo $GREETING; readlink -f /proc/1/exe 2>&1 | wc -l'),
+  ).toContain('0\n/workspace\nhello\n');
+  const { Config, State, HostConfig, NetworkSettings } = await docker
+    .getContainer(computer.containerId)
+    .inspect();
+  expect(Config.Entrypoint).toEqual(['/sbin/switchyard-init']);
+  expect(Config.Cmd).toEqual(['/run/switchyard/init.sock']);
+  expect(Config).toMatchObject({ User: '0:0', StopSignal: 'SIGTERM', Healthcheck: { Test: ['NONE'] } });
+  expect(Config.Labels).toMatchObject({ 'switchyard.agent': agentId, 'switchyard.origin': 'direct' });
+  expect(Config.Labels['switchyard.slot']).toMatch(/^[0-9a-f]{16}$/);
+  expect(State.Health).toBeUndefined();
+  expect(HostConfig.PublishAllPorts).toBe(false);
+  expect(Object.values(NetworkSettings.Ports).filter((published) => published !== null)).toEqual([]);
+  await close();
+});
+
+test('a volume that an image declares lies on the computer’s disk, and goes with it', async () => {
+  const before = (await docker.listVolumes()).Volumes.map(({ Name }) => Name);
+  const { computer, close } = await computerOf(HOSTILE);
+  const { Mounts } = await docker.getContainer(computer.containerId).inspect();
+  const volume = Mounts.find(({ Type }) => Type === 'volume');
+  expect(volume?.Destination).toBe('/data');
+  const full = await run(computer, 'unset LD_PRELOAD; dd if=/dev/zero of=/data/big bs=1M 2>&1');
+  expect(full.output.toString()).toContain('No space left on device');
+  expect(
+    (
+      await run(computer, 'unset LD_PRELOAD; rm /data/big; echo kept > /data/file; cat /data/file')
+    ).output.toString(),
+  ).toContain('kept\n');
+  await close();
+  expect(
+    (await docker.listVolumes()).Volumes.map(({ Name }) => Name).filter((name) => name === volume?.Name),
+  ).toEqual([]);
+  expect(before).not.toContain(volume?.Name);
 });

@@ -9,7 +9,7 @@
 export const CREDIT_MS = 100;
 /** Cores. No computer is smaller. */
 export const CREDIT_RATE = 0.25;
-/** Cores: it rests while it uses less. */
+/** Cores: it rests by as much as it uses less. */
 export const REST_RATE = 0.05;
 export const REST_MS = 1_000;
 
@@ -25,7 +25,8 @@ export class ProcessorCredit {
   /** @param usedMs of processor time, within the last `elapsedMs` */
   spend(usedMs: number, elapsedMs: number): void {
     if (this.#heavy) {
-      this.#restedMs = usedMs < REST_RATE * elapsedMs ? this.#restedMs + elapsedMs : 0;
+      // A short command now and then is no hindrance.
+      this.#restedMs = Math.max(0, this.#restedMs + elapsedMs - usedMs / REST_RATE);
       this.#heavy = this.#restedMs < REST_MS;
       if (!this.#heavy) this.#creditMs = CREDIT_MS;
     } else {

@@ -82,10 +82,23 @@ describe('the parts of a range', () => {
     ]);
   });
 
-  test('are quarters for the days of another wall clock', () => {
-    expect(
-      partsOf({ from: '2026-11-18T00:00:00+05:45', to: '2026-11-20T00:00:00+05:45', interval: 'day' }),
-    ).toEqual([['hours', '2026-11-17T18:15:00.000Z', '2026-11-19T18:15:00.000Z']]);
+  test('are days of UTC for the days of another wall clock, less what is in another of them', () => {
+    const query = {
+      from: '2026-11-18T00:00:00+05:45',
+      to: '2026-11-20T00:00:00+05:45',
+      interval: 'day',
+    } as const;
+    expect(partsOf(query)).toEqual([
+      ['hours', '2026-11-17T18:15:00.000Z', '2026-11-18T00:00:00.000Z'],
+      ['days', '2026-11-18T00:00:00.000Z', '2026-11-19T00:00:00.000Z'],
+      ['hours', '2026-11-18T18:15:00.000Z', '2026-11-19T00:00:00.000Z'],
+      ['hours', '2026-11-19T00:00:00.000Z', '2026-11-19T18:15:00.000Z'],
+    ]);
+    const [, day, rest] = segmentsOf(usageRange(query, NOW));
+    expect([day?.countedAt, rest?.takenFrom].map((at) => iso(at ?? 0))).toEqual([
+      '2026-11-18T00:00:00.000Z',
+      '2026-11-18T00:00:00.000Z',
+    ]);
   });
 
   test('are days inside the months of another wall clock, and quarters around their ends', () => {

@@ -1,7 +1,8 @@
 // Reading the points of segments from where they are kept.
 import { ServiceError } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
-import { type Family, QUARTERS } from '../store/documents.ts';
+import { type Family, QUARTERS, type StoredAmounts } from '../store/documents.ts';
+import { negateQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
 import type { Segment } from './segments.ts';
 import type { Point } from './tally.ts';
@@ -68,49 +69,60 @@ async function* fromHours(
   { store, org, family, value }: ReadSegments,
   segments: readonly Segment[],
 ): AsyncGenerator<Point> {
+  const byStart = segmentsByStart(segments, HOUR_MS);
   const hours = store.aggregates.hours.find(
-    { org, family, ...only(value), start: startsIn(segments, HOUR_MS) },
-    { projection: { _id: 0, start: 1, value: 1, quarters: 1 }, ...CURSOR },
+    { org, family, ...only(value), start: oneOf([...byStart.keys()], HOUR_MS) },
+    CURSOR,
   );
   for await (const { start, value: group, quarters } of hours)
-    for (const [i, quarter] of QUARTERS.entries()) {
-      const amounts = quarters[quarter];
-      const at = start.getTime() + i * QUARTER_MS;
-      if (amounts && areIn(segments, at)) yield { at, group, amounts };
-    }
+    for (const { from, to, takenFrom } of byStart.get(start.getTime()) ?? [])
+      for (const [i, quarter] of QUARTERS.entries()) {
+        const amounts = quarters[quarter];
+        const at = start.getTime() + i * QUARTER_MS;
+        if (!amounts || at < from || at >= to) continue;
+        yield { at, group, amounts };
+        if (takenFrom !== undefined) yield { at: takenFrom, group, amounts: negated(amounts) };
+      }
 }
 
 async function* fromDays(
   { store, org, family, value }: ReadSegments,
   segments: readonly Segment[],
 ): AsyncGenerator<Point> {
+  const byStart = segmentsByStart(segments, DAY_MS);
   const days = store.aggregates.days.find(
-    { org, family, ...only(value), start: startsIn(segments, DAY_MS) },
-    { projection: { _id: 0, start: 1, value: 1, calls: 1, cost: 1, quantities: 1 }, ...CURSOR },
+    { org, family, ...only(value), start: oneOf([...byStart.keys()], DAY_MS) },
+    CURSOR,
   );
   for await (const day of days) {
-    const at = day.start.getTime();
-    if (areIn(segments, at)) yield { at, group: day.value, amounts: day };
+    const start = day.start.getTime();
+    for (const { countedAt = start } of byStart.get(start) ?? [])
+      yield { at: countedAt, group: day.value, amounts: day };
   }
 }
 
-/** Where the hours or days of segments start: each by itself where these are few of those in between. */
-function startsIn(
-  segments: readonly Segment[],
-  length: number,
-): { $in: Date[] } | { $gte: Date; $lte: Date } {
-  const starts = segments.flatMap(({ from, to }) => {
-    const first = Math.floor(from / length);
-    return Array.from({ length: Math.ceil(to / length) - first }, (_, i) => (first + i) * length);
-  });
+/** By the hours or days, of this length in milliseconds, that are in them in whole or in part; in order. */
+function segmentsByStart(segments: readonly Segment[], length: number): Map<number, Segment[]> {
+  const byStart = new Map<number, Segment[]>();
+  for (const segment of segments)
+    for (let start = Math.floor(segment.from / length) * length; start < segment.to; start += length) {
+      const there = byStart.get(start);
+      if (there) there.push(segment);
+      else byStart.set(start, [segment]);
+    }
+  return byStart;
+}
+
+/** Asks for each by itself where they are few of those in between. */
+function oneOf(starts: readonly number[], length: number): { $in: Date[] } | { $gte: Date; $lte: Date } {
   const [first = 0, last = 0] = [starts.at(0), starts.at(-1)];
   if (starts.length <= STARTS_MAX && (last - first) / length >= 2 * starts.length)
-    return { $in: [...new Set(starts)].map((start) => new Date(start)) };
+    return { $in: starts.map((start) => new Date(start)) };
   return { $gte: new Date(first), $lte: new Date(last) };
 }
 
-function areIn(segments: readonly Segment[], at: number): boolean {
-  return segments.some(({ from, to }) => at >= from && at < to);
+function negated({ calls, cost, quantities = {} }: StoredAmounts): StoredAmounts {
+  return { calls: -calls, cost: -cost, quantities: negateQuantities(quantities) };
 }
 
 function only(value: string | undefined): { value?: string } {

@@ -88,8 +88,10 @@ describe('the same money at every interval and grouping', () => {
   });
 
   test.each(['Asia/Kathmandu', 'Europe/Berlin', 'America/New_York', 'UTC'])('in the zone %s', async (tz) => {
-    const [from, to] = ranges[1];
-    for (const interval of USAGE_INTERVALS) {
+    const questions = ranges
+      .slice(0, 2)
+      .flatMap((range) => USAGE_INTERVALS.map((interval) => [...range, interval] as const));
+    for (const [from, to, interval] of questions) {
       const { data, total } = await usage(database, { from, to, interval, tz });
       expect(parseDollars(total.cost)).toBe(costByHand(ORG, Date.parse(from), Date.parse(to)));
       const starts = data.map((row) => Date.parse(row.from ?? ''));
@@ -119,6 +121,44 @@ describe('the same money at every interval and grouping', () => {
     });
   });
 });
+
+test.each([
+  ['Europe/Berlin', '2026-10-20T22:00:00Z', '2026-10-30T23:00:00Z'],
+  ['America/New_York', '2026-10-27T16:30:00Z', '2026-11-06T05:00:00Z'],
+  ['Asia/Kathmandu', '2026-10-27T18:15:00Z', '2026-11-06T18:15:00Z'],
+  ['Pacific/Kiritimati', '2026-10-27T10:00:00Z', '2026-11-06T09:45:00Z'],
+])(
+  'days of %s from %s have the hours that they have there, also where the clock is changed',
+  async (tz, from, to) => {
+    const [first, end] = [Date.parse(from), Date.parse(to)];
+    const hours = Array.from(
+      { length: Math.ceil((end - first) / 3_600_000) },
+      (_, i) => first + i * 3_600_000,
+    );
+    const events = hours.map((at, i) =>
+      completed(`req_${at}`, BigInt(i + 1) ** 3n, {
+        time: new Date(at + (i % 60) * 60_000),
+        key_id: `key_${i % 2}`,
+      }),
+    );
+    const database = await booked(events.filter(({ time }) => Date.parse(time) < end));
+    const date = new Intl.DateTimeFormat('en-CA', { timeZone: tz, dateStyle: 'short' });
+    for (const key of [undefined, 'key_1']) {
+      const expected = new Map<string, bigint>();
+      for (const { time, data } of events) {
+        if (Date.parse(time) >= end || (key && data.key_id !== key)) continue;
+        const day = date.format(Date.parse(time));
+        expected.set(day, (expected.get(day) ?? 0n) + BigInt(data.cost_nano));
+      }
+      const { data } = await usage(database, { from, to, interval: 'day', tz, ...(key ? { key } : {}) });
+      const rows = data.map((row) => {
+        const inIt = Math.max(first, Date.parse(row.from ?? ''));
+        return [date.format(inIt), parseDollars(row.cost)] as const;
+      });
+      expect(rows).toEqual([...expected]);
+    }
+  },
+);
 
 describe('the rows', () => {
   const at = (time: string) => ({ time: new Date(time) });

@@ -10,16 +10,22 @@ export interface Segment {
   readonly source: 'ledger' | 'hours' | 'days';
   readonly from: number;
   readonly to: number;
+  /** Of days: a moment of the interval in which they are counted; without it their own beginning. */
+  readonly countedAt?: number;
+  /** Of quarters that are in the sum of a day: where they are taken away from it, since they count in another interval. */
+  readonly takenFrom?: number;
 }
 
-/** Parts that cover the range once, in order. */
+/** Parts that cover the range once. */
 export function segmentsOf(range: UsageRange): Segment[] {
   const { from, to, interval } = range;
   const quarters = interval === 'minute' ? null : within(from, to, QUARTER_MS);
   if (!quarters) return [{ source: 'ledger', from, to }];
   const segments: Segment[] = [
     { source: 'ledger', from, to: quarters.from },
-    ...partsWithDays(range, quarters).flatMap((part) => daysInside(part)),
+    ...(interval === 'day' && !isUtc(range.zone)
+      ? daysOfAnotherClock(range, quarters)
+      : partsWithDays(range, quarters).flatMap((part) => daysInside(part))),
     { source: 'ledger', from: quarters.to, to },
   ];
   return segments.filter((segment) => segment.from < segment.to);
@@ -32,10 +38,42 @@ interface Part {
   readonly hasDays: boolean;
 }
 
-/** Days of another wall clock are put together from quarters; its months have days of UTC inside. */
+/**
+ * Days of another wall clock: each day of UTC counts where most of it lies, and the quarters of the rest are moved from
+ * there to where they belong. So at most half of a year's hours are read, in Europe a twelfth.
+ */
+function daysOfAnotherClock({ zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Segment[] {
+  const whole = within(from, to, DAY_MS);
+  if (!whole) return [{ source: 'hours', from, to }];
+  const starts = intervalStarts('day', whole.from, whole.to, zone);
+  const segments: Segment[] = [{ source: 'hours', from, to: whole.from }];
+  for (let day = whole.from, next = 0; day < whole.to; day += DAY_MS) {
+    const end = day + DAY_MS;
+    while ((starts[next] ?? Infinity) <= day) next += 1;
+    const inside: number[] = [];
+    for (let i = next; (starts[i] ?? Infinity) < end; i += 1) inside.push(starts[i] ?? end);
+    segments.push(...dayAcross(day, end, inside));
+  }
+  return [...segments, { source: 'hours', from: whole.to, to }];
+}
+
+/** @param boundaries where days of the other clock begin within it */
+function dayAcross(from: number, to: number, boundaries: readonly number[]): Segment[] {
+  const [boundary = to, ...more] = boundaries;
+  if (more.length > 0) return [{ source: 'hours', from, to }];
+  const isEarlier = boundary - from >= to - boundary;
+  const countedAt = isEarlier ? from : boundary;
+  const rest = isEarlier ? { from: boundary, to } : { from, to: boundary };
+  return [
+    { source: 'days', from, to, countedAt },
+    { source: 'hours', ...rest, takenFrom: countedAt },
+  ];
+}
+
+/** Hours of another wall clock are put together from quarters; its months have days of UTC inside. */
 function partsWithDays({ interval, zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Part[] {
   if (interval === null || (interval !== 'hour' && isUtc(zone))) return [{ from, to, hasDays: true }];
-  if (interval !== 'month') return [{ from, to, hasDays: false }];
+  if (interval === 'hour') return [{ from, to, hasDays: false }];
   const starts = intervalStarts('month', from, to, zone).slice(1);
   return [from, ...starts].map((start, i) => ({ from: start, to: starts[i] ?? to, hasDays: true }));
 }

@@ -4,9 +4,11 @@ import de.bwaldvogel.mongo.backend.Missing;
 import de.bwaldvogel.mongo.bson.Document;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Set;
 import java.util.TreeSet;
 import org.h2.mvstore.Cursor;
 
@@ -85,6 +87,24 @@ final class Scan {
   /** Whether the documents come as the query wants them sorted. */
   boolean isInOrder() {
     return order != Order.NONE;
+  }
+
+  /** Whether the query asks for nothing but what {@link #holds} tells. */
+  boolean isExact(Document query) {
+    return isWhole
+        && !mayRepeat()
+        && Set.copyOf(index.fields()).equals(query.keySet())
+        && query.values().stream().allMatch(Scan::isOneCondition);
+  }
+
+  /** Whether the document still has one of the keys: it may have been changed since the index was read. */
+  boolean holds(Document document) {
+    return index.keysOf(document).stream()
+        .anyMatch(key -> Collections.binarySearch(beginnings, key, Arrays::compareUnsigned) >= 0);
+  }
+
+  private static boolean isOneCondition(Object wanted) {
+    return !(wanted instanceof Document operators) || operators.keySet().equals(Set.of("$in"));
   }
 
   /** Whether a document may be named more than once: by several elements of a list. */

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -168,7 +169,9 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
       Document query, Document orderBy, int skip, int limit, int batchSize, Document fields) {
     var scan = Scan.best(keyIndexes, query, orderBy);
     var positions = scan == null ? Positions.all(documents, isNaturalDescending(orderBy)) : scan.positions();
-    Answer.Matches matches = new Found(positions, query, scan != null && scan.mayRepeat());
+    Predicate<Document> isWanted =
+        scan != null && scan.isExact(query) ? scan::holds : document -> documentMatchesQuery(document, query);
+    Answer.Matches matches = new Found(positions, isWanted, scan != null && scan.mayRepeat());
     var comparator = scan != null && scan.isInOrder() ? null : deriveComparator(orderBy);
     if (comparator != null) matches = sorted(matches, comparator);
     var answer = new Answer(cursorRegistry.generateCursorId(), matches, skip, limit, projection(fields));
@@ -200,13 +203,13 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
   private final class Found implements Answer.Matches {
 
     private final Positions positions;
-    private final Document query;
+    private final Predicate<Document> isWanted;
     private final Set<Long> seen;
     private Document next;
 
-    Found(Positions positions, Document query, boolean mayRepeat) {
+    Found(Positions positions, Predicate<Document> isWanted, boolean mayRepeat) {
       this.positions = positions;
-      this.query = query;
+      this.isWanted = isWanted;
       this.seen = mayRepeat ? new HashSet<>() : null;
     }
 
@@ -216,7 +219,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
         var position = positions.next();
         if (seen != null && !seen.add(position)) continue;
         var document = getDocument(position);
-        if (document != null && documentMatchesQuery(document, query)) next = document;
+        if (document != null && isWanted.test(document)) next = document;
       }
       return next != null;
     }

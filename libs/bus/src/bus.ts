@@ -23,6 +23,8 @@ export interface BusOptions {
   /** The service's name; the connection's name in `nats server` reports. */
   service: string;
   logger: Logger;
+  /** False for what a person waits for: it throws where no server answers now. */
+  waitsForServer?: boolean;
 }
 
 const RECONNECT_PAUSE_MS = 100;
@@ -34,14 +36,14 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * Connects, waiting as long as it takes for a server, and reconnects for ever afterwards.
  * @throws when the options are wrong (not a URL, credentials refused).
  */
-export async function connectBus({ url, service, logger }: BusOptions): Promise<Bus> {
+export async function connectBus({ url, service, logger, waitsForServer = true }: BusOptions): Promise<Bus> {
   const instance = `${service}-${randomBytes(6)
     .toString('base64url')
     .replaceAll(/[^A-Za-z0-9]/g, '0')}`;
-  const nc = await connect({
+  const connecting = connect({
     servers: url.split(','),
     name: instance,
-    waitOnFirstConnect: true,
+    waitOnFirstConnect: waitsForServer,
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_PAUSE_MS,
     pingInterval: PING_INTERVAL_MS,
@@ -51,7 +53,18 @@ export async function connectBus({ url, service, logger }: BusOptions): Promise<
     ignoreAuthErrorAbort: true,
     inboxPrefix: `_INBOX.${instance}`,
   });
+  const nc = await connecting.catch((cause: Error) => {
+    throw new Error(`the bus at ${hostsOf(url)} cannot be reached: ${cause.message}`, { cause });
+  });
   return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);
+}
+
+/** Without the credentials that a URL may have. */
+function hostsOf(url: string): string {
+  return url
+    .split(',')
+    .map((server) => server.replace(/^.*@|^\w+:\/\//, ''))
+    .join(', ');
 }
 
 export class Bus {

@@ -15,7 +15,6 @@ import { reportJson, reportText } from './report-text.ts';
 
 /** Sorting a ledger that has no index takes the stand-in a while. */
 const SILENCE_MS = 10 * 60_000;
-const CONNECT_MS_MAX = 10_000;
 const NAME_BYTES = 8;
 const EXIT = { zeroDrift: 0, drift: 1, couldNotLook: 2 } as const;
 
@@ -44,7 +43,7 @@ async function run(
   const say = (text: string) => process.stderr.write(`${text}\n`);
   const client = makeMongoClient(servers.MONGODB_URL, { silenceMs: SILENCE_MS });
   const logger = makeLogger('audit', 'error');
-  const bus = await inTime(connectBus({ url: servers.NATS_URL, service: 'audit', logger }));
+  const bus = await connectBus({ url: servers.NATS_URL, service: 'audit', logger, waitsForServer: false });
   // What is built anew is of use to nobody after a crash: it need not be on a majority's disks.
   const name = `switchyard_audit_${randomBytes(NAME_BYTES).toString('hex')}`;
   const workDb = client.db(name, { writeConcern: { w: 1 } });
@@ -59,14 +58,4 @@ async function run(
     else await workDb.dropDatabase().catch((error: unknown) => say(`${name} could not be dropped: ${error}`));
     await Promise.all([bus.close(), client.close()]);
   }
-}
-
-/** The bus waits for a server for as long as it takes; people do not. */
-async function inTime<T>(connecting: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new Error(`the bus does not answer within ${CONNECT_MS_MAX / 1_000} s`);
-    timer = setTimeout(() => reject(error), CONNECT_MS_MAX);
-  });
-  return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
 }

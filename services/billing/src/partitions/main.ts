@@ -11,14 +11,17 @@ import { serversOf } from '../audit/config.ts';
 import { databaseOf, makeMongoClient, openStore } from '../store/store.ts';
 import { partitionsCommand } from './partitions-command.ts';
 
-const CONNECT_MS_MAX = 10_000;
-
 try {
   const { values } = parseArgs({ options: { to: { type: 'string' } } });
   const servers = await serversOf(process.env);
   const client = makeMongoClient(servers.MONGODB_URL);
   const logger = makeLogger('partitions', 'error');
-  const bus = await inTime(connectBus({ url: servers.NATS_URL, service: 'partitions', logger }));
+  const bus = await connectBus({
+    url: servers.NATS_URL,
+    service: 'partitions',
+    logger,
+    waitsForServer: false,
+  });
   const store = openStore(databaseOf(client, servers.MONGODB_URL));
   try {
     process.stdout.write(await partitionsCommand(values.to, { bus, store, clock: systemClock, logger }));
@@ -28,13 +31,4 @@ try {
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
-}
-
-/** The bus waits for a server for as long as it takes; people do not. */
-async function inTime<T>(connecting: Promise<T>): Promise<T> {
-  const overdue = setTimeout(() => {
-    process.stderr.write(`the bus does not answer within ${CONNECT_MS_MAX / 1_000} s\n`);
-    process.exit(1);
-  }, CONNECT_MS_MAX);
-  return connecting.finally(() => clearTimeout(overdue));
 }

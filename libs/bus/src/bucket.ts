@@ -1,10 +1,10 @@
 // A typed KV bucket: values parsed on the way out, revisions for compare-and-set on the way in.
-import { jetstream } from '@nats-io/jetstream';
+import { type JetStreamManager, jetstream } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
-import { inBatches } from './in-batches.ts';
+import { type LastEntry, lastEntries } from './last-entries.ts';
 
 /** The key that control writes each second into a bucket that is watched for safety's sake; it is no entry. */
 export const TICK_KEY = 'tick';
@@ -38,10 +38,20 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
     max_bytes: maxBytes,
     ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
   });
-  const reader = await new Kvm(jetstream(bus.nc, { timeout: READ_TIMEOUT_MS })).open(name, {
-    bindOnly: true,
-  });
-  return new Bucket<BucketValue<N>>(name, kv, reader, (json) => schema.parse(json) as BucketValue<N>);
+  const impatient = jetstream(bus.nc, { timeout: READ_TIMEOUT_MS });
+  const reader = await new Kvm(impatient).open(name, { bindOnly: true });
+  const jsm = await impatient.jetstreamManager(false);
+  const parse = (json: unknown) => schema.parse(json) as BucketValue<N>;
+  return new Bucket<BucketValue<N>>({ name, kv, reader, jsm, parse });
+}
+
+interface BucketParts<V> {
+  readonly name: string;
+  readonly kv: KV;
+  /** The same bucket and its server, with less patience. */
+  readonly reader: KV;
+  readonly jsm: JetStreamManager;
+  readonly parse: (json: unknown) => V;
 }
 
 /** Every method throws ServiceError `service_unavailable` while JetStream is away; a write may have happened then. */
@@ -50,12 +60,14 @@ export class Bucket<V> {
   readonly kv: KV;
   readonly parse: (json: unknown) => V;
   readonly #reader: KV;
+  readonly #jsm: JetStreamManager;
 
-  constructor(name: string, kv: KV, reader: KV, parse: (json: unknown) => V) {
+  constructor({ name, kv, reader, jsm, parse }: BucketParts<V>) {
     this.name = name;
     this.kv = kv;
-    this.#reader = reader;
     this.parse = parse;
+    this.#reader = reader;
+    this.#jsm = jsm;
   }
 
   async get(key: string): Promise<Entry<V> | null> {
@@ -96,16 +108,17 @@ export class Bucket<V> {
 
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
-    const keys = await this.keys(pattern);
-    const found = await inBatches(keys, (key) => this.get(key));
-    return found.filter((entry) => entry !== null);
+    return (await this.#last(pattern)).map((entry) => this.read(entry));
   }
 
   /** The keys alone, in no order. */
   async keys(pattern = '>'): Promise<string[]> {
-    const keys: string[] = [];
-    for await (const key of await this.kv.keys(pattern)) if (key !== TICK_KEY) keys.push(key);
-    return keys;
+    return (await this.#last(pattern)).map(({ key }) => key);
+  }
+
+  async #last(pattern: string): Promise<LastEntry[]> {
+    const found = await this.#guard(pattern, () => lastEntries(this.#jsm, this.name, pattern));
+    return found.filter(({ key }) => key !== TICK_KEY);
   }
 
   read(entry: Pick<KvEntry, 'key' | 'value' | 'revision'>): Entry<V> {

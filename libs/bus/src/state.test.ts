@@ -53,6 +53,32 @@ describe('a bucket', () => {
     expect(await keys.create('a', record('key_e'))).toBeGreaterThan(second);
     await keys.delete('a');
   });
+
+  test('lists all that is under a pattern, more than one question holds, and nothing that is deleted', async () => {
+    const slots = await openBucket(bus, 'computer-slots');
+    const names = Array.from({ length: 1_100 }, (_, i) => `many.${i}`);
+    await Promise.all(names.map((name) => slots.put(name, {})));
+    await slots.put('other', {});
+    await slots.delete('many.7');
+    expect((await slots.keys('many.*')).sort()).toEqual(names.filter((name) => name !== 'many.7').sort());
+    expect(await slots.keys('none.>')).toEqual([]);
+    expect(await slots.entries('other')).toEqual([{ key: 'other', value: {}, revision: expect.any(Number) }]);
+  });
+
+  test('misses no key that is written while it is listed, however often, and leaves no consumer behind', async () => {
+    const slots = await openBucket(bus, 'computer-slots');
+    const names = Array.from({ length: 20 }, (_, i) => `busy.${i}`);
+    await Promise.all(names.map((name) => slots.put(name, {})));
+    let listing = true;
+    const writing = names.map(async (name) => {
+      while (listing) await slots.put(name, { cmp_1: '2026-11-21T00:00:00.000Z' });
+    });
+    for (let round = 0; round < 200; round += 1)
+      expect((await slots.entries('busy.*')).map(({ key }) => key).sort()).toEqual(names.toSorted());
+    listing = false;
+    await Promise.all(writing);
+    expect((await bus.jsm.streams.info('KV_computer-slots')).state.consumer_count).toBe(0);
+  });
 });
 
 describe('a mirror', () => {

@@ -30,7 +30,6 @@ export function listVideos({ videos, clock }: VideoOperations) {
 /** The newest first. */
 async function idsOf(videos: VideoOperations['videos'], org: string): Promise<string[]> {
   if (!ID_PATTERN.test(org)) return [];
-  const ids: string[] = [];
-  for await (const key of await videos.kv.keys(`${org}.>`)) ids.push(key.slice(org.length + 1));
+  const ids = (await videos.keys(`${org}.>`)).map((key) => key.slice(org.length + 1));
   return ids.sort().reverse();
 }

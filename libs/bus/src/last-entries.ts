@@ -1,0 +1,59 @@
+// All that a bucket holds under a pattern, by two kinds of question that leave nothing behind on the server: which keys there
+// are, and the last entries of so many at a time. The KV client's own `keys` makes a consumer for each list, which stays for a
+// while (after a thousand the server refuses), and it can miss a key that is written just then.
+import type { JetStreamManager } from '@nats-io/jetstream';
+import type { KvEntry } from '@nats-io/kv';
+
+/** The server refuses a question that more entries answer than 1,024. */
+const KEYS_PER_QUESTION = 500;
+/** A question that was under way when the server went gets no answer: it is asked again, which harms nobody. */
+const TRIES_MAX = 3;
+
+const OPERATION_HEADER = 'KV-Operation';
+
+export type LastEntry = Pick<KvEntry, 'key' | 'value' | 'revision'>;
+
+/**
+ * @param pattern of keys, like `org_x.>`
+ * @returns entries that are not deleted, each as it stood at some moment since the question, in no order
+ * @throws what JetStream throws while it is away
+ */
+export async function lastEntries(
+  jsm: JetStreamManager,
+  bucket: string,
+  pattern: string,
+): Promise<LastEntry[]> {
+  const prefix = `$KV.${bucket}.`;
+  const stream = `KV_${bucket}`;
+  const { state } = await again(() => jsm.streams.info(stream, { subjects_filter: prefix + pattern }));
+  const subjects = Object.keys(state.subjects ?? {});
+  const found: LastEntry[] = [];
+  for (let from = 0; from < subjects.length; from += KEYS_PER_QUESTION) {
+    const some = subjects.slice(from, from + KEYS_PER_QUESTION);
+    found.push(...(await again(() => lastOf(jsm, stream, some, prefix.length))));
+  }
+  return found;
+}
+
+async function lastOf(
+  jsm: JetStreamManager,
+  stream: string,
+  subjects: string[],
+  prefixLength: number,
+): Promise<LastEntry[]> {
+  const entries: LastEntry[] = [];
+  for await (const message of await jsm.direct.getLastMessagesFor(stream, { multi_last: subjects })) {
+    if (message.header.get(OPERATION_HEADER) !== '') continue; // a marker of what was deleted
+    entries.push({ key: message.subject.slice(prefixLength), value: message.data, revision: message.seq });
+  }
+  return entries;
+}
+
+async function again<T>(ask: () => Promise<T>, triesLeft = TRIES_MAX): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (triesLeft <= 1) throw error;
+    return again(ask, triesLeft - 1);
+  }
+}

@@ -9,6 +9,7 @@ export {
 export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
+export { inTime } from './in-time.ts';
 export { Lock } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';

@@ -2,7 +2,7 @@
 // on disk, the messages come again, the ledger is read anew, and it goes on.
 import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
-import type { Logger } from '@switchyard/service';
+import { type Logger, passed, systemClock } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
 import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
@@ -59,7 +59,7 @@ export async function bookEvents(options: BookingOptions): Promise<void> {
       if (signal.aborted) return;
       failures += 1;
       report(error, failures, logger);
-      await pause(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), signal);
+      await passed(Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX), systemClock, signal);
     }
 }
 
@@ -247,18 +247,4 @@ function report(error: unknown, failures: number, logger: Logger): void {
       { alarm: 'booking_failed', err: error, failures },
       'events could not be booked; nothing is lost, it is tried again',
     );
-}
-
-/** Resolves after `ms` milliseconds, or when aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });
 }

@@ -2,7 +2,7 @@
 // `npm run audit` is complete; what it finds is an alarm in the log and a metric.
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, type Logger, passed } from '@switchyard/service';
 import type { StillPoint } from '../accounts/still-point.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import type { Partition } from '../partitions/partition.ts';
@@ -100,7 +100,7 @@ export class BooksWatch {
   async run(signal: AbortSignal): Promise<void> {
     const { everyMs, logger } = this.#on;
     while (everyMs > 0 && !signal.aborted) {
-      await this.#passed(everyMs, signal);
+      await passed(everyMs, this.#on.clock, signal);
       if (signal.aborted) return;
       await this.look(signal).catch((error: unknown) => {
         if (!signal.aborted) logger.warn({ err: error }, 'the books could not be looked at; they are later');
@@ -152,7 +152,7 @@ export class BooksWatch {
       window = await still.run(() => orgWindow(store, org, clock.now(), logsFrom));
       drift = window ? driftOf(window) : 0n;
       if (drift === 0n) break;
-      await this.#passed(BETWEEN_LOOKS_MS);
+      await passed(BETWEEN_LOOKS_MS, this.#on.clock);
     }
     if (window && drift !== 0n) {
       const { ledger, logs, usage, statementsAhead } = window;
@@ -179,7 +179,7 @@ export class BooksWatch {
       const info = await bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer);
       const isIdle = info.num_pending === 0 && info.num_ack_pending === 0;
       if (isIdle || info.ack_floor.stream_seq >= seq) return true;
-      await this.#passed(BETWEEN_LOOKS_MS);
+      await passed(BETWEEN_LOOKS_MS, this.#on.clock);
     }
     return false;
   }
@@ -214,18 +214,5 @@ export class BooksWatch {
     for await (const rows of inBatches(store.ledger.find(range, { projection: { _id: 0, n: 1 } })))
       count += BigInt(rows.length);
     return count;
-  }
-
-  #passed(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const cancel = this.#on.clock.after(ms, done);
-      signal?.addEventListener('abort', done);
-      if (signal?.aborted) done();
-    });
   }
 }

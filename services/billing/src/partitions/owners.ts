@@ -1,7 +1,7 @@
 // The partitions of one process: it looks again and again at who lives and who owns what, takes its share and gives back
 // what is another's, and stops all of it when billing is being split anew.
 import { type Bucket, type Bus, type Lease, openBucket, takeLease } from '@switchyard/bus';
-import { type Clock, type Logger, passed } from '@switchyard/service';
+import { type Clock, inTime, type Logger, passed } from '@switchyard/service';
 import { type AccountRecords, openRecords } from '../accounts/records.ts';
 import type { BooksWatch } from '../audit/watch.ts';
 import { type OwnerOptions, ownPartition } from '../owner.ts';
@@ -149,7 +149,7 @@ export class Owners {
       this.#member = null;
     };
     this.#member ??= await takeLease({ bus, name: `${MEMBER}.${bus.instance}`, onLost });
-    const keys = await inTime(leases.keys(`${MEMBER}.*`), MEMBERS_MS_MAX);
+    const keys = await heard(leases.keys(`${MEMBER}.*`), MEMBERS_MS_MAX);
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
 
@@ -164,7 +164,7 @@ export class Owners {
     try {
       // Whoever moves looks for leases first: either it has seen ours, or we see that it moves.
       await assertUnmoved(store, layout);
-      this.#records ??= await inTime(openRecords(bus), RECORDS_MS_MAX);
+      this.#records ??= await heard(openRecords(bus), RECORDS_MS_MAX);
     } catch (error) {
       await lease.release();
       throw error;
@@ -220,10 +220,6 @@ export class Owners {
 }
 
 /** @throws Error when it takes longer: what it brings later is of no use to anybody. */
-async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the bus has not answered for ${ms} ms`)), ms);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+function heard<T>(work: Promise<T>, ms: number): Promise<T> {
+  return inTime(work, ms, () => new Error(`the bus has not answered for ${ms} ms`));
 }

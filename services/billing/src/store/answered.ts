@@ -1,6 +1,7 @@
 // A bound on waiting for the database. The driver's own (`socketTimeoutMS`) does not end an operation whose write met a
 // socket that was just being closed: that one waits for ever (driver 7.8; seen when the server was killed in that
 // moment). Giving up on an operation is harmless: if it happens after all, it is as another writer's.
+import { inTime } from '@switchyard/service';
 
 /** Longer than the driver's own bounds, whose errors say more. */
 export const ANSWER_MS_MAX = 8_000;
@@ -14,14 +15,6 @@ export class DatabaseSilent extends Error {
 }
 
 /** @throws DatabaseSilent after `ms` milliseconds; what the operation throws. */
-export async function answered<T>(operation: Promise<T>, ms = ANSWER_MS_MAX): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseSilent(ms)), ms);
-  });
-  try {
-    return await Promise.race([operation, silence]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function answered<T>(operation: Promise<T>, ms = ANSWER_MS_MAX): Promise<T> {
+  return inTime(operation, ms, () => new DatabaseSilent(ms));
 }

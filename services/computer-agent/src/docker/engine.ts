@@ -1,6 +1,7 @@
 // What this agent asks of the Docker engine: containers for computers, with their limits and their hardening.
 
 import { dirname, join } from 'node:path';
+import { inTime } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import { CPU_SHARES_MIN } from './cpu-cgroup.ts';
@@ -147,20 +148,20 @@ export function createEngine(options: EngineOptions): Engine {
   const { docker, agentId } = options;
   return {
     async create(spec) {
-      const container = await inTime(docker.createContainer(containerConfig(spec, options)));
+      const container = await answered(docker.createContainer(containerConfig(spec, options)));
       return container.id;
     },
     async writablePlaces(containerId) {
-      const { GraphDriver, Mounts } = await inTime(docker.getContainer(containerId).inspect());
+      const { GraphDriver, Mounts } = await answered(docker.getContainer(containerId).inspect());
       // Dockerode's types know another driver's.
       const { UpperDir: upper } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string };
       if (GraphDriver?.Name !== 'overlay2' || upper === undefined) return undefined;
       const volumes = Mounts.filter(({ Type }) => Type === 'volume').map(({ Source }) => Source);
       return { layer: dirname(upper), volumes };
     },
-    start: (containerId) => inTime(docker.getContainer(containerId).start()),
+    start: (containerId) => answered(docker.getContainer(containerId).start()),
     async resize(containerId, size) {
-      await inTime(docker.getContainer(containerId).update(guaranteed(size, options.burst)));
+      await answered(docker.getContainer(containerId).update(guaranteed(size, options.burst)));
     },
     async stop(containerId) {
       await unlessGone(docker.getContainer(containerId).stop({ t: STOP_TIMEOUT_S }));
@@ -175,7 +176,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async list() {
       const filters = { label: [`${LABEL_AGENT}=${agentId}`] };
-      const found = await inTime(docker.listContainers({ all: true, filters }));
+      const found = await answered(docker.listContainers({ all: true, filters }));
       return found.map(({ Id, Labels, State, Created }) => ({
         containerId: Id,
         slot: Labels[LABEL_SLOT] ?? '',
@@ -280,7 +281,7 @@ const GONE_STATUSES = new Set([304, 404, 409]);
 
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
-    return await inTime(answer);
+    return await answered(answer);
   } catch (error) {
     const status = (error as { statusCode?: number }).statusCode;
     if (status !== undefined && GONE_STATUSES.has(status)) return undefined;
@@ -289,15 +290,7 @@ async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 /** What is asked is done later perhaps, all the same: the reconciler finds it. */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new Error(`the Docker engine does not answer within ${ANSWER_TIMEOUT_MS / 1_000} s`)),
-    ANSWER_TIMEOUT_MS,
-  );
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function answered<T>(answer: Promise<T>): Promise<T> {
+  const late = () => new Error(`the Docker engine does not answer within ${ANSWER_TIMEOUT_MS / 1_000} s`);
+  return inTime(answer, ANSWER_TIMEOUT_MS, late);
 }

@@ -361,7 +361,7 @@ test('a real browser sees the desktop: noVNC’s canvas is there, of its size, a
     // Containers come and go on this machine, and Chromium gives up what it loads when interfaces do (ERR_NETWORK_CHANGED).
     const open = async () => {
       await page.goto(body.url);
-      await page.getByText('Connected to').waitFor({ timeout: 4_000 });
+      await page.getByText('Connected to').waitFor({ timeout: 15_000 });
     };
     await vi.waitFor(open, { timeout: 60_000, interval: 250 });
     const colours = () => page.evaluate<{ width: number; height: number; colours: number }>(COLOURS);

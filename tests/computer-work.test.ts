@@ -212,7 +212,7 @@ describe('a command', () => {
     const answer = await exec(
       'echo so far; setsid sleep 4321 & trap "" TERM; echo and further >&2; sleep 4322',
       {
-        timeout: 1,
+        timeout: 3,
       },
     );
     expect(answer).toMatchObject({

@@ -821,7 +821,7 @@ test('the whole call ends at its deadline, whatever its attempts might still tak
   expect(response.status).toBe(504);
   expect(((await response.json()) as { error: { code: string } }).error.code).toBe('upstream_timeout');
   expect(tookMs).toBeGreaterThan(CALL_TIMEOUT_S * 1_000 - 500);
-  expect(tookMs).toBeLessThan(CALL_TIMEOUT_S * 1_000 + 2_000);
+  expect(tookMs).toBeLessThan(CALL_TIMEOUT_S * 1_000 + 5_000);
   const log = await logOf(response);
   expect(log.attempts.map(({ model }) => model)).toEqual(['acme/late-1', 'acme/late-2']);
   expect(log).toMatchObject({ status: 'error', http_status: 504, cost: 0 });

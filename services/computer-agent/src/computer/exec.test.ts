@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningComputer } from './computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
+/** What a command says at once, it has said by then, however busy this machine is. */
+const SAY_MS = 2_000;
 const SIGKILL = 9;
 const SIGTERM = 15;
 
@@ -132,11 +134,11 @@ test('output streams while the command runs', async () => {
 });
 
 test('output so far is in the result of a command that times out', async () => {
-  const result = await run(computer, 'echo so far; sleep 60; echo never', { timeoutMs: 300 });
+  const result = await run(computer, 'echo so far; sleep 60; echo never', { timeoutMs: SAY_MS });
   expect(result).toMatchObject({ timedOut: true, cancelled: false });
   expect(result.output.toString()).toBe('so far\n');
-  expect(result.durationMs).toBeGreaterThanOrEqual(300);
-  expect(result.durationMs).toBeLessThan(5_000);
+  expect(result.durationMs).toBeGreaterThanOrEqual(SAY_MS);
+  expect(result.durationMs).toBeLessThan(30_000);
 });
 
 test('a timeout kills what setsid, a double fork, nohup and a trapped SIGTERM would hide', async () => {

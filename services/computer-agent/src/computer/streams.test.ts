@@ -264,7 +264,7 @@ describe('a terminal', () => {
     const terminal = await openTerminal(SIZE, never);
     const screen = shown(terminal);
     // Said by the program itself, which by then has the terminal: an interrupt before that is the shell's own.
-    terminal.write("sh -c 'echo be\"\"gun; exec sleep 1000'\r");
+    terminal.write('sh -c \'echo be""gun; exec sleep 1000\'\r');
     await screen.until('begun\r\n');
     terminal.write('\u0003');
     await screen.until(/\^C[\s\S]*[#$] $/); // what is typed before the prompt is back goes with the interrupt

@@ -235,7 +235,7 @@ describe('a hostile file', () => {
   ])('of %s is done with at once', async (_, bytes) => {
     const before = performance.now();
     await measureAudio(bytes, here).catch((error) => expect(error.code).toBe('audio_unreadable'));
-    expect(performance.now() - before).toBeLessThan(5_000);
+    expect(performance.now() - before).toBeLessThan(15_000);
   });
 });
 

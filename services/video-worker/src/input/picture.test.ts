@@ -5,7 +5,7 @@ import { readPicture } from './picture.ts';
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3, 4]);
 /** The square of such a run's length takes minutes. */
 const RUN = 400_000;
-const MS_MAX = 2_000;
+const MS_MAX = 10_000;
 
 const read = (data: string) =>
   readPicture(`data:image/png;base64,${data}`, createEgress({}), new AbortController().signal);

@@ -252,7 +252,7 @@ describe('a terminal', () => {
     const terminal = await openTerminal(SIZE, never);
     const screen = shown(terminal);
     const program =
-      "import os, signal; signal.signal(signal.SIGWINCH, lambda *_: print('now', *os.get_terminal_size(), flush=True)); print('re' + 'ady', flush=True); [signal.pause() for _ in range(9)]";
+      "import os, signal; new_size = {signal.SIGWINCH}; signal.pthread_sigmask(signal.SIG_BLOCK, new_size); print('re' + 'ady', flush=True); signal.sigwait(new_size); print('now', *os.get_terminal_size(), flush=True)";
     terminal.write(`python3 -c "${program}"\r`);
     await screen.until('ready\r\n');
     terminal.resize({ columns: 90, rows: 30 });

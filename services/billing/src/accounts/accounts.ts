@@ -4,8 +4,10 @@
 import { type KeyRecord, type LimitInterval, type OrgRecord, ServiceError } from '@switchyard/contracts';
 import { formatDollars, parseDollars } from '@switchyard/money';
 import type { Clock } from '@switchyard/service';
+import type { Progress } from '../progress.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
+import { whenWhole } from '../when-whole.ts';
 import { Budget, type Window } from './budget.ts';
 import { HoldDesk, type Limit } from './hold-desk.ts';
 import { bookedAmong, creditsOf, spentByKey, spentByOrg } from './spent.ts';
@@ -20,6 +22,8 @@ export interface AccountsOptions {
   readonly orgRecord: (org: string) => OrgRecord | null;
   /** Null for a key that is gone. */
   readonly keyRecord: (org: string, keyId: string) => KeyRecord | null;
+  /** What was spent is read only of sums that have every row of the ledger. */
+  readonly progress: Progress;
   readonly clock: Clock;
 }
 
@@ -51,7 +55,10 @@ export class Accounts {
     this.desk = new HoldDesk(on.clock);
   }
 
-  /** The limits that a call of this key falls under; none: it may spend what it likes. */
+  /**
+   * The limits that a call of this key falls under; none: it may spend what it likes.
+   * @throws ServiceError `service_unavailable` when a budget is to be read, and the sums are not whole in time
+   */
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
     const { orgRecord, keyRecord } = this.#on;
     const limits: Limit[] = [];
@@ -98,8 +105,8 @@ export class Accounts {
     const kept = this.#kept.get(name);
     if (kept && kept.terms === terms.text && !this.#stale.has(name))
       return { budget: kept.budget, refusal: () => terms.refusal(kept.budget) };
-    return this.still.run(async () => {
-      const { clock, store } = this.#on;
+    const { store, progress, clock } = this.#on;
+    return whenWhole({ accounts: this, progress, clock }, async () => {
       const window = terms.windowAt(clock.now());
       const spent = await terms.spent(window);
       const limit = terms.limit ?? (await creditsOf(store, org));

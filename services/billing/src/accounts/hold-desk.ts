@@ -88,11 +88,16 @@ export class HoldDesk {
     return this.#wait(request, signal);
   }
 
+  /** @returns whether the call holds something here: then it goes on. */
+  renewed(call: string): boolean {
+    const held = this.#held.get(call);
+    if (held) held.renewedAt = this.#clock.monotonic();
+    return held !== undefined;
+  }
+
   /** Repeats a hold that was granted, perhaps by an earlier owner: it is given without asking whether it fits. */
   renew(request: HoldRequest): void {
-    const held = this.#held.get(request.call);
-    if (held) held.renewedAt = this.#clock.monotonic();
-    else this.#hold(request, request.amount);
+    if (!this.renewed(request.call)) this.#hold(request, request.amount);
   }
 
   /** The call has ended and cost this much; `event` is what the ledger will know it by. Idempotent. */

@@ -13,12 +13,14 @@ import type { AccountRecords } from './records.ts';
 /** One renewal of each router, and what it takes on the way. */
 export const LEARN_MS = HOLD_RENEW_MS + 500;
 const SWEEP_MS = 1_000;
+/** Between two looks whether the ownership has ended while its sums are recovered. */
+const LOOK_AGAIN_MS = 500;
 
 export interface OpenAccountsOptions {
   readonly bus: Bus;
   readonly store: Store;
   readonly partition: Partition;
-  readonly records: AccountRecords;
+  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord'>;
   readonly progress: Progress;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -34,8 +36,7 @@ export interface OpenedAccounts {
 export function openAccounts(options: OpenAccountsOptions): OpenedAccounts {
   const { bus, store, partition, records, progress, clock, logger } = options;
   const accounts = new Accounts({
-    store,
-    clock,
+    ...{ store, progress, clock },
     partitions: namesEver(partition.layout),
     orgRecord: records.orgRecord,
     keyRecord: records.keyRecord,
@@ -52,6 +53,8 @@ export function openAccounts(options: OpenAccountsOptions): OpenedAccounts {
   return {
     accounts,
     async admit(signal) {
+      // What a renewal holds is put into a budget: none can be read, nor anything learnt, before.
+      while (!progress.whole && !signal.aborted) await progress.changed(LOOK_AGAIN_MS);
       const learnt = new Promise<void>((resolve) => {
         clock.after(LEARN_MS, resolve);
       });

@@ -5,7 +5,9 @@ import { creditsOf, spentByOrg } from '../accounts/spent.ts';
 import { windowOf } from '../accounts/windows.ts';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
+import { whenWhole } from '../when-whole.ts';
 
+/** @throws ServiceError `service_unavailable` while the sums are being recovered */
 export async function accountGet(
   { org }: OperationRequest<'account.get'>,
   deps: BillingDeps,
@@ -14,7 +16,7 @@ export async function accountGet(
   const asOf = await catchUp(deps);
   const month = windowOf('month', clock.now());
   // Together, or a row that is booked in between would be in one figure and not in the other.
-  const [credits, spent, spentInMonth] = await accounts.still.run(() =>
+  const [credits, spent, spentInMonth] = await whenWhole(deps, () =>
     Promise.all([creditsOf(store, org), spentByOrg(store, org), spentByOrg(store, org, month)]),
   );
   const record = (await records.orgs.get(org))?.value; // and not from memory, which may be a moment late

@@ -7,6 +7,7 @@ export async function holdsRenew(
   { accounts }: BillingDeps,
 ): Promise<OperationResponse<'holds.renew'>> {
   for (const { org, key_id, call, amount_nano, lasting } of holds) {
+    if (accounts.desk.renewed(call)) continue; // what is held does not end because a budget cannot be read just now
     const limits = await accounts.limitsOf(org, key_id);
     if (limits.length > 0)
       accounts.desk.renew({

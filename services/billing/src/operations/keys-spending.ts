@@ -6,7 +6,9 @@ import { windowOf } from '../accounts/windows.ts';
 import { catchUp } from '../catch-up.ts';
 import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
+import { whenWhole } from '../when-whole.ts';
 
+/** @throws ServiceError `service_unavailable` while the sums are being recovered */
 export async function keysSpending(
   { org, id }: OperationRequest<'keys.spending'>,
   deps: BillingDeps,
@@ -15,7 +17,7 @@ export async function keysSpending(
   const partitions = namesEver(partition.layout);
   await catchUp(deps);
   const window = windowOf(accounts.intervalOf(org, id), clock.now());
-  const spent = await accounts.still.run(() => spentByKey({ store, partitions }, org, id, window));
+  const spent = await whenWhole(deps, () => spentByKey({ store, partitions }, org, id, window));
   return {
     spent: dollarsToJson(spent),
     held: dollarsToJson(accounts.heldByKey(org, id)),

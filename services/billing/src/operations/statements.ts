@@ -11,11 +11,11 @@ import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
 import { monthOf } from '../statements/months.ts';
 import { readStatement, readSummaries } from '../statements/read-statement.ts';
-import { whenWhole } from '../statements/when-whole.ts';
 import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { readQuantities } from '../store/quantities.ts';
+import { whenWhole } from '../when-whole.ts';
 
 export async function statementsList(
   { org }: OperationRequest<'statements.list'>,

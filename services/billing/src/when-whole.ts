@@ -1,10 +1,10 @@
-// Reading sums that must not change any more, as those of a closed month: between two batches, and only while every row of
-// the ledger is in them. After a crash between a row and its sums, that is when the next owner has recovered.
+// Reading sums that must miss nothing, as those of a budget or of a closed month: between two batches, and only while every
+// row of the ledger is in them. After a crash between a row and its sums, that is when the next owner has recovered.
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
-import type { StillPoint } from '../accounts/still-point.ts';
-import { CATCH_UP_MS_MAX } from '../catch-up.ts';
-import type { Progress } from '../progress.ts';
+import type { StillPoint } from './accounts/still-point.ts';
+import { CATCH_UP_MS_MAX } from './catch-up.ts';
+import type { Progress } from './progress.ts';
 
 export interface WhenWhole {
   readonly accounts: { readonly still: StillPoint };

@@ -1,8 +1,8 @@
 // What is read of sums that a batch has left unfinished: nothing, until they are recovered.
 import { systemClock } from '@switchyard/service';
 import { expect, test } from 'vitest';
-import { StillPoint } from '../accounts/still-point.ts';
-import { Progress } from '../progress.ts';
+import { StillPoint } from './accounts/still-point.ts';
+import { Progress } from './progress.ts';
 import { whenWhole } from './when-whole.ts';
 
 function deps() {

@@ -29,5 +29,6 @@ export function newComputerRecord(computer: NewComputer): ComputerRecord {
     cost_nano: '0',
     last_activity_at: null,
     error: null,
+    progress: null,
   };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { completedMinutes, minuteLines, startedMinutes } from './computer-minute.ts';
 import { isShown, toComputerObject } from './computer-object.ts';
 import { COMPUTER_STATES, type ComputerRecord, computerObject, computerRecord } from './computers.ts';
+import { type CreationProgress, NOTHING_TO_PULL } from './creation-progress.ts';
 
 const record: ComputerRecord = {
   id: 'cmp_1',
@@ -36,6 +37,7 @@ const record: ComputerRecord = {
   cost_nano: '1',
   last_activity_at: '2026-11-21T12:01:00.000Z',
   error: null,
+  progress: null,
 };
 const view = { limits: { idleStopMs: 120_000, maxLifetimeMs: 240_000 }, cost: 0.5, hostSilent: false };
 const shown = (change: Partial<ComputerRecord>) => toComputerObject({ ...record, ...change }, view);
@@ -60,6 +62,21 @@ describe('a record', () => {
   test('that is being made or unmade is shown to nobody', () => {
     const hidden = COMPUTER_STATES.filter((state) => !isShown({ ...record, state }));
     expect(hidden).toEqual(['creating', 'deleting']);
+  });
+
+  test('whose image is being pulled is shown with how far it is, which nothing else shows', () => {
+    const progress: CreationProgress = { ...NOTHING_TO_PULL, phase: 'pulling', percent: 40 };
+    expect(isShown({ ...record, state: 'creating', progress })).toBe(true);
+    expect(isShown({ ...record, state: 'deleting', progress })).toBe(false);
+    const creating = shown({ state: 'creating', run: null, last_activity_at: null, progress });
+    expect(creating).toMatchObject({ status: 'creating', progress, idle_since: null, stops_at: null });
+    expect(computerObject.strict().parse(creating)).toEqual(creating);
+    expect(shown({ progress })).not.toHaveProperty('progress');
+  });
+
+  test('of a release that knew no progress is read as one without', () => {
+    const { progress: _, ...before } = record;
+    expect(computerRecord.parse(before)).toEqual(record);
   });
 
   test('says when it will stop: at the end of the idle window or of its lifetime, whichever is sooner', () => {

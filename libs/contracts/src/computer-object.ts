@@ -10,9 +10,12 @@ export interface ComputerView {
   readonly hostSilent: boolean;
 }
 
-/** A record that is being made or unmade is no computer yet, or none any more: it is shown to nobody. */
-export function isShown(record: ComputerRecord): boolean {
-  return record.state !== 'creating' && record.state !== 'deleting';
+/**
+ * A record that is being made or unmade is no computer yet, or none any more: it is shown to nobody. But for one whose image
+ * is being pulled: that may take minutes, in which it can be watched and deleted.
+ */
+export function isShown({ state, progress }: ComputerRecord): boolean {
+  return state === 'creating' ? progress !== null : state !== 'deleting';
 }
 
 export function toComputerObject(record: ComputerRecord, view: ComputerView): ComputerObject {
@@ -33,6 +36,7 @@ export function toComputerObject(record: ComputerRecord, view: ComputerView): Co
     idle_since: running ? record.last_activity_at : null,
     stops_at: running ? stopsAt(record, view.limits) : null,
     error: record.error,
+    ...(record.state === 'creating' && record.progress ? { progress: record.progress } : {}),
   };
 }
 
@@ -41,9 +45,9 @@ function statusOf(record: ComputerRecord): ComputerStatus {
     case 'running':
     case 'stopping':
       return 'running';
-    case 'error':
-      return 'error';
     case 'creating':
+    case 'error':
+      return record.state;
     case 'starting':
     case 'stopped':
     case 'deleting':

@@ -1,5 +1,6 @@
 // Computers: HTTP bodies, the record in the KV bucket `computers`, and the heartbeat of a host.
 import { z } from 'zod';
+import { creationProgress } from './creation-progress.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 
@@ -12,7 +13,7 @@ export const STDIN_BYTES_MAX = 1024 * 1024;
 /** Bytes of JSON around a computer request's payload (escapes included). */
 export const COMPUTER_BODY_BYTES_MAX = 8 * 1024 * 1024;
 
-export const COMPUTER_STATUSES = ['running', 'stopped', 'unreachable', 'error'] as const;
+export const COMPUTER_STATUSES = ['creating', 'running', 'stopped', 'unreachable', 'error'] as const;
 export const STOP_REASONS = [
   'user',
   'idle',
@@ -51,6 +52,11 @@ export const createComputerRequest = z
       .number()
       .optional()
       .describe('MiB of memory, within the range and in the steps of the options; default there too'),
+    stream: z
+      .boolean()
+      .optional()
+      .describe('true: how far it is comes as server-sent events, and the computer as the last of them')
+      .meta({ default: false }),
   })
   .meta({ examples: [{ name: 'build', cpu: 1, memory_mb: 1024 }, {}] });
 export type CreateComputerRequest = z.infer<typeof createComputerRequest>;
@@ -107,7 +113,9 @@ export const computerObject = z.object({
   id: idOf('computer').describe('Id of the computer'),
   object: z.literal('computer').describe('Always computer'),
   name: z.string().describe('Its label'),
-  status: computerStatus.describe('unreachable: its host is silent; error: see `error`'),
+  status: computerStatus.describe(
+    'creating: its image is being pulled; unreachable: its host is silent; error: see `error`',
+  ),
   image: z.string().describe('The image that it started from'),
   cpu: z.number().describe('Cores'),
   memory_mb: z.int().describe('MiB of memory'),
@@ -124,6 +132,9 @@ export const computerObject = z.object({
     .nullable()
     .describe('When it will stop by itself if nothing happens; null when stopped'),
   error: z.string().nullable().describe('Why, when status is `error`'),
+  progress: creationProgress
+    .optional()
+    .describe('How far it is, while status is `creating`; else it is not there'),
 });
 export type ComputerObject = z.infer<typeof computerObject>;
 
@@ -194,7 +205,7 @@ export const computerRun = z.object({
 export type ComputerRun = z.infer<typeof computerRun>;
 
 /**
- * `creating`: the slot is taken, the container may be on its way, nobody was told of it yet.
+ * `creating`: the slot is taken, the container may be on its way; nobody was told of it yet, but where its image is pulled.
  * `starting`, `stopping`: the container and its run are recorded, the change is not proven yet; a restarted agent takes
  * the first back and finishes the second. `deleting`: the container and files are going; the record goes last.
  */
@@ -238,6 +249,8 @@ export const computerRecord = z.object({
   /** End of the last command, or the start if there was none; null while a command runs or the computer is off. */
   last_activity_at: z.iso.datetime().nullable(),
   error: z.string().nullable(),
+  /** How far its creation is, once its image is being pulled; null before that, after it, and where nothing is pulled. */
+  progress: creationProgress.nullable().default(null),
 });
 export type ComputerRecord = z.infer<typeof computerRecord>;
 

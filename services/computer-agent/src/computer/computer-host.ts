@@ -1,5 +1,6 @@
 // What the agent's lifecycle can do with the computers of this host. No bus, no records, no money: those are the
 // lifecycle's. Everything here is safe to repeat after a crash: README.md beside this file says in which order.
+import type { CreationProgress } from '@switchyard/contracts';
 import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
 import type { PortStream, TerminalSize, TerminalStream } from './init-stream.ts';
 import type { Workspaces } from './workspaces.ts';
@@ -14,6 +15,8 @@ export interface ComputerSize {
 export interface ReserveOptions extends ComputerSize {
   readonly computerId: string;
   readonly image: string;
+  /** Told how far the pull of the image is; never, where it is there. */
+  readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -480,6 +480,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
           hasRoom: options.hasRoom,
           allowedNetworks,
           logger,
+          onPull: request.onPull,
           signal: request.signal,
         });
         return reserveCold({ ...request, image });

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { ServiceError } from '@switchyard/contracts';
+import { type CreationProgress, ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { HostLogger } from '../computer/logger.ts';
@@ -55,6 +55,8 @@ export interface ForeignImageOptions {
   /** Whether this host's disk may take more; asked again and again. */
   readonly hasRoom: () => boolean;
   readonly logger: HostLogger;
+  /** Told how far a pull is, with each line of the engine's; never, where the image is there. */
+  readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   /** Private networks (CIDR) in which there may be registries. */
   readonly allowedNetworks?: readonly string[];
   readonly resolve?: Resolve;
@@ -152,7 +154,8 @@ class Pull {
 
   /** Asks the registry what the name stands for. @returns repository@digest */
   async lookUp(): Promise<string> {
-    const { docker, image } = this.#on;
+    const { docker, image, onPull } = this.#on;
+    onPull?.({ ...this.#progress.now, phase: 'looking_up' });
     const asked = docker.getImage(withTag(image)).distribution();
     const found = await this.#orOver(asked).catch((error: unknown) => {
       const { statusCode } = error as { statusCode?: number };
@@ -189,13 +192,14 @@ class Pull {
   }
 
   async #follow(answer: Readable): Promise<void> {
-    const { image, gbMax, hasRoom, logger } = this.#on;
+    const { image, gbMax, hasRoom, logger, onPull } = this.#on;
     for await (const line of linesOf(answer)) {
       const event = pullEvent.parse(JSON.parse(line));
       if (event.error)
         throw unavailable(image, 'failed', wordsToShow(event.error, image), new Error(event.error));
       this.#stir();
       this.#progress.take(event);
+      onPull?.(this.#progress.now);
       if (this.#progress.totalBytes > gbMax * BYTES_PER_GB) throw this.#tooLarge();
       if (!hasRoom()) throw unavailable(image, 'no_room', NO_ROOM);
       if (performance.now() - this.#loggedAt < LOG_EVERY_MS) continue;

@@ -1,0 +1,33 @@
+// A computer's creation as a stream: the events that its caller gets, and how control and the host tell of it.
+//
+// On the bus the head of the answer names the computer, its body is a line of JSON for each step, a `creationProgress`, and
+// its end is the computer. Until the first line a refusal is the whole answer.
+import { z } from 'zod';
+import { computerObject } from './computers.ts';
+import { creationProgress } from './creation-progress.ts';
+import { errorBody } from './errors.ts';
+import { idOf } from './ids.ts';
+
+/** Server-sent events of `stream: true`, named by their type. Exactly one `computer` or `error` comes, last. */
+export const creationEvent = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('progress'),
+    computer_id: idOf('computer').describe('Of the computer that is being created'),
+    progress: creationProgress,
+  }),
+  z.object({ type: z.literal('computer'), computer: computerObject }),
+  z.object({ type: z.literal('error'), error: errorBody.shape.error }),
+]);
+export type CreationEvent = z.infer<typeof creationEvent>;
+
+/** Control's; its body is the request of `computers.create`. */
+export const CREATION_STREAM_SUBJECT = 'control.v1.computers.create-stream';
+
+/** Head of control's answer. */
+export const creationHead = z.object({ computer_id: idOf('computer') });
+export type CreationHead = z.infer<typeof creationHead>;
+
+/** A host's; its head is the request of the host operation `create`. */
+export function hostCreationStreamSubject(hostId: string): string {
+  return `computer-agent.v1.${hostId}.create-stream`;
+}

@@ -2,6 +2,7 @@
 import type { ServiceHost } from '@switchyard/bus';
 import {
   type ComputerLimits,
+  hostCreationStreamSubject,
   hostExecStreamSubject,
   hostFileReadSubject,
   hostFileWriteSubject,
@@ -11,6 +12,7 @@ import {
 } from '@switchyard/contracts';
 import type { Computers } from './lifecycle/computers.ts';
 import { createComputer } from './operations/computer-create.ts';
+import { streamCreation } from './operations/computer-create-stream.ts';
 import { deleteComputer } from './operations/computer-delete.ts';
 import { execInComputer } from './operations/computer-exec.ts';
 import { getExec } from './operations/computer-exec-get.ts';
@@ -44,6 +46,7 @@ export function register(service: ServiceHost, { hostId, computers, limits }: Se
   service.handleHost(hostId, 'exec-list', (request) => listExecs(on, request));
   service.handleHost(hostId, 'file-delete', (request) => deleteInComputer(on, request));
   service.handleHost(hostId, 'metrics', (request) => measureComputer(on, request));
+  service.stream(hostCreationStreamSubject(hostId), streamCreation(on));
   service.stream(hostFileReadSubject(hostId), readInComputer(on));
   service.stream(hostFileWriteSubject(hostId), writeInComputer(on));
   service.stream(hostExecStreamSubject(hostId), streamExecInComputer(on));

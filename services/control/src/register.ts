@@ -1,10 +1,11 @@
 // Control's only wiring list: operation -> what serves it.
 import type { ServiceHost } from '@switchyard/bus';
-import { FILE_CONTENT_SUBJECT, FILE_STORE_SUBJECT } from '@switchyard/contracts';
+import { CREATION_STREAM_SUBJECT, FILE_CONTENT_SUBJECT, FILE_STORE_SUBJECT } from '@switchyard/contracts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import type { FileOperations } from './files/file-operations.ts';
 import { type AccountOperations, updateAccount } from './operations/account-update.ts';
 import { createComputer } from './operations/computers-create.ts';
+import { streamCreation } from './operations/computers-create-stream.ts';
 import { deleteComputer } from './operations/computers-delete.ts';
 import { getComputer } from './operations/computers-get.ts';
 import { listComputers } from './operations/computers-list.ts';
@@ -49,6 +50,7 @@ export function register(service: ServiceHost, { keys, accounts, computers, file
   service.handle('account.update', updateAccount(accounts));
   service.handle('computers.options', computerOptions(computers));
   service.handle('computers.create', createComputer(computers));
+  service.stream(CREATION_STREAM_SUBJECT, streamCreation(computers));
   service.handle('computers.list', listComputers(computers));
   service.handle('computers.get', getComputer(computers));
   service.handle('computers.delete', deleteComputer(computers));

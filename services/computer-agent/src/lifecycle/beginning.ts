@@ -3,9 +3,10 @@
 //   hold its first minute -> reserve a container -> record it and the run -> start it -> record `running`
 //
 // and after that its caller's event. Whatever fails leaves no container, no run and nothing held.
-import type { ComputerRun } from '@switchyard/contracts';
+import type { ComputerRun, CreationProgress } from '@switchyard/contracts';
 import type { Reservation, RunningComputer } from '../computer/computer-host.ts';
 import { RunHolds } from '../metering/run-holds.ts';
+import type { CreationReport } from './creation-report.ts';
 import type { HeldComputer } from './held-computer.ts';
 import { LiveRun } from './live-run.ts';
 import { watchRun } from './run-watch.ts';
@@ -17,6 +18,8 @@ export interface BeginOptions {
   readonly limited: boolean | undefined;
   /** Aborting it ends the wait for an image. */
   readonly signal?: AbortSignal;
+  /** Of a first run: hears how far its image is. */
+  readonly report?: CreationReport | undefined;
 }
 
 /**
@@ -24,7 +27,7 @@ export interface BeginOptions {
  */
 export async function beginRun(
   computer: HeldComputer,
-  { first, limited, signal }: BeginOptions,
+  { first, limited, signal, report }: BeginOptions,
 ): Promise<void> {
   const { id, on, record } = computer;
   const size = { cpu: record.cpu, memoryMb: record.memory_mb };
@@ -34,8 +37,10 @@ export async function beginRun(
   try {
     await holds.begin(limited);
     computer.holds = holds;
-    const reservation = await on.host.reserve({ computerId: id, image: record.image, ...size, signal });
-    const running = await startReserved(computer, reservation, first);
+    const onPull = report && ((progress: CreationProgress) => report.pulling(progress));
+    const wanted = { computerId: id, image: record.image, ...size, onPull, signal };
+    const reservation = await on.host.reserve(wanted).finally(() => report?.settle());
+    const running = await startReserved(computer, reservation, { first, report });
     await recordRunning(computer, running);
   } catch (error) {
     on.capacity.release(id);
@@ -52,7 +57,7 @@ export async function beginRun(
 async function startReserved(
   computer: HeldComputer,
   reservation: Reservation,
-  first: boolean,
+  { first, report }: Pick<BeginOptions, 'first' | 'report'>,
 ): Promise<RunningComputer> {
   try {
     await computer.write({
@@ -60,6 +65,7 @@ async function startReserved(
       container: reservation.containerId,
       run: newRun(computer),
       runs: computer.record.runs + 1,
+      progress: report?.starting() ?? null,
     });
   } catch (error) {
     await reservation.discard();
@@ -72,7 +78,7 @@ async function recordRunning(computer: HeldComputer, running: RunningComputer): 
   const now = computer.now.toISOString();
   const run = { ...computer.run, started_at: now, anchored_at: now };
   try {
-    await computer.write({ state: 'running', run, stop_reason: null, last_activity_at: now });
+    await computer.write({ state: 'running', run, stop_reason: null, last_activity_at: now, progress: null });
   } catch (error) {
     await running.stop();
     throw error;

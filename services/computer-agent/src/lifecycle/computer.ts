@@ -21,6 +21,7 @@ import type { WorkspacePath } from '../computer/workspace-path.ts';
 import type { RecordEntry } from '../store/computer-records.ts';
 import { beginRun } from './beginning.ts';
 import { type CommandWishes, runCommand } from './command.ts';
+import { CreationReport, type TellProgress } from './creation-report.ts';
 import { deleteComputer, endRun, finishWhatWasLeft } from './ending.ts';
 import { exclusively } from './exclusively.ts';
 import type { ExecResults } from './exec-results.ts';
@@ -35,6 +36,8 @@ export class Computer {
   readonly id: string;
   readonly #held: HeldComputer;
   readonly #on: HostSurroundings;
+  /** While it is being created: aborting it ends the wait for its image. */
+  #creation: AbortController | null = null;
 
   /** @param gone called once when there is no such computer on this host any more */
   constructor(entry: RecordEntry, surroundings: HostSurroundings, gone: () => void) {
@@ -61,21 +64,32 @@ export class Computer {
    * The first start of a computer whose record control has made. Repeated, it answers with the computer as it is.
    * @param limited whether something limits what its key may spend; undefined: not known
    * @param signal aborting it ends the wait for an image
+   * @param tell hears how far it is: first when its image is asked for at its registry, or is there
    * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`, `insufficient_funds`, `budget_exceeded`;
-   *   nothing is left on this host then.
+   *   `computer_not_found` where it was deleted meanwhile; nothing is left on this host then.
    */
-  create(limited: boolean | undefined, signal: AbortSignal): Promise<ComputerRecord> {
+  create(limited: boolean | undefined, signal: AbortSignal, tell?: TellProgress): Promise<ComputerRecord> {
     const { workspaces } = this.#on.host;
     return exclusively(this.#held, async () => {
       if (this.record.state === 'running') return this.record;
       if (this.record.state !== 'creating') throw notFound();
+      const creation = new AbortController();
+      this.#creation = creation;
       try {
         await workspaces.create(this.id, this.record.disk_gb);
-        await beginRun(this.#held, { first: true, limited, signal });
+        await beginRun(this.#held, {
+          first: true,
+          limited,
+          signal: AbortSignal.any([signal, creation.signal]),
+          report: new CreationReport(this.#held, tell),
+        });
       } catch (error) {
         await workspaces.delete(this.id);
+        if (creation.signal.aborted) await this.#on.records.delete(this.#held.entry);
         this.#held.leave();
         throw error;
+      } finally {
+        this.#creation = null;
       }
       await this.#publishChange('created');
       return this.record;
@@ -83,7 +97,8 @@ export class Computer {
   }
 
   /** Starts a stopped computer; a running one is answered as it is. */
-  start(limited: boolean | undefined): Promise<ComputerRecord> {
+  async start(limited: boolean | undefined): Promise<ComputerRecord> {
+    this.#requireCreated();
     return exclusively(this.#held, async () => {
       await finishWhatWasLeft(this.#held);
       if (this.record.state === 'running') return this.record;
@@ -102,7 +117,8 @@ export class Computer {
   }
 
   /** Stops a running computer, files kept; a stopped one is answered as it is. */
-  stop(reason: StopReason): Promise<ComputerRecord> {
+  async stop(reason: StopReason): Promise<ComputerRecord> {
+    this.#requireCreated();
     return exclusively(this.#held, async () => {
       await finishWhatWasLeft(this.#held);
       if (this.record.state === 'running') await endRun(this.#held, reason, this.#held.elapsedMs);
@@ -111,8 +127,11 @@ export class Computer {
     });
   }
 
-  /** Removes the computer and its files for good. */
+  /** Removes the computer and its files for good; one that is being created is not waited for. */
   delete(): Promise<void> {
+    this.#creation?.abort(
+      new ServiceError('computer_not_found', 'the computer was deleted while it was being created'),
+    );
     return exclusively(this.#held, async () => {
       if (this.record.state === 'creating') throw notFound();
       await deleteComputer(this.#held);
@@ -195,7 +214,7 @@ export class Computer {
   }
 
   async #execResults(): Promise<ExecResults> {
-    return this.#held.lock.run(() => this.#held.requireRun().execResults);
+    return (await this.#requireRun()).execResults;
   }
 
   /**
@@ -252,14 +271,26 @@ export class Computer {
   /** What it uses. Looking at it is no activity. @throws ServiceError `computer_not_running`, `computer_failed`. */
   async metrics(): Promise<Measured> {
     const held = this.#held;
-    const live = await held.lock.run(() => held.requireRun());
+    const live = await this.#requireRun();
     return live.meter.measure(this.#on.host.workspaces.path(this.id), held.now);
+  }
+
+  /** @throws ServiceError `computer_busy` as long as it is being created, which may take minutes and is not waited for. */
+  #requireCreated(): void {
+    if (this.#creation && this.record.state === 'creating')
+      throw new ServiceError('computer_busy', 'the computer is still being created');
+  }
+
+  /** The run that is on. @throws ServiceError `computer_not_found`, `computer_not_running`, `computer_busy`. */
+  async #requireRun(): Promise<LiveRun> {
+    this.#requireCreated();
+    return this.#held.lock.run(() => this.#held.requireRun());
   }
 
   /** Work on the run that is on, which is busy until its end. @throws as `requireRun`. */
   async #busyWith<T>(work: (live: LiveRun) => Promise<T>): Promise<T> {
     const held = this.#held;
-    const live = await held.lock.run(() => held.requireRun());
+    const live = await this.#requireRun();
     const ended = live.beginCommand();
     noteActivity(held);
     try {
@@ -294,6 +325,7 @@ export class Computer {
 
   /** Lets go of the computer and leaves it running: the agent ends, the next one takes over. */
   async release(): Promise<void> {
+    this.#creation?.abort(new ServiceError('service_unavailable', 'the computer’s host is shut down'));
     await this.#held.lock.run(async () => {
       if (this.#held.live && this.record.state === 'running') await writeActivity(this.#held).catch(() => {});
       this.#held.forgetRun({ release: true });

@@ -38,7 +38,8 @@ export async function bringInOrder(computer: HeldComputer, containers: ReadonlyS
 async function takeBackCreation(computer: HeldComputer): Promise<void> {
   const { id, on, record } = computer;
   const ageMs = on.clock.now() - Date.parse(record.created_at);
-  const onItsWay = record.run === null && ageMs < CREATION_ARRIVES_MS_MAX;
+  const begun = record.run !== null || record.progress !== null;
+  const onItsWay = !begun && ageMs < CREATION_ARRIVES_MS_MAX;
   if (onItsWay) return;
   await computer.removeContainer();
   await on.host.workspaces.delete(id);

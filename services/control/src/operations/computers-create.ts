@@ -5,6 +5,7 @@ import {
   computerKey,
   type ErrorCode,
   HOST_CREATE_TIMEOUT_MS,
+  type HostOperationRequest,
   newComputerRecord,
   newId,
   type OperationRequest,
@@ -29,11 +30,21 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
   'budget_exceeded',
 ];
 
+/** Asks a host to make the computer of a record. @throws ServiceError as the host's `create` */
+export type AskHost = (
+  host: string,
+  beginning: HostOperationRequest<'create'>,
+  signal: AbortSignal,
+) => Promise<ComputerObject>;
+
 /** Makes a computer that runs: place under the cap -> host -> record -> its agent's word. */
 export function createComputer(on: ComputerOperations) {
+  const askOnce: AskHost = (host, beginning, signal) =>
+    requestHost(on.bus, host, 'create', beginning, { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal });
   return async (
     { org, key_id, body, limited }: OperationRequest<'computers.create'>,
     { signal }: Pick<OperationContext, 'signal'>,
+    ask: AskHost = askOnce,
   ): Promise<ComputerObject> => {
     requireComputers(on);
     const wanted = wantedComputer(body, on.limits);
@@ -59,8 +70,7 @@ export function createComputer(on: ComputerOperations) {
         on,
         record,
         hosts.map((host) => host.id),
-        limited,
-        signal,
+        (host) => ask(host, { org, id, limited }, signal),
       );
       // The edge is gone or has given up: nobody will ever hear of this computer, so nobody may pay for it.
       if (signal.aborted) {
@@ -80,8 +90,7 @@ async function place(
   on: ComputerOperations,
   record: ComputerRecord,
   hosts: readonly string[],
-  limited: boolean,
-  signal: AbortSignal,
+  ask: (host: string) => Promise<ComputerObject>,
 ): Promise<ComputerObject> {
   const { org, id } = record;
   const key = computerKey(org, id);
@@ -89,13 +98,7 @@ async function place(
   for (const host of hosts) {
     const revision = await on.computers.create(key, { ...record, host });
     try {
-      return await requestHost(
-        on.bus,
-        host,
-        'create',
-        { org, id, limited },
-        { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal },
-      );
+      return await ask(host);
     } catch (error) {
       if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
         await takeBack(on, record);
@@ -118,7 +121,9 @@ async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord): Pr
   const was = await markDeleting(on.computers, computerKey(org, id), async () => ({}));
   if (!was) return;
   requestHost(on.bus, was.host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
-    (error: unknown) =>
-      on.logger.warn({ err: error, computer: id }, 'a failed creation is cleared away later by its host'),
+    (error: unknown) => {
+      if (error instanceof ServiceError && error.code === 'computer_not_found') return; // it was clearing it away already
+      on.logger.warn({ err: error, computer: id }, 'a failed creation is cleared away later by its host');
+    },
   );
 }

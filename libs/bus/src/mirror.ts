@@ -29,7 +29,12 @@ export async function mirrorBucket<V>(
   options: MirrorOptions,
 ): Promise<Mirror<V>> {
   const mirror = new Mirror(bus, bucket, options);
-  await mirror.load();
+  try {
+    await mirror.load();
+  } catch (error) {
+    mirror.close(); // its watch may be open
+    throw error;
+  }
   return mirror;
 }
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { inTime } from './in-time.ts';
 
 const LONG_MS = 60_000;
@@ -8,4 +8,22 @@ test('what comes in time is had, a failure as it is; what does not come ends by 
   expect(await inTime(Promise.resolve(7), LONG_MS, late)).toBe(7);
   await expect(inTime(Promise.reject(new Error('its own')), LONG_MS, late)).rejects.toThrow('its own');
   await expect(inTime(new Promise(() => {}), 1, late)).rejects.toThrow(RangeError);
+});
+
+test('what comes too late is given to whoever closes it, once; what comes in time is not', async () => {
+  const closed: string[] = [];
+  const close = (brought: string) => closed.push(brought);
+  await inTime(Promise.resolve('in time'), LONG_MS, late, close);
+  const work = Promise.withResolvers<string>();
+  await expect(inTime(work.promise, 1, late, close)).rejects.toThrow(RangeError);
+  expect(closed).toEqual([]);
+  work.resolve('too late');
+  await vi.waitFor(() => expect(closed).toEqual(['too late']));
+});
+
+test('what fails too late troubles nobody', async () => {
+  const work = Promise.withResolvers<string>();
+  await expect(inTime(work.promise, 1, late)).rejects.toThrow(RangeError);
+  work.reject(new Error('its own'));
+  await expect(work.promise).rejects.toThrow('its own');
 });

@@ -1,7 +1,11 @@
 // The records of orgs and keys, of which limits are made: in memory once for all partitions of a process.
-import { type Bucket, type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
+import { type Bucket, type Bus, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { KeyRecord, OrgRecord } from '@switchyard/contracts';
+import { inTime } from '@switchyard/service';
 import { KeysById } from './keys-by-id.ts';
+
+/** Reading all records: a watch whose link was cut may never end. */
+const OPEN_MS_MAX = 30_000;
 
 export interface AccountRecords {
   /** The bucket itself, where memory may be a moment late. */
@@ -13,11 +17,23 @@ export interface AccountRecords {
   close(): void;
 }
 
-/** @throws ServiceError `service_unavailable`, and the errors of JetStream, while it is away */
-export async function openRecords(bus: Bus): Promise<AccountRecords> {
+/**
+ * Opens them within a time; what comes later is closed, so that nothing is left open that nobody has.
+ * @param withinMs milliseconds
+ * @throws ServiceError `service_unavailable`, and the errors of JetStream, while it is away; Error when it takes longer
+ */
+export function openRecords(bus: Bus, withinMs = OPEN_MS_MAX): Promise<AccountRecords> {
+  const late = () => new Error(`the records of orgs and keys were not read within ${withinMs} ms`);
+  return inTime(open(bus), withinMs, late, (records) => records.close());
+}
+
+async function open(bus: Bus): Promise<AccountRecords> {
   const orgs = await openBucket(bus, 'orgs');
   const mirror = await mirrorBucket(bus, orgs, { tick: false });
-  const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
+  const keys = await openKeys(bus).catch((error: unknown) => {
+    mirror.close();
+    throw error;
+  });
   const byId = new KeysById(keys);
   return {
     orgs,
@@ -28,4 +44,8 @@ export async function openRecords(bus: Bus): Promise<AccountRecords> {
       keys.close();
     },
   };
+}
+
+async function openKeys(bus: Bus): Promise<Mirror<KeyRecord>> {
+  return mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
 }

@@ -13,9 +13,8 @@ import { REST_MS, toGiveBack, toTake, type View } from './shares.ts';
 
 /** Between two looks: a dead owner's lease runs out in 5 s, and is taken at the next look. */
 const LOOK_MS = 500;
-/** Reading who lives, and all records: a watch whose link was cut may never end. */
+/** Reading who lives. */
 const MEMBERS_MS_MAX = 3_000;
-const RECORDS_MS_MAX = 30_000;
 /** Leases of processes that live, beside those of partitions. */
 const MEMBER = 'billing-member';
 
@@ -149,7 +148,8 @@ export class Owners {
       this.#member = null;
     };
     this.#member ??= await takeLease({ bus, name: `${MEMBER}.${bus.instance}`, onLost });
-    const keys = await heard(leases.keys(`${MEMBER}.*`), MEMBERS_MS_MAX);
+    const late = () => new Error(`the bus has not said for ${MEMBERS_MS_MAX} ms who lives`);
+    const keys = await inTime(leases.keys(`${MEMBER}.*`), MEMBERS_MS_MAX, late);
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
 
@@ -164,7 +164,7 @@ export class Owners {
     try {
       // Whoever moves looks for leases first: either it has seen ours, or we see that it moves.
       await assertUnmoved(store, layout);
-      this.#records ??= await heard(openRecords(bus), RECORDS_MS_MAX);
+      this.#records ??= await openRecords(bus);
     } catch (error) {
       await lease.release();
       throw error;
@@ -217,9 +217,4 @@ export class Owners {
     if (all.length > 0 && all.every(({ watch }) => watch !== null) && this.#freeAt === null)
       this.#on.onSettled();
   }
-}
-
-/** @throws Error when it takes longer: what it brings later is of no use to anybody. */
-function heard<T>(work: Promise<T>, ms: number): Promise<T> {
-  return inTime(work, ms, () => new Error(`the bus has not answered for ${ms} ms`));
 }

@@ -36,6 +36,7 @@ import Docker from 'dockerode';
 import { ensureInitBinary } from './computer/init-binary.ts';
 import type { StandardImage } from './computer/standard-image.ts';
 import { agentConfig } from './config.ts';
+import { ensureMounterBinary } from './docker/mounter.ts';
 import { type Agent, openAgent } from './run.ts';
 
 /** Building the image is part of the first test that needs it. */
@@ -53,7 +54,7 @@ export interface TestInstallation {
   readonly bus: Bus;
   readonly computers: Bucket<ComputerRecord>;
   readonly events: EventLog;
-  /** For an agent, with the init of computers compiled already. */
+  /** For an agent, with its programs compiled already. */
   newDataFolder(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -61,7 +62,8 @@ export interface TestInstallation {
 export async function openTestInstallation(): Promise<TestInstallation> {
   await ensureImage({ docker: new Docker() });
   const initFolder = await temporaryFolder('init');
-  await ensureInitBinary({ directory: initFolder, docker: new Docker(), builderImage: IMAGE });
+  const compiled = { directory: initFolder, docker: new Docker(), builderImage: IMAGE };
+  await Promise.all([ensureInitBinary(compiled), ensureMounterBinary(compiled)]);
   const nats = await startNats();
   const bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);
@@ -135,7 +137,7 @@ export async function openTestAgent(
   const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
   await agent.ready;
   await agent.heartbeat.beat();
-  const host = hostOf(installation, agent.hostId, toComputerLimits(config));
+  const host = hostOf(installation, agent.hostId, toComputerLimits(config), () => clock.now());
   return {
     agent,
     clock,
@@ -164,11 +166,15 @@ export async function passTime(agent: Agent, clock: FakeClock, ms: number): Prom
   }
 }
 
-/** The operations of one host, as the edge and control ask for them. */
+/**
+ * The operations of one host, as the edge and control ask for them.
+ * @param now wall-clock time of whoever makes its records
+ */
 export function hostOf(
   { bus, computers }: TestInstallation,
   hostId: string,
   limits: ReturnType<typeof toComputerLimits>,
+  now: () => number = Date.now,
 ) {
   const org = ORG;
   const ask = (verb: 'create' | 'start' | 'stop', id: string, limited = false) =>
@@ -176,7 +182,8 @@ export function hostOf(
   return {
     ask,
     async create(change: Partial<ComputerRecord> = {}, limited = false) {
-      const record = newTestRecord(hostId, limits, change);
+      const created_at = new Date(now()).toISOString();
+      const record = newTestRecord(hostId, limits, { created_at, ...change });
       await computers.create(computerKey(org, record.id), record);
       return ask('create', record.id, limited);
     },
@@ -312,7 +319,7 @@ export async function startAgentProcess(
   return {
     process: child,
     hostId,
-    host: hostOf(installation, hostId, defaultLimits()),
+    host: hostOf(installation, hostId, defaultLimits(), () => now),
     pass: (ms) => order({ do: 'pass', ms }),
     fallSilent: (ms) => order({ do: 'fall silent', ms }),
     reconcile: () => order({ do: 'reconcile' }),

@@ -13,7 +13,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
-import { mountPoints } from '../docker/mounts.ts';
+import { isFileSystem, mountPoints } from '../docker/mounts.ts';
 import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
 import type { HostLogger } from './logger.ts';
 
@@ -111,10 +111,10 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
     const disk = diskGb === spareGb ? waiting.shift() : undefined;
     if (disk === undefined) return undefined;
     refill();
-    return (await mountPoints()).includes(folder.mount(disk)) ? disk : undefined;
+    return (await isFileSystem(folder.mount(disk))) ? disk : undefined;
   };
   const mount = async (disk: string) => {
-    if (mounted.has(disk) && (await mountPoints()).includes(folder.mount(disk))) return;
+    if (mounted.has(disk) && (await isFileSystem(folder.mount(disk)))) return;
     try {
       await mountWithFolders(folder.image(disk), folder.mount(disk));
     } catch (error) {

@@ -14,6 +14,7 @@ import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
 import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
 import { ensureForeignImage, removeUnusedImages } from '../docker/foreign-images.ts';
 import { raiseHostLimits } from '../docker/host-limits.ts';
+import { createMounter } from '../docker/mounter.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { openNetwork } from '../docker/network.ts';
 import { type Claim, openClaims } from './claims.ts';
@@ -97,7 +98,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       'computers are NOT shut off from the host and private networks',
     );
   }
-  let slots = await openMountSlots(at('slots')).catch((error: unknown) => {
+  const mounter = createMounter(logger);
+  let slots = await openMountSlots(at('slots'), mounter.bind).catch((error: unknown) => {
     logger.warn(
       { err: error },
       'this host cannot mount into running containers: computers start without warm pool',
@@ -280,7 +282,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const showFiles = async (computerId: string, slot: string, mounts: MountSlots) => {
     try {
       await workspaces.open(computerId);
-      if (!(await mounts.isMounted(slot))) await mounts.mount(slot, workspaces.path(computerId));
+      const files = workspaces.path(computerId);
+      if (!(await mounts.shows(slot, files))) await mounts.mount(slot, files);
     } catch (error) {
       throw new ServiceError('computer_failed', 'the computer could not be given its files', {
         cause: error,
@@ -447,7 +450,9 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     standardImage,
     async () => {
       const directory = at('init');
-      engine = engineFor(await ensureInitBinary({ directory, docker, builderImage: standardImage.name }));
+      const compiled = { directory, docker, builderImage: standardImage.name };
+      engine = engineFor(await ensureInitBinary(compiled));
+      await mounter.start(compiled);
       await openPool();
       if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
       else
@@ -521,6 +526,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       await makingRoom;
       await preparation.close();
       await calmly(pool?.close());
+      mounter.close();
       await Promise.all([...closings.keys()].map(closeNow));
       await calmly(disks.close());
       await calmly(network.close());

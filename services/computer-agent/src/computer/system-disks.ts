@@ -15,7 +15,7 @@ import { access, mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promise
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { COMPUTER_HOSTNAME, type WritablePlaces } from '../docker/engine.ts';
-import { mountCommand, mounts, unmount } from '../docker/mounts.ts';
+import { bindByCommand, mounts, unmount } from '../docker/mounts.ts';
 import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
 
 const run = promisify(execFile);
@@ -68,7 +68,7 @@ export async function openSystemDisks(directory: string, diskGb: number): Promis
     await run('cp', ['--archive', '--no-target-directory', '--', folder, onDisk], {
       timeout: COPY_TIMEOUT_MS,
     });
-    await mountCommand('mount', '--bind', onDisk, folder);
+    await bindByCommand(onDisk, folder);
   };
 
   return {

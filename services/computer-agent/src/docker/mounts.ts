@@ -3,8 +3,8 @@
 // A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
 // there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, realpath, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, realpath, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -18,18 +18,22 @@ export interface MountSlots {
   create(slot: string): Promise<void>;
   /** Mounts `source` on the slot. */
   mount(slot: string, source: string): Promise<void>;
-  isMounted(slot: string): Promise<boolean>;
+  /** Whether it is `source` that is seen there. */
+  shows(slot: string, source: string): Promise<boolean>;
   /** Unmounts and removes the slot; the mounted files stay. Nothing happens if it is gone already. */
   remove(slot: string): Promise<void>;
   list(): Promise<string[]>;
 }
 
-/** Throws where this process may not mount: then containers get their workspace when they are created. */
-export async function openMountSlots(path: string): Promise<MountSlots> {
+/**
+ * Throws where this process may not mount: then containers get their workspace when they are created.
+ * @param bind what mounts a directory on a slot
+ */
+export async function openMountSlots(path: string, bind = bindByCommand): Promise<MountSlots> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const directory = await realpath(path); // as the kernel's table of mounts has it
   const points = await mountPoints();
-  if (!points.includes(directory)) await mountCommand('mount', '--bind', directory, directory);
+  if (!points.includes(directory)) await bindByCommand(directory, directory);
   await mountCommand('mount', '--make-rshared', directory);
 
   const pathOf = (slot: string) => join(directory, slot);
@@ -38,10 +42,8 @@ export async function openMountSlots(path: string): Promise<MountSlots> {
     async create(slot) {
       await mkdir(pathOf(slot), { mode: 0o755 });
     },
-    async mount(slot, source) {
-      await mountCommand('mount', '--bind', source, pathOf(slot));
-    },
-    isMounted: async (slot) => (await mountPoints()).includes(pathOf(slot)),
+    mount: (slot, source) => bind(source, pathOf(slot)),
+    shows: (slot, source) => isSameFile(pathOf(slot), source),
     async remove(slot) {
       // Where the directory's own mount is shared as well (systemd's hosts), each mount shows twice in the table, and one
       // unmount takes both away: so the table is read again.
@@ -103,9 +105,33 @@ export async function mounts(): Promise<Mount[]> {
     });
 }
 
+/**
+ * Whether a file system of its own is mounted there: no folder of another one. A question to the kernel; its table of
+ * mounts takes milliseconds where there are hundreds.
+ */
+export async function isFileSystem(point: string): Promise<boolean> {
+  try {
+    const [own, around] = await Promise.all([stat(point), stat(dirname(point))]);
+    return own.dev !== around.dev;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([stat(one, { bigint: true }), stat(other, { bigint: true })]);
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
 /** The kernel writes blanks and the like as \040. */
 function unescapePath(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+/** Mounts a directory on another one. Throws with what the program said. */
+export function bindByCommand(source: string, point: string): Promise<void> {
+  return mountCommand('mount', '--bind', source, point);
 }
 
 /** Throws with what the program said. */

@@ -6,6 +6,7 @@ import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
+import { CREATION_ARRIVES_MS_MAX } from './lifecycle/taking-over.ts';
 import {
   defaultLimits,
   newTestRecord,
@@ -39,8 +40,8 @@ afterEach(async () => {
 
 /** What is asked when the agent dies, after which step, and what there is when its successor has looked. */
 const TABLE = [
-  // Nobody was told of the computer: it never was.
-  ['create', 'container created', 'none', 0],
+  // Nobody was told of the computer: it never was. Before its run is recorded it is as if the request were still on its way.
+  ['create', 'container created', 'creating', 0],
   ['create', 'record creating run', 'none', 0],
   ['create', 'container started', 'none', 0],
   // It runs, and is billed for.
@@ -73,7 +74,9 @@ test.each([
 ])(
   'killed in %s after: %s; then it is %s, with %i minutes (%s)',
   async (verb, point, state, minutes, pool) => {
-    const record = newTestRecord('host_unknown', defaultLimits());
+    const record = newTestRecord('host_unknown', defaultLimits(), {
+      created_at: new Date(NOON).toISOString(),
+    });
     const { id } = record;
     // What comes before is done by an agent that lives.
     if (verb !== 'create') {
@@ -110,18 +113,20 @@ test.each([
       expect((await successor.exec(id, 'echo alive')).stdout).toBe('alive\n');
       await successor.ask('stop', id);
     }
-    // No orphan after the grace.
+    // No orphan after the grace, and no creation that nobody asks for any more.
     await agent.reconciler.reconcile();
-    await successor.pass(ORPHAN_GRACE_MS);
+    await successor.pass(Math.max(ORPHAN_GRACE_MS, CREATION_ARRIVES_MS_MAX));
     await agent.reconciler.reconcile();
     expect(await containersOf(agent.hostId)).toEqual([]);
+    const left = await successor.record(id);
+    expect(left?.state).not.toBe('creating');
     // Each minute once, in the events and in the record.
     const charged = installation.events
       .of('computer.metered')
       .filter(({ data }) => data.computer_id === id)
       .map(({ data }) => `${data.run}:${data.minute}`);
     expect(charged).toEqual(Array.from({ length: minutes }, (_, run) => `${run + 1}:0`));
-    if (found) expect((await successor.record(id))?.minutes).toBe(minutes);
+    if (left) expect(left.minutes).toBe(minutes);
   },
   TEST_TIMEOUT_MS,
 );

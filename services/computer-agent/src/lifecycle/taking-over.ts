@@ -1,7 +1,8 @@
 // What an agent does with a record that it finds: it takes over a run, takes back what was begun, finishes what was
 // ending, and notices a container that went away. Idempotent, under the computer's lock.
 import type { ComputerRecord } from '@switchyard/contracts';
-import type { RunningComputer } from '../computer/computer-host.ts';
+import type { ComputerHost, RunningComputer } from '../computer/computer-host.ts';
+import type { KnownExec } from '../computer/exec.ts';
 import { billableWhenLost, billableWhenResumed } from '../metering/resumed-run.ts';
 import { RunHolds } from '../metering/run-holds.ts';
 import { endRun, finishWhatWasLeft } from './ending.ts';
@@ -14,7 +15,7 @@ import { noteActivity, watchRun } from './run-watch.ts';
 /** Reconciler's rounds in which a container that is there but does not answer is tried again before it is given up. */
 const CONNECT_ATTEMPTS_MAX = 3;
 /** A creation whose request has not come after this time was given up by whoever made its record. */
-const CREATION_ARRIVES_MS_MAX = 60_000;
+export const CREATION_ARRIVES_MS_MAX = 60_000;
 
 /** @param containers ids of this host's containers that ran a moment ago */
 export async function bringInOrder(computer: HeldComputer, containers: ReadonlySet<string>): Promise<void> {
@@ -70,15 +71,18 @@ async function resume(computer: HeldComputer, containers: ReadonlySet<string>): 
   const lifetimeEnd = Date.parse(run.started_at) + on.limits.maxLifetimeMs;
   if (lifetimeEnd <= on.clock.now())
     return endRun(computer, 'max_lifetime', billableWhenResumed(run, on.lastHeardBefore, lifetimeEnd));
-  let running: RunningComputer;
+  let found: Found;
   try {
-    running = await on.host.connect(container);
+    found = await find(on.host, container);
   } catch (error) {
     computer.connectFailures += 1;
     if (computer.connectFailures < CONNECT_ATTEMPTS_MAX) throw error;
     return endRun(computer, 'exited', lostMs);
   }
-  const live = await takeOver(computer, running);
+  const live = await takeOver(computer, found).catch((error: unknown) => {
+    found.running.release(); // the next round takes it over from the beginning
+    throw error;
+  });
   watchRun(computer, live);
   noteActivity(computer); // the record says since when it is idle as it was before the absence
 }
@@ -90,7 +94,25 @@ async function publishBeginning({ on, record, run }: HeldComputer): Promise<void
   await on.events.publish(changedEvent(record, change, new Date(run.started_at)));
 }
 
-async function takeOver(computer: HeldComputer, running: RunningComputer): Promise<LiveRun> {
+interface Found {
+  readonly running: RunningComputer;
+  /** What its init knows of. */
+  readonly execs: readonly KnownExec[];
+}
+
+/** Connects, and has a first answer. @throws where there is none: no connection is left then */
+async function find(host: ComputerHost, container: string): Promise<Found> {
+  const running = await host.connect(container);
+  try {
+    return { running, execs: await running.execs() };
+  } catch (error) {
+    running.release();
+    throw error;
+  }
+}
+
+/** Once the run is held here it is watched: nothing that may fail stands between the two. */
+async function takeOver(computer: HeldComputer, { running, execs }: Found): Promise<LiveRun> {
   const { on, record, run } = computer;
   const { clock, billable, limits, lastHeardBefore } = on;
   const now = clock.now();
@@ -111,7 +133,7 @@ async function takeOver(computer: HeldComputer, running: RunningComputer): Promi
   });
   computer.live = live;
   computer.holds = new RunHolds({ keeper: on.holds, record, run: run.number, clock, logger: on.logger });
-  computer.recovered = await RecoveredExecs.open(live, clock, () => noteActivity(computer));
+  computer.recovered = RecoveredExecs.attach(execs, live, clock, () => noteActivity(computer));
   return live;
 }
 

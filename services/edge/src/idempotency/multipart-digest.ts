@@ -1,4 +1,5 @@
-// The digest of a multipart body by its parts: the same fields and files under another boundary are the same request.
+// The digest of a multipart body by its parts: the same fields and files under another boundary are the same request. Each
+// part counts to its last byte, and none of it is kept.
 import { createHash, type Hash } from 'node:crypto';
 import { Busboy } from '@fastify/busboy';
 
@@ -14,30 +15,23 @@ export function multipartDigest(contentType: string): MultipartDigest | null {
   const settled = Promise.withResolvers<boolean>();
   let parser: InstanceType<typeof Busboy>;
   try {
-    parser = new Busboy({ headers: { 'content-type': contentType } });
+    // A field is read as a file is: the parser would hold its first megabyte, and drop the rest.
+    parser = new Busboy({ headers: { 'content-type': contentType }, isPartAFile: () => true });
   } catch {
     return null;
   }
-  const contents: Promise<void>[] = [];
-  let before: Promise<void> = Promise.resolve();
-  /** Parts count in their order, a file when its last byte has come. */
-  const inOrder = (add: () => Promise<void> | void) => {
-    before = before.then(add);
-    contents.push(before);
-  };
-  parser.on('field', (name, value, _nameCut, valueCut) =>
-    inOrder(() => addPart(whole, ['field', name, value, String(valueCut)])),
-  );
-  parser.on('file', (name, stream, filename, _encoding, mediaType) => {
+  /** Parts count in their order, each when its last byte has come. */
+  let counted: Promise<void> = Promise.resolve();
+  parser.on('file', (name, stream, filename: string | undefined, _encoding, mediaType) => {
     const content = createHash('sha256');
     const read = new Promise<void>((resolve) => {
       stream.on('data', (piece: Buffer) => content.update(piece));
       stream.once('end', resolve).once('error', resolve).once('close', resolve);
     });
-    inOrder(async () => {
-      await read;
-      addPart(whole, ['file', name, filename ?? '', mediaType, content.digest('hex')]);
-    });
+    const head = filename === undefined ? ['field', name] : ['file', name, filename];
+    counted = Promise.all([counted, read]).then(() =>
+      addPart(whole, [...head, mediaType, content.digest('hex')]),
+    );
   });
   parser.once('finish', () => settled.resolve(true));
   parser.on('error', () => settled.resolve(false));
@@ -46,7 +40,7 @@ export function multipartDigest(contentType: string): MultipartDigest | null {
     async end() {
       parser.end();
       if (!(await settled.promise)) return null;
-      await Promise.all(contents);
+      await counted;
       return whole.digest('hex');
     },
   };

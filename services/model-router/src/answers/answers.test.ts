@@ -137,6 +137,39 @@ describe('a whole answer', () => {
   );
 });
 
+describe('a ranking', () => {
+  const ranker: CatalogModel = catalogModel.parse({
+    ...model,
+    ...{ id: 'acme/rank-1', type: 'rerank', pricing: { search: '0.002' } },
+    modalities: { input: ['text'], output: ['ranking'] },
+  });
+  const rank = (request: object, results: string) =>
+    finishWholeAnswer(ranker, Buffer.from(JSON.stringify(request)), Buffer.from(`{"results":${results}}`));
+  const three =
+    '[{"index":0,"relevance_score":0.10}, {"index":1,"relevance_score":0.9},{"index":2,"relevance_score":0.5}]';
+
+  test('of an upstream that passes over top_n is cut to the best so many, at the price of the search', () => {
+    const { body, price } = rank({ query: 'a', documents: ['x', 'y', 'z'], top_n: 2 }, three);
+    expect(JSON.parse(body.toString())).toMatchObject({
+      model: 'acme/rank-1',
+      results: [
+        { index: 1, relevance_score: 0.9 },
+        { index: 2, relevance_score: 0.5 },
+      ],
+      usage: { searches: 1, cost: 0.002 },
+    });
+    expect(price.costNano).toBe(2_000_000n);
+  });
+
+  test.each([{ top_n: 3 }, { top_n: null }, {}])(
+    'that is no longer than asked passes as it came: %o',
+    (asked) =>
+      expect(rank({ query: 'a', documents: ['x', 'y', 'z'], ...asked }, three).body.toString()).toContain(
+        `"results":${three}}`,
+      ),
+  );
+});
+
 describe('a streamed answer', () => {
   const chunk = (content: string, extra = '') =>
     `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-mini-2024-07-18","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]${extra}}`;

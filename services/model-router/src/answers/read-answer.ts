@@ -12,7 +12,8 @@ import {
   type TokenUsage,
 } from '../calls/pricing.ts';
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
-import type { Member } from './json-members.ts';
+import { type Member, topLevelMembers } from './json-members.ts';
+import type { Edit } from './splice.ts';
 import { UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
@@ -29,6 +30,8 @@ export interface ReadAnswer {
   usage: string;
   price: Price;
   basis: 'upstream' | 'estimated';
+  /** What else the caller is to see otherwise than it came. */
+  edits?: Edit[];
 }
 
 /** Types whose answers come in one piece of JSON. */
@@ -74,7 +77,7 @@ function readTokens(answer: AnswerToRead, list: string): ReadAnswer {
 
 /** Cohere's and Jina's shapes: a search is what a request is charged as, unless the maker counts more of them. */
 function readRerank(answer: AnswerToRead): ReadAnswer {
-  requireContent(answer, 'results');
+  const results = requireContent(answer, 'results');
   const usage = record(json(answer, 'usage'));
   const billed = record(record(json(answer, 'meta'))?.billed_units);
   const searches = count(usage?.searches) ?? count(usage?.search_units) ?? count(billed?.search_units) ?? 1;
@@ -86,7 +89,20 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
     usage: withCost({ searches, input_tokens: inputTokens }, price),
     price,
     basis: byTokens ? basisOf(tokens) : 'upstream',
+    edits: cutToBest(answer, results),
   };
+}
+
+/** Not every server knows `top_n`: where it gave more results than were asked for, the best of them stay. */
+function cutToBest(answer: AnswerToRead, { valueStart: start, valueEnd: end }: Member): Edit[] {
+  const { request } = answer;
+  const asked = count(json({ body: request, members: topLevelMembers(request) }, 'top_n'));
+  if (asked === null) return [];
+  const results = json(answer, 'results');
+  if (!Array.isArray(results) || results.length <= asked) return [];
+  const scoreOf = (result: unknown) => Number(record(result)?.relevance_score);
+  const best = results.toSorted((a, b) => scoreOf(b) - scoreOf(a)).slice(0, asked);
+  return [{ start, end, text: JSON.stringify(best) }];
 }
 
 function readDecisions(answer: AnswerToRead): ReadAnswer {
@@ -131,7 +147,7 @@ function requireContent({ body, members }: AnswerToRead, name: string): Member {
   return member;
 }
 
-function json({ body, members }: AnswerToRead, name: string): unknown {
+function json({ body, members }: Pick<AnswerToRead, 'body' | 'members'>, name: string): unknown {
   const member = members.get(name);
   if (!member) return undefined;
   try {

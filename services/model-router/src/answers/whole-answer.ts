@@ -21,8 +21,8 @@ export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Bu
   refuseError(body, members);
   const read = READ_ANSWER[model.type];
   if (!read) throw new UnusableAnswer(`answers of ${model.type} models come in no one piece`);
-  const { usage, price, basis } = read({ model, request, body, members });
-  const edits: Edit[] = [];
+  const { usage, price, basis, edits: ofType = [] } = read({ model, request, body, members });
+  const edits: Edit[] = [...ofType];
   const missing: string[] = [];
   const put = (name: string, json: string) => {
     const member = members.get(name);

@@ -1,13 +1,29 @@
 // Receipts against the ledger: what a caller was told that an answer costs is there, once, for that org, at that cost.
 // docs/decisions/2026-11-21-receipts.md
 import type { JsMsg } from '@nats-io/jetstream';
-import { receiptBatch } from '@switchyard/contracts';
+import type { Bus } from '@switchyard/bus';
+import { RECEIPTS_STREAM, receiptBatch } from '@switchyard/contracts';
 import { answered } from '../store/answered.ts';
 import type { Store } from '../store/store.ts';
 import type { Drift } from './drift.ts';
+import { messagesOf } from './stream-messages.ts';
 
 /** Ids that are looked up together. */
 const IDS_PER_LOOKUP = 2_000;
+
+/**
+ * Messages that are read together, and so many more that wait meanwhile. An edge that was busy, or had waited for
+ * JetStream, puts 5,000 answers into one, some 250 KB; NATS takes a megabyte.
+ */
+export const RECEIPT_MESSAGES_PER_BATCH = 16;
+
+/**
+ * The messages of the stream of receipts between two sequences, both included.
+ * @throws CannotLook when the stream stops answering; JetStreamError, TimeoutError
+ */
+export function receiptMessages(bus: Bus, first: number, last: number): AsyncGenerator<JsMsg[]> {
+  return messagesOf(bus, { stream: RECEIPTS_STREAM, first, last, perBatch: RECEIPT_MESSAGES_PER_BATCH });
+}
 
 export interface Receipt {
   readonly org: string;

@@ -2,8 +2,7 @@
 import { ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_STREAM } from '@switchyard/contracts';
 import type { AuditRun } from './audit-run.ts';
-import { faultyAmong, type Receipt, receiptsOf } from './receipts-check.ts';
-import { messagesOf } from './stream-messages.ts';
+import { faultyAmong, type Receipt, receiptMessages, receiptsOf } from './receipts-check.ts';
 
 export interface AnswerFacts {
   /** Answers that said what they cost, and were looked up in the ledger. */
@@ -23,7 +22,7 @@ export async function lastReceipts({ bus }: Pick<AuditRun, 'bus'>): Promise<numb
 export async function passReceipts(run: AuditRun, last: number): Promise<AnswerFacts> {
   const { bus, store, findings } = run;
   let compared = 0;
-  for await (const messages of messagesOf(bus, { stream: RECEIPTS_STREAM, first: 1, last }))
+  for await (const messages of receiptMessages(bus, 1, last))
     for (const message of messages) {
       const receipts = receiptsOf(message);
       compared += receipts.length;

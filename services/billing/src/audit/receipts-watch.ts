@@ -4,8 +4,7 @@ import { type Bus, ensureReceiptsStream } from '@switchyard/bus';
 import { EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
 import type { Store } from '../store/store.ts';
 import type { Findings } from './drift.ts';
-import { type Faulty, faultyAmong, type Receipt, receiptsOf } from './receipts-check.ts';
-import { messagesOf } from './stream-messages.ts';
+import { type Faulty, faultyAmong, type Receipt, receiptMessages, receiptsOf } from './receipts-check.ts';
 
 /** Receipts of one look. */
 export const RECEIPTS_PER_LOOK_MAX = 20_000;
@@ -89,7 +88,7 @@ export class ReceiptsWatch {
     const first = Math.max(next, last - BATCHES_PER_LOOK_MAX + 1);
     if (this.#seq !== null) this.passedOver += first - next;
     let receipts: Receipt[] = [];
-    for await (const messages of messagesOf(bus, { stream: RECEIPTS_STREAM, first, last })) {
+    for await (const messages of receiptMessages(bus, first, last)) {
       const ours = messages.flatMap(receiptsOf).filter(({ org }) => hasOrg(org));
       const all = [...receipts, ...ours];
       receipts = all.slice(-RECEIPTS_PER_LOOK_MAX);

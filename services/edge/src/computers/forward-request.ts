@@ -35,27 +35,31 @@ export async function forwardRequest(
   try {
     const answered = Promise.withResolvers<IncomingMessage>();
     outgoing.once('response', answered.resolve);
-    outgoing.once('error', (cause) => answered.reject(unreachable(cause, connection)));
-    if (upgrade)
-      outgoing.once('upgrade', (answer, _connection, head) => {
-        // What follows is the client's and the server's own affair; the answer is the upgrade itself.
-        joinUpgraded(upgrade, { answer, head, connection, pairs: headersOut(answerOf(answer)) }, reply).then(
-          () => answered.reject(UPGRADED),
-          answered.reject,
-        );
-      });
+    outgoing.on('error', (cause) => answered.reject(unreachable(cause, connection))); // of several, the first says it
+    outgoing.once('upgrade', (answer, _connection, head) => {
+      if (!upgrade) return answered.reject(notHttp('upgrades a connection unasked'));
+      // What follows is the client's and the server's own affair; the answer is the upgrade itself.
+      joinUpgraded(upgrade, { answer, head, connection, pairs: headersOut(answerOf(answer)) }, reply).then(
+        () => answered.reject(UPGRADED),
+        answered.reject,
+      );
+    });
     if (upgrade || hasNoBody(request)) outgoing.end();
-    // A server may answer before it has read it all: how sending ends shows in the answer.
-    else pipeline(request.raw, outgoing).catch(() => {});
+    else request.raw.pipe(outgoing); // how sending ends shows in the answer
     const answer = await answered.promise;
+    const { status, reason } = statusOf(answer);
+    // Taken over only now: a head that cannot be written becomes an error of ours, which a reply taken over would swallow.
+    reply.raw.writeHead(status, reason, headersOut(answerOf(answer)).flat());
     reply.hijack();
-    reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage, headersOut(answerOf(answer)).flat());
     reply.raw.flushHeaders();
     await pass(answer, reply, clock, () => {});
   } catch (error) {
     if (error !== UPGRADED) throw error;
   } finally {
     connection.destroy();
+    // A server may answer before it has read it all. What still comes is dropped: with bytes unread on its socket nobody
+    // would notice the client's end, and the edge could not end either.
+    if (!upgrade) request.raw.unpipe(outgoing).resume();
   }
 
   function answerOf({ rawHeaders }: IncomingMessage): AnsweredFrom {
@@ -65,6 +69,10 @@ export async function forwardRequest(
 }
 
 const UPGRADED = Symbol('the connection was upgraded');
+/** Those below come before another one, or are none. */
+const STATUS_MIN = 200;
+/** Node reads more than it writes. */
+const NOT_IN_REASON = /[^\t\x20-\x7e\x80-\xff]/;
 
 function askInside(forwarded: ForwardedRequest, request: FastifyRequest): ClientRequest {
   const { connection, port, path, prefix, protocol, host, upgrade } = forwarded;
@@ -110,6 +118,7 @@ async function joinUpgraded(
   const lines = [...pairs, ['Connection', 'Upgrade'], ['Upgrade', answer.headers.upgrade ?? 'websocket']];
   client.write(
     `HTTP/1.1 101 Switching Protocols\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+    'latin1',
   );
   client.write(head);
   connection.write(upgrade.head);
@@ -120,6 +129,18 @@ async function joinUpgraded(
   } finally {
     client.destroy();
   }
+}
+
+/** @throws ServiceError `port_unreachable` where there is no final status of HTTP. */
+function statusOf({ statusCode = 0, statusMessage = '' }: IncomingMessage) {
+  if (statusCode < STATUS_MIN) throw notHttp(`answers with the status ${statusCode}`);
+  return { status: statusCode, reason: NOT_IN_REASON.test(statusMessage) ? '' : statusMessage };
+}
+
+function notHttp(what: string): ServiceError {
+  return new ServiceError('port_unreachable', `what listens on the port ${what}`, {
+    details: { reason: 'not_http' },
+  });
 }
 
 function unreachable(cause: Error & { code?: string }, connection: Duplex): ServiceError {

@@ -1,59 +1,22 @@
 // Links while they hold and afterwards, by a clock that the test moves. What is behind them says only that nobody listens.
 import { hash } from 'node:crypto';
 import { openBucket, serve } from '@switchyard/bus';
-import {
-  computerKey,
-  DEFAULT_ORG,
-  type ErrorCode,
-  hostPortSubject,
-  newComputerRecord,
-  newId,
-  ServiceError,
-} from '@switchyard/contracts';
+import { type ErrorCode, hostPortSubject, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
-const HOST = newId('host');
-const id = newId('computer');
+let id: string;
 const MINUTE_MS = 60_000;
 let edge: TestEdge;
 
 beforeAll(async () => {
   edge = await startTestEdge();
+  const computer = await addComputer(edge);
+  id = computer.id;
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
-  service.stream(hostPortSubject(HOST), async () => {
+  service.stream(hostPortSubject(computer.host), async () => {
     throw new ServiceError('port_unreachable', 'nobody listens');
-  });
-  const record = newComputerRecord({
-    id,
-    org: DEFAULT_ORG,
-    key_id: newId('key'),
-    host: HOST,
-    name: 'test',
-    image: 'test',
-    cpu: 1,
-    memory_mb: 512,
-    disk_gb: 1,
-    rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
-    created_at: new Date(edge.clock.now()).toISOString(),
-  });
-  await (await openBucket(edge.bus, 'computers')).create(computerKey(DEFAULT_ORG, id), {
-    ...record,
-    state: 'running',
-  });
-  await (await openBucket(edge.bus, 'hosts')).put(HOST, {
-    id: HOST,
-    at: new Date(edge.clock.now() + 600 * MINUTE_MS).toISOString(), // heard all the time
-    cpu_total: 1,
-    cpu_used: 0,
-    memory_mb_total: 1_024,
-    memory_mb_used: 0,
-    computers: 1,
-    disk_mb_free: null,
-    disk_mb_free_min: null,
-    image_ready: true,
-    image_progress: null,
-    cordoned: false,
   });
 });
 afterAll(() => edge?.stop());

@@ -1,0 +1,48 @@
+// A running computer on a host that is heard all the time, as the edge finds it: what the host answers is the test's affair.
+import { openBucket } from '@switchyard/bus';
+import { computerKey, DEFAULT_ORG, newComputerRecord, newId } from '@switchyard/contracts';
+import type { TestEdge } from './test-edge.ts';
+
+const HEARD_FOR_MS = 36_000_000;
+
+export interface TestComputer {
+  readonly id: string;
+  readonly host: string;
+}
+
+export async function addComputer({ bus, clock }: TestEdge): Promise<TestComputer> {
+  const host = newId('host');
+  const id = newId('computer');
+  const record = newComputerRecord({
+    id,
+    org: DEFAULT_ORG,
+    key_id: newId('key'),
+    host,
+    name: 'test',
+    image: 'test',
+    cpu: 1,
+    memory_mb: 512,
+    disk_gb: 1,
+    rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
+    created_at: new Date(clock.now()).toISOString(),
+  });
+  await (await openBucket(bus, 'computers')).create(computerKey(DEFAULT_ORG, id), {
+    ...record,
+    state: 'running',
+  });
+  await (await openBucket(bus, 'hosts')).put(host, {
+    id: host,
+    at: new Date(clock.now() + HEARD_FOR_MS).toISOString(),
+    cpu_total: 1,
+    cpu_used: 0,
+    memory_mb_total: 1_024,
+    memory_mb_used: 0,
+    computers: 1,
+    disk_mb_free: null,
+    disk_mb_free_min: null,
+    image_ready: true,
+    image_progress: null,
+    cordoned: false,
+  });
+  return { id, host };
+}

@@ -1,0 +1,116 @@
+// Whatever a server inside a computer says, be it HTTP or not: its client gets an answer, and the edge goes on.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { serve } from '@switchyard/bus';
+import { hostPortSubject } from '@switchyard/contracts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addComputer } from '../__fixtures__/test-computer.ts';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+let edge: TestEdge;
+let url: string;
+let headers: Record<string, string>;
+let inside: Server;
+/** What the server inside does with a connection on which a request has come. */
+let answer: (connection: Socket, request: string) => void;
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  inside = createServer((connection) => {
+    connection.on('error', () => {});
+    connection.once('data', (request: Buffer) => answer(connection, request.toString('latin1')));
+  }).listen(0, '127.0.0.1');
+  await once(inside, 'listening');
+  const { port } = inside.address() as AddressInfo;
+  const computer = await addComputer(edge);
+  const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
+  service.stream(hostPortSubject(computer.host), async (call) => {
+    const connection = connect(port, '127.0.0.1').on('error', () => {});
+    call.onCancelled(() => connection.destroy());
+    call.write(Buffer.alloc(0));
+    pipeline(Readable.from(call.body(), { objectMode: false }), connection).catch(() => {});
+    for await (const chunk of connection) if (!call.write(chunk as Buffer)) await call.drained();
+    call.end(null);
+  });
+  url = `${edge.url}/v1/computers/${computer.id}/ports/8000/`;
+  headers = { authorization: `Bearer ${await edge.addKey()}` };
+});
+afterAll(async () => {
+  await edge?.stop();
+  inside?.close();
+});
+
+const HTTP = 'HTTP/1.1';
+const HI = 'Content-Length: 2\r\n\r\nhi';
+const ASK_TIMEOUT_MS = 20_000;
+
+/** What its client gets of a server that says this and hangs up. */
+async function ask(said: string, method = 'GET') {
+  answer = (connection) => connection.end(Buffer.from(said, 'latin1'));
+  const body = method === 'POST' ? { body: 'x' } : {};
+  const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
+  const response = await fetch(url, { method, headers, redirect: 'manual', signal, ...body });
+  const text = await response.text();
+  const json = response.headers.get('content-type')?.startsWith('application/json');
+  return { status: response.status, text, code: json ? JSON.parse(text || 'null')?.error.code : undefined };
+}
+
+describe.each(['GET', 'POST'])('to a %s', (method) => {
+  test.each([
+    [
+      'that it upgrades the connection',
+      `${HTTP} 101 Up\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc`,
+    ],
+    ['a 101 that upgrades nothing', `${HTTP} 101 Nothing\r\n\r\n`],
+    ['the status 000', `${HTTP} 000 Zero\r\n${HI}`],
+    ['the status 099', `${HTTP} 099 Less\r\n${HI}`],
+    ['early hints, and then nothing', `${HTTP} 103 Early\r\nLink: </x>\r\n\r\n`],
+    ['two lengths', `${HTTP} 200 OK\r\nContent-Length: 3\r\n${HI}`],
+    ['a length, and chunks', `${HTTP} 200 OK\r\nTransfer-Encoding: chunked\r\n${HI}`],
+    ['a head without end', `${HTTP} 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n${HI}`],
+    ['control characters in a header', `${HTTP} 200 OK\r\nX: a\x01b\r\n${HI}`],
+    ['what is no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['nothing', ''],
+  ])('what says %s is answered for: port_unreachable', async (_what, said) => {
+    expect(await ask(said, method)).toMatchObject({ status: 502, code: 'port_unreachable' });
+  });
+
+  test.each([
+    ['a reason with control characters', `${HTTP} 200 O\x01K\r\n${HI}`, 200],
+    ['a reason that is not ASCII', `${HTTP} 200 \xe9t\xe9\r\n${HI}`, 200],
+    ['the status 999', `${HTTP} 999 Nines\r\n${HI}`, 999],
+    ['early hints before its answer', `${HTTP} 103 Early\r\nLink: </x>\r\n\r\n${HTTP} 200 OK\r\n${HI}`, 200],
+    ['more than its length', `${HTTP} 200 OK\r\n${HI} and more`, 200],
+    ['a second answer', `${HTTP} 200 OK\r\n${HI}${HTTP} 200 OK\r\n${HI}`, 200],
+    [
+      'that its length is of the connection only',
+      `${HTTP} 200 OK\r\nConnection: content-length\r\n${HI}`,
+      200,
+    ],
+  ])('what says %s is passed on', async (_what, said, status) => {
+    expect(await ask(said, method)).toMatchObject({ status, text: 'hi' });
+  });
+});
+
+test('a server that refuses a body before it has come is heard by a client that is still sending', async () => {
+  answer = (connection) => connection.end(`${HTTP} 413 Too Large\r\nConnection: close\r\n${HI}`);
+  const client = connect(edge.port, '127.0.0.1').setEncoding('latin1');
+  const lines = [
+    `POST ${new URL(url).pathname} ${HTTP}`,
+    'Host: edge',
+    `Authorization: ${headers.authorization}`,
+  ];
+  client.write(`${[...lines, 'Content-Length: 50000000'].join('\r\n')}\r\n\r\n${'x'.repeat(1_000_000)}`);
+  let heard = '';
+  try {
+    for await (const chunk of client) {
+      heard += chunk;
+      if (heard.endsWith('hi')) break;
+    }
+  } finally {
+    client.destroy();
+  }
+  expect(heard).toMatch(/^HTTP\/1.1 413 Too Large\r\n/);
+});

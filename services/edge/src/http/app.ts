@@ -17,6 +17,7 @@ import { readJsonBodies } from './json-bodies.ts';
 import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
+  PROBE_AFTER_MS,
   REQUEST_TIMEOUT_MS,
   SMALL_BODY_BYTES_MAX,
 } from './limits.ts';
@@ -63,7 +64,12 @@ export function buildApp(options: AppOptions): FastifyInstance {
     bodyLimit: SMALL_BODY_BYTES_MAX,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, shouldUpgradeCallback: upgrades.isWanted },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      shouldUpgradeCallback: upgrades.isWanted,
+      keepAlive: true,
+      keepAliveInitialDelay: PROBE_AFTER_MS,
+    },
     forceCloseConnections: 'idle',
     // While draining, what still comes on a kept-alive connection is answered, with `connection: close`.
     return503OnClosing: false,

@@ -14,3 +14,8 @@ export const BODY_PACE_MS = 15_000;
 export const STALLED_CLIENT_MS_MAX = 60_000;
 /** Longer than load balancers keep theirs (60 s), so that it is never us who close first. */
 export const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+/**
+ * A connection silent for this long is probed by the kernel: a client whose machine is gone has said no goodbye, and a port or
+ * a command that it holds open keeps a computer on, which somebody pays for.
+ */
+export const PROBE_AFTER_MS = 30_000;

@@ -16,6 +16,7 @@ export class Upgrades {
   readonly #paths: RegExp;
   readonly #pending = new WeakMap<IncomingMessage, PendingUpgrade>();
   readonly #accepted = new Set<Duplex>();
+  #closing = false;
 
   /** @param paths which take WebSockets; elsewhere `Upgrade` is passed over */
   constructor(paths: RegExp) {
@@ -32,7 +33,8 @@ export class Upgrades {
       const response = new ServerResponse(request);
       response.shouldKeepAlive = false;
       response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
-      response.once('finish', () => socket.end());
+      // Nobody reads on such a connection any more: one that was refused ends now, whatever its client does.
+      response.once('finish', () => socket.end(() => socket.destroy()));
       this.#pending.set(request, {
         head,
         socket,
@@ -40,12 +42,14 @@ export class Upgrades {
           response.detachSocket(socket as Parameters<ServerResponse['detachSocket']>[0]);
           this.#accepted.add(socket);
           socket.once('close', () => this.#accepted.delete(socket));
+          if (this.#closing) socket.destroy();
           return socket;
         },
       });
       app.routing(request, response);
     });
     app.addHook('preClose', (done) => {
+      this.#closing = true;
       for (const socket of this.#accepted) socket.destroy();
       done();
     });

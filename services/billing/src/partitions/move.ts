@@ -2,9 +2,9 @@
 // first ends the layout in every ledger, notes how far all had booked, and writes the next layout. Each step may be
 // repeated, and made by several at once: killed anywhere, it is made again by the next that looks. Events wait in the
 // stream meanwhile.
-import { JetStreamApiError } from '@nats-io/jetstream';
+import { AckPolicy, type ConsumerConfig, DeliverPolicy, JetStreamApiError } from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream, openBucket } from '@switchyard/bus';
-import { EVENTS_STREAM } from '@switchyard/contracts';
+import { EVENTS_STREAM, EVENTS_SUBJECTS } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import { bookedBefore, consumerInfo } from '../consumer.ts';
 import { ensureIndexes } from '../store/indexes.ts';
@@ -12,7 +12,7 @@ import { partitionName } from '../store/partition.ts';
 import type { Store } from '../store/store.ts';
 import { fence } from './fence.ts';
 import { type Layout, replaceLayout } from './layout.ts';
-import { partitionsOf } from './partition.ts';
+import { ONLY_PARTITION, partitionsOf } from './partition.ts';
 
 /** What has just been done, for tests that stop there. */
 export type MoveStep = 'free' | 'fenced' | 'positioned' | 'moved';
@@ -74,13 +74,38 @@ async function bookedUpTo(bus: Bus, layout: Layout): Promise<Layout['from']> {
 /** A consumer of a layout that is no more. */
 const CONSUMER_NAME = /^billing-p\d+(?:-e(\d+))?$/;
 
-/** Removes the consumers of layouts that are no more. Idempotent. */
-export async function removeFormerConsumers(bus: Bus, { epoch }: Layout): Promise<void> {
-  for await (const { name } of bus.jsm.consumers.list(EVENTS_STREAM)) {
+/**
+ * Removes the consumers of layouts that are no more; and bars those out that know no layout, for as long as billing is
+ * split. Idempotent.
+ */
+export async function removeFormerConsumers(bus: Bus, { epoch, partitions }: Layout): Promise<void> {
+  const isSplit = partitions > 1;
+  for await (const { name, config } of bus.jsm.consumers.list(EVENTS_STREAM)) {
     const found = CONSUMER_NAME.exec(name);
-    if (found && Number(found[1] ?? 0) < epoch)
-      await bus.jsm.consumers.delete(EVENTS_STREAM, name).catch((error: unknown) => {
-        if (!(error instanceof JetStreamApiError)) throw error; // another has removed it
-      });
+    if (!found || Number(found[1] ?? 0) >= epoch || (isSplit && isBar(config))) continue;
+    await bus.jsm.consumers.delete(EVENTS_STREAM, name).catch((error: unknown) => {
+      if (!(error instanceof JetStreamApiError)) throw error; // another has removed it
+    });
   }
+  if (isSplit) await bus.jsm.consumers.add(EVENTS_STREAM, BAR);
+}
+
+/**
+ * Stands where a release before partitions makes its consumer. Such a process would see neither the layout nor what the
+ * fence means, and book all orgs into the first partition; a consumer that begins elsewhere it can neither make its own
+ * nor remove, and without one it gives the lease back. It brings nobody anything.
+ */
+const BAR = {
+  durable_name: ONLY_PARTITION.consumer,
+  description: 'keeps releases out that do not know that billing is split',
+  deliver_policy: DeliverPolicy.New,
+  ack_policy: AckPolicy.Explicit,
+  filter_subject: EVENTS_SUBJECTS.replace('>', 'none'),
+} as const;
+
+function isBar({
+  durable_name,
+  filter_subject,
+}: Pick<ConsumerConfig, 'durable_name' | 'filter_subject'>): boolean {
+  return durable_name === BAR.durable_name && filter_subject === BAR.filter_subject;
 }

@@ -89,7 +89,7 @@ export async function start({
   const signer = new UrlSigner(urlSecret, now);
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
   const spending = new Spending(orgs);
-  const receipts = new Receipts({ bus, clock, logger });
+  const receipts = new Receipts({ bus, folder: join(config.SWITCHYARD_DATA, 'receipts'), clock, logger });
   receiptsGauges(metrics, receipts);
   const largeBodies = ByteBudget.of(config, clock);
   watchByteBudget(metrics, largeBodies);

@@ -1,4 +1,5 @@
 // Receipts on a real nats-server: each answer that said what it cost is handed over once, whatever JetStream does.
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
 import {
   RECEIPTS_PER_BATCH_MAX,
@@ -7,7 +8,7 @@ import {
   receiptBatch,
 } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
+import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Receipts } from './receipts.ts';
@@ -18,19 +19,29 @@ const logger = makeLogger('edge', 'silent');
 
 let nats: TestServer;
 let bus: Bus;
+let folder: string;
 let clock: FakeClock;
 let receipts: Receipts;
+/** What was logged as a warning, or worse. */
+let logged: object[];
+const listening = Object.assign(makeLogger('edge', 'silent'), {
+  warn: (fields: object) => logged.push(fields),
+  error: (fields: object) => logged.push(fields),
+});
 
 beforeEach(async () => {
   nats = await startNats();
   bus = await connectBus({ url: nats.url, service: 'edge', logger });
+  folder = await temporaryFolder('receipts');
   clock = new FakeClock();
-  receipts = new Receipts({ bus, clock, logger });
+  logged = [];
+  receipts = new Receipts({ bus, folder, clock, logger: listening });
 });
 afterEach(async () => {
   await receipts.close();
   await bus.close();
   await nats.stop();
+  await rm(folder, { recursive: true, force: true });
 });
 
 async function handedOver(): Promise<ReceiptBatch[]> {
@@ -85,9 +96,9 @@ test('what JetStream did not take waits, and is handed over when it does', async
   await ensureReceiptsStream(bus);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // it refuses everything
   receipts.told('org_a', 'req_1', '0.1');
-  await receipts.close();
+  clock.advance(SECOND_MS);
+  await expect.poll(() => logged).toHaveLength(1);
   receipts.told('org_a', 'req_2', '0.1');
-  await receipts.close();
   expect(await handedOver()).toEqual([]);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: -1 });
   await receipts.close();
@@ -96,6 +107,46 @@ test('what JetStream did not take waits, and is handed over when it does', async
     [1, ['req_1']],
     [2, ['req_2']],
   ]);
+});
+
+test('what an edge without a link has when it stops, the next one hands over: none is lost', async () => {
+  await ensureReceiptsStream(bus);
+  await nats.kill9();
+  await expect.poll(() => bus.connected).toBe(false);
+  for (let i = 0; i <= RECEIPTS_PER_BATCH_MAX; i += 1) receipts.told('org_a', `req_${i}`, '0.1');
+  await receipts.close();
+  expect(logged).toEqual([{ receipts: RECEIPTS_PER_BATCH_MAX + 1 }]);
+  expect(receipts.dropped).toBe(0);
+  expect(await readdir(folder)).toHaveLength(1);
+
+  await nats.restart();
+  await expect.poll(() => bus.connected, { timeout: 20_000 }).toBe(true);
+  const next = await connectBus({ url: nats.url, service: 'edge', logger });
+  const itsClock = new FakeClock();
+  const its = new Receipts({ bus: next, folder, clock: itsClock, logger });
+  itsClock.advance(SECOND_MS);
+  await expect.poll(() => readdir(folder), { timeout: 20_000 }).toEqual([]);
+  const batches = await handedOver();
+  expect(batches.map(({ edge, number }) => [edge, number])).toEqual([
+    [bus.instance, 1],
+    [bus.instance, 2],
+  ]);
+  expect(new Set(batches.flatMap(({ answers }) => answers.org_a?.map(([id]) => id))).size).toBe(
+    RECEIPTS_PER_BATCH_MAX + 1,
+  );
+  await its.close();
+  await next.close();
+}, 60_000);
+
+test('what cannot be left on disk either is counted as lost, and its number logged', async () => {
+  await rm(folder, { recursive: true });
+  await writeFile(folder, 'no folder');
+  await bus.close();
+  receipts.told('org_a', 'req_1', '0.1');
+  receipts.told('org_b', 'req_2', '0.1');
+  await receipts.close();
+  expect(receipts.dropped).toBe(2);
+  expect(logged).toContainEqual(expect.objectContaining({ receipts: 2 }));
 });
 
 test('the metrics count answers, those that wait, and those that found no room', async () => {

@@ -1,12 +1,13 @@
 // What this edge has told its callers that their answers cost, handed to billing's audit once a second: it looks each of
 // them up in the ledger. docs/decisions/2026-11-21-receipts.md says what that can see and what it cannot.
 //
-// A call pays for it with a few words in a list. What a killed edge had not handed over yet nobody looks up; its calls are
-// in the ledger all the same.
-import { type Bus, ensureReceiptsStream } from '@switchyard/bus';
+// A call pays for it with a few words in a list. What an edge that stops could not hand over it leaves on disk; what a killed
+// one had not handed over yet nobody looks up. Their calls are in the ledger all the same.
+import { ADOPT_MS, type Bus, ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_PER_BATCH_MAX, type ReceiptBatch, receiptsSubject } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
+import { adoptReceipts, keepReceipts, readReceipts } from './kept-receipts.ts';
 
 const EVERY_MS = 1_000;
 const PUBACK_TIMEOUT_MS = 2_000;
@@ -23,6 +24,8 @@ interface Receipt {
 
 export interface ReceiptsOptions {
   readonly bus: Bus;
+  /** On a volume that outlives the instance; instances may share it. */
+  readonly folder: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -34,6 +37,7 @@ export class Receipts {
   /** The batch that is on its way: published under the same id until it is stored. */
   #batch: ReceiptBatch | null = null;
   #batches = 0;
+  #adoptedAt = Number.NEGATIVE_INFINITY;
   /** Answers that said what they cost, in the life of this edge. */
   answers = 0;
   /** Those of them that could not be handed over. */
@@ -60,27 +64,66 @@ export class Receipts {
     return this.#waiting.length;
   }
 
-  /** Hands over what there is a last time, where JetStream is there. */
+  /** Hands over what there is a last time; what JetStream does not take waits on disk for the next edge. */
   async close(): Promise<void> {
+    const { logger } = this.#on;
     await this.#repeating.stop();
-    await this.#handOver().catch((error: unknown) =>
-      this.#on.logger.warn({ err: error, waiting: this.waiting }, 'receipts are not handed over'),
-    );
+    await this.#handOver().catch((error: unknown) => logger.warn({ err: error }, 'receipts must wait'));
+    this.#leave();
   }
 
   async #handOver(): Promise<void> {
-    const { bus } = this.#on;
-    if (!bus.connected || (this.#batch === null && this.#waiting.length === 0)) return;
-    await ensureReceiptsStream(bus);
+    const { bus, clock } = this.#on;
+    if (!bus.connected) return;
     for (;;) {
       this.#batch ??= this.#nextBatch();
-      if (this.#batch === null) return;
-      const { edge, number } = this.#batch;
-      await bus.js.publish(receiptsSubject(edge), JSON.stringify(this.#batch), {
-        msgID: `${edge}:${number}`,
-        timeout: PUBACK_TIMEOUT_MS,
-      });
+      if (this.#batch === null) break;
+      await this.#publish(this.#batch);
       this.#batch = null;
+    }
+    if (clock.monotonic() - this.#adoptedAt < ADOPT_MS) return;
+    this.#adoptedAt = clock.monotonic();
+    await this.#handOverLeft();
+  }
+
+  /** Under the same id until it is stored. */
+  async #publish(batch: ReceiptBatch): Promise<void> {
+    const { bus } = this.#on;
+    await ensureReceiptsStream(bus);
+    await bus.js.publish(receiptsSubject(batch.edge), JSON.stringify(batch), {
+      msgID: `${batch.edge}:${batch.number}`,
+      timeout: PUBACK_TIMEOUT_MS,
+    });
+  }
+
+  /** What edges that have stopped have left. */
+  async #handOverLeft(): Promise<void> {
+    const files = adoptReceipts(this.#on.folder);
+    try {
+      for (let file = files[0]; file; file = files[0]) {
+        for (const batch of readReceipts(file)) await this.#publish(batch);
+        file.remove();
+        files.shift();
+      }
+    } finally {
+      for (const file of files) file.release(); // for the next round, or the next edge
+    }
+  }
+
+  /** Leaves what is not handed over on disk. */
+  #leave(): void {
+    const { folder, logger } = this.#on;
+    const batches: ReceiptBatch[] = [];
+    for (let batch = this.#batch ?? this.#nextBatch(); batch; batch = this.#nextBatch()) batches.push(batch);
+    this.#batch = null;
+    const receipts = batches.reduce((sum, { answers }) => sum + Object.values(answers).flat().length, 0);
+    if (receipts === 0) return;
+    try {
+      keepReceipts(folder, batches);
+      logger.warn({ receipts }, 'receipts are not handed over; they wait on disk');
+    } catch (error) {
+      this.dropped += receipts;
+      logger.error({ err: error, receipts }, 'receipts are lost: billing does not look up these answers');
     }
   }
 

@@ -111,6 +111,14 @@ until [ -e ready ]; do sleep 0.05; done`,
     const soon = await meter.measure(workspace, later);
     expect(soon.memory.bytes).toBeLessThan(busy.memory.bytes - (100 << 20));
   }, 120_000);
+
+  test('whose files are gone is an answer, and not the end of the agent', async () => {
+    const { computer } = await testHost.createComputer();
+    // A rejection that nobody heard of in time would end the process, as it ends this run.
+    await expect(new Meter(computer).measure('/gone/with/the/disk', NOW)).rejects.toMatchObject({
+      code: 'ENOENT',
+    });
+  });
 });
 
 test('a workspace that is a folder is counted file by file, and not each time that it is asked for', async () => {

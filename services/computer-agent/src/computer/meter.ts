@@ -52,6 +52,7 @@ export class Meter {
    */
   async measure(workspace: string, now: Date): Promise<Measured> {
     const counting = this.#disk.measure(workspace, now);
+    counting.catch(() => {}); // it is awaited below, and may fail before that
     const before = await this.#read([CPU_V1, CPU_V2]);
     const begun = performance.now();
     const [disk] = await Promise.all([counting, sleep(SAMPLE_MS)]);

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+import { startNats } from '@switchyard/testing';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { connectBus } from './bus.ts';
@@ -14,4 +16,20 @@ test('whoever does not wait for a server is told which one is not there, without
   const failure = connectBus({ ...options, url: `nats://user:secret@${NOBODY}` });
   await expect(failure).rejects.toThrow(`the bus at ${NOBODY} cannot be reached`);
   await expect(failure).rejects.not.toThrow(/secret/);
+});
+
+test('what is still sent while a connection ends is dropped, and ends no process', async () => {
+  const nats = await startNats();
+  try {
+    const bus = await connectBus({ url: nats.url, service: 'test', logger: pino({ level: 'silent' }) });
+    const closing = bus.close();
+    while (!bus.nc.isClosed()) {
+      bus.publisher.publish('nobody.listens', Buffer.alloc(0));
+      bus.publisher.flush();
+      await setImmediate();
+    }
+    await closing;
+  } finally {
+    await nats.stop();
+  }
 });

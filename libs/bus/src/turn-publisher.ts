@@ -1,6 +1,6 @@
 // Publishes once per turn of the event loop: the messages of a turn leave in one write to the socket, which was worth
 // a fifth of the CPU (shared measurements, docs/decisions/2026-11-21-frames-in-the-payload.md).
-import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node';
+import { errors, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 
 interface Pending {
   subject: string;
@@ -39,11 +39,19 @@ export class TurnPublisher {
     const messages = this.#pending;
     this.#pending = [];
     if (this.#nc.isClosed()) return; // whoever waits for an answer is told by the sweep
-    for (const { subject, payload, reply, messageId } of messages)
-      this.#nc.publish(subject, payload, {
-        ...(reply === undefined ? {} : { reply }),
-        ...(messageId === undefined ? {} : { headers: messageIdHeader(messageId) }),
-      });
+    try {
+      for (const message of messages) this.#send(message);
+    } catch (error) {
+      // Draining ends with a moment in which the connection is there and takes nothing more: as if it were closed.
+      if (!(error instanceof errors.DrainingConnectionError)) throw error;
+    }
+  }
+
+  #send({ subject, payload, reply, messageId }: Pending): void {
+    this.#nc.publish(subject, payload, {
+      ...(reply === undefined ? {} : { reply }),
+      ...(messageId === undefined ? {} : { headers: messageIdHeader(messageId) }),
+    });
   }
 }
 

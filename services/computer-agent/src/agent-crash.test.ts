@@ -1,7 +1,8 @@
 // An agent that is killed: its computers run on, no minute is lost or doubled, and what it was in the middle of is
 // finished or taken back by the next one.
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
@@ -63,7 +64,48 @@ function expectSettled(record: ComputerRecord, minutes: string[]): void {
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
+/** In the place of the init's socket: its first caller is greeted, and hears nothing further. */
+async function openDeafSocket(): Promise<Server> {
+  const folder = `${dataFolder}/hosts/computer-agent/computers/control`;
+  const [name] = await readdir(folder);
+  const path = `${folder}/${name}`;
+  const init = `${dataFolder}/init.sock`; // what is not expected beside it would be cleared away
+  await rename(path, init);
+  let callers = 0;
+  const server = createServer((caller) => {
+    callers += 1;
+    const behind = connect(init);
+    behind.pipe(caller);
+    if (callers === 1) caller.resume();
+    else caller.pipe(behind);
+    caller.on('error', () => {}).once('close', () => behind.destroy());
+    behind.on('error', () => {}).once('close', () => caller.destroy());
+  });
+  await once(server.listen(path), 'listening');
+  return server;
+}
+
 describe('minutes', () => {
+  test('an init that does not answer a successor at first: it is asked again, and every minute counts', async () => {
+    const doomed = await startDoomed(NOON);
+    const { id } = await doomed.host.create();
+    await doomed.pass(30_000);
+    await doomed.kill();
+    const socket = await openDeafSocket();
+    try {
+      const next = await startSuccessor(NOON + 31_000);
+      await next.agent.reconciler.reconcile();
+      await next.pass(29_000);
+      await next.recordWhen(id, ({ minutes }) => minutes === 1);
+      expect(await next.record(id)).toMatchObject({ state: 'running' });
+      await next.pass(limits.idleStopMs);
+      const stopped = await next.recordWhen(id, ({ state }) => state === 'stopped');
+      expect(stopped.stop_reason).toBe('idle');
+    } finally {
+      socket.close();
+    }
+  }, 60_000);
+
   test('an agent killed in the middle of a minute: the next goes on counting where it was', async () => {
     const doomed = await startDoomed(NOON);
     const { id } = await doomed.host.create();

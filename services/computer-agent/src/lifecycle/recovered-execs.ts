@@ -2,7 +2,7 @@
 // with the same request id gets the result as if nothing had been; a command that nobody asks for again is stopped, as
 // it is when a caller goes away, unless it is to continue then.
 import type { Clock } from '@switchyard/service';
-import type { ExecResult } from '../computer/exec.ts';
+import type { ExecResult, KnownExec } from '../computer/exec.ts';
 import type { LiveRun } from './live-run.ts';
 
 /** How long a result waits to be asked for: a few times as long as an agent takes to start again. */
@@ -17,10 +17,15 @@ interface Recovered {
 export class RecoveredExecs {
   readonly #execs = new Map<string, Recovered>();
 
-  /** Attaches to the commands of a computer that was just taken over; `activity` is told when one ends. */
-  static async open(live: LiveRun, clock: Clock, activity: () => void): Promise<RecoveredExecs> {
+  /** Attaches to those of the commands that a computer knows of when it is taken over; `activity` is told when one ends. */
+  static attach(
+    known: readonly KnownExec[],
+    live: LiveRun,
+    clock: Clock,
+    activity: () => void,
+  ): RecoveredExecs {
     const recovered = new RecoveredExecs();
-    for (const { id, running, kept } of await live.computer.execs())
+    for (const { id, running, kept } of known)
       if (running || !kept) recovered.#attach(id, kept, live, clock, activity);
     return recovered;
   }

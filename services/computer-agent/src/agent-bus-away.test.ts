@@ -69,3 +69,25 @@ test('killed when a minute ends: it is charged once, the computer runs on, its c
   await expectMinutes(id, ['1:0', '1:1'], '1:stopped');
   expect((await on.record(id))?.minutes).toBe(2);
 }, 40_000);
+
+test('a computer that ends by itself meanwhile: it is billed to that moment, however late its end can be written', async () => {
+  const { id } = await on.create();
+  await on.pass(50_000);
+  const container = (await on.record(id))?.container;
+  const [computer] = on.agent.computers.all().filter((one) => one.id === id);
+  await installation.nats.kill9();
+  await on.docker.getContainer(container!).kill();
+  await expect.poll(() => computer!.changing, { timeout: 20_000, interval: 1 }).toBe(true);
+  await computer!.settled();
+  on.clock.advance(20_000); // its end is tried again, and a minute would have ended
+  await computer!.settled();
+  await installation.nats.restart();
+  const end = async () => {
+    await on.pass(1_000);
+    return on.record(id);
+  };
+  await expect
+    .poll(() => end().catch(() => null), { timeout: 20_000 })
+    .toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 1 });
+  await expectMinutes(id, ['1:0'], '1:stopped');
+}, 60_000);

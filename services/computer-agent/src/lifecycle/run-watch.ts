@@ -56,6 +56,7 @@ function lookLater(computer: HeldComputer, ms: number): void {
 
 /** By the clock as it is now, under the lock: the end of the run, or of a minute. */
 async function look(computer: HeldComputer, live: LiveRun): Promise<void> {
+  if (live.hasEnded) return; // its end is on its way, or tried again: nothing may come after it, or in its place
   const due = live.due();
   if (due) return endRun(computer, due.reason, due.elapsedMs);
   await charge(computer, completedMinutes(live.elapsedMs), live.elapsedMs);

@@ -20,6 +20,7 @@ import { workspaceDeleted } from './computer-workspace.ts';
 import {
   computerObject,
   computerOptions,
+  computerRecord,
   createComputerRequest,
   deletedComputer,
   execResult,
@@ -222,9 +223,14 @@ const beginRun = byId.extend({
   limited: z.boolean().optional(),
 });
 
+const beginFirstRun = beginRun.extend({
+  /** The record as control has just written it, so that the host need not ask the store for it. */
+  made: z.object({ record: computerRecord, revision: z.int().positive() }).optional(),
+});
+
 /** Operations of one computer host: `computer-agent.v1.<hostId>.<verb>`. */
 export const HOST_OPERATIONS = {
-  create: { request: beginRun, response: computerObject },
+  create: { request: beginFirstRun, response: computerObject },
   start: { request: beginRun, response: computerObject },
   stop: { request: byId.extend({ org: z.string() }), response: computerObject },
   delete: { request: byId.extend({ org: z.string() }), response: deletedComputer },

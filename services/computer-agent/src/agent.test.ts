@@ -1,11 +1,14 @@
 // A host's computers from birth to death, on a real nats-server and the real Docker engine, by a clock that the test
 // moves: what callers are told, what is charged, and what stops by itself.
-import { access, readFile, rm } from 'node:fs/promises';
-import type { ComputerRecord } from '@switchyard/contracts';
+import { access, readdir, readFile, rm } from 'node:fs/promises';
+import { requestHost } from '@switchyard/bus';
+import { type ComputerRecord, computerKey } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import {
+  defaultLimits,
   diskOf,
+  newTestRecord,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
@@ -53,6 +56,52 @@ function expectSettled(record: ComputerRecord, minutes: number): void {
   expect(chargedMinutes(record.id)).toHaveLength(minutes);
   expect(new Set(chargedMinutes(record.id)).size).toBe(minutes);
 }
+
+describe('a creation whose record came along', () => {
+  const fates = {
+    'was deleted since': (key: string) => installation.computers.delete(key),
+    'was taken back since': (key: string, record: ComputerRecord) =>
+      installation.computers.put(key, { ...record, state: 'deleting' }),
+    'is of another host': (key: string, record: ComputerRecord) =>
+      installation.computers.put(key, { ...record, host: 'host_other' }),
+  };
+  test.each(Object.entries(fates))(
+    'and %s: there is no such computer, and nothing is left of it',
+    async (_, befall) => {
+      const record = newTestRecord(on.agent.hostId, defaultLimits());
+      const { org, id } = record;
+      const key = computerKey(org, id);
+      const revision = await installation.computers.create(key, record);
+      await befall(key, record);
+      const asked = requestHost(installation.bus, on.agent.hostId, 'create', {
+        org,
+        id,
+        made: { record, revision },
+      });
+      await expect(asked).rejects.toMatchObject({ code: 'computer_not_found' });
+      expect(on.agent.computers.has(key)).toBe(false);
+      await expect(diskOf(on.dataFolder, id)).rejects.toMatchObject({ code: 'ENOENT' });
+      const left = (await installation.computers.get(key))?.value ?? null;
+      if (left) expect(left).toMatchObject({ host: 'host_other', container: null });
+      expect(changes(id)).not.toContain('computer.created');
+      expect(chargedMinutes(id)).toEqual([]);
+      const claims = `${on.dataFolder}/hosts/computer-agent/computers/claims`;
+      expect(await readdir(claims)).toEqual([]);
+    },
+  );
+
+  test('and names another org or computer than the wish: the store is asked, which has none', async () => {
+    const record = newTestRecord(on.agent.hostId, defaultLimits());
+    const made = { record, revision: 1 };
+    for (const named of [
+      { org: record.org, id: 'cmp_other' },
+      { org: 'org_other', id: record.id },
+    ]) {
+      const asked = requestHost(installation.bus, on.agent.hostId, 'create', { ...named, made });
+      await expect(asked).rejects.toMatchObject({ code: 'computer_not_found' });
+    }
+  });
+});
 
 describe('a life', () => {
   test('create, exec, stop, start, exec, delete: files survive a stop and are gone after a delete', async () => {

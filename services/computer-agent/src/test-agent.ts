@@ -184,8 +184,9 @@ export function hostOf(
     async create(change: Partial<ComputerRecord> = {}, limited = false) {
       const created_at = new Date(now()).toISOString();
       const record = newTestRecord(hostId, limits, { created_at, ...change });
-      await computers.create(computerKey(org, record.id), record);
-      return ask('create', record.id, limited);
+      const revision = await computers.create(computerKey(org, record.id), record);
+      const made = { record, revision };
+      return requestHost(bus, hostId, 'create', { org, id: record.id, limited, made });
     },
     exec: (id: string, request: string | ExecRequest, signal?: AbortSignal) =>
       requestHost(

@@ -1,5 +1,5 @@
 // The computers of this host by id: one object each, found in memory or by its record.
-import { ServiceError } from '@switchyard/contracts';
+import { computerKey, type HostOperationRequest, ServiceError } from '@switchyard/contracts';
 import type { RecordEntry } from '../store/computer-records.ts';
 import { Computer } from './computer.ts';
 import type { HostSurroundings } from './surroundings.ts';
@@ -19,6 +19,18 @@ export class Computers {
     const entry = await this.#on.records.get(org, id);
     if (!entry) throw new ServiceError('computer_not_found', 'no computer of this id');
     return this.adopt(entry);
+  }
+
+  /**
+   * One that is to be created: where its record came along, the store is not asked. What became of the record since then
+   * shows when it is written.
+   * @throws as `find`
+   */
+  async findNew({ org, id, made }: HostOperationRequest<'create'>): Promise<Computer> {
+    const { record, revision } = made ?? {};
+    const isHere = record?.host === this.#on.hostId && record.org === org && record.id === id;
+    if (!record || !revision || !isHere) return this.find(org, id);
+    return this.adopt({ key: computerKey(org, id), value: record, revision });
   }
 
   /** The object of a record, made if this is the first that is heard of it. */

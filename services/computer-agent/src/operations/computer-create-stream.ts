@@ -14,9 +14,8 @@ export function streamCreation({
   return async (call) => {
     const parsed = HOST_OPERATIONS.create.request.safeParse(call.head);
     if (!parsed.success) throw fromZodError(parsed.error);
-    const { org, id, limited } = parsed.data;
-    const computer = await computers.find(org, id);
-    const record = await computer.create(limited, call.signal, (progress) => {
+    const computer = await computers.findNew(parsed.data);
+    const record = await computer.create(parsed.data.limited, call.signal, (progress) => {
       call.write(Buffer.from(`${JSON.stringify(progress)}\n`)); // small and seldom: no need to wait for a reader
     });
     call.end(show(record));

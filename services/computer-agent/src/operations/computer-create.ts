@@ -6,9 +6,9 @@ import type { ShowComputer } from './show-computer.ts';
 
 export async function createComputer(
   { computers, show }: { computers: Computers; show: ShowComputer },
-  { org, id, limited }: HostOperationRequest<'create'>,
+  request: HostOperationRequest<'create'>,
   { signal }: Pick<OperationContext, 'signal'>,
 ): Promise<HostOperationResponse<'create'>> {
-  const computer = await computers.find(org, id);
-  return show(await computer.create(limited, signal));
+  const computer = await computers.findNew(request);
+  return show(await computer.create(request.limited, signal));
 }

@@ -1,6 +1,6 @@
 // The cap of computers of an org, exact: a place is taken by compare-and-set before anything else happens, and given
 // back when the computer is gone. Whoever dies in between leaves a place without a computer, which is found and freed.
-import { type Bucket, RevisionConflict } from '@switchyard/bus';
+import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
 import { type ComputerRecord, type ComputerSlots, computerKey, ServiceError } from '@switchyard/contracts';
 import { type Clock, Lock } from '@switchyard/service';
 
@@ -8,6 +8,8 @@ import { type Clock, Lock } from '@switchyard/service';
 export const SLOT_EMPTY_MS_MAX = 60_000;
 /** Compare-and-sets that are lost in a row to other instances: each loss is another one's success. */
 const CONFLICTS_MAX = 100;
+/** Orgs whose places are remembered, the latest ones: one is a few hundred bytes. */
+const REMEMBERED_MAX = 1_000;
 
 export interface SlotsOptions {
   readonly slots: Bucket<ComputerSlots>;
@@ -21,6 +23,8 @@ export class Slots {
   readonly #clock: Clock;
   /** One instance's own creates wait for each other instead of losing to each other. */
   readonly #locks = new Map<string, Lock>();
+  /** As this instance last wrote them. Another one may have changed them since: what rests on them is written by revision. */
+  readonly #written = new Map<string, Entry<ComputerSlots>>();
 
   constructor({ slots, computers, clock }: SlotsOptions) {
     this.#slots = slots;
@@ -72,23 +76,41 @@ export class Slots {
     return done;
   }
 
-  /** Applies `decide` to what is there; it may run several times, and answers null for "leave it". */
+  /**
+   * Applies `decide` to what is there; it may run several times, and answers null for "leave it": never by what is
+   * remembered alone.
+   */
   #change(org: string, decide: (taken: ComputerSlots) => ComputerSlots | null): Promise<void> {
     return this.#lockOf(org).run(async () => {
+      const remembered = this.#written.get(org);
+      const wanted = remembered && decide(remembered.value);
+      if (wanted && (await this.#tryWrite(org, wanted, remembered))) return;
       for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
         const entry = await this.#slots.get(org);
         const wanted = decide(entry?.value ?? {});
-        if (wanted === null) return;
-        try {
-          if (entry) await this.#slots.update(org, wanted, entry.revision);
-          else await this.#slots.create(org, wanted);
-          return;
-        } catch (error) {
-          if (!(error instanceof RevisionConflict)) throw error;
-        }
+        if (wanted === null || (await this.#tryWrite(org, wanted, entry))) return;
       }
       throw new ServiceError('service_unavailable', 'too many changes to the org’s computers at once');
     });
+  }
+
+  /** @returns false where somebody else has changed it since `entry` was read */
+  async #tryWrite(org: string, value: ComputerSlots, entry: Entry<ComputerSlots> | null): Promise<boolean> {
+    this.#written.delete(org);
+    try {
+      const revision = entry
+        ? await this.#slots.update(org, value, entry.revision)
+        : await this.#slots.create(org, value);
+      this.#written.set(org, { key: org, value, revision });
+    } catch (error) {
+      if (error instanceof RevisionConflict) return false;
+      throw error;
+    }
+    for (const oldest of this.#written.keys()) {
+      if (this.#written.size <= REMEMBERED_MAX) break;
+      this.#written.delete(oldest);
+    }
+    return true;
   }
 
   #lockOf(org: string): Lock {

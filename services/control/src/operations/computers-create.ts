@@ -70,7 +70,7 @@ export function createComputer(on: ComputerOperations) {
         on,
         record,
         hosts.map((host) => host.id),
-        (host) => ask(host, { org, id, limited }, signal),
+        (host, made) => ask(host, { org, id, limited, made }, signal),
       );
       // The edge is gone or has given up: nobody will ever hear of this computer, so nobody may pay for it.
       if (signal.aborted) {
@@ -90,15 +90,16 @@ async function place(
   on: ComputerOperations,
   record: ComputerRecord,
   hosts: readonly string[],
-  ask: (host: string) => Promise<ComputerObject>,
+  ask: (host: string, made: { record: ComputerRecord; revision: number }) => Promise<ComputerObject>,
 ): Promise<ComputerObject> {
   const { org, id } = record;
   const key = computerKey(org, id);
   let refusal: ServiceError | null = null;
   for (const host of hosts) {
-    const revision = await on.computers.create(key, { ...record, host });
+    const placed = { ...record, host };
+    const revision = await on.computers.create(key, placed);
     try {
-      return await ask(host);
+      return await ask(host, { record: placed, revision });
     } catch (error) {
       if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
         await takeBack(on, record);

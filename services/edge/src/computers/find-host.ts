@@ -1,4 +1,5 @@
-// Which host has a computer: what every route of one computer asks first.
+// Which host has a computer: what every route of one computer asks first. A computer stays on its host for life, so the
+// store is asked once; whether it is still there its host knows.
 import type { Bucket } from '@switchyard/bus';
 import {
   type ComputerRecord,
@@ -10,8 +11,11 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
+/** Computers whose host is remembered, those that were found last: one is some 100 bytes. */
+const REMEMBERED_MAX = 20_000;
+
 export interface FindHostOptions {
-  readonly computers: Bucket<ComputerRecord>;
+  readonly computers: Pick<Bucket<ComputerRecord>, 'get'>;
   /** False: this installation has no Docker engine. */
   readonly enabled: boolean;
   readonly hosts: Pick<Bucket<HostHeartbeat>, 'get'>;
@@ -27,12 +31,19 @@ export interface FindHostOptions {
 export type FindHost = (org: string, id: string) => Promise<string>;
 
 export function hostFinder({ computers, enabled, hosts, beats, clock }: FindHostOptions): FindHost {
+  const remembered = new Map<string, string>();
+  const silent = (beat: HostHeartbeat | null) => isHostSilent(beat, clock.now());
   return async (org, id) => {
     requireComputers(enabled);
-    const entry = ID_PATTERN.test(id) ? await computers.get(computerKey(org, id)) : null;
+    const key = computerKey(org, id);
+    const known = remembered.get(key);
+    // Of a silent host the computer may have been given up: then it is as unknown as any that is deleted.
+    if (known !== undefined && !silent(beats.peek(known))) return known;
+    const entry = ID_PATTERN.test(id) ? await computers.get(key) : null;
     if (!entry) throw new ServiceError('computer_not_found', `there is no computer ${id}`);
-    const { host } = entry.value;
-    const silent = (beat: HostHeartbeat | null) => isHostSilent(beat, clock.now());
+    const { host, state } = entry.value;
+    // One that is being created may yet be refused there, and go to another host.
+    if (state !== 'creating') remember(remembered, key, host);
     if (silent(beats.peek(host)) && silent((await hosts.get(host))?.value ?? null))
       throw new ServiceError(
         'service_unavailable',
@@ -40,6 +51,13 @@ export function hostFinder({ computers, enabled, hosts, beats, clock }: FindHost
       );
     return host;
   };
+}
+
+function remember(remembered: Map<string, string>, key: string, host: string): void {
+  remembered.delete(key);
+  remembered.set(key, host);
+  if (remembered.size <= REMEMBERED_MAX) return;
+  for (const oldest of remembered.keys()) return void remembered.delete(oldest);
 }
 
 /** @throws ServiceError `no_capacity`. */

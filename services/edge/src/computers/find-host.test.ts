@@ -1,0 +1,134 @@
+// Where a computer is, by its record: on a real nats-server, with heartbeats that the test gives.
+import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
+import {
+  type ComputerRecord,
+  computerKey,
+  type HostHeartbeat,
+  newComputerRecord,
+  newId,
+  STANDARD_IMAGE,
+} from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type FindHost, hostFinder } from './find-host.ts';
+
+const ORG = 'org_caller';
+const HOST = 'host_a';
+
+let nats: TestServer;
+let bus: Bus;
+let computers: Bucket<ComputerRecord>;
+let clock: FakeClock;
+let find: FindHost;
+/** What was asked of the store. */
+let asked: string[];
+/** When each host was last heard. */
+let heard: Map<string, number>;
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
+  computers = await openBucket(bus, 'computers');
+});
+afterAll(async () => {
+  await bus?.close();
+  await nats?.stop();
+});
+beforeEach(() => {
+  clock = new FakeClock();
+  asked = [];
+  heard = new Map([[HOST, clock.now()]]);
+  const beatOf = (host: string) => {
+    const at = heard.get(host);
+    return at === undefined ? null : ({ id: host, at: new Date(at).toISOString() } as HostHeartbeat);
+  };
+  find = hostFinder({
+    computers: {
+      get: (key) => {
+        asked.push(key);
+        return computers.get(key);
+      },
+    },
+    hosts: {
+      get: async (key) => {
+        const value = beatOf(key);
+        return value && { key, value, revision: 1 };
+      },
+    },
+    beats: { peek: beatOf },
+    enabled: true,
+    clock,
+  });
+});
+
+/** Makes a record; its key and the id of its computer. */
+async function made(change: Partial<ComputerRecord> = {}): Promise<{ key: string; id: string }> {
+  const id = newId('computer');
+  const key = computerKey(ORG, id);
+  const record = newComputerRecord({
+    id,
+    org: ORG,
+    key_id: 'key_caller',
+    host: HOST,
+    name: 'test',
+    image: STANDARD_IMAGE,
+    cpu: 1,
+    memory_mb: 1024,
+    disk_gb: 1,
+    rates: { per_minute: '1', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
+    created_at: new Date(clock.now()).toISOString(),
+  });
+  await computers.create(key, { ...record, state: 'running', ...change });
+  return { key, id };
+}
+
+const moveTo = async (key: string, host: string, state: ComputerRecord['state']) =>
+  computers.put(key, { ...(await computers.get(key))!.value, host, state });
+
+const NOT_FOUND = { code: 'computer_not_found' };
+
+describe('the host of a computer', () => {
+  test('is asked of the store once', async () => {
+    const { id, key } = await made();
+    for (let time = 0; time < 3; time++) expect(await find(ORG, id)).toBe(HOST);
+    expect(asked).toEqual([key]);
+  });
+
+  test('is known to its own org alone, also once it is remembered', async () => {
+    const { id } = await made();
+    await find(ORG, id);
+    await expect(find('org_other', id)).rejects.toMatchObject(NOT_FOUND);
+  });
+
+  test('is not remembered while the computer is created: another host may get it yet', async () => {
+    const { id, key } = await made({ state: 'creating' });
+    expect(await find(ORG, id)).toBe(HOST);
+    heard.set('host_b', clock.now());
+    await moveTo(key, 'host_b', 'running');
+    expect(await find(ORG, id)).toBe('host_b');
+  });
+
+  test('that is silent: the computer is unreachable, and unknown once it was given up', async () => {
+    const { id, key } = await made();
+    await find(ORG, id);
+    clock.advance(3_600_000);
+    await expect(find(ORG, id)).rejects.toMatchObject({ code: 'service_unavailable' });
+    await computers.delete(key);
+    await expect(find(ORG, id)).rejects.toMatchObject(NOT_FOUND);
+  });
+
+  test('that is heard again is found again', async () => {
+    const { id } = await made();
+    await find(ORG, id);
+    clock.advance(3_600_000);
+    await expect(find(ORG, id)).rejects.toMatchObject({ code: 'service_unavailable' });
+    heard.set(HOST, clock.now());
+    expect(await find(ORG, id)).toBe(HOST);
+  });
+
+  test('of what is no id is not looked for', async () => {
+    for (const id of ['*', '>', 'cmp_a.b', '']) await expect(find(ORG, id)).rejects.toMatchObject(NOT_FOUND);
+    expect(asked).toEqual([]);
+  });
+});

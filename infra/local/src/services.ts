@@ -8,6 +8,8 @@ export interface LocalService {
   readonly role: 'entry' | 'worker';
   /** What it gets beyond the common environment (see service-environment.ts). */
   readonly gets: readonly Grant[];
+  /** What Node is started with beyond the program. */
+  readonly flags?: readonly string[];
   /** Not started where there is no Docker engine. */
   readonly needsDocker?: true;
 }
@@ -17,6 +19,12 @@ export interface LocalService {
  * (a catalog may name any variable, so that one is the whole environment of the launcher).
  */
 export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
+
+/**
+ * What passes through an agent is garbage the next moment, and V8 would let up to 96 MiB of it pile up before it looks;
+ * buffers outside of its heap, which die with their owners, pile up beside. In MiB; the same in infra/services/Dockerfile.
+ */
+export const COMPUTER_AGENT_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
 
 export const SERVICES: readonly LocalService[] = [
   { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', gets: ['key'] },
@@ -39,6 +47,7 @@ export const SERVICES: readonly LocalService[] = [
     entry: 'services/computer-agent/src/main.ts',
     role: 'worker',
     gets: ['docker'],
+    flags: COMPUTER_AGENT_FLAGS,
     needsDocker: true,
   },
 ];

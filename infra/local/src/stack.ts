@@ -244,7 +244,7 @@ function serviceProcess(
   return {
     name: instance,
     command: process.execPath,
-    args: [service.entry],
+    args: [...(service.flags ?? []), service.entry],
     cwd: ROOT,
     env: serviceEnvironment(service, instance, machine, facts),
     ready: 'message',

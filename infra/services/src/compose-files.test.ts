@@ -1,7 +1,7 @@
 // What stands in two places is held together here: docker-compose.yml, the Dockerfile, and the repository.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '@switchyard/local';
+import { COMPUTER_AGENT_FLAGS, ROOT } from '@switchyard/local';
 import { describe, expect, it } from 'vitest';
 import { BASES } from './base-recipes.ts';
 
@@ -34,6 +34,10 @@ describe('the Dockerfile', () => {
       const folder = path.slice(0, -'package.json'.length);
       expect(dockerfile).toContain(`COPY ${path} ${folder}\n`);
     }
+  });
+
+  it('starts the agent of computers as the launcher does', () => {
+    expect(dockerfile).toContain(`ENV NODE_OPTIONS="${COMPUTER_AGENT_FLAGS.join(' ')}"\n`);
   });
 
   it('copies only what is there', () => {

@@ -7,12 +7,14 @@
 //   images/      foreign images that were pulled      system/    what computers write outside of their workspaces
 import { randomBytes } from 'node:crypto';
 import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
 import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
 import { ensureForeignImage, removeUnusedImages } from '../docker/foreign-images.ts';
+import { openHostIdle } from '../docker/host-idle.ts';
 import { raiseHostLimits } from '../docker/host-limits.ts';
 import { createMounter } from '../docker/mounter.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
@@ -25,7 +27,7 @@ import { createExecActivity } from './exec-activity.ts';
 import { ensureInitBinary } from './init-binary.ts';
 import { connectInit } from './init-client.ts';
 import type { HostLogger } from './logger.ts';
-import { openPrecedence, preferInit } from './precedence.ts';
+import { openPrecedence, preferEngine, preferInit } from './precedence.ts';
 import { createRunningComputer } from './running-computer.ts';
 import { prepareStandardImage, type StandardImage } from './standard-image.ts';
 import { openSystemDisks, type SystemDisk } from './system-disks.ts';
@@ -83,7 +85,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const sockets = await openControlSockets(at('control'));
   const claims = await openClaims(at('claims'));
   const activity = createExecActivity();
-  const precedence = openPrecedence();
+  const cores = cpus().length;
+  const precedence = openPrecedence({ cores, coresMax: options.burst.cpu, idleMs: openHostIdle() });
   await raiseHostLimits(logger);
   const network = await openNetwork({
     docker,
@@ -181,6 +184,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   /** Undefined where this agent cannot see it. */
   const cgroupOf = async (pid: number, containerId: string): Promise<CpuCgroup | undefined> => {
     const cgroup = await openCpuCgroup(pid, containerId);
+    if (cgroup) preferEngine(cgroup, cores);
     if (!cgroup && !cgroupsMissed) {
       cgroupsMissed = true;
       const reason = 'this agent does not see the processes and cgroups of this host';
@@ -259,11 +263,13 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     { containerId, slot, init, cgroup }: StartedContainer,
     cpu: number,
   ): RunningComputer => {
-    if (cgroup) void init.closed.then(precedence.watch(cgroup, cpu));
+    const watch = cgroup && precedence.watch(cgroup, cpu);
+    if (watch) void init.closed.then(watch.close);
     return createRunningComputer({
       containerId,
       init,
       activity,
+      liftLimit: () => watch?.lift() ?? (() => {}),
       inspect: () => engine.inspect(containerId),
       mendFiles: async () => {
         const claim = claims.get(slot);

@@ -1,5 +1,8 @@
-// Who answers goes before who computes, on real containers: weights as the kernel has them, the init before its bombs.
+// Who answers goes before who computes, on real containers: weights and limits as the kernel has them, the init before its
+// bombs.
+import { cpus } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { RESERVE_CORES_MAX, RESERVE_SHARE } from './burst-limits.ts';
 import type { RunningComputer } from './computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
@@ -7,9 +10,11 @@ const POLL = { timeout: 20_000, interval: 200 };
 /** Looking costs processor time, which is no rest. */
 const POLL_AT_REST = { timeout: 40_000, interval: 1_500 };
 
+const BURST_CORES = 4;
+
 let testHost: TestHost;
 beforeAll(async () => {
-  testHost = await openTestHost({ warmPool: 1 });
+  testHost = await openTestHost({ warmPool: 1, burst: { cpu: BURST_CORES, memoryMb: 2_048 } });
   await testHost.host.poolFilled();
 }, SETUP_TIMEOUT_MS);
 afterAll(() => testHost?.close(), SETUP_TIMEOUT_MS);
@@ -53,6 +58,36 @@ describe('a computer that computes for long', { timeout: 60_000 }, () => {
     await run(next, `kill -9 ${pid}`);
     await vi.waitFor(async () => expect(await weightOf(next)).toBe(weight), POLL_AT_REST);
   });
+});
+
+/** On a host with more cores than that, nobody needs to be kept from its ceiling. */
+const HOST_CORES = cpus().length;
+const MOST_BESIDE_OTHERS = HOST_CORES - Math.min(HOST_CORES * RESERVE_SHARE, RESERVE_CORES_MAX);
+const NEIGHBOUR_AT_WORK = 'setsid sh -c "while :; do sleep 0.1; done" >/dev/null 2>&1 & echo $!';
+/** Cores. */
+const limitOf = async (computer: RunningComputer) => {
+  const limit = 'cd /sys/fs/cgroup; cat cpu.max || cat cpu/cpu.cfs_quota_us cpu/cpu.cfs_period_us';
+  const [quota, period] = (await text(computer, `(${limit}) 2>/dev/null`)).split(/\s/).map(Number);
+  return quota! / period!;
+};
+
+describe('a computer that computes beside others at work', { timeout: 90_000 }, () => {
+  test.skipIf(MOST_BESIDE_OTHERS >= BURST_CORES)(
+    'leaves them room, and has all again when they rest',
+    async () => {
+      const { computer } = await testHost.createComputer({ cpu: 0.25, memoryMb: 512 });
+      const { computer: neighbour } = await testHost.createComputer();
+      expect(await limitOf(computer)).toBe(BURST_CORES);
+      await text(computer, COMPUTE);
+      const pid = await text(neighbour, NEIGHBOUR_AT_WORK);
+      await vi.waitFor(async () => {
+        expect(await limitOf(computer)).toBeLessThanOrEqual(MOST_BESIDE_OTHERS);
+      }, POLL);
+      expect(await limitOf(neighbour)).toBe(BURST_CORES);
+      await run(neighbour, `kill -9 ${pid}`);
+      await vi.waitFor(async () => expect(await limitOf(computer)).toBe(BURST_CORES), POLL);
+    },
+  );
 });
 
 describe('the init', () => {

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ContainerState } from '../docker/engine.ts';
 import type { ComputerExit, RunningComputer } from './computer-host.ts';
-import type { ExecResult } from './exec.ts';
+import type { ExecOptions, ExecResult } from './exec.ts';
 import type { ExecActivity } from './exec-activity.ts';
 import type { InitClient } from './init-client.ts';
 
@@ -15,6 +15,8 @@ export interface RunningComputerParts {
   readonly containerId: string;
   readonly init: InitClient;
   readonly activity: ExecActivity;
+  /** Gives it all of the processor that it may have, until the function is called that it returns. */
+  readonly liftLimit: () => () => void;
   readonly inspect: () => Promise<ContainerState | undefined>;
   readonly mendFiles: () => Promise<void>;
   /** Ends the processes in order. */
@@ -46,7 +48,7 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
 
   return {
     containerId: parts.containerId,
-    exec: (options) => counted(init.exec(options)),
+    exec: (options) => counted(withTimeToEnd(init.exec(options), options, parts.liftLimit)),
     attach: (execId, options) => counted(init.attach(execId, options)),
     execs: () => init.execs(),
     readFiles: (paths) => init.readFiles(paths),
@@ -59,6 +61,7 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
       return init.isClosed && !released;
     },
     async stop() {
+      parts.liftLimit();
       await parts.stop();
       await parts.remove();
     },
@@ -67,6 +70,27 @@ export function createRunningComputer(parts: RunningComputerParts): RunningCompu
       init.close();
     },
   };
+}
+
+/** Once it is to be ended, hundreds of processes may have to find the time to end, of those who compute or of a bomb. */
+async function withTimeToEnd(
+  work: Promise<ExecResult>,
+  { timeoutMs, signal }: Pick<ExecOptions, 'timeoutMs' | 'signal'>,
+  liftLimit: () => () => void,
+): Promise<ExecResult> {
+  let settle: (() => void) | undefined;
+  const lift = () => {
+    settle ??= liftLimit();
+  };
+  const timer = setTimeout(lift, timeoutMs).unref();
+  signal?.addEventListener('abort', lift, { once: true });
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', lift);
+    settle?.();
+  }
 }
 
 /** An engine that does not answer must not keep it a secret that the computer has ended. */

@@ -28,6 +28,9 @@ const V1 = () => ({
   'proc/self/mounts': `cgroup ${root}/cgroup/memory cgroup rw,memory 0 0\ncgroup ${root}/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup2 ${root}/cgroup/unified cgroup2 rw 0 0\n`,
   [`cgroup/cpu/docker/${ID}/cpuacct.usage`]: '2500000000\n',
   [`cgroup/cpu/docker/${ID}/cpu.shares`]: '1024\n',
+  [`cgroup/cpu/docker/${ID}/cpu.cfs_period_us`]: '100000\n',
+  [`cgroup/cpu/docker/${ID}/cpu.cfs_quota_us`]: '400000\n',
+  'cgroup/cpu/docker/cpu.shares': '1024\n',
 });
 const SCOPE = `system.slice/docker-${ID}.scope`;
 const V2 = () => ({
@@ -35,6 +38,55 @@ const V2 = () => ({
   'proc/self/mounts': `cgroup2 ${root}/cgroup cgroup2 rw,nosuid 0 0\n`,
   [`cgroup/${SCOPE}/cpu.stat`]: 'usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n',
   [`cgroup/${SCOPE}/cpu.weight`]: '39\n',
+  [`cgroup/${SCOPE}/cpu.max`]: '400000 100000\n',
+  'cgroup/system.slice/cpu.weight': '100\n',
+});
+const V2_WITHOUT_SYSTEMD = () => ({
+  [`proc/${PID}/cgroup`]: `0::/docker/${ID}\n`,
+  'proc/self/mounts': `cgroup2 ${root}/cgroup cgroup2 rw,nosuid 0 0\n`,
+  [`cgroup/docker/${ID}/cpu.stat`]: 'usage_usec 2500000\n',
+  'cgroup/docker/cpu.weight': '100\n',
+});
+
+const cgroupFile = (...path: string[]) => readFile(join(root, 'cgroup', ...path), 'utf8');
+
+test('a limit is cores within a short period, never less than the kernel takes, and none where it takes none', async () => {
+  await write(V1());
+  const v1 = await openCpuCgroup(PID, ID, proc());
+  for (const [cores, quota] of [
+    [1.5, '30000'],
+    [0.01, '1000'],
+  ] as const) {
+    v1?.setLimit(cores);
+    expect(await cgroupFile('cpu/docker', ID, 'cpu.cfs_period_us')).toBe('20000');
+    expect(await cgroupFile('cpu/docker', ID, 'cpu.cfs_quota_us')).toBe(quota);
+  }
+  v1?.close();
+  await write(V2());
+  const v2 = await openCpuCgroup(PID, ID, proc());
+  v2?.setLimit(1.5);
+  expect(await cgroupFile(SCOPE, 'cpu.max')).toBe('30000 20000');
+  v2?.close();
+  await rm(join(root, 'cgroup', SCOPE, 'cpu.max'));
+  const without = await openCpuCgroup(PID, ID, proc());
+  expect(() => without?.setLimit(1.5)).not.toThrow();
+  without?.close();
+});
+
+test('the weight of the engine’s own group is raised and never lowered; a group of others is left as it is', async () => {
+  for (const [files, weight, weights] of [
+    [V1(), ['cpu/docker', 'cpu.shares'], ['4096', '4096']],
+    [V2_WITHOUT_SYSTEMD(), ['docker', 'cpu.weight'], ['400', '400']],
+    [V2(), ['system.slice', 'cpu.weight'], ['100\n', '100\n']],
+  ] as const) {
+    await write(files);
+    const cgroup = await openCpuCgroup(PID, ID, proc());
+    for (const [at, shares] of [4_096, 2_048].entries()) {
+      cgroup?.raiseEngine(shares);
+      expect(await cgroupFile(...weight)).toBe(weights[at]);
+    }
+    cgroup?.close();
+  }
 });
 
 describe.each([

@@ -1,28 +1,46 @@
-// The processor time of a container and its weight against others, from the files of its cgroup (version 1 or 2): a read
-// takes microseconds, where the engine takes 10 ms.
-import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
+// The processor time of a container, its weight against others and its limit, from the files of its cgroup (version 1 or
+// 2): a read takes microseconds, where the engine takes 10 ms.
+import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 export interface CpuCgroup {
   /** Processor milliseconds used so far. @throws when the container has ended */
   usedMs(): number;
   /** In Docker's measure: 1024 is what any other group has. @throws when the container has ended */
   setShares(shares: number): void;
+  /** Cores that it uses at most; a kernel that cannot do that is left alone. @throws when the container has ended */
+  setLimit(cores: number): void;
+  /**
+   * Raises the weight of the engine's own group, which all containers are in, if it is lower. Nothing happens where the
+   * containers are in a group of somebody else. @throws where it may not be set
+   */
+  raiseEngine(shares: number): void;
   close(): void;
 }
 
 export const CPU_SHARES_MIN = 2;
 const CPU_SHARES_MAX = 262_144;
 const CPU_WEIGHT_MAX = 10_000;
+/** So short that one who has used up its part does not keep a caller waiting for long. */
+const LIMIT_PERIOD_US = 20_000;
+/** The kernel takes no less. */
+const LIMIT_QUOTA_US_MIN = 1_000;
 const FILE_BYTES_MAX = 4_096;
+/** As dockerd calls it, unless it is told otherwise. */
+const ENGINE_GROUP = 'docker';
 
 /** Which files, and how they are read and written. */
 interface CpuFiles {
   readonly usage: string;
   readonly weight: string;
+  /** What is to be written where, in order, for a limit. */
+  readonly limit: (quotaUs: number) => readonly (readonly [path: string, text: string])[];
+  /** Of the group that all containers are in, where that is the engine's own. */
+  readonly engineWeight: string | undefined;
   readonly toMs: (usage: string) => number;
   readonly toWeight: (shares: number) => number;
+  readonly toEngineWeight: (shares: number) => number;
 }
 
 /**
@@ -47,12 +65,22 @@ export async function openCpuCgroup(
 }
 
 /** Sync, as these files are the kernel's memory: no disk is waited for. */
-function open({ usage, weight, toMs, toWeight }: CpuFiles): CpuCgroup {
+function open({ usage, weight, limit, engineWeight, toMs, toWeight, toEngineWeight }: CpuFiles): CpuCgroup {
   const file = openSync(usage, 'r');
+  const canLimit = limit(LIMIT_QUOTA_US_MIN).every(([path]) => existsSync(path));
   const bytes = Buffer.alloc(FILE_BYTES_MAX);
   return {
     usedMs: () => toMs(bytes.toString('latin1', 0, readSync(file, bytes, 0, FILE_BYTES_MAX, 0))),
     setShares: (shares) => writeFileSync(weight, String(toWeight(shares))),
+    setLimit(cores) {
+      const quotaUs = Math.max(LIMIT_QUOTA_US_MIN, Math.round(cores * LIMIT_PERIOD_US));
+      if (canLimit) for (const [path, text] of limit(quotaUs)) writeFileSync(path, text);
+    },
+    raiseEngine(shares) {
+      if (engineWeight === undefined) return;
+      const needed = toEngineWeight(shares);
+      if (Number(readFileSync(engineWeight, 'utf8')) < needed) writeFileSync(engineWeight, String(needed));
+    },
     close: () => closeSync(file),
   };
 }
@@ -69,8 +97,14 @@ function filesOf(groups: string, mounts: string): CpuFiles | undefined {
     return {
       usage: join(usages, cpuacct, 'cpuacct.usage'),
       weight: join(weights, cpu, 'cpu.shares'),
+      limit: (quotaUs) => [
+        [join(weights, cpu, 'cpu.cfs_period_us'), String(LIMIT_PERIOD_US)],
+        [join(weights, cpu, 'cpu.cfs_quota_us'), String(quotaUs)],
+      ],
+      engineWeight: engineFile(join(weights, cpu), 'cpu.shares'),
       toMs: (text) => Number(text) / 1e6,
-      toWeight: (shares) => clamp(shares, CPU_SHARES_MIN, CPU_SHARES_MAX),
+      toWeight: sharesWithin,
+      toEngineWeight: sharesWithin,
     };
   }
   const unified = paths.find((path) => path?.[1] === '0')?.[3];
@@ -79,9 +113,19 @@ function filesOf(groups: string, mounts: string): CpuFiles | undefined {
   return {
     usage: join(root, unified, 'cpu.stat'),
     weight: join(root, unified, 'cpu.weight'),
+    limit: (quotaUs) => [[join(root, unified, 'cpu.max'), `${quotaUs} ${LIMIT_PERIOD_US}`]],
+    engineWeight: engineFile(join(root, unified), 'cpu.weight'),
     toMs: (text) => Number(/^usage_usec (\d+)$/m.exec(text)?.[1]) / 1_000,
     toWeight: weightOf,
+    // Against processes of the host a weight of 100 is what 1,024 shares are.
+    toEngineWeight: (shares) => clamp((shares * 100) / 1_024, 1, CPU_WEIGHT_MAX),
   };
+}
+
+/** Where systemd is asked for groups, containers are in a slice that is not the engine's alone. */
+function engineFile(group: string, name: string): string | undefined {
+  const parent = dirname(group);
+  return basename(parent) === ENGINE_GROUP ? join(parent, name) : undefined;
 }
 
 /** Of lines `<source> <mount point> <file system> <options> …`. */
@@ -95,9 +139,13 @@ function mountOf(mounts: string, fileSystem: string, option?: string): string | 
     )?.[1];
 }
 
+function sharesWithin(shares: number): number {
+  return clamp(shares, CPU_SHARES_MIN, CPU_SHARES_MAX);
+}
+
 /** As runc has it, so that a weight means the same whoever wrote it. */
 function weightOf(shares: number): number {
-  const above = (clamp(shares, CPU_SHARES_MIN, CPU_SHARES_MAX) - CPU_SHARES_MIN) * (CPU_WEIGHT_MAX - 1);
+  const above = (sharesWithin(shares) - CPU_SHARES_MIN) * (CPU_WEIGHT_MAX - 1);
   return 1 + Math.floor(above / (CPU_SHARES_MAX - CPU_SHARES_MIN));
 }
 

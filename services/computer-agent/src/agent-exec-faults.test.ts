@@ -2,20 +2,11 @@
 // its end has come, and when the init has been told so and the caller has not. The command ran at most once, nobody is
 // given an exit code that it did not have, what is promised of its result holds, and nothing runs on that should not.
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
-import { FakeClock } from '@switchyard/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import {
-  type AgentProcess,
-  openTestAgent,
-  openTestInstallation,
-  SETUP_TIMEOUT_MS,
-  startAgentProcess,
-  type TestAgent,
-  type TestInstallation,
-} from './test-agent.ts';
+import { expect, test, vi } from 'vitest';
+import type { AgentProcess, TestAgent } from './test-agent.ts';
+import { agentsInSuccession } from './test-succession.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 const ORG = 'org_test';
@@ -26,22 +17,7 @@ const EXEC_ID = 'req_doomed';
 /** Two agents are started in each. */
 vi.setConfig({ testTimeout: 60_000 });
 
-let installation: TestInstallation;
-let dataFolder: string;
-let successor: TestAgent | undefined;
-
-beforeAll(async () => {
-  installation = await openTestInstallation();
-}, SETUP_TIMEOUT_MS);
-afterAll(() => installation?.stop());
-beforeEach(async () => {
-  dataFolder = await installation.newDataFolder();
-});
-afterEach(async () => {
-  await successor?.close();
-  successor = undefined;
-  await rm(dataFolder, { recursive: true, force: true });
-});
+const agents = agentsInSuccession();
 
 const WAITS = 'echo run >> runs; echo out; until [ -e go ]; do sleep 0.01; done; echo over; exit 5';
 const ENDS = 'echo run >> runs; echo out; exit 5';
@@ -67,7 +43,7 @@ test.each(TABLE)('killed at `%s` of a command (%s, %s): a repeat finds %s', asyn
   const runsOn = point === 'told' || point === 'output';
   const command = runsOn ? WAITS : ENDS;
   const { id, asked } = await killDuring(point, form, { command, on_disconnect: onDisconnect });
-  const next = await startSuccessor();
+  const next = await agents.startSuccessor(NOON + 2_000);
   // Its caller hears that it is not known how the command ended: never of an end that it did not have.
   await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
 
@@ -82,7 +58,7 @@ test.each(TABLE)('killed at `%s` of a command (%s, %s): a repeat finds %s', asyn
     const stdout = runsOn ? 'out\nover\n' : 'out\n';
     expect(await repeated).toMatchObject({ stdout, exit_code: 5 });
   }
-  const looked = requestHost(installation.bus, next.agent.hostId, 'exec-get', {
+  const looked = requestHost(agents.installation.bus, next.agent.hostId, 'exec-get', {
     org: ORG,
     id,
     exec_id: EXEC_ID,
@@ -103,14 +79,14 @@ test.each([
       command: WAITS,
       on_disconnect: onDisconnect,
     });
-    const next = await startSuccessor();
+    const next = await agents.startSuccessor(NOON + 2_000);
     await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
     await next.pass(CLAIM_MS);
     if (fate === 'is ended') return expectAtRest(next, id, 1);
     await next.recordWhen(id, ({ last_activity_at }) => last_activity_at === null); // it keeps its computer busy
     await next.exec(id, 'touch go');
     const look = () =>
-      requestHost(installation.bus, next.agent.hostId, 'exec-get', { org: ORG, id, exec_id: EXEC_ID });
+      requestHost(agents.installation.bus, next.agent.hostId, 'exec-get', { org: ORG, id, exec_id: EXEC_ID });
     await expect.poll(look).toMatchObject({ result: { stdout: 'out\nover\n', exit_code: 5 } });
     await expectAtRest(next, id, 1);
   },
@@ -119,10 +95,12 @@ test.each([
 /** The repeat that never was one before: with the same id, without `resume`. */
 test('a command that never began is run by whoever asks for it again', async () => {
   const { id, asked } = await killDuring('asked', 'whole', { command: ENDS });
-  const next = await startSuccessor();
+  const next = await agents.startSuccessor(NOON + 2_000);
   await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
   const request = { org: ORG, id, body: { command: ENDS } };
-  const asking = requestHost(installation.bus, next.agent.hostId, 'exec', request, { requestId: EXEC_ID });
+  const asking = requestHost(agents.installation.bus, next.agent.hostId, 'exec', request, {
+    requestId: EXEC_ID,
+  });
   expect(await asking).toMatchObject({ stdout: 'out\n', exit_code: 5 });
   await expectAtRest(next, id, 1);
 });
@@ -134,7 +112,7 @@ async function killDuring(
   body: ExecRequest,
 ): Promise<{ id: string; asked: Promise<unknown> }> {
   const killAfterStep = `exec ${EXEC_ID} ${point}`;
-  const doomed = await startAgentProcess(installation, { dataFolder, now: NOON, killAfterStep });
+  const doomed = await agents.startDoomed({ now: NOON, killAfterStep });
   const { id } = await doomed.host.create();
   const gone = once(doomed.process, 'exit');
   const asked = form === 'whole' ? askWhole(doomed, id, body) : askStreamed(doomed, id, body);
@@ -144,11 +122,11 @@ async function killDuring(
 }
 
 const askWhole = ({ hostId }: AgentProcess, id: string, body: ExecRequest) =>
-  requestHost(installation.bus, hostId, 'exec', { org: ORG, id, body }, { requestId: EXEC_ID });
+  requestHost(agents.installation.bus, hostId, 'exec', { org: ORG, id, body }, { requestId: EXEC_ID });
 
 /** The end of the stream, as the edge reads it. */
 async function askStreamed({ hostId }: AgentProcess, id: string, body: ExecRequest): Promise<unknown> {
-  const reply = await openReply(installation.bus, {
+  const reply = await openReply(agents.installation.bus, {
     subject: hostExecStreamSubject(hostId),
     head: { request_id: EXEC_ID, org: ORG, id },
     body: Buffer.from(JSON.stringify(body)),
@@ -160,14 +138,11 @@ async function askStreamed({ hostId }: AgentProcess, id: string, body: ExecReque
 /** As the edge repeats a request whose agent was lost. */
 function repeat({ agent }: TestAgent, id: string, command: string) {
   const request = { org: ORG, id, body: { command }, resume: true as const };
-  const repeated = requestHost(installation.bus, agent.hostId, 'exec', request, { requestId: EXEC_ID });
+  const repeated = requestHost(agents.installation.bus, agent.hostId, 'exec', request, {
+    requestId: EXEC_ID,
+  });
   repeated.catch(() => {}); // the test looks at it later
   return repeated;
-}
-
-async function startSuccessor(): Promise<TestAgent> {
-  successor = await openTestAgent(installation, { dataFolder, clock: new FakeClock(NOON + 2_000) });
-  return successor;
 }
 
 /** The command ran so often, nothing of it runs on, and the computer knows that it is idle; its minute is charged once. */

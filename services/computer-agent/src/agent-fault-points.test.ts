@@ -1,42 +1,18 @@
 // The agent killed after every step of create, stop, start and delete, once the step is done and before it knows: what its
 // successor makes of it. No orphan, no lost or doubled minute, no computer that says running and is not.
 import { once } from 'node:events';
-import { readdir, rm } from 'node:fs/promises';
-import { FakeClock } from '@switchyard/testing';
+import { readdir } from 'node:fs/promises';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
 import { CREATION_ARRIVES_MS_MAX } from './lifecycle/taking-over.ts';
-import {
-  defaultLimits,
-  newTestRecord,
-  openTestAgent,
-  openTestInstallation,
-  SETUP_TIMEOUT_MS,
-  startAgentProcess,
-  type TestAgent,
-  type TestInstallation,
-} from './test-agent.ts';
+import { defaultLimits, newTestRecord } from './test-agent.ts';
+import { agentsInSuccession } from './test-succession.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 const TEST_TIMEOUT_MS = 60_000;
 
-let installation: TestInstallation;
-let dataFolder: string;
-let successor: TestAgent | undefined;
-
-beforeAll(async () => {
-  installation = await openTestInstallation();
-}, SETUP_TIMEOUT_MS);
-afterAll(() => installation?.stop());
-beforeEach(async () => {
-  dataFolder = await installation.newDataFolder();
-});
-afterEach(async () => {
-  await successor?.close();
-  successor = undefined;
-  await rm(dataFolder, { recursive: true, force: true });
-});
+const agents = agentsInSuccession();
 
 /** What is asked when the agent dies, after which step, and what there is when its successor has looked. */
 const TABLE = [
@@ -80,13 +56,12 @@ test.each([
     const { id } = record;
     // What comes before is done by an agent that lives.
     if (verb !== 'create') {
-      const first = await startAgentProcess(installation, { dataFolder, now: NOON });
+      const first = await agents.startDoomed({ now: NOON });
       await first.host.create({ id });
       if (verb === 'start') await first.host.ask('stop', id);
       await first.kill();
     }
-    const doomed = await startAgentProcess(installation, {
-      dataFolder,
+    const doomed = await agents.startDoomed({
       now: NOON + 1_000,
       env: { SWITCHYARD_WARM_POOL: pool === 'warm' ? '1' : '0' },
       ...(point.startsWith('event ')
@@ -104,8 +79,7 @@ test.each([
     asked.catch(() => {});
     await gone;
 
-    const clock = new FakeClock(NOON + 2_000);
-    successor = await openTestAgent(installation, { dataFolder, clock });
+    const successor = await agents.startSuccessor(NOON + 2_000);
     const { agent } = successor;
     const found = await successor.record(id);
     expect(found?.state ?? 'none').toBe(state);
@@ -121,7 +95,7 @@ test.each([
     const left = await successor.record(id);
     expect(left?.state).not.toBe('creating');
     // Each minute once, in the events and in the record.
-    const charged = installation.events
+    const charged = agents.installation.events
       .of('computer.metered')
       .filter(({ data }) => data.computer_id === id)
       .map(({ data }) => `${data.run}:${data.minute}`);
@@ -136,7 +110,7 @@ const containersOf = (hostId: string) =>
 
 /** A container is in the pool, and is the only one: the socket of its init was taken. */
 async function oneWaits(hostId: string): Promise<void> {
-  const control = `${dataFolder}/hosts/computer-agent/computers/control`;
+  const control = `${agents.dataFolder}/hosts/computer-agent/computers/control`;
   const socket = async () => (await readdir(control)).map((name) => name.endsWith('.sock'));
   await expect.poll(socket).toEqual([true]);
   expect(await containersOf(hostId)).toHaveLength(1);

@@ -72,6 +72,16 @@ test('without stdin a command reads nothing', async () => {
   expect(await text('cat; echo end')).toBe('end\n');
 });
 
+test('an environment of any length is refused where it is too long, and the computer is there as before', async () => {
+  // Around the frame's own limit: over it, an init breaks off the connection, which would be the end of the computer.
+  for (const bytes of [1 << 20, (8 << 20) - 40, 8 << 20, 9 << 20])
+    await expect(run(computer, 'true', { env: { A: 'x'.repeat(bytes) } })).rejects.toMatchObject({
+      code: 'invalid_request',
+      param: 'env',
+    });
+  expect(await text('echo here')).toBe('here\n');
+});
+
 test('env is added to the environment of the image, cwd is where it runs', async () => {
   const { output } = await run(computer, 'echo "$A|$PIP_BREAK_SYSTEM_PACKAGES|$HOME|$PWD"', {
     env: { A: 'a b\n"c"', HOME: '/tmp' },

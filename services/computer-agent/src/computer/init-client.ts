@@ -23,6 +23,7 @@ import {
   encodePaths,
   encodeStart,
   encodeWindow,
+  FRAME_PAYLOAD_BYTES_MAX,
   type Frame,
   frameDecoder,
   PROTOCOL_VERSION,
@@ -221,6 +222,11 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       if (streamed || kept) requireVersion(SINCE.execFlags);
       const start = { id, command, cwd, env, timeoutMs, outputBytesMax, stdin, streamed, kept };
       const payload = encodeStart(start);
+      // The init hangs up on more: it would be taken for the computer's end. What the kernel takes is far less.
+      if (payload.length > FRAME_PAYLOAD_BYTES_MAX)
+        throw new ServiceError('invalid_request', 'command and environment are too big together', {
+          param: 'env',
+        });
       return follow('E', id, payload, timeoutMs, options);
     },
     attach: (execId, options = {}) => follow('A', execId, encodeId(execId), TIMEOUT_MS_MAX, options),

@@ -36,6 +36,7 @@ import { Receipts } from './receipts/receipts.ts';
 import { receiptsGauges } from './receipts/receipts-gauges.ts';
 import { accountRoutes } from './routes/account.ts';
 import { computerConnectionRoutes, UPGRADE_PATHS } from './routes/computer-connections.ts';
+import { computerCreationRoutes } from './routes/computer-creation.ts';
 import { computerExecRoutes } from './routes/computer-execs.ts';
 import { computerFileRoutes } from './routes/computer-files.ts';
 import { computerRoutes } from './routes/computers.ts';
@@ -98,6 +99,7 @@ export async function start({
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
+    ...computerCreationRoutes({ bus, open, spending, enabled: computersOn, clock }),
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
     ...computerExecRoutes({ bus, open, findHost, clock }),
     ...computerFileRoutes({ bus, open, findHost, clock }),

@@ -1,10 +1,10 @@
 // A command's output as server-sent events, while it runs and at its client's pace: who reads slowly slows the command,
 // and nothing but a window of it waits anywhere in between.
-import type { ServerResponse } from 'node:http';
 import { type Bus, openReply, type Reply } from '@switchyard/bus';
 import {
   type ExecEvent,
   type ExecRequest,
+  type HostExecEnd,
   type HostExecHead,
   hostExecEnd,
   hostExecStreamSubject,
@@ -12,13 +12,10 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
+import { EventStream } from '../http/event-stream.ts';
 import { drained } from '../http/pass-bytes.ts';
 import { toServiceError } from '../http/send-error.ts';
 import { OutputEvents } from './output-events.ts';
-
-/** Proxies and clients give up on a connection that is silent; most after 30 s or more. */
-const KEEP_ALIVE_MS = 15_000;
-const KEEP_ALIVE = ': keep-alive\n\n';
 
 export interface ExecStreamOptions {
   readonly bus: Bus;
@@ -41,47 +38,27 @@ export async function streamExec(
 ): Promise<void> {
   const payload = Buffer.from(JSON.stringify(body));
   const answer = await openReply(bus, { subject: hostExecStreamSubject(host), head, body: payload }, signal);
-  const { raw } = reply;
-  reply.hijack();
-  raw.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache',
-    'x-accel-buffering': 'no',
-    'x-request-id': head.request_id,
-  });
-  raw.write(encode({ type: 'started', exec_id: head.request_id }));
-  const stopHeartbeat = keepAlive(raw, clock);
+  const events = new EventStream<ExecEvent>(reply, clock);
+  events.send({ type: 'started', exec_id: head.request_id });
   try {
-    await relay(answer, raw, clock);
+    events.end({ type: 'exit', ...(await relay(answer, events, clock)) });
   } catch (thrown) {
     const { error } = toErrorBody(toServiceError(thrown), head.request_id);
-    raw.end(encode({ type: 'error', error }));
-  } finally {
-    stopHeartbeat();
+    events.end({ type: 'error', error });
   }
 }
 
-async function relay({ body, end }: Reply, raw: ServerResponse, clock: Clock): Promise<void> {
+async function relay(
+  { body, end }: Reply,
+  events: EventStream<ExecEvent>,
+  clock: Clock,
+): Promise<HostExecEnd> {
   const output = new OutputEvents();
   for await (const bytes of body) {
     const event = output.push(bytes);
-    if (event && !raw.write(encode(event))) await drained(raw, clock);
+    if (event && !events.send(event)) await drained(events.raw, clock);
   }
   const rest = output.end();
-  if (rest) raw.write(encode(rest));
-  raw.end(encode({ type: 'exit', ...hostExecEnd.parse(await end) }));
-}
-
-/** Returns how to stop it. */
-function keepAlive(raw: ServerResponse, clock: Clock): () => void {
-  const beat = () => {
-    if (raw.writableLength === 0) raw.write(KEEP_ALIVE); // else there is something on its way as it is
-    stop = clock.after(KEEP_ALIVE_MS, beat);
-  };
-  let stop = clock.after(KEEP_ALIVE_MS, beat);
-  return () => stop();
-}
-
-function encode(event: ExecEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  if (rest) events.send(rest);
+  return hostExecEnd.parse(await end);
 }

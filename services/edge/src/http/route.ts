@@ -28,6 +28,8 @@ export interface RouteDescription {
     /** Of an answer that is not JSON; `*` as in `audio/*`. */
     contentType?: string;
     alsoStreams?: boolean;
+    /** The status of a stream, where it is another than `status`. */
+    streamStatus?: number;
     /** What its stream is, where that is not a stream of a model's chunks. */
     streamDescription?: string;
     /** Media types in which the answer comes as text instead, where the request asks for that. */

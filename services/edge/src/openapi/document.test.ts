@@ -237,7 +237,7 @@ describe('the errors of an operation', () => {
   test.each([
     ['POST /v1/embeddings', 400, ['wrong_endpoint', 'invalid_request', 'invalid_json', 'upstream_rejected']],
     ['POST /v1/embeddings', 404, ['model_not_found']],
-    ['POST /v1/computers/{id}/exec', 409, ['computer_not_running']],
+    ['POST /v1/computers/{id}/exec', 409, ['computer_not_running', 'computer_busy']],
     ['POST /v1/computers/{id}/exec', 422, ['command_timed_out']],
     ['POST /v1/computers', 429, ['computer_limit_reached']],
     ['GET /v1/computers', 403, ['permission_denied']],

@@ -69,7 +69,7 @@ function operation(route: RouteDescription): Record<string, unknown> {
     responses: {
       ...(route.untouchedBody || response.status === 101
         ? bytesOfAnother(route)
-        : { [response.status]: success(route) }),
+        : { [response.status]: success(route), ...streamBesides(route) }),
       ...(response.inParts ? { 206: part(route) } : {}),
       ...errorsByStatus(codesOf(route)),
     },
@@ -116,7 +116,7 @@ function idempotencyKeyParameter({ response }: RouteDescription) {
 
 function success(route: RouteDescription) {
   const { description, body, contentType = 'application/json', priced } = route.response;
-  const { alsoStreams = false, streamDescription = CHUNKS, asText = [] } = route.response;
+  const { alsoStreams = false, streamStatus, asText = [] } = route.response;
   return {
     description,
     headers: {
@@ -127,18 +127,21 @@ function success(route: RouteDescription) {
     content: {
       [contentType]: body ? { schema: schemaOf(body, 'output') } : {},
       ...Object.fromEntries(asText.map((type) => [type, { schema: { type: 'string' } }])),
-      ...(alsoStreams
-        ? {
-            'text/event-stream': {
-              schema: {
-                type: 'string',
-                description: streamDescription,
-              },
-            },
-          }
-        : {}),
+      ...(alsoStreams && streamStatus === undefined ? eventStream(route) : {}),
     },
   };
+}
+
+/** A stream whose status is another than that of a whole answer. */
+function streamBesides(route: RouteDescription) {
+  const { streamStatus } = route.response;
+  if (streamStatus === undefined) return {};
+  const description = 'With `stream: true`';
+  return { [streamStatus]: { description, headers: REQUEST_ID_HEADER, content: eventStream(route) } };
+}
+
+function eventStream({ response: { streamDescription: description = CHUNKS } }: RouteDescription) {
+  return { 'text/event-stream': { schema: { type: 'string', description } } };
 }
 
 /** What another server answers, with whatever status, or what an upgraded connection carries: nothing is told of it. */

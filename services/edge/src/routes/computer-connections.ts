@@ -61,6 +61,7 @@ const CONNECTION_ERRORS = [
   'invalid_request',
   'computer_not_found',
   'computer_not_running',
+  'computer_busy',
   'rate_limited',
   'port_unreachable',
   'computer_failed',
@@ -215,6 +216,7 @@ function desktopRoute(on: On): Route {
         'unknown_field',
         'computer_not_found',
         'computer_not_running',
+        'computer_busy',
         'command_timed_out',
         'computer_failed',
         'no_capacity',
@@ -281,7 +283,7 @@ interface PortWish {
 async function toPort(on: On, wish: PortWish, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { key, id, port, segments, anyOrigin } = wish;
   const upgrade = on.upgrades.of(request.raw);
-  const { prefix, path, slash } = cutPath(request.raw.url ?? '/', segments);
+  const { prefix, path, slash } = cutPath(targetOf(request), segments);
   if (!slash && !upgrade && (request.method === 'GET' || request.method === 'HEAD'))
     return redirectToSlash(request, reply, anyOrigin);
   const { protocol, host } = new URL(publicOrigin(on.publicUrl, request));
@@ -322,6 +324,11 @@ function goneOf(upgrade: PendingUpgrade | null, request: FastifyRequest, reply: 
   return gone.signal;
 }
 
+/** As it was sent; of a whole address, as clients of proxies send it, what comes after the host. */
+function targetOf({ raw: { url = '/' } }: FastifyRequest): string {
+  return url.replace(/^https?:\/\/[^/?]*/i, '');
+}
+
 /** As it was sent: nothing of it is decoded. `slash`: whether there was one where the server's own path begins. */
 function cutPath(url: string, segments: number): { prefix: string; path: string; slash: boolean } {
   const match = new RegExp(`^((?:/[^/?]*){${segments}})(.*)$`).exec(url);
@@ -335,7 +342,7 @@ function cutPath(url: string, segments: number): { prefix: string; path: string;
  * it goes to the server's root as if the slash were there, and so does a WebSocket, whose client follows no redirect.
  */
 function redirectToSlash(request: FastifyRequest, reply: FastifyReply, anyOrigin: boolean): void {
-  const [path = '', ...query] = (request.raw.url ?? '').split('?');
+  const [path = '', ...query] = targetOf(request).split('?');
   const last = path.slice(path.lastIndexOf('/') + 1);
   reply
     .code(308)

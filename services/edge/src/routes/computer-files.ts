@@ -34,6 +34,7 @@ const ERRORS: readonly ErrorCode[] = [
   'unknown_field',
   'computer_not_found',
   'computer_not_running',
+  'computer_busy',
   'computer_failed',
   'no_capacity',
 ];

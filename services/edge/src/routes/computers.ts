@@ -1,12 +1,9 @@
 import { type Bus, request, requestHost } from '@switchyard/bus';
 import {
-  COMPUTER_BODY_BYTES_MAX,
   computerMetrics,
   computerObject,
   computerOptions,
-  createComputerRequest,
   deletedComputer,
-  HOST_CREATE_TIMEOUT_MS,
   listOf,
   uploadRequest,
   uploadResult,
@@ -20,8 +17,6 @@ const TAG = 'Computers';
 const params = z.object({ id: z.string().describe('Id of the computer') });
 /** What starts or waits for a container may take long. */
 const LIFECYCLE_TIMEOUT_MS = 300_000;
-/** Longer than control waits for a host, so that it is control that knows how a creation ended. */
-const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
 export interface ComputerRoutesOptions {
@@ -83,40 +78,6 @@ export function computerRoutes({ bus, findHost, spending, enabled }: ComputerRou
     ),
     jsonRoute(
       {
-        method: 'POST',
-        path: '/v1/computers',
-        permission: 'computers:write',
-        tag: TAG,
-        summary: 'Create a computer; it starts at once, and is billed by the minute',
-        bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
-        request: { body: createComputerRequest },
-        repeatable: false,
-        response: { status: 201, description: 'The computer, running', body: computerObject },
-        errors: [
-          'invalid_json',
-          'invalid_request',
-          'unknown_field',
-          'insufficient_funds',
-          'budget_exceeded',
-          'image_unavailable',
-          'computer_limit_reached',
-          'no_capacity',
-          'computer_failed',
-          'service_unavailable',
-        ],
-      },
-      ({ key, body, requestId }) => {
-        requireEnabled();
-        return request(
-          bus,
-          'computers.create',
-          { org: key.org, key_id: key.id, body, limited: spending.isLimited(key) },
-          { timeoutMs: CREATE_TIMEOUT_MS, requestId },
-        );
-      },
-    ),
-    jsonRoute(
-      {
         method: 'GET',
         path: '/v1/computers',
         permission: 'computers:read',
@@ -174,7 +135,13 @@ export function computerRoutes({ bus, findHost, spending, enabled }: ComputerRou
         request: { params },
         computerParam: 'id',
         response: { status: 200, description: 'The figures', body: computerMetrics },
-        errors: ['computer_not_found', 'computer_not_running', 'computer_failed', 'no_capacity'],
+        errors: [
+          'computer_not_found',
+          'computer_not_running',
+          'computer_busy',
+          'computer_failed',
+          'no_capacity',
+        ],
       },
       async ({ key: { org }, params: { id } }) =>
         requestHost(bus, await findHost(org, id), 'metrics', { id, org }),
@@ -199,6 +166,7 @@ export function computerRoutes({ bus, findHost, spending, enabled }: ComputerRou
           'computer_not_found',
           'file_not_found',
           'computer_not_running',
+          'computer_busy',
           'computer_failed',
           'no_capacity',
           'service_unavailable',

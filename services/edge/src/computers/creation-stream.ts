@@ -1,0 +1,62 @@
+// A computer's creation as server-sent events. A client that goes away ends nothing: the computer comes to be, as it does
+// without a stream.
+import { type Bus, openReply, type Reply } from '@switchyard/bus';
+import {
+  CREATION_STREAM_SUBJECT,
+  type CreationEvent,
+  computerObject,
+  creationHead,
+  creationProgress,
+  type OperationRequest,
+  toErrorBody,
+} from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply } from 'fastify';
+import { EventStream } from '../http/event-stream.ts';
+import { toServiceError } from '../http/send-error.ts';
+
+export interface StreamedCreation {
+  readonly request: OperationRequest<'computers.create'>;
+  /** Milliseconds for all of it. */
+  readonly timeoutMs: number;
+  /** Aborted when the client's key ends, and the creation with it. */
+  readonly signal: AbortSignal;
+}
+
+/** @throws ServiceError as long as nothing was told of the computer; afterwards the last event says what went wrong. */
+export async function streamCreation(
+  { bus, clock }: { readonly bus: Bus; readonly clock: Clock },
+  { request, timeoutMs, signal }: StreamedCreation,
+  reply: FastifyReply,
+): Promise<void> {
+  const body = Buffer.from(JSON.stringify(request));
+  const call = { subject: CREATION_STREAM_SUBJECT, head: { request_id: reply.request.id }, body, timeoutMs };
+  const answer = await openReply(bus, call, signal);
+  const events = new EventStream<CreationEvent>(reply, clock);
+  try {
+    events.end({ type: 'computer', computer: await relay(answer, events) });
+  } catch (thrown) {
+    const { error } = toErrorBody(toServiceError(thrown), reply.request.id);
+    events.end({ type: 'error', error });
+  }
+}
+
+/** Resolves with the computer. Of what its client has not taken yet, only the latest is worth telling: the rest is left out. */
+async function relay({ head, body, end }: Reply, events: EventStream<CreationEvent>) {
+  const { computer_id } = creationHead.parse(head);
+  for await (const line of linesOf(body)) {
+    const progress = creationProgress.parse(JSON.parse(line));
+    if (events.hasRoom) events.send({ type: 'progress', computer_id, progress });
+  }
+  return computerObject.parse(await end);
+}
+
+async function* linesOf(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let begun = '';
+  for await (const bytes of body) {
+    const lines = (begun + decoder.decode(bytes, { stream: true })).split('\n');
+    begun = lines.pop() ?? '';
+    yield* lines;
+  }
+}

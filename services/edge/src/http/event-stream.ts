@@ -1,0 +1,61 @@
+// An answer of server-sent events: its head, its events, and a sign of life while there are none.
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '@switchyard/service';
+import type { FastifyReply } from 'fastify';
+
+/** Proxies and clients give up on a connection that is silent; most after 30 s or more. */
+const KEEP_ALIVE_MS = 15_000;
+const KEEP_ALIVE = ': keep-alive\n\n';
+
+export interface ServerEvent {
+  readonly type: string;
+}
+
+export class EventStream<E extends ServerEvent> {
+  readonly raw: ServerResponse;
+  readonly #clock: Clock;
+  #stopClock: () => void;
+
+  /** Takes the answer over and sends its head. */
+  constructor(reply: FastifyReply, clock: Clock) {
+    const { raw, request } = reply;
+    this.raw = raw;
+    this.#clock = clock;
+    reply.hijack();
+    raw.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      'x-request-id': request.id,
+    });
+    this.#stopClock = this.#beatLater();
+  }
+
+  /** The client is there, and has taken what was sent. */
+  get hasRoom(): boolean {
+    return !this.raw.destroyed && !this.raw.writableNeedDrain;
+  }
+
+  /** False: wait until the client has taken what there is before the next one. Where it is gone nothing is sent. */
+  send(event: E): boolean {
+    return this.raw.destroyed || this.raw.write(encode(event));
+  }
+
+  /** With the last event. */
+  end(event: E): void {
+    this.#stopClock();
+    if (!this.raw.destroyed) this.raw.end(encode(event));
+  }
+
+  #beatLater(): () => void {
+    return this.#clock.after(KEEP_ALIVE_MS, () => {
+      if (this.raw.destroyed) return;
+      if (this.raw.writableLength === 0) this.raw.write(KEEP_ALIVE); // else there is something on its way as it is
+      this.#stopClock = this.#beatLater();
+    });
+  }
+}
+
+function encode(event: ServerEvent): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}

@@ -34,12 +34,13 @@ const connections = Number(values.connections);
 /** Services without which a chat call is answered; billing comes later. */
 const ANSWERING = ['edge', 'model-router', 'control'];
 const GOAL_TIMES = 3;
-const BATCH = 500;
+/** As billing's own are. */
+const BATCH = 1_000;
 const BILLING = join(import.meta.dirname, '../../services/billing/src/main.ts');
 const BILLING_CONSUMER = 'billing-p0';
 const POLL_MS = 20;
 /** Of edge and router; what they emitted then warms billing and the MongoDB server up. */
-const WARM_UP_SECONDS = 5;
+const WARM_UP_SECONDS = 10;
 const MS_PER_S = 1_000;
 const QUIET_LEVELS: ReadonlySet<string | number> = new Set(['debug', 'info', 20, 30]);
 

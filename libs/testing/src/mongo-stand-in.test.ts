@@ -10,7 +10,23 @@ import {
   mongoServerProcess,
   toolsCacheFolder,
 } from '@switchyard/local';
-import { type Collection, type Document, type Filter, MongoClient, type Sort } from 'mongodb';
+import {
+  Binary,
+  BSON,
+  Code,
+  type Collection,
+  Decimal128,
+  type Document,
+  type Filter,
+  MaxKey,
+  MinKey,
+  MongoBulkWriteError,
+  MongoClient,
+  ObjectId,
+  type Sort,
+  Timestamp,
+  UUID,
+} from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 
@@ -101,6 +117,71 @@ test('a database that is dropped takes none with it whose name begins with its n
   expect(await client.db('books').collection('rows').countDocuments()).toBe(0);
   for (const name of ['books2', 'books_more'])
     expect(await client.db(name).collection('rows').countDocuments(), name).toBe(1);
+});
+
+/** A value of each type that there is, between fields that are indexed. */
+const OF_ALL_TYPES = {
+  ...{
+    double: 1.5,
+    text: 'ä\0b',
+    inner: { a: [1, { b: null }], b: 1 },
+    list: ['x', ['y']],
+    none: null,
+    yes: true,
+  },
+  ...{
+    data: new Binary(Buffer.from([0, 1])),
+    uuid: new UUID(),
+    id: new ObjectId(),
+    at: new Date(7),
+    pattern: /a+b/i,
+  },
+  ...{ int: 1, long: 2n ** 53n + 1n, decimal: Decimal128.fromString('1.5'), stamp: new Timestamp(5n) },
+  ...{ least: new MinKey(), most: new MaxKey(), code: new Code('x') },
+};
+
+test('documents that are inserted many at a time stay as they came, are indexed, and have ids', async () => {
+  const client = await connect(await startStandIn());
+  const rows = client.db('test').collection<Document>('rows');
+  await rows.createIndex({ 'inner.b': 1, last: 1 }, { name: 'inner' });
+  const sent = Array.from({ length: 1_500 }, (_, last) => ({ _id: `row_${last}`, ...OF_ALL_TYPES, last }));
+  await rows.insertMany(sent as never[]);
+  for (const last of [0, 999, 1_499]) {
+    const [found] = await rows.find({ 'inner.b': 1, last }, { raw: true }).toArray();
+    expect(found).toEqual(BSON.serialize(sent[last] ?? {}));
+  }
+  await rows.insertMany([{ nameless: 1 }, { nameless: 2 }], { forceServerObjectId: true });
+  const nameless = await rows.find({ nameless: { $gt: 0 } }).toArray();
+  expect(new Set(nameless.map(({ _id }) => String(_id))).size).toBe(2);
+});
+
+test('of documents that are inserted many at a time those that are refused are told by their places', async () => {
+  const client = await connect(await startStandIn());
+  const rows = client.db('test').collection<Document & { _id: unknown }>('rows');
+  await rows.createIndex({ n: 1 }, { unique: true, name: 'number' });
+  await rows.insertOne({ _id: 'a', n: 1 });
+  const more = [
+    { _id: 'b', n: 1 },
+    { _id: 'a', n: 2 },
+    { _id: 'c', n: 2 },
+    { _id: ['d'], n: 3 },
+    { _id: 'e', n: 4 },
+  ];
+  const refusedOf = async (ordered: boolean) => {
+    const error: unknown = await rows.insertMany(more, { ordered }).catch((error: unknown) => error);
+    if (!(error instanceof MongoBulkWriteError)) throw error;
+    return [error.writeErrors].flat().map(({ index, code }) => [index, code]);
+  };
+  expect(await refusedOf(true)).toEqual([[0, 11_000]]);
+  expect(await rows.countDocuments()).toBe(1);
+  expect(await refusedOf(false)).toEqual([
+    [0, 11_000],
+    [1, 11_000],
+    [3, 53],
+  ]);
+  // What was refused has left nothing in an index by which it could be found, or another be refused.
+  expect((await rows.find().toArray()).map(({ _id }) => _id)).toEqual(['a', 'c', 'e']);
+  await rows.insertOne({ _id: 'b', n: 3 });
 });
 
 test('what many write at once is there after kill -9 as far as it was acknowledged, and what was read too', async () => {
@@ -224,4 +305,4 @@ test('an index changes no answer: one with indexes and one without say the same,
     }
   }
   await compareAll();
-});
+}, 90_000);

@@ -18,7 +18,7 @@ import { storeRejected } from './store/rejected.ts';
 import type { Store } from './store/store.ts';
 
 /** Messages of one batch, and of one pull, at the most. */
-export const BATCH_MESSAGES_MAX = 500;
+export const BATCH_MESSAGES_MAX = 1_000;
 /** A pull that has not brought its fill is asked for anew after this time. */
 const PULL_MS = 5_000;
 /** A pull that outlives its time was lost on the way, with the link that it was sent on. */
@@ -121,19 +121,26 @@ async function pullInTime(consumer: Consumer, max_messages: number): Promise<Con
   return messages;
 }
 
-/** A batch that is prepared, and where its entries came from. */
+/** A batch that is read, and what it was read from. */
 interface Batch {
   readonly messages: readonly JsMsg[];
   readonly read: ReadBatch;
-  readonly prepared: PreparedBatch | null;
 }
 
-/** Batches on their way into the ledger: while one is booked, the next is prepared. */
+/**
+ * Batches on their way into the ledger. They are booked one after the other; beside it others are prepared, one after the
+ * other too, at most two ahead of the one that is booked; and beside both one more is read. So none of us, the database
+ * and its disk stands still while it waits for the others.
+ */
 class BookingLine {
   readonly #options: Booking;
   readonly #onBooked: () => void;
   readonly #onFailed: () => void;
+  /** Until the batch that was added last is prepared and another may follow it. */
+  #preparing: Promise<void> = Promise.resolve();
+  /** Until the last that was prepared is booked, and until the one before it is. */
   #booking: Promise<void> = Promise.resolve();
+  #bookingBefore: Promise<void> = Promise.resolve();
   #failure: unknown = null;
 
   /** @param onFailed called when a batch could not be booked; `end` then throws why. */
@@ -144,37 +151,49 @@ class BookingLine {
   }
 
   /** Resolves when the next may be added. Never throws. */
-  async add(messages: JsMsg[]): Promise<void> {
+  async add(messages: readonly JsMsg[]): Promise<void> {
+    const { partition, logger } = this.#options;
+    const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
+    const batch = { messages, read: readBatch(ours, logger) };
+    await this.#preparing;
+    this.#preparing = this.#prepare(batch);
+  }
+
+  async #prepare(batch: Batch): Promise<void> {
     const { bus, accounts } = this.#options;
+    if (this.#failure !== null) return giveBack(batch.messages, bus);
     const still = await accounts.still.move(); // its log rows come before its sums
-    const preparedFrom = performance.now();
-    const batch = await this.#orGiveBack(messages, () => prepare(messages, this.#options));
-    const preparedAt = performance.now();
-    await this.#booking;
-    if (!batch || this.#failure !== null) {
-      if (batch) giveBack(messages, bus);
-      return still();
-    }
-    this.#booking = this.#orGiveBack(messages, async () => {
-      const bookedFrom = performance.now();
-      await book(batch, this.#options);
+    const from = performance.now();
+    const prepared = await this.#orGiveBack(batch, () => prepare(batch.read, this.#options));
+    if (prepared === undefined) return still();
+    const prepareMs = performance.now() - from;
+    const [before, last] = [this.#bookingBefore, this.#booking];
+    this.#bookingBefore = last;
+    this.#booking = last.then(() => this.#book(batch, prepared, prepareMs)).finally(still);
+    await before;
+  }
+
+  async #book(batch: Batch, prepared: PreparedBatch | null, prepare_ms: number): Promise<void> {
+    const { bus, logger } = this.#options;
+    const { messages } = batch;
+    if (this.#failure !== null) return giveBack(messages, bus);
+    await this.#orGiveBack(batch, async () => {
+      const from = performance.now();
+      await book(batch, prepared, this.#options);
       this.#onBooked();
-      const [prepare_ms, book_ms] = [preparedAt - preparedFrom, performance.now() - bookedFrom];
-      const rows = batch.prepared?.rows.length ?? 0;
-      this.#options.logger.debug(
-        { messages: messages.length, rows, prepare_ms, book_ms },
-        'a batch was booked',
-      );
-    }).finally(still);
+      const [rows, book_ms] = [prepared?.rows.length ?? 0, performance.now() - from];
+      logger.debug({ messages: messages.length, rows, prepare_ms, book_ms }, 'a batch was booked');
+    });
   }
 
   /** @throws why a batch could not be booked. */
   async end(): Promise<void> {
+    await this.#preparing;
     await this.#booking;
     if (this.#failure !== null) throw this.#failure;
   }
 
-  async #orGiveBack<T>(messages: readonly JsMsg[], work: () => Promise<T>): Promise<T | undefined> {
+  async #orGiveBack<T>({ messages }: Batch, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
@@ -186,15 +205,20 @@ class BookingLine {
   }
 }
 
-async function prepare(messages: readonly JsMsg[], options: Booking): Promise<Batch> {
-  const { store, partition, writer, logger } = options;
-  const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
-  const read = readBatch(ours, logger);
-  await reject(store, read.rejected, logger);
-  return { messages, read, prepared: read.entries.length === 0 ? null : await writer.prepare(read.entries) };
+/** @returns null where there is nothing to book. */
+async function prepare(
+  { rejected, entries }: ReadBatch,
+  { store, writer, logger }: Booking,
+): Promise<PreparedBatch | null> {
+  await reject(store, rejected, logger);
+  return entries.length === 0 ? null : await writer.prepare(entries);
 }
 
-async function book({ messages, read, prepared }: Batch, options: Booking): Promise<void> {
+async function book(
+  { messages, read }: Batch,
+  prepared: PreparedBatch | null,
+  options: Booking,
+): Promise<void> {
   const { store, progress, logger } = options;
   if (prepared) await bookRows(prepared, options);
   const refused = new Set(read.rejectedMessages);

@@ -8,8 +8,11 @@ import type { Partition } from './partitions/partition.ts';
 const MS_NS = 1_000_000;
 /** A message that was not acknowledged in this time comes again: no longer than a dead owner's lease lives. */
 const ACK_WAIT_MS = 5_000;
-/** Messages that may be on their way at once, those of a writer that died included. */
-const ACK_PENDING_MAX = 2_000;
+/**
+ * Messages that may be on their way at once, those of a writer that died included: in billing's hands are up to four
+ * batches and two more that wait (booking.ts, arrivals.ts).
+ */
+const ACK_PENDING_MAX = 8_000;
 /** Until it is booked: an event is never given up. */
 const DELIVERIES_MAX = -1;
 /** Code of JetStream for "there is no such consumer". */

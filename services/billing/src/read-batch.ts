@@ -11,6 +11,7 @@ import { type Entry, entryOf } from './store/entries.ts';
 const REASON_CHARACTERS_MAX = 500;
 /** An emitter's clock that is further ahead than this puts charges into the wrong hour: someone should know. */
 const SKEW_MS_MAX = 5_000;
+const MS_NANOS = 1_000_000;
 
 export interface ReadBatch {
   readonly entries: Entry[];
@@ -32,7 +33,7 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
       const event = parseEvent(message.json());
       const subject = eventSubject(event);
       if (message.subject !== subject) throw new RangeError(`an event for ${subject} on ${message.subject}`);
-      const aheadMs = Date.parse(event.time) - message.time.getTime();
+      const aheadMs = Date.parse(event.time) - message.info.timestampNanos / MS_NANOS;
       if (aheadMs > (furthest?.aheadMs ?? SKEW_MS_MAX)) furthest = { event, aheadMs };
       const entry = entryOf(event);
       if (!entry) continue;

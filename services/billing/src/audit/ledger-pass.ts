@@ -3,7 +3,7 @@
 
 import { lineIdOf, lineKeyOf, monthOf } from '../statements/months.ts';
 import type { LedgerRow } from '../store/documents.ts';
-import { FOLD_ROWS_MAX, foldRows } from '../store/fold.ts';
+import { foldRows } from '../store/fold.ts';
 import { foldLines } from '../store/fold-lines.ts';
 import type { AuditRun } from './audit-run.ts';
 import { inBatches } from './batches.ts';
@@ -47,12 +47,11 @@ async function passPartition(run: AuditRun, partition: string, upTo: bigint): Pr
       checkPlace(run, row);
     }
     rows += batch.length;
-    for (let first = 0; first < batch.length; first += FOLD_ROWS_MAX) {
-      const some = batch.slice(first, first + FOLD_ROWS_MAX);
-      await foldRows(work.aggregates, some);
-      await foldLines(work.statementLines, some);
-    }
-    await checkLogsOf(run, batch);
+    await Promise.all([
+      foldRows(work.aggregates, batch),
+      foldLines(work.statementLines, batch),
+      checkLogsOf(run, batch),
+    ]);
   }
   return { rows, gapless, rowsBeforeLogs };
 }

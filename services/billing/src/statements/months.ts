@@ -5,6 +5,7 @@ import { STATEMENT_CLOSES_AFTER_HOURS } from '@switchyard/contracts';
 import type { UnnumberedRow } from '../store/documents.ts';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const CLOSES_AFTER_MS = STATEMENT_CLOSES_AFTER_HOURS * HOUR_MS;
 /** Clocks of instances of billing may differ by as much: one closes the month, another still books into it. */
 export const CLOCKS_DIFFER_MS_MAX = 50_000;
@@ -63,4 +64,27 @@ export function lineKeyOf(row: UnnumberedRow): LineKey {
 export function lineIdOf({ kind, type, model, computer, late }: LineKey): string {
   const text = JSON.stringify([kind, type, model, computer, late]);
   return `line_${hash('sha256', text, 'base64url').slice(0, LINE_ID_CHARACTERS)}`;
+}
+
+/** Where a row is in the statements. */
+export interface Place {
+  readonly month: string;
+  readonly line: string;
+}
+
+/** Tells the places of rows that are booked now: found once for all rows of one day and line, of which a batch is full. */
+export function placesAt(now: number): (row: UnnumberedRow) => Place {
+  const places = new Map<string, Place>();
+  return (row) => {
+    const { type, model, computer } = row;
+    const day = Math.floor(row.at.getTime() / DAY_MS);
+    const key = JSON.stringify([day, row.kind === 'refund', type, model, computer]);
+    let place = places.get(key);
+    if (!place) {
+      const month = bookedMonth(row.at.getTime(), now);
+      place = { month, line: lineIdOf(lineKeyOf({ ...row, month })) };
+      places.set(key, place);
+    }
+    return place;
+  };
 }

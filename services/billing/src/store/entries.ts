@@ -94,7 +94,7 @@ function completed(event: Event<'call.completed'>): Occurrence {
       method: 'POST',
       path: data.path,
       requested_model: data.requested_model,
-      models: [...new Set([data.requested_model, ...(data.model === null ? [] : [data.model])])],
+      models: modelsOf(data),
       stream: data.stream,
       cost,
       basis: data.basis,
@@ -117,6 +117,11 @@ function completed(event: Event<'call.completed'>): Occurrence {
         }
       : null,
   };
+}
+
+/** Those by which a call is found in Logs, each once. */
+function modelsOf({ requested_model, model }: EventData<'call.completed'>): string[] {
+  return model === null || model === requested_model ? [requested_model] : [requested_model, model];
 }
 
 function refused(event: Event<'call.refused'>): Occurrence {

@@ -2,7 +2,7 @@
 // two steps, repeated, or run twice at the same time, and still book each event exactly once. What the scheme
 // rests on is in README.md of this service.
 import { type Clock, type Logger, systemClock } from '@switchyard/service';
-import { bookedMonth, lineIdOf, lineKeyOf } from '../statements/months.ts';
+import { placesAt } from '../statements/months.ts';
 import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
 import { FAMILIES, type LedgerRow, type UnnumberedRow } from './documents.ts';
@@ -178,11 +178,12 @@ export class LedgerWriter {
   }
 
   #numbered(rows: readonly UnnumberedRow[], last: bigint): LedgerRow[] {
-    const now = this.#clock.now();
-    return rows.map((row, i) => {
-      const month = bookedMonth(row.at.getTime(), now);
-      const line = lineIdOf(lineKeyOf({ ...row, month }));
-      return { ...row, month, line, p: this.#partition, n: last + BigInt(i) + 1n };
+    const placeOf = placesAt(this.#clock.now());
+    let n = last;
+    return rows.map((row) => {
+      const { month, line } = placeOf(row);
+      n += 1n;
+      return { ...row, month, line, p: this.#partition, n };
     });
   }
 

@@ -4,6 +4,7 @@ import de.bwaldvogel.mongo.MongoDatabase;
 import de.bwaldvogel.mongo.backend.AbstractMongoBackend;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.wire.message.MongoMessage;
+import io.netty.channel.Channel;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -25,6 +26,9 @@ final class CommittingBackend extends AbstractMongoBackend {
           "buildinfo", "collstats", "connectionstatus", "count", "dbstats", "distinct", "endsessions", "find",
           "getcmdlineopts", "getlog", "getmore", "hello", "hostinfo", "ismaster", "killcursors", "listcollections",
           "listdatabases", "listindexes", "ping", "serverstatus", "validate", "whatsmyuri");
+
+  /** Of documents of one insert, and the like: as MongoDB has it. A driver cuts what is more into several. */
+  private static final int WRITE_BATCH_MAX = 100_000;
 
   private final MVStore store;
   private final Object writing = new Object();
@@ -52,6 +56,13 @@ final class CommittingBackend extends AbstractMongoBackend {
     if (!isRead(command)) return write(message);
     var answer = super.handleMessage(message);
     if (isOfMajority(command)) awaitCommit(begun);
+    return answer;
+  }
+
+  @Override
+  public Document handleCommand(Channel channel, String database, String command, Document query) {
+    var answer = super.handleCommand(channel, database, command, query);
+    if (command.equalsIgnoreCase("ismaster")) answer.put("maxWriteBatchSize", WRITE_BATCH_MAX);
     return answer;
   }
 

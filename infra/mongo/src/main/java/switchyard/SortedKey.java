@@ -8,6 +8,9 @@ import de.bwaldvogel.mongo.bson.LegacyUUID;
 import de.bwaldvogel.mongo.bson.MaxKey;
 import de.bwaldvogel.mongo.bson.MinKey;
 import de.bwaldvogel.mongo.bson.ObjectId;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Arrays;
@@ -49,7 +52,9 @@ final class SortedKey {
   /** Integers are at most so far from the nearest double, and half of that to either side. */
   private static final int BEYOND_DOUBLE_BIAS = 0x8000;
 
-  private static final int INITIAL_BYTES = 64;
+  private static final int INITIAL_BYTES = 128;
+
+  private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
   private byte[] bytes;
   private int length;
@@ -83,14 +88,20 @@ final class SortedKey {
   }
 
   SortedKey appendByte(int value) {
-    if (length == bytes.length) bytes = Arrays.copyOf(bytes, 2 * length);
+    makeRoom(1);
     bytes[length++] = (byte) value;
     return this;
   }
 
   SortedKey appendLong(long value) {
-    for (int shift = Long.SIZE - Byte.SIZE; shift >= 0; shift -= Byte.SIZE) appendByte((int) (value >>> shift));
+    makeRoom(Long.BYTES);
+    LONG.set(bytes, length, value);
+    length += Long.BYTES;
     return this;
+  }
+
+  private void makeRoom(int count) {
+    if (bytes.length - length < count) bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, length + count));
   }
 
   SortedKey append(Object value) {
@@ -152,11 +163,13 @@ final class SortedKey {
 
   /** Ended by 0; a 0 inside is followed by 255, which begins no value. */
   private void appendEscaped(byte[] data) {
-    for (byte one : data) {
-      appendByte(one);
-      if (one == END) appendByte(NOT_THE_END);
-    }
-    appendByte(END);
+    int from = 0;
+    for (int i = 0; i < data.length; i += 1)
+      if (data[i] == END) {
+        appendAll(data, from, i + 1).appendByte(NOT_THE_END);
+        from = i + 1;
+      }
+    appendAll(data, from, data.length).appendByte(END);
   }
 
   private void appendDocument(Map<?, ?> document) {
@@ -184,7 +197,13 @@ final class SortedKey {
 
   /** Of another key, or of a fixed length. */
   SortedKey appendAll(byte[] data) {
-    for (byte one : data) appendByte(one);
+    return appendAll(data, 0, data.length);
+  }
+
+  private SortedKey appendAll(byte[] data, int from, int to) {
+    makeRoom(to - from);
+    System.arraycopy(data, from, bytes, length, to - from);
+    length += to - from;
     return this;
   }
 }

@@ -1,6 +1,5 @@
 package switchyard;
 
-import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.MongoVersion;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -25,11 +24,6 @@ public final class StandIn {
   /** Only this machine may connect unless it is told otherwise: there are no users and no passwords. */
   private static final String HOST_DEFAULT = "127.0.0.1";
 
-  private static final int ACCEPTING_THREADS = 1;
-
-  /** Each serves the connections that fall to it one after the other, and waits with a writer for the disk. */
-  private static final int SERVING_THREADS = 32;
-
   private StandIn() {}
 
   public static void main(String[] arguments) throws InterruptedException, IOException {
@@ -40,11 +34,9 @@ public final class StandIn {
     var store = DurableStore.open(Path.of(arguments[0]));
     var backend = new CommittingBackend(store);
     backend.version(MONGO_5_0);
-    var server = new MongoServer(backend);
     var host = arguments.length == 3 ? arguments[2] : HOST_DEFAULT;
-    server.bind(
-        new InetSocketAddress(host, Integer.parseInt(arguments[1])), ACCEPTING_THREADS, SERVING_THREADS);
-    Runtime.getRuntime().addShutdownHook(new Thread(server::shutdownNow, "shutdown"));
+    var server = new Server(backend, new InetSocketAddress(host, Integer.parseInt(arguments[1])));
+    Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown, "shutdown"));
     System.out.println("ready");
     Thread.currentThread().join();
   }

@@ -7,14 +7,17 @@ import de.bwaldvogel.mongo.backend.CursorRegistry;
 import de.bwaldvogel.mongo.backend.DocumentWithPosition;
 import de.bwaldvogel.mongo.backend.Index;
 import de.bwaldvogel.mongo.backend.QueryResult;
+import de.bwaldvogel.mongo.backend.Utils;
 import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.bson.ObjectId;
 import de.bwaldvogel.mongo.exception.DuplicateKeyError;
 import de.bwaldvogel.mongo.exception.InvalidIdFieldError;
+import de.bwaldvogel.mongo.exception.MongoServerError;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
@@ -39,6 +42,9 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
   private long lastPosition;
   private volatile List<KeyIndex> keyIndexes = List.of();
 
+  /** What the keys of a document are made of, and its id. */
+  private volatile SomeFields indexedFields = new SomeFields(List.of(ID));
+
   StandInCollection(
       MongoDatabase database, String name, CollectionOptions options, CursorRegistry cursors, MVStore store) {
     super(database, name, options, cursors);
@@ -54,33 +60,67 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
       index.drop(); // else what it holds of the documents would be taken for all of them
       throw error;
     }
-    keyIndexes = keyIndexesNow();
+    indexesChanged();
   }
 
   @Override
   public void dropIndex(String name) {
     super.dropIndex(name);
-    keyIndexes = keyIndexesNow();
+    indexesChanged();
   }
 
-  private List<KeyIndex> keyIndexesNow() {
-    return getIndexes().stream().map(KeyIndex.class::cast).toList();
+  private void indexesChanged() {
+    keyIndexes = getIndexes().stream().map(KeyIndex.class::cast).toList();
+    var names = new LinkedHashSet<>(Set.of(ID));
+    for (KeyIndex index : keyIndexes)
+      for (String field : index.fields()) names.add(Utils.firstFragment(field));
+    indexedFields = new SomeFields(names);
+  }
+
+  @Override
+  public List<Document> insertDocuments(List<Document> documents, boolean isOrdered) {
+    if (!(documents instanceof RawDocuments raw)) return super.insertDocuments(documents, isOrdered);
+    var errors = new ArrayList<Document>();
+    for (int i = 0; i < raw.size() && (errors.isEmpty() || !isOrdered); i += 1)
+      try {
+        addRaw(raw.bytes(i));
+      } catch (MongoServerError error) {
+        errors.add(errorOf(i, error));
+      }
+    return errors;
+  }
+
+  private static Document errorOf(int index, MongoServerError error) {
+    var said = new Document("index", index);
+    said.append("errmsg", error.getMessageWithoutErrorCode()).append("code", error.getCode());
+    said.putIfNotNull("codeName", error.getCodeName());
+    return said;
+  }
+
+  private void addRaw(byte[] bytes) {
+    var indexed = indexedFields.of(bytes);
+    if (indexed.containsKey(ID)) add(indexed, bytes);
+    else addDocument(Bson.decode(bytes));
   }
 
   @Override
   public void addDocument(Document document) {
-    if (document.get(ID) instanceof Collection) throw new InvalidIdFieldError("The '_id' value cannot be of type array");
     if (!document.containsKey(ID) && ID.equals(getIdField())) document.put(ID, new ObjectId());
-    var bytes = Bson.encode(document);
+    add(document, Bson.encode(document));
+  }
+
+  /** @param indexed the document, or those of its fields that are indexed */
+  private void add(Document indexed, byte[] bytes) {
+    if (indexed.get(ID) instanceof Collection) throw new InvalidIdFieldError("The '_id' value cannot be of type array");
     long position = lastPosition + 1;
     var filled = new ArrayList<KeyIndex>(keyIndexes.size());
     try {
       for (KeyIndex index : keyIndexes) {
-        index.put(index.keysOf(document), position, document, this);
+        index.put(index.keysOf(indexed), position, indexed, this);
         filled.add(index);
       }
     } catch (DuplicateKeyError error) {
-      for (KeyIndex index : filled) index.take(index.keysOf(document), position);
+      for (KeyIndex index : filled) index.take(index.keysOf(indexed), position);
       throw error;
     }
     add(bytes);

@@ -6,7 +6,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -40,9 +40,12 @@ export interface TestEngine {
   kill9(): Promise<void>;
   /** SIGTERM, and resolves when it is gone. Without live-restore it stops its containers first. */
   end(): Promise<void>;
+  /** SIGSTOP: it takes connections and answers nothing until `thaw`; containers run on. */
+  freeze(): void;
+  thaw(): void;
   /** Starts it again (ends it first if it runs). Resolves when it answers. */
   restart(): Promise<void>;
-  /** Removes its containers, then the engine and its files. */
+  /** Removes its containers, then the engine, what it left running, and its files. */
   stop(): Promise<void>;
 }
 
@@ -129,10 +132,13 @@ export async function startTestEngine({
     network,
     kill9: () => end('SIGKILL'),
     end: () => end('SIGTERM'),
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
     restart,
     async stop() {
       await removeContainers();
       await end('SIGTERM');
+      await killShims(folder);
       await unmountAll(folder);
       await rm(folder, { recursive: true, force: true });
     },
@@ -141,6 +147,7 @@ export async function startTestEngine({
     await start();
   } catch (error) {
     await end('SIGKILL');
+    await killShims(folder);
     await unmountAll(folder);
     await rm(folder, { recursive: true, force: true });
     throw error;
@@ -183,6 +190,34 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Shims outlive their engine, and hold its folder: each with the container that it is left with, its one child. */
+async function killShims(folder: string): Promise<void> {
+  for (const pid of await processesWith(join(folder, 'exec', 'containerd', 'containerd.sock'))) {
+    const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+    for (const one of [
+      ...children
+        .split(' ')
+        .filter((child) => child !== '')
+        .map(Number),
+      pid,
+    ]) {
+      if (isAlive(one)) process.kill(one, 'SIGKILL');
+      await ended(one);
+    }
+  }
+}
+
+/** Those that have this among their arguments. */
+async function processesWith(argument: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const line = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => ''); // it has ended
+    if (line.split('\0').includes(argument)) found.push(Number(name));
+  }
+  return found;
 }
 
 /** What is mounted below a folder, the last first. */

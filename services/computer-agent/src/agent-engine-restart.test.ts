@@ -16,10 +16,13 @@ import {
   openTestInstallation,
   SETUP_TIMEOUT_MS,
   type TestAgent,
+  type TestAgentOptions,
   type TestInstallation,
 } from './test-agent.ts';
 
 const { SIGTERM } = constants.signals;
+/** What a frozen engine is given: more than one that is only busy needs. */
+const FROZEN_ANSWER_MS_MAX = 10_000;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 /** An engine is started and ended several times in each. */
@@ -43,12 +46,13 @@ afterEach(async () => {
   await rm(dataFolder, { recursive: true, force: true });
 });
 
-const startAgent = (now: number, warmPool = 0) =>
+const startAgent = (now: number, warmPool = 0, options: Pick<TestAgentOptions, 'engineAnswerMsMax'> = {}) =>
   openTestAgent(installation, {
     dataFolder,
     docker: engine.docker,
     clock: new FakeClock(now),
     env: { SWITCHYARD_WARM_POOL: String(warmPool) },
+    ...options,
   });
 
 /** What the stream says of a computer: its changes and its minutes, each with its run. */
@@ -104,6 +108,40 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 3 });
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
     expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
+  });
+
+  test('frozen, it keeps commands from nothing, and who needs it from no answer for longer than its time', async () => {
+    on = await startAgent(NOON, 0, { engineAnswerMsMax: FROZEN_ANSWER_MS_MAX });
+    const { id } = await on.create();
+    const { id: stopped } = await on.create();
+    await on.ask('stop', stopped);
+    const { id: doomed } = await on.create();
+    await keepBusy(doomed);
+    engine.freeze();
+    try {
+      const failed = { code: 'computer_failed' };
+      await Promise.all([
+        expect(on.create()).rejects.toMatchObject(failed),
+        expect(on.ask('start', stopped)).rejects.toMatchObject(failed),
+        expect(on.ask('stop', doomed)).rejects.toMatchObject(failed),
+      ]);
+      expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
+      await on.pass(60_000);
+      expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 1 });
+      expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
+      expect(await on.record(doomed)).toMatchObject({ state: 'stopping', stop_reason: 'user' });
+    } finally {
+      engine.thaw();
+    }
+    // What it was asked for meanwhile it may still do, late: whatever comes of that is nobody's, and goes.
+    await on.agent.reconciler.reconcile();
+    expect(await on.record(doomed)).toMatchObject({ state: 'stopped', stop_reason: 'user', minutes: 1 });
+    await on.pass(ORPHAN_GRACE_MS);
+    await on.agent.reconciler.reconcile();
+    const record = await on.record(id);
+    await expect.poll(containers).toEqual([{ id: record?.container, state: 'running' }]);
+    expect(await on.ask('start', stopped)).toMatchObject({ status: 'running' });
+    expect((await on.exec(id, 'echo still')).stdout).toBe('still\n');
   });
 
   test('an agent that starts again as well reaches the inits of computers that ran on', async () => {

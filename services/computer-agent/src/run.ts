@@ -34,6 +34,8 @@ export interface AgentOptions {
   readonly clock: Clock;
   readonly docker: Docker;
   readonly standardImage: StandardImage;
+  /** As in `ComputerHostOptions`. */
+  readonly engineAnswerMsMax?: number | undefined;
 }
 
 export interface Agent extends Running {
@@ -98,6 +100,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
     imageGbMax: config.SWITCHYARD_IMAGE_GB_MAX,
     hasRoom: () => disk.enough,
+    engineAnswerMsMax: options.engineAnswerMsMax,
   });
 
   const size = {

@@ -96,6 +96,8 @@ export interface TestAgentOptions {
   readonly clock?: FakeClock;
   /** Another engine than the machine's. */
   readonly docker?: Docker;
+  /** As in `ComputerHostOptions`. */
+  readonly engineAnswerMsMax?: number;
 }
 
 export interface TestAgent {
@@ -122,7 +124,7 @@ export const presentImage: StandardImage = { name: IMAGE, ensure: async () => {}
 
 export async function openTestAgent(
   installation: TestInstallation,
-  { env = {}, dataFolder, clock = new FakeClock(), docker = new Docker() }: TestAgentOptions = {},
+  { env = {}, dataFolder, clock = new FakeClock(), docker = new Docker(), ...rest }: TestAgentOptions = {},
 ): Promise<TestAgent> {
   const folder = dataFolder ?? (await installation.newDataFolder());
   const config = readConfig(agentConfig, {
@@ -134,7 +136,7 @@ export async function openTestAgent(
   });
   const logger = makeLogger('computer-agent', config.LOG_LEVEL);
   const bus = await connectBus({ url: installation.natsUrl, service: 'computer-agent', logger });
-  const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage });
+  const agent = await openAgent({ config, bus, logger, clock, docker, standardImage: presentImage, ...rest });
   await agent.ready;
   await agent.heartbeat.beat();
   const host = hostOf(installation, agent.hostId, toComputerLimits(config), () => clock.now());

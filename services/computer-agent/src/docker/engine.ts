@@ -36,7 +36,7 @@ const CPU_PERIOD_US = 100_000;
 const CPU_SHARES_PER_CORE = 1024;
 const BYTES_PER_MB = 1024 * 1024;
 /** An engine that hangs must not hold a computer's lock, or the reconciler, for ever. */
-const ANSWER_TIMEOUT_MS = 60_000;
+const ANSWER_MS_MAX = 60_000;
 /**
  * Where the kernel counts by user, and root in a computer is root to it: so low that many computers together do not use up
  * what the host's own root may have. Nothing is dumped: 1, not 0, is what also keeps a program of the host (`core_pattern`
@@ -81,6 +81,8 @@ export interface EngineOptions {
   readonly ipv6: boolean;
   /** Host path of the compiled init. */
   readonly initBinary: string;
+  /** How long an answer is waited for; undefined: for a minute. */
+  readonly answerMsMax?: number | undefined;
 }
 
 export interface ContainerSpec {
@@ -145,7 +147,13 @@ export interface Engine {
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { docker, agentId } = options;
+  const { docker, agentId, answerMsMax = ANSWER_MS_MAX } = options;
+  /** What is asked is done later perhaps, all the same: the reconciler finds it. */
+  const answered = <T>(answer: Promise<T>): Promise<T> => {
+    const late = () => new Error(`the Docker engine does not answer within ${answerMsMax / 1_000} s`);
+    return inTime(answer, answerMsMax, late);
+  };
+  const unlessGone = <T>(answer: Promise<T>) => orGone(answered(answer));
   return {
     async create(spec) {
       const container = await answered(docker.createContainer(containerConfig(spec, options)));
@@ -279,18 +287,12 @@ function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): Container
 /** 304: already so; 404: no such container; 409: being removed by somebody else. */
 const GONE_STATUSES = new Set([304, 404, 409]);
 
-async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+async function orGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
-    return await answered(answer);
+    return await answer;
   } catch (error) {
     const status = (error as { statusCode?: number }).statusCode;
     if (status !== undefined && GONE_STATUSES.has(status)) return undefined;
     throw error;
   }
-}
-
-/** What is asked is done later perhaps, all the same: the reconciler finds it. */
-function answered<T>(answer: Promise<T>): Promise<T> {
-  const late = () => new Error(`the Docker engine does not answer within ${ANSWER_TIMEOUT_MS / 1_000} s`);
-  return inTime(answer, ANSWER_TIMEOUT_MS, late);
 }

@@ -72,6 +72,8 @@ export interface ComputerHostOptions {
   readonly roomWatchMs?: number;
   /** OCI runtime, if not the engine's default. */
   readonly runtime?: string | undefined;
+  /** How long an answer of the engine's is waited for, if not for its own time. */
+  readonly engineAnswerMsMax?: number | undefined;
   /** Private networks (CIDR) that computers may reach all the same. */
   readonly allowedNetworks?: readonly string[];
   /** How often it is looked whether another program took the firewall's rules away. */
@@ -137,6 +139,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       runtime: options.runtime,
       ipv6,
       initBinary,
+      answerMsMax: options.engineAnswerMsMax,
     });
   // Everything but creating containers works before the init is compiled.
   let engine = engineFor('');

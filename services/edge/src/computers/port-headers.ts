@@ -2,7 +2,7 @@
 // comes out that would act on the address which all computers share with the API (cookies, policies of a whole origin).
 // Why: docs/decisions/2026-11-21-ports-share-an-origin.md.
 
-/** Of one connection only; those that `Connection` names come on top. */
+/** Of one connection only; those that `Connection` names come on top, but for the one that says where a message ends. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -129,7 +129,8 @@ function passing(given: HeaderPairs, not: ReadonlySet<string>): HeaderPairs {
   const named = given
     .filter(([name]) => name.toLowerCase() === 'connection')
     .flatMap(([, value]) => value.toLowerCase().split(','))
-    .map((name) => name.trim());
+    .map((name) => name.trim())
+    .filter((name) => name !== 'content-length');
   return given.filter(([name]) => !not.has(name.toLowerCase()) && !named.includes(name.toLowerCase()));
 }
 

@@ -94,6 +94,42 @@ describe.each(['GET', 'POST'])('to a %s', (method) => {
   });
 });
 
+/** What the server inside hears of a request that is sent as it stands. */
+async function heardInside(...lines: string[]): Promise<string> {
+  const heard = Promise.withResolvers<string>();
+  answer = (connection, request) => {
+    heard.resolve(request);
+    connection.end(`${HTTP} 200 OK\r\n${HI}`);
+  };
+  const client = connect(edge.port, '127.0.0.1').resume();
+  try {
+    client.write(lines.join('\r\n'));
+    return await heard.promise;
+  } finally {
+    client.destroy();
+  }
+}
+
+test('a whole address, as clients of proxies send it, leads to the same path', async () => {
+  const line = `GET ${url}a%2Fb?c=%20 ${HTTP}`;
+  const request = await heardInside(line, 'Host: edge', `Authorization: ${headers.authorization}`, '', '');
+  expect(request).toMatch(/^GET \/a%2Fb\?c=%20 HTTP\/1\.1\r\n/);
+});
+
+test('a body keeps its length, though its client says that this is of the connection only', async () => {
+  const line = `GET ${new URL(url).pathname} ${HTTP}`;
+  const length = ['Connection: content-length', 'Content-Length: 5'];
+  const request = await heardInside(
+    line,
+    'Host: edge',
+    `Authorization: ${headers.authorization}`,
+    ...length,
+    '',
+    'hello',
+  );
+  expect(request).toMatch(/\r\nContent-Length: 5\r\n/);
+});
+
 test('a server that refuses a body before it has come is heard by a client that is still sending', async () => {
   answer = (connection) => connection.end(`${HTTP} 413 Too Large\r\nConnection: close\r\n${HI}`);
   const client = connect(edge.port, '127.0.0.1').setEncoding('latin1');

@@ -1,57 +1,25 @@
 // An agent that is killed: its computers run on, no minute is lost or doubled, and what it was in the middle of is
 // finished or taken back by the next one.
 import { once } from 'node:events';
-import { readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
-import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
-import {
-  defaultLimits,
-  newTestRecord,
-  openTestAgent,
-  openTestInstallation,
-  SETUP_TIMEOUT_MS,
-  startAgentProcess,
-  type TestAgent,
-  type TestInstallation,
-} from './test-agent.ts';
+import { defaultLimits, newTestRecord } from './test-agent.ts';
+import { agentsInSuccession } from './test-succession.ts';
 
 const limits = defaultLimits();
 
-let installation: TestInstallation;
-let dataFolder: string;
-let successor: TestAgent | undefined;
-
-beforeAll(async () => {
-  installation = await openTestInstallation();
-}, SETUP_TIMEOUT_MS);
-afterAll(() => installation?.stop());
-
-beforeEach(async () => {
-  dataFolder = await installation.newDataFolder();
-});
-afterEach(async () => {
-  await successor?.close();
-  successor = undefined;
-  await rm(dataFolder, { recursive: true, force: true });
-});
+const agents = agentsInSuccession();
 
 /** An agent in a process of its own, whose wall clock begins at `now`. */
-const startDoomed = (now: number, killAfterEvent?: string) =>
-  startAgentProcess(installation, { dataFolder, now, killAfterEvent });
-
-/** The next agent of the same host, whose wall clock begins at `now`. */
-async function startSuccessor(now: number, env: Record<string, string> = {}): Promise<TestAgent> {
-  successor = await openTestAgent(installation, { dataFolder, clock: new FakeClock(now), env });
-  return successor;
-}
+const startDoomed = (now: number, killAfterEvent?: string) => agents.startDoomed({ now, killAfterEvent });
 
 const minutesOf = (id: string) =>
-  installation.events
+  agents.installation.events
     .of('computer.metered')
     .filter(({ data }) => data.computer_id === id)
     .map(({ data }) => `${data.run}:${data.minute}`);
@@ -66,10 +34,10 @@ const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 /** In the place of the init's socket: its first caller is greeted, and hears nothing further. */
 async function openDeafSocket(): Promise<Server> {
-  const folder = `${dataFolder}/hosts/computer-agent/computers/control`;
+  const folder = `${agents.dataFolder}/hosts/computer-agent/computers/control`;
   const [name] = await readdir(folder);
   const path = `${folder}/${name}`;
-  const init = `${dataFolder}/init.sock`; // what is not expected beside it would be cleared away
+  const init = `${agents.dataFolder}/init.sock`; // what is not expected beside it would be cleared away
   await rename(path, init);
   let callers = 0;
   const server = createServer((caller) => {
@@ -93,7 +61,7 @@ describe('minutes', () => {
     await doomed.kill();
     const socket = await openDeafSocket();
     try {
-      const next = await startSuccessor(NOON + 31_000);
+      const next = await agents.startSuccessor(NOON + 31_000);
       await next.agent.reconciler.reconcile();
       await next.pass(29_000);
       await next.recordWhen(id, ({ minutes }) => minutes === 1);
@@ -111,7 +79,7 @@ describe('minutes', () => {
     const { id } = await doomed.host.create();
     await doomed.pass(90_000);
     await doomed.kill();
-    const next = await startSuccessor(NOON + 95_000);
+    const next = await agents.startSuccessor(NOON + 95_000);
     expect((await next.record(id))?.minutes).toBe(1);
     expect((await next.exec(id, 'echo still here')).stdout).toBe('still here\n');
     await next.pass(24_999);
@@ -130,12 +98,12 @@ describe('minutes', () => {
     const gone = once(doomed.process, 'exit');
     doomed.process.send({ do: 'pass', ms: 60_000 });
     await gone;
-    const next = await startSuccessor(NOON + 61_000);
+    const next = await agents.startSuccessor(NOON + 61_000);
     expect((await next.record(record.id))?.run?.minutes_charged).toBe(0);
     await next.pass(1);
     await next.recordWhen(record.id, ({ minutes }) => minutes === 1);
     await next.ask('stop', record.id);
-    await installation.events.until('stopped', ({ id }) => id === `${record.id}:1:stopped`);
+    await agents.installation.events.until('stopped', ({ id }) => id === `${record.id}:1:stopped`);
     expectSettled((await next.record(record.id))!, ['1:0', '1:1']);
   });
 
@@ -148,7 +116,7 @@ describe('minutes', () => {
     const asked = doomed.host.ask('stop', record.id);
     asked.catch(() => {});
     await gone;
-    const next = await startSuccessor(NOON + 600_000);
+    const next = await agents.startSuccessor(NOON + 600_000);
     await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
     const stopped = (await next.record(record.id))!;
     expect(stopped).toMatchObject({ state: 'stopped', stop_reason: 'user', container: null, run: null });
@@ -160,7 +128,7 @@ describe('minutes', () => {
     const { id } = await doomed.host.create();
     await doomed.pass(30_000);
     await doomed.kill();
-    const next = await startSuccessor(NOON + 3_600_000);
+    const next = await agents.startSuccessor(NOON + 3_600_000);
     expect((await next.record(id))?.state).toBe('running');
     await next.pass(90_000); // 30 s + 60 s of silence + 90 s
     const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
@@ -175,7 +143,7 @@ describe('minutes', () => {
     await doomed.kill();
     const { container } = (await doomed.host.record(id))!;
     await new Docker().getContainer(container!).remove({ force: true });
-    const next = await startSuccessor(NOON + 600_000);
+    const next = await agents.startSuccessor(NOON + 600_000);
     const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record.stop_reason).toBe('exited');
     expectSettled(record, ['1:0', '1:1']);
@@ -189,8 +157,8 @@ describe('transitions', () => {
     await doomed.kill();
     // As a kill between the start of the container and the word that it runs leaves it.
     const record = (await doomed.host.record(id))!;
-    await installation.computers.put(computerKey(record.org, id), { ...record, state: 'creating' });
-    const next = await startSuccessor(NOON + 1_000);
+    await agents.installation.computers.put(computerKey(record.org, id), { ...record, state: 'creating' });
+    const next = await agents.startSuccessor(NOON + 1_000);
     expect(await next.record(id)).toBeNull();
     expect(await containers()).not.toContain(record.container);
     expect(minutesOf(id)).toEqual([]);
@@ -204,8 +172,8 @@ describe('transitions', () => {
     await doomed.host.ask('start', id);
     await doomed.kill();
     const record = (await doomed.host.record(id))!;
-    await installation.computers.put(computerKey(record.org, id), { ...record, state: 'starting' });
-    const next = await startSuccessor(NOON + 1_000);
+    await agents.installation.computers.put(computerKey(record.org, id), { ...record, state: 'starting' });
+    const next = await agents.startSuccessor(NOON + 1_000);
     expect(await next.record(id)).toMatchObject({ state: 'stopped', container: null, run: null, minutes: 1 });
     expect(await containers()).not.toContain(record.container);
     await next.ask('start', id);
@@ -221,8 +189,8 @@ describe('transitions', () => {
     await doomed.kill();
     const record = (await doomed.host.record(id))!;
     const key = computerKey(record.org, id);
-    await installation.computers.put(key, { ...record, state: 'deleting', run: null });
-    const next = await startSuccessor(NOON + 40_000);
+    await agents.installation.computers.put(key, { ...record, state: 'deleting', run: null });
+    const next = await agents.startSuccessor(NOON + 40_000);
     expect(await next.record(id)).toBeNull();
     expect(await containers()).not.toContain(record.container);
     expect(minutesOf(id)).toEqual([]);
@@ -233,8 +201,8 @@ describe('transitions', () => {
     const { id } = await doomed.host.create();
     await doomed.kill();
     const record = (await doomed.host.record(id))!;
-    await installation.computers.delete(computerKey(record.org, id));
-    const next = await startSuccessor(NOON + 1_000);
+    await agents.installation.computers.delete(computerKey(record.org, id));
+    const next = await agents.startSuccessor(NOON + 1_000);
     expect(await containers()).toContain(record.container);
     next.clock.advance(31_000);
     await next.agent.reconciler.reconcile();
@@ -251,12 +219,18 @@ describe('commands', () => {
       command: 'echo one >> runs; touch begun; until [ -e go ]; do sleep 0.01; done; cat runs; exit 5',
     };
     const ask = () =>
-      requestHost(installation.bus, doomed.hostId, 'exec', { org, id, body }, { requestId: 'req_survivor' });
+      requestHost(
+        agents.installation.bus,
+        doomed.hostId,
+        'exec',
+        { org, id, body },
+        { requestId: 'req_survivor' },
+      );
     const first = ask();
     first.catch(() => {});
     await expect.poll(() => doomed.host.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
     await doomed.kill();
-    const next = await startSuccessor(NOON + 2_000);
+    const next = await agents.startSuccessor(NOON + 2_000);
     await expect(first).rejects.toMatchObject({ code: 'service_unavailable' });
     const again = ask();
     await next.exec(id, 'touch go');
@@ -270,7 +244,7 @@ describe('commands', () => {
     first.catch(() => {});
     await expect.poll(() => doomed.host.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
     await doomed.kill();
-    const next = await startSuccessor(NOON + 2_000);
+    const next = await agents.startSuccessor(NOON + 2_000);
     expect((await next.exec(id, 'pgrep -c sleep')).stdout).toBe('1\n');
     await next.pass(30_000);
     await expect.poll(async () => (await next.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
@@ -279,17 +253,17 @@ describe('commands', () => {
 
 describe('the end of an agent', () => {
   test('keep: computers run on; stop: they are stopped, files kept, and charged to that moment', async () => {
-    const first = await startSuccessor(NOON);
+    const first = await agents.startSuccessor(NOON);
     const { id } = await first.create();
     await first.exec(id, 'echo kept > file');
     await first.agent.stop();
     expect((await first.record(id))?.state).toBe('running');
-    const second = await startSuccessor(NOON + 5_000, { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' });
+    const second = await agents.startSuccessor(NOON + 5_000, { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' });
     expect((await second.exec(id, 'cat file')).stdout).toBe('kept\n');
     await second.agent.stop();
     const record = (await second.record(id))!;
     expect(record).toMatchObject({ state: 'stopped', stop_reason: 'host_lost', minutes: 1 });
-    const third = await startSuccessor(NOON + 10_000);
+    const third = await agents.startSuccessor(NOON + 10_000);
     await third.ask('start', id);
     expect((await third.exec(id, 'cat file')).stdout).toBe('kept\n');
   });

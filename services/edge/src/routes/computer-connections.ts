@@ -329,11 +329,6 @@ function targetOf({ raw: { url = '/' } }: FastifyRequest): string {
   return url.replace(/^https?:\/\/[^/?]*/i, '');
 }
 
-/** As it was sent; of a whole address, as clients of proxies send it, what comes after the host. */
-function targetOf({ raw: { url = '/' } }: FastifyRequest): string {
-  return url.replace(/^https?:\/\/[^/?]*/i, '');
-}
-
 /** As it was sent: nothing of it is decoded. `slash`: whether there was one where the server's own path begins. */
 function cutPath(url: string, segments: number): { prefix: string; path: string; slash: boolean } {
   const match = new RegExp(`^((?:/[^/?]*){${segments}})(.*)$`).exec(url);

@@ -99,7 +99,7 @@ export async function start({
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
-    ...computerCreationRoutes({ bus, open, spending, enabled: computersOn, clock }),
+    ...computerCreationRoutes({ bus, open, findHost, spending, enabled: computersOn, clock }),
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
     ...computerExecRoutes({ bus, open, findHost, clock }),
     ...computerFileRoutes({ bus, open, findHost, clock }),

@@ -11,7 +11,7 @@ import type { OpenRelays } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { streamCreation } from '../computers/creation-stream.ts';
-import { requireComputers } from '../computers/find-host.ts';
+import { type FindHost, requireComputers } from '../computers/find-host.ts';
 import { parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
@@ -22,6 +22,7 @@ const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
 export interface ComputerCreationRoutesOptions {
   readonly bus: Bus;
   readonly open: OpenRelays;
+  readonly findHost: FindHost;
   readonly spending: Spending;
   /** False: this installation has no Docker engine. */
   readonly enabled: boolean;
@@ -29,7 +30,7 @@ export interface ComputerCreationRoutesOptions {
 }
 
 export function computerCreationRoutes(on: ComputerCreationRoutesOptions): Route[] {
-  const { bus, open, spending, enabled } = on;
+  const { bus, open, findHost, spending, enabled } = on;
   const thoughItsClientGoes = new AbortController().signal;
   return [
     rawRoute(
@@ -78,6 +79,7 @@ export function computerCreationRoutes(on: ComputerCreationRoutesOptions): Route
           );
         const computer = await request(bus, 'computers.create', asked, { timeoutMs, requestId });
         sendJson(reply, computer, 201);
+        findHost(key.org, computer.id).catch(() => {}); // known when its first command comes; else that one asks
       },
     ),
   ];

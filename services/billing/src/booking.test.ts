@@ -1,39 +1,28 @@
 // What others may see while batches are on their way.
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openAccounts } from './accounts/open-accounts.ts';
 import { openRecords } from './accounts/records.ts';
 import { driftOf, orgWindow } from './audit/org-window.ts';
 import { bookEvents } from './booking.ts';
-import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, ORG } from './fixtures/events.ts';
-import { TestClient } from './fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
 import type { Store } from './store/store.ts';
 
 const logger = makeLogger('booking-test', 'silent');
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
+  on = await startInstallation();
 }, 60_000);
 
-afterAll(async () => {
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 /** The store, into whose ledger nothing comes before that. */
 function storeBehind(gate: Promise<void>): Store {
-  const ledger = new Proxy(database.store.ledger, {
+  const ledger = new Proxy(on.database.store.ledger, {
     get(target, name) {
       if (name !== 'insertMany') return Reflect.get(target, name);
       return async (...rows: Parameters<typeof target.insertMany>) => {
@@ -42,22 +31,22 @@ function storeBehind(gate: Promise<void>): Store {
       };
     },
   });
-  return { ...database.store, ledger };
+  return { ...on.database.store, ledger };
 }
 
 test('sums are read while no batch is on its way: neither one that is booked nor the next, of which the log is written', async () => {
   const gate = Promise.withResolvers<void>();
   const over = new AbortController();
   const store = storeBehind(gate.promise);
-  const records = await openRecords(client.bus);
-  const options = { bus: client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
+  const records = await openRecords(on.client.bus);
+  const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
   const booking = bookEvents({ ...options, accounts, logger, signal: over.signal });
   for (const id of ['req_booked', 'req_next']) {
-    await client.publish(completed(id, 1_000n, { time: new Date() }));
-    await expect.poll(() => database.store.logs.findOne({ _id: id }), { timeout: 10_000 }).not.toBeNull();
+    await on.client.publish(completed(id, 1_000n, { time: new Date() }));
+    await expect.poll(() => on.database.store.logs.findOne({ _id: id }), { timeout: 10_000 }).not.toBeNull();
   }
-  const reading = accounts.still.run(() => orgWindow(database.store, ORG, Date.now(), null));
+  const reading = accounts.still.run(() => orgWindow(on.database.store, ORG, Date.now(), null));
   gate.resolve();
   const window = await reading;
   expect(window).toMatchObject({ ledger: 2_000n, logs: 2_000n, usage: 2_000n });

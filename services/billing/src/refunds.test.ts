@@ -1,63 +1,50 @@
 // Refunds made by hand: exact under two at once, beside voids and failed videos, and visible wherever the charge was.
 import { type CreateRefundRequest, newId } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from './fixtures/books.ts';
-import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, metered, ORG, TIME, videoCharged, videoRefunded, voided } from './fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from './fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
 import { entryOf } from './store/entries.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
-let billing: TestBilling;
+let on: TestInstallation;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
-  billing = await runBilling(nats.url, database.url);
+  on = await startInstallation();
+  await on.startBilling();
 }, 60_000);
-afterAll(async () => {
-  await billing?.stop();
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 const ALL = { from: '2026-11-01T00:00:00Z' };
 const refund = (body: Omit<CreateRefundRequest, 'reason'>, id = newId('refund'), org = ORG) =>
-  client.ask('refunds.create', { org, key_id: 'key_9', refund_id: id, body: { reason: 'test', ...body } });
-const costOf = async (org: string) => (await client.usage(ALL, org)).total.cost;
+  on.client.ask('refunds.create', { org, key_id: 'key_9', refund_id: id, body: { reason: 'test', ...body } });
+const costOf = async (org: string) => (await on.client.usage(ALL, org)).total.cost;
 
 describe('a refund', () => {
   test('of all is a row of its own, in Usage, Logs and the account, under the key and model of its charge', async () => {
     const org = 'org_all';
-    await client.publish(completed('req_all', 800_000_000n, { org }));
+    await on.client.publish(completed('req_all', 800_000_000n, { org }));
     const answer = await refund({ request_id: 'req_all', reference: 'ticket 1' }, 'rfd_all', org);
     expect(answer).toMatchObject({
       ...{ id: 'rfd_all', event: 'req_all:refund:1', charge: 'req_all', amount: 0.8, left: 0 },
       ...{ reference: 'ticket 1', key_id: 'key_9' },
     });
-    const { total, data } = await client.usage({ ...ALL, group_by: 'model' }, org);
+    const { total, data } = await on.client.usage({ ...ALL, group_by: 'model' }, org);
     expect(total).toEqual({ calls: 1, cost: 0, quantities: { input_tokens: 10, output_tokens: 5 } });
     expect(data).toMatchObject([{ group: 'acme/chat-1', cost: 0 }]);
-    expect(await client.log('req_all:refund:1', org)).toMatchObject({
+    expect(await on.client.log('req_all:refund:1', org)).toMatchObject({
       ...{ kind: 'refund', cost: -0.8, key_id: 'key_1', model: 'acme/chat-1' },
       correction: { of: 'req_all', reason: 'test', reference: 'ticket 1' },
     });
-    const found = await client.logs({ request_id: 'req_all' }, org);
+    const found = await on.client.logs({ request_id: 'req_all' }, org);
     expect(found.data.map(({ id }) => id).sort()).toEqual(['req_all', 'req_all:refund:1']);
-    expect(await client.ask('account.get', { org, key_id: 'key_1' })).toMatchObject({ spent: 0 });
+    expect(await on.client.ask('account.get', { org, key_id: 'key_1' })).toMatchObject({ spent: 0 });
   });
 
   test('of parts never comes to more than the charge', async () => {
     const org = 'org_parts';
-    await client.publish(completed('req_parts', 10n, { org }));
+    await on.client.publish(completed('req_parts', 10n, { org }));
     expect(await refund({ request_id: 'req_parts', amount: 4e-9 }, undefined, org)).toMatchObject({
       left: 6e-9,
     });
@@ -76,7 +63,7 @@ describe('a refund', () => {
 
   test('made ten times at once gives back what there is, and no more', async () => {
     const org = 'org_race';
-    await client.publish(completed('req_race', 10n, { org }));
+    await on.client.publish(completed('req_race', 10n, { org }));
     const outcomes = await Promise.allSettled(
       Array.from({ length: 10 }, () => refund({ request_id: 'req_race', amount: 4e-9 }, undefined, org)),
     );
@@ -86,7 +73,7 @@ describe('a refund', () => {
 
   test('repeated under its id is the one that was made', async () => {
     const org = 'org_again';
-    await client.publish(completed('req_again', 10n, { org }));
+    await on.client.publish(completed('req_again', 10n, { org }));
     const first = await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org);
     expect(await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org)).toEqual(first);
     expect(await costOf(org)).toBe(6e-9);
@@ -94,7 +81,7 @@ describe('a refund', () => {
 
   test('of a computer’s minute and of a video names its event or request', async () => {
     const org = 'org_kinds';
-    await client.publish(metered('cmp_k', 0, 20n, { org }), videoCharged('vid_k', 30n, { org }));
+    await on.client.publish(metered('cmp_k', 0, 20n, { org }), videoCharged('vid_k', 30n, { org }));
     expect(await refund({ event: 'cmp_k:1:0' }, undefined, org)).toMatchObject({ amount: 2e-8 });
     expect(await refund({ request_id: 'req_of_vid_k', amount: 1e-8 }, undefined, org)).toMatchObject({
       ...{ event: 'vid_k:charge:refund:1', left: 2e-8 },
@@ -102,12 +89,12 @@ describe('a refund', () => {
     expect(await refund({ event: 'vid_k:charge', amount: 1e-8 }, undefined, org)).toMatchObject({
       left: 1e-8,
     });
-    const found = await client.logs({ request_id: 'req_of_vid_k' }, org);
+    const found = await on.client.logs({ request_id: 'req_of_vid_k' }, org);
     expect(found.data).toHaveLength(3);
   });
 
   test('of what is no charge of the org is refused', async () => {
-    await client.publish(completed('req_theirs', 10n, { org: 'org_theirs' }));
+    await on.client.publish(completed('req_theirs', 10n, { org: 'org_theirs' }));
     for (const body of [{ request_id: 'req_theirs' }, { event: 'req_none' }])
       await expect(refund(body)).rejects.toMatchObject({ code: 'charge_not_found' });
   });
@@ -116,9 +103,9 @@ describe('a refund', () => {
 describe('what is taken back otherwise', () => {
   test('a void takes back what the refund has left, and after it there is nothing to refund', async () => {
     const org = 'org_void';
-    await client.publish(completed('req_v', 10n, { org }));
+    await on.client.publish(completed('req_v', 10n, { org }));
     await refund({ request_id: 'req_v', amount: 4e-9 }, undefined, org);
-    await client.publish(voided('req_v', { org }));
+    await on.client.publish(voided('req_v', { org }));
     expect(await costOf(org)).toBe(0);
     await expect(refund({ request_id: 'req_v' }, undefined, org)).rejects.toMatchObject({
       code: 'refund_exceeds_charge',
@@ -127,21 +114,21 @@ describe('what is taken back otherwise', () => {
 
   test('a video that fails after a refund gives back the rest', async () => {
     const org = 'org_video';
-    await client.publish(videoCharged('vid_f', 30n, { org }));
+    await on.client.publish(videoCharged('vid_f', 30n, { org }));
     await refund({ event: 'vid_f:charge', amount: 1e-8 }, undefined, org);
-    await client.publish(videoRefunded('vid_f', 30n, { org }), videoRefunded('vid_f', 30n, { org }));
+    await on.client.publish(videoRefunded('vid_f', 30n, { org }), videoRefunded('vid_f', 30n, { org }));
     expect(await costOf(org)).toBe(0);
-    expect(await client.log('vid_f:refund', org)).toMatchObject({ cost: -2e-8 });
+    expect(await on.client.log('vid_f:refund', org)).toMatchObject({ cost: -2e-8 });
   });
 
   test('leaves books that balance, and nothing rejected', async () => {
-    await expectBooksBalance(database.db);
-    expect(await database.store.rejected.countDocuments()).toBe(0);
+    await expectBooksBalance(on.database.db);
+    expect(await on.database.store.rejected.countDocuments()).toBe(0);
   });
 });
 
 test('the ledger itself takes one refund for a place, in order, and only what is left', async () => {
-  const { store, db } = await databases.open();
+  const { store, db } = await on.openDatabase();
   const writer = new LedgerWriter({ store, logger: makeLogger('test', 'silent') });
   await writer.recover();
   const event = (id: string, number: number, amount: bigint) => ({

@@ -1,12 +1,11 @@
 // Billing as a whole, over a real nats-server and a real MongoDB wire server: from events to answers.
 import { logEntry, logList, usageReport } from '@switchyard/contracts';
 import { systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
+import { startNats } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CATCH_UP_MS_MAX, catchUp } from './catch-up.ts';
 import { ensureConsumer } from './consumer.ts';
 import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
-import { type TestStore, testDatabases } from './fixtures/database.ts';
 import {
   completed,
   metered,
@@ -17,30 +16,20 @@ import {
   videoRefunded,
   voided,
 } from './fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from './fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
+import { TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
 
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
-let billing: TestBilling;
+let on: TestInstallation;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
-  billing = await runBilling(nats.url, database.url);
-  await client.caughtUp(); // an empty database is given its indexes first
+  on = await startInstallation();
+  await on.startBilling();
+  await on.client.caughtUp(); // an empty database is given its indexes first
 }, 60_000);
 
-afterAll(async () => {
-  await billing?.stop();
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
@@ -49,17 +38,17 @@ describe('an answer', () => {
     const org = 'org_now';
     for (let i = 1; i <= 20; i += 1) {
       const asked = Date.now();
-      await client.publish(completed(`req_now${i}`, 100n, { org }));
-      const report = usageReport.parse(await client.usage(ALL, org));
+      await on.client.publish(completed(`req_now${i}`, 100n, { org }));
+      const report = usageReport.parse(await on.client.usage(ALL, org));
       expect(report.total).toMatchObject({ calls: i, cost: (i * 100) / 1e9 });
       expect(Date.parse(report.as_of)).toBeGreaterThanOrEqual(asked);
-      expect(logEntry.parse(await client.log(`req_now${i}`, org)).cost).toBe(0.0000001);
+      expect(logEntry.parse(await on.client.log(`req_now${i}`, org)).cost).toBe(0.0000001);
     }
   });
 
   test('shows a call as it was: who, what, how long, at what cost', async () => {
-    await client.publish(completed('req_shape', 12_500n, { model: 'zeta/other', stream: true }));
-    expect(await client.log('req_shape')).toEqual({
+    await on.client.publish(completed('req_shape', 12_500n, { model: 'zeta/other', stream: true }));
+    expect(await on.client.log('req_shape')).toEqual({
       object: 'log',
       id: 'req_shape',
       at: TIME.toISOString(),
@@ -89,19 +78,19 @@ describe('an answer', () => {
   });
 
   test('tells one org nothing of another', async () => {
-    await client.publish(completed('req_private', 1n, { org: 'org_x' }));
-    await expect(client.log('req_private', 'org_y')).rejects.toMatchObject({ code: 'log_not_found' });
-    await expect(client.log('req_never', 'org_x')).rejects.toMatchObject({ code: 'log_not_found' });
-    expect((await client.logs({}, 'org_y')).data).toEqual([]);
-    expect((await client.usage(ALL, 'org_y')).total).toEqual({ calls: 0, cost: 0, quantities: {} });
-    expect((await client.log('req_private', 'org_x')).id).toBe('req_private');
+    await on.client.publish(completed('req_private', 1n, { org: 'org_x' }));
+    await expect(on.client.log('req_private', 'org_y')).rejects.toMatchObject({ code: 'log_not_found' });
+    await expect(on.client.log('req_never', 'org_x')).rejects.toMatchObject({ code: 'log_not_found' });
+    expect((await on.client.logs({}, 'org_y')).data).toEqual([]);
+    expect((await on.client.usage(ALL, 'org_y')).total).toEqual({ calls: 0, cost: 0, quantities: {} });
+    expect((await on.client.log('req_private', 'org_x')).id).toBe('req_private');
   });
 
   test('to a question that cannot be is a coded error that names the field', async () => {
     const invalid = (param: string) => ({ code: 'invalid_request', param });
-    await expect(client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
-    await expect(client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
-    await expect(client.logs({ cursor: 'nonsense' })).rejects.toMatchObject(invalid('cursor'));
+    await expect(on.client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
+    await expect(on.client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
+    await expect(on.client.logs({ cursor: 'nonsense' })).rejects.toMatchObject(invalid('cursor'));
   });
 });
 
@@ -114,16 +103,18 @@ describe('the log', () => {
     const events = Array.from({ length: 57 }, (_, i) =>
       completed(`req_page${i}`, 1n, { org, time: at(Math.floor(i / 9)) }),
     );
-    await client.publish(...events);
-    await client.caughtUp();
+    await on.client.publish(...events);
+    await on.client.caughtUp();
     const seen: { id: string; at: string }[] = [];
     let cursor: string | null = null;
     do {
-      const page = logList.parse(await client.logs({ limit: 10, ...(cursor ? { cursor } : {}) }, org));
+      const page = logList.parse(await on.client.logs({ limit: 10, ...(cursor ? { cursor } : {}) }, org));
       seen.push(...page.data);
       expect(page.has_more).toBe(page.next_cursor !== null);
       cursor = page.next_cursor;
-      await client.publish(completed(`req_later${seen.length}`, 1n, { org, time: at(10_000 + seen.length) }));
+      await on.client.publish(
+        completed(`req_later${seen.length}`, 1n, { org, time: at(10_000 + seen.length) }),
+      );
     } while (cursor);
     expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(events.map(({ id }) => id)));
     expect(seen).toHaveLength(events.length);
@@ -137,7 +128,7 @@ describe('the log', () => {
 
   test('is filtered by each of its filters', async () => {
     const other = 'org_filters';
-    await client.publish(
+    await on.client.publish(
       completed('req_f1', 1n, { org: other, time: at(1), key_id: 'key_a', type: 'embedding' }),
       completed('req_f2', 2n, { org: other, time: at(2), requested_model: 'acme/x', model: 'acme/y' }),
       refused('req_f3', { org: other, time: at(3), requested_model: 'acme/x' }),
@@ -145,8 +136,8 @@ describe('the log', () => {
       completed('req_f5', 5n, { org: other, time: at(5) }),
       voided('req_f5', { org: other }),
     );
-    const ids = async (query: Parameters<typeof client.logs>[0]) =>
-      (await client.logs(query, other)).data.map(({ id }) => id);
+    const ids = async (query: Parameters<typeof on.client.logs>[0]) =>
+      (await on.client.logs(query, other)).data.map(({ id }) => id);
     expect(await ids({})).toEqual(['req_f5', 'cmp_f:1:0', 'req_f3', 'req_f2', 'req_f1']);
     expect(await ids({ key: 'key_a' })).toEqual(['req_f1']);
     expect(await ids({ type: 'embedding' })).toEqual(['req_f1']);
@@ -163,17 +154,17 @@ describe('the log', () => {
 describe('the stream', () => {
   test('may bring everything twice, with new sequences and out of order', async () => {
     const events = mixedEvents(150, 5);
-    await client.usage(ALL);
-    const rowsBefore = await database.store.ledger.countDocuments();
-    await client.publish(...events);
-    await client.publish(...events.toReversed());
-    await client.caughtUp();
-    await expectBooked(database.db, events, rowsBefore);
-    await expectBooksBalance(database.db);
+    await on.client.usage(ALL);
+    const rowsBefore = await on.database.store.ledger.countDocuments();
+    await on.client.publish(...events);
+    await on.client.publish(...events.toReversed());
+    await on.client.caughtUp();
+    await expectBooked(on.database.db, events, rowsBefore);
+    await expectBooksBalance(on.database.db);
   });
 
   test('may hold what is no event: it is kept with its reason, and holds nothing up', async () => {
-    const { store } = database;
+    const { store } = on.database;
     const before = await store.rejected.countDocuments();
     const call = completed('req_after', 3n);
     const poison = [
@@ -182,14 +173,14 @@ describe('the stream', () => {
       ['event.v1.call.completed.org_b', JSON.stringify(call)],
       ['event.v1.nobody.knows.org_a', JSON.stringify({ hello: 'there' })],
     ] as const;
-    for (const [subject, data] of poison) await client.bus.js.publish(subject, data);
-    await client.publish(call, completed('req_after', 4n));
-    expect((await client.log('req_after')).cost).toBe(0.000000003);
+    for (const [subject, data] of poison) await on.client.bus.js.publish(subject, data);
+    await on.client.publish(call, completed('req_after', 4n));
+    expect((await on.client.log('req_after')).cost).toBe(0.000000003);
     const kept = await store.rejected.find().sort({ seq: 1 }).toArray();
     expect(kept).toHaveLength(before + poison.length + 1);
     expect(kept.at(-1)?.reason).toBe('it was booked at 3 nano-dollars, not 4');
     expect(kept.map(({ data }) => data)).toEqual(expect.arrayContaining(poison.map(([, data]) => data)));
-    await expectBooksBalance(database.db);
+    await expectBooksBalance(on.database.db);
   });
 });
 
@@ -219,43 +210,40 @@ test('an answer waits for what is not booked only so long, and says up to when i
 });
 
 test('the next instance takes over from one that stops, and from one that vanishes', async () => {
-  const own = await startNats();
-  const books = await databases.open();
-  const asker = await TestClient.connect(own.url);
-  const instances = [await runBilling(own.url, books.url)];
+  const own = await startInstallation();
+  const { client: asker } = own;
   try {
+    const first = await own.startBilling();
     await asker.publish(completed('req_1', 1n));
     expect((await asker.usage(ALL)).total.calls).toBe(1);
 
-    await instances[0]?.stop();
-    instances.push(await runBilling(own.url, books.url));
+    await first.stop();
+    const second = await own.startBilling();
     await asker.publish(completed('req_2', 1n));
     expect((await asker.usage(ALL)).total.calls).toBe(2);
 
     await asker.publish(completed('req_3', 1n));
-    await instances[1]?.vanish();
+    await second.vanish();
     await asker.publish(completed('req_4', 1n));
-    instances.push(await runBilling(own.url, books.url));
+    await own.startBilling();
     expect((await asker.usage(ALL)).total.calls).toBe(4);
-    await expectBooksBalance(books.db);
+    await expectBooksBalance(own.database.db);
   } finally {
-    await instances[2]?.stop();
-    await asker.close();
     await own.stop();
   }
 }, 30_000);
 
 describe('a video', () => {
   const allTogether = async (org: string) =>
-    usageReport.parse(await client.usage({ ...ALL, group_by: 'model' }, org));
+    usageReport.parse(await on.client.usage({ ...ALL, group_by: 'model' }, org));
 
   test('is a charge with its seconds, found under its request', async () => {
     const org = 'org_video';
-    await client.publish(videoCharged('vid_1', 800_000_000n, { org }));
+    await on.client.publish(videoCharged('vid_1', 800_000_000n, { org }));
     const report = await allTogether(org);
     expect(report.total).toEqual({ calls: 1, cost: 0.8, quantities: { seconds: 8 } });
     expect(report.data).toMatchObject([{ group: 'acme/video-1', cost: 0.8 }]);
-    expect(logEntry.parse(await client.log('req_of_vid_1', org))).toMatchObject({
+    expect(logEntry.parse(await on.client.log('req_of_vid_1', org))).toMatchObject({
       kind: 'call',
       type: 'video',
       status: 'ok',
@@ -272,11 +260,11 @@ describe('a video', () => {
     const org = `org_refund_${first}`;
     const id = `vid_2${first}`;
     const events = [videoCharged(id, 800_000_000n, { org }), videoRefunded(id, 800_000_000n, { org })];
-    for (const event of first ? events.reverse() : events) await client.publish(event);
-    for (const event of events) await client.publish(event); // again: they are known
+    for (const event of first ? events.reverse() : events) await on.client.publish(event);
+    for (const event of events) await on.client.publish(event); // again: they are known
     const report = await allTogether(org);
     expect(report.total).toEqual({ calls: 1, cost: 0, quantities: {} });
-    expect(logEntry.parse(await client.log(`${id}:refund`, org))).toMatchObject({
+    expect(logEntry.parse(await on.client.log(`${id}:refund`, org))).toMatchObject({
       kind: 'refund',
       cost: -0.8,
       quantities: { seconds: -8 },
@@ -285,12 +273,12 @@ describe('a video', () => {
 
   test('that a cheaper model makes gives the difference back, and the rest when that one fails', async () => {
     const org = 'org_difference';
-    await client.publish(videoCharged('vid_3', 800_000_000n, { org }));
-    await client.publish(videoRefunded('vid_3', 300_000_000n, { org, reason: 'cheaper_model' }));
+    await on.client.publish(videoCharged('vid_3', 800_000_000n, { org }));
+    await on.client.publish(videoRefunded('vid_3', 300_000_000n, { org, reason: 'cheaper_model' }));
     expect((await allTogether(org)).total).toEqual({ calls: 1, cost: 0.5, quantities: { seconds: 8 } });
-    await client.publish(videoRefunded('vid_3', 500_000_000n, { org }));
+    await on.client.publish(videoRefunded('vid_3', 500_000_000n, { org }));
     expect((await allTogether(org)).total).toEqual({ calls: 1, cost: 0, quantities: {} });
   });
 
-  test('leaves books that balance', () => expectBooksBalance(database.db));
+  test('leaves books that balance', () => expectBooksBalance(on.database.db));
 });

@@ -2,39 +2,30 @@
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
 import { type KeyRecord, type OrgRecord, placeOf } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { testDatabases } from '../fixtures/database.ts';
 import { completed, voided } from '../fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import type { TestBilling } from '../fixtures/running-billing.ts';
 
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let mongoUrl: string;
+let on: TestInstallation;
 let control: Bus;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
-let client: TestClient;
 let billing: TestBilling;
 let org: string;
 let count = 0;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  mongoUrl = (await databases.open()).url;
-  control = await connectBus({ url: nats.url, service: 'control', logger: makeLogger('test', 'silent') });
+  on = await startInstallation();
+  control = await connectBus({ url: on.nats.url, service: 'control', logger: makeLogger('test', 'silent') });
   orgs = await openBucket(control, 'orgs');
   keys = await openBucket(control, 'keys');
-  client = await TestClient.connect(nats.url);
-  billing = await runBilling(nats.url, mongoUrl);
+  billing = await on.startBilling();
 }, 60_000);
 
 afterAll(async () => {
-  await billing?.stop();
-  await client?.close();
   await control?.close();
-  await databases?.stop();
-  await nats?.stop();
+  await on?.stop();
 });
 
 beforeEach(() => {
@@ -67,25 +58,25 @@ async function setKey(id: string, limit: KeyRecord['limit']): Promise<void> {
 }
 
 function take(call: string, amount: bigint, { key = 'key_1', exact = false } = {}) {
-  return client.ask('holds.take', { org, key_id: key, call, amount_nano: String(amount), exact });
+  return on.client.ask('holds.take', { org, key_id: key, call, amount_nano: String(amount), exact });
 }
 
 function settle(call: string, cost: bigint) {
-  return client.ask('holds.settle', { org, call, event: call, cost_nano: String(cost) });
+  return on.client.ask('holds.settle', { org, call, event: call, cost_nano: String(cost) });
 }
 
 function account() {
-  return client.ask('account.get', { org, key_id: 'key_1' });
+  return on.client.ask('account.get', { org, key_id: 'key_1' });
 }
 
 function grant(amount: number, reason = 'payment') {
-  return client.ask('credits.create', { org, key_id: 'key_1', body: { amount, reason } });
+  return on.client.ask('credits.create', { org, key_id: 'key_1', body: { amount, reason } });
 }
 
 /** One call as a router makes it: hold, event, settle. */
 async function call(id: string, held: bigint, cost: bigint): Promise<void> {
   await take(id, held);
-  await client.publish(completed(id, cost, { org, time: NOW() }));
+  await on.client.publish(completed(id, cost, { org, time: NOW() }));
   await settle(id, cost);
 }
 
@@ -109,13 +100,13 @@ describe('an org', () => {
     expect(await account()).toMatchObject({ balance: 0.00000002, spent: 0.00000003, credits: 0.00000005 });
     await expect(take('req_p2', 21n, { exact: true })).rejects.toMatchObject({ code: 'insufficient_funds' });
     expect(await take('req_p3', 21n)).toEqual({ granted_nano: '20', capped: true });
-    await client.publish(completed('req_p3', 20n, { org, time: NOW() }));
+    await on.client.publish(completed('req_p3', 20n, { org, time: NOW() }));
     await settle('req_p3', 20n);
     await expect(take('req_p4', 1n)).rejects.toMatchObject({ code: 'insufficient_funds' });
     await grant(0.000000001);
     expect(await take('req_p5', 1n)).toEqual({ granted_nano: '1', capped: false });
     expect(await account()).toMatchObject({ balance: 0.000000001, held: 0.000000001 });
-    expect((await client.ask('credits.list', { org, key_id: 'key_1' })).data).toHaveLength(2);
+    expect((await on.client.ask('credits.list', { org, key_id: 'key_1' })).data).toHaveLength(2);
   });
 
   test('has its money back when a call is voided', async () => {
@@ -123,7 +114,7 @@ describe('an org', () => {
     await grant(0.0000001);
     await call('req_v1', 100n, 100n);
     await expect(take('req_v2', 1n)).rejects.toMatchObject({ code: 'insufficient_funds' });
-    await client.publish(voided('req_v1', { org }));
+    await on.client.publish(voided('req_v1', { org }));
     expect((await account()).balance).toBe(0.0000001);
     expect(await take('req_v3', 100n)).toEqual({ granted_nano: '100', capped: false });
   });
@@ -150,7 +141,7 @@ test('a key has its own limit beside that of its org, and other keys are free of
   await setKey('key_small', { amount: 0.00000001, interval: 'day' });
   expect(await take('req_k1', 11n, { key: 'key_small' })).toEqual({ granted_nano: '10', capped: true });
   await settle('req_k1', 10n);
-  await client.publish(completed('req_k1', 10n, { org, key_id: 'key_small', time: NOW() }));
+  await on.client.publish(completed('req_k1', 10n, { org, key_id: 'key_small', time: NOW() }));
   await expect(take('req_k2', 1n, { key: 'key_small' })).rejects.toMatchObject({ code: 'budget_exceeded' });
   expect(await take('req_k3', 11n)).toMatchObject({ granted_nano: '11' });
 });
@@ -167,7 +158,7 @@ test('200 calls at once on a budget that fits exactly 50: 50 go, 150 are refused
       } catch (error) {
         return (error as { code: string }).code;
       }
-      await client.publish(completed(id, cost, { org, time: NOW() }));
+      await on.client.publish(completed(id, cost, { org, time: NOW() }));
       await settle(id, cost);
       return 'ok';
     }),
@@ -182,12 +173,12 @@ test('another owner of the partition knows what was spent and what is held', asy
   await grant(0.0000001);
   await call('req_f1', 50n, 40n);
   await take('req_f2', 50n); // 10 are left
-  const next = await runBilling(nats.url, mongoUrl);
+  const next = await on.startBilling();
   await billing.stop();
   billing = next;
   const renewing = setInterval(() => {
     const holds = [{ org, key_id: 'key_1', call: 'req_f2', amount_nano: '50' }];
-    client.ask('holds.renew', { place: placeOf(org), holds }).catch(() => {}); // until the new one is there
+    on.client.ask('holds.renew', { place: placeOf(org), holds }).catch(() => {}); // until the new one is there
   }, 200);
   expect(await take('req_f3', 10n)).toEqual({ granted_nano: '10', capped: false });
   await settle('req_f3', 0n);

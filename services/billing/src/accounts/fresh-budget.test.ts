@@ -1,12 +1,10 @@
 // A budget that is first asked for while the sums miss rows of the ledger: it is read when they have them.
 import type { OrgRecord } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bookEvents } from '../booking.ts';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
-import { TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { Progress } from '../progress.ts';
 import type { Store } from '../store/store.ts';
@@ -17,26 +15,17 @@ const PREPAID: OrgRecord = {
   ...{ id: ORG, billing: 'prepaid', monthly_limit: null },
   updated_at: TIME.toISOString(),
 };
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
+  on = await startInstallation();
 }, 60_000);
 
-afterAll(async () => {
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 /** The store, whose sums cannot be written while `isAway` says so; `onTried` is told of each try. */
 function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
-  const { days } = database.store.aggregates;
+  const { days } = on.database.store.aggregates;
   const silent = new Proxy(days, {
     get(target, name) {
       const value = Reflect.get(target, name);
@@ -48,7 +37,7 @@ function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
       };
     },
   });
-  return { ...database.store, aggregates: { ...database.store.aggregates, days: silent } };
+  return { ...on.database.store, aggregates: { ...on.database.store.aggregates, days: silent } };
 }
 
 test('a budget that is first asked for after a batch was cut short holds the rows that are in no sum yet', async () => {
@@ -57,9 +46,9 @@ test('a budget that is first asked for after a batch was cut short holds the row
   const store = storeWithoutSums(() => away, cut.resolve);
   const over = new AbortController();
   const records = { orgRecord: () => PREPAID, keyRecord: () => null };
-  const options = { bus: client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
+  const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
-  await client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
+  await on.client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
   const booking = bookEvents({ ...options, accounts, logger, signal: over.signal });
   await cut.promise;
 

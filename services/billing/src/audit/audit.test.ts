@@ -5,9 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import {
   completed,
   credited,
@@ -19,26 +17,22 @@ import {
   videoRefunded,
   voided,
 } from '../fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import type { TestBilling } from '../fixtures/running-billing.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { type AuditReport, audit } from './audit.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 let billing: TestBilling;
 
 /** Books that are right: the times are of now, so that the stream holds the time of every row. */
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
-  billing = await runBilling(nats.url, database.url);
+  on = await startInstallation();
+  billing = await on.startBilling();
   const now = soon();
-  await client.publish(
+  await on.client.publish(
     ...mixedEvents(250, 3),
     completed('req_a', 1_000n, { time: now }),
     completed('req_p', 10_000n, { time: now }),
@@ -58,28 +52,23 @@ beforeAll(async () => {
     videoCharged('vid_no', 900n, { time: now }),
     videoRefunded('vid_no', 900n, { time: now }),
   );
-  await client.caughtUp();
+  await on.client.caughtUp();
   const body = { request_id: 'req_p', amount: 4e-6, reason: 'half of it was lost' };
-  await client.ask('refunds.create', { org: ORG, key_id: 'key_1', refund_id: 'rfd_a', body });
-  await client.publish(voided('req_p', { time: now })); // takes back what is left
-  await client.told({
+  await on.client.ask('refunds.create', { org: ORG, key_id: 'key_1', refund_id: 'rfd_a', body });
+  await on.client.publish(voided('req_p', { time: now })); // takes back what is left
+  await on.client.told({
     [ORG]: [
       ['req_p', 10_000n],
       ['req_w', 5_000n],
       ['vid_no:charge', 900n],
     ],
   });
-  await client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
-  await client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
-  await client.caughtUp();
+  await on.client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
+  await on.client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
+  await on.client.caughtUp();
 }, 60_000);
 
-afterAll(async () => {
-  await billing?.stop();
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 /** A time that lies after the beginning of the stream for certain, clocks that differ allowed for. */
 function soon(): Date {
@@ -88,9 +77,9 @@ function soon(): Date {
 
 /** An audit as `npm run audit` makes it, in this process. */
 async function auditNow({ idle = false, looksMax = 5 } = {}): Promise<AuditReport> {
-  const workDb = database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
+  const workDb = on.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    return await audit({ bus: client.bus, store: database.store, workDb, idle, looksMax });
+    return await audit({ bus: on.client.bus, store: on.database.store, workDb, idle, looksMax });
   } finally {
     await workDb.dropDatabase();
   }
@@ -103,9 +92,9 @@ test('books that are right have zero drift, whatever order a charge and its void
   expect(found(report)).toEqual([]);
   expect(report).toMatchObject({ drifts: 0, ledger: { gapless: true, rowsBeforeLogs: 0 } });
   expect(report.stream.rejected).toBe(2);
-  expect(report.ledger.rows).toBe(await database.store.ledger.countDocuments());
-  expect(report.hours.compared).toBe(await database.store.aggregates.hours.countDocuments());
-  expect(report.lines.compared).toBe(await database.store.statementLines.countDocuments());
+  expect(report.ledger.rows).toBe(await on.database.store.ledger.countDocuments());
+  expect(report.hours.compared).toBe(await on.database.store.aggregates.hours.countDocuments());
+  expect(report.lines.compared).toBe(await on.database.store.statementLines.countDocuments());
   expect(report.lines.compared).toBeGreaterThan(5);
   expect(report.stream.rows).toBeGreaterThanOrEqual(12);
   expect(report.totals.ledger).toBe(report.totals.logs);
@@ -119,30 +108,30 @@ test('books stay right to an audit while billing goes on booking into the same h
   const traffic = (async () => {
     for (let seed = 100; going; seed += 1) {
       const events = mixedEvents(40, seed);
-      await client.publish(...events);
-      await client.caughtUp(); // no more than it can book
+      await on.client.publish(...events);
+      await on.client.caughtUp(); // no more than it can book
       sent += events.length;
     }
   })();
   try {
-    const before = await database.store.ledger.countDocuments();
+    const before = await on.database.store.ledger.countDocuments();
     for (let i = 0; i < 3; i += 1) expect(found(await auditNow({ looksMax: 25 }))).toEqual([]);
-    expect(await database.store.ledger.countDocuments()).toBeGreaterThan(before);
+    expect(await on.database.store.ledger.countDocuments()).toBeGreaterThan(before);
   } finally {
     going = false;
     await traffic;
   }
   expect(sent).toBeGreaterThan(0);
-  await client.caughtUp();
+  await on.client.caughtUp();
   expect(found(await auditNow({ idle: true }))).toEqual([]);
 }, 120_000);
 
 describe('what was tampered with is found and named:', { timeout: 60_000 }, () => {
   const hourOf = () =>
-    database.store.aggregates.hours.findOne({ org: ORG, family: 'model', value: 'local/chat' });
+    on.database.store.aggregates.hours.findOne({ org: ORG, family: 'model', value: 'local/chat' });
 
   test('a changed cost in the ledger', async () => {
-    const { ledger } = database.store;
+    const { ledger } = on.database.store;
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: 1n } });
     const report = await auditNow();
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: -1n } });
@@ -152,7 +141,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   });
 
   test('a row taken out: its number, its event and its log row miss it', async () => {
-    const { ledger } = database.store;
+    const { ledger } = on.database.store;
     const row = await ledger.findOne({ _id: 'req_c' });
     if (!row) throw new Error('req_c is not booked');
     await ledger.deleteOne({ _id: 'req_c' });
@@ -165,7 +154,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   });
 
   test('a row that nobody emitted an event for', async () => {
-    const { ledger } = database.store;
+    const { ledger } = on.database.store;
     const [last] = await ledger.find().sort({ n: -1 }).limit(1).toArray();
     const row = await ledger.findOne({ _id: 'req_c' });
     if (!last || !row) throw new Error('nothing is booked');
@@ -178,7 +167,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   });
 
   test('a row outside the numbers', async () => {
-    const { ledger } = database.store;
+    const { ledger } = on.database.store;
     const row = await ledger.findOne({ _id: 'req_c' });
     if (!row) throw new Error('req_c is not booked');
     await ledger.insertOne({ ...row, _id: 'req_other', p: 'p9', n: 1n });
@@ -188,7 +177,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   });
 
   test('an aggregate off by one nano-dollar, one off by a call, one that is gone, one that is no row’s', async () => {
-    const { hours, days } = database.store.aggregates;
+    const { hours, days } = on.database.store.aggregates;
     const hour = await hourOf();
     const [quarter] = Object.keys(hour?.quarters ?? {});
     const day = await days.findOne({ org: ORG, family: 'key' });
@@ -216,7 +205,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   }, 30_000);
 
   test('an answer that is not in the ledger, and one that is there at another cost, or of another org', async () => {
-    await client.told({
+    await on.client.told({
       [ORG]: [
         ['req_a', 1_000n],
         ['req_b', 2_001n],
@@ -225,7 +214,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
       org_z: [['req_c', 3_000n]],
     });
     const report = await auditNow();
-    await client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+    await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
     expect(found(report)).toEqual([
       'answer_differs req_b',
       'answer_differs req_c',
@@ -235,7 +224,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   }, 30_000);
 
   test('lines of statements: a cost, a count, a rate, one that is gone, one that is no row’s, and a row that names another', async () => {
-    const { statementLines: lines, ledger } = database.store;
+    const { statementLines: lines, ledger } = on.database.store;
     const [one, two, three, gone] = await lines.find({ org: ORG, kind: 'usage' }).sort({ _id: 1 }).toArray();
     if (!one || !two || !three || !gone) throw new Error('nothing is in a statement');
     await lines.updateOne({ _id: one._id }, { $inc: { cost: 1n } });
@@ -264,7 +253,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   }, 30_000);
 
   test('a row moved into another month', async () => {
-    const { ledger } = database.store;
+    const { ledger } = on.database.store;
     const row = await ledger.findOne({ _id: 'req_b' });
     if (!row?.month || !row.line) throw new Error('req_b is not booked');
     await ledger.updateOne({ _id: 'req_b' }, { $set: { month: '2031-01' } });
@@ -279,7 +268,7 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   }, 30_000);
 
   test('log rows: another cost, a cost without a row, one that is gone, a void undone, a video’s', async () => {
-    const { logs } = database.store;
+    const { logs } = on.database.store;
     const [gone, refusal] = [await logs.findOne({ _id: 'req_b' }), await logs.findOne({ _id: 'req_r' })];
     if (!gone || !refusal) throw new Error('nothing is logged');
     await logs.updateOne({ _id: 'req_a' }, { $inc: { cost: 1n } });
@@ -308,15 +297,15 @@ describe('what was tampered with is found and named:', { timeout: 60_000 }, () =
   test('an event that was acknowledged and never booked', async () => {
     // Billing looks away, and another acknowledges in its place.
     await billing.stop();
-    const consumer = await client.bus.js.consumers.get(EVENTS_STREAM, `billing-${FIRST_PARTITION}`);
+    const consumer = await on.client.bus.js.consumers.get(EVENTS_STREAM, `billing-${FIRST_PARTITION}`);
     const event = completed('req_lost', 6_000n, { time: soon() });
-    await client.publish(event);
+    await on.client.publish(event);
     await (await consumer.next())?.ackAck();
     const report = await auditNow();
     // Mended as docs/money.md says: it is booked.
-    await client.publish(event);
-    billing = await runBilling(nats.url, database.url);
-    await client.caughtUp();
+    await on.client.publish(event);
+    billing = await on.startBilling();
+    await on.client.caughtUp();
     expect(found(report)).toEqual(['event_not_booked req_lost', 'event_not_logged req_lost']);
   });
 
@@ -334,19 +323,19 @@ describe('npm run audit', () => {
     const [code] = await once(child, 'close');
     return { code, stdout, stderr };
   }
-  const servers = () => ({ NATS_URL: nats.url, MONGODB_URL: database.url });
+  const servers = () => ({ NATS_URL: on.nats.url, MONGODB_URL: on.database.url });
 
   test('ends with 0 and says zero drift; leaves no database behind', async () => {
     const { code, stdout, stderr } = await run(servers());
     expect(stdout).toContain('zero drift');
     expect(stdout).toMatch(/^ledger {6}[\d,]+ rows; numbers 1 to [\d,]+ without a gap; \$/);
     expect(code, stderr).toBe(0);
-    const { databases: left } = await database.db.client.db('admin').admin().listDatabases();
+    const { databases: left } = await on.database.db.client.db('admin').admin().listDatabases();
     expect(left.map(({ name }) => name).filter((name) => name.startsWith('switchyard_audit_'))).toEqual([]);
   }, 30_000);
 
   test('ends with 1 and names each difference, in JSON too', async () => {
-    const { ledger } = database.store;
+    const { ledger } = on.database.store;
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: 1n } });
     const [text, json] = await Promise.all([run(servers()), run(servers(), '--json')]);
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: -1n } });

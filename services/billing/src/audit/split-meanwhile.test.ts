@@ -1,11 +1,9 @@
 // An audit while billing is split anew: it has not seen all of it, and says so.
 import { randomBytes } from 'node:crypto';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed } from '../fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { partitionsCommand } from '../partitions/partitions-command.ts';
 import type { Store } from '../store/store.ts';
 import { audit } from './audit.ts';
@@ -14,37 +12,26 @@ import { CannotLook } from './stream-messages.ts';
 const ORGS = ['org_a', 'org_b'] as const;
 const logger = makeLogger('audit-test', 'silent');
 
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
-let billing: TestBilling;
+let on: TestInstallation;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
-  billing = await runBilling(nats.url, database.url);
+  on = await startInstallation();
+  await on.startBilling();
 }, 60_000);
 
-afterAll(async () => {
-  await billing?.stop();
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 async function book(name: string): Promise<void> {
-  await client.publish(
+  await on.client.publish(
     ...ORGS.map((org) => completed(`req_${name}_${org}`, 1_000n, { org, time: new Date() })),
   );
-  await client.caughtUp(...ORGS);
+  await on.client.caughtUp(...ORGS);
 }
 
-async function look(store = database.store, onStep: (step: string) => void = () => {}) {
-  const workDb = database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
+async function look(store = on.database.store, onStep: (step: string) => void = () => {}) {
+  const workDb = on.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    return await audit({ bus: client.bus, store, workDb, looksMax: 2, onStep });
+    return await audit({ bus: on.client.bus, store, workDb, looksMax: 2, onStep });
   } finally {
     await workDb.dropDatabase();
   }
@@ -52,7 +39,7 @@ async function look(store = database.store, onStep: (step: string) => void = () 
 
 /** The store, whose layout is not read before that is done. */
 function storeAfter(done: () => Promise<unknown>): Store {
-  const layout = new Proxy(database.store.layout, {
+  const layout = new Proxy(on.database.store.layout, {
     get: (target, name) =>
       name === 'findOne'
         ? async (filter: object) => {
@@ -61,12 +48,12 @@ function storeAfter(done: () => Promise<unknown>): Store {
           }
         : Reflect.get(target, name),
   });
-  return { ...database.store, layout };
+  return { ...on.database.store, layout };
 }
 
 test('an audit during which billing is split reports no drift that there is not: it could not look', async () => {
   await book('before');
-  const options = { bus: client.bus, store: database.store, clock: systemClock, logger };
+  const options = { bus: on.client.bus, store: on.database.store, clock: systemClock, logger };
   let splitting: Promise<unknown> = Promise.resolve();
   const looked = look(
     storeAfter(() => splitting),

@@ -3,14 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { accountAudit, EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { StillPoint } from '../accounts/still-point.ts';
 import { ensureConsumer } from '../consumer.ts';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import type { TestBilling } from '../fixtures/running-billing.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { EVENTS_PER_LOOK_MAX } from './new-events.ts';
 import { BATCHES_PER_LOOK_MAX, RECEIPTS_PER_LOOK_MAX } from './receipts-watch.ts';
@@ -18,29 +17,19 @@ import { BooksWatch } from './watch.ts';
 
 const AUDIT_SECONDS = 0.5;
 
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 let billing: TestBilling;
 const metrics = new Registry();
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
-  billing = await runBilling(nats.url, database.url, { auditSeconds: AUDIT_SECONDS, metrics });
+  on = await startInstallation();
+  billing = await on.startBilling({ auditSeconds: AUDIT_SECONDS, metrics });
 }, 60_000);
 
-afterAll(async () => {
-  await billing?.stop();
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 const auditOf = async (org: string) =>
-  accountAudit.parse(await client.ask('account.audit', { org, key_id: 'key_1' }));
+  accountAudit.parse(await on.client.ask('account.audit', { org, key_id: 'key_1' }));
 
 async function metric(name: string): Promise<number> {
   const single = await metrics.getSingleMetric(`switchyard_billing_${name}`)?.get();
@@ -65,7 +54,7 @@ test('books that are right have no drift, whatever is booked meanwhile', async (
   const org = 'org_right';
   const time = new Date();
   for (let i = 0; i < 5; i += 1)
-    await client.publish(
+    await on.client.publish(
       ...mixedEvents(30, i),
       completed(`req_r${i}`, 1_000n, { org, time }),
       completed(`req_v${i}`, 1_000n, { org, time }),
@@ -73,7 +62,7 @@ test('books that are right have no drift, whatever is booked meanwhile', async (
       refused(`req_n${i}`, { org, time }),
       videoCharged(`vid_r${i}`, 500n, { org, time }),
     );
-  await client.caughtUp();
+  await on.client.caughtUp();
   await nextLook();
   expect([await metric('drift_dollars'), await metric('drifts')]).toEqual([0, 0]);
   await vi.waitFor(
@@ -83,7 +72,7 @@ test('books that are right have no drift, whatever is booked meanwhile', async (
       }),
     { timeout: 20_000 },
   );
-  expect(await metric('ledger_rows')).toBe(await database.store.ledger.countDocuments());
+  expect(await metric('ledger_rows')).toBe(await on.database.store.ledger.countDocuments());
   await vi.waitFor(async () => expect(await metric('events_waiting')).toBe(0), { timeout: 20_000 });
 }, 60_000);
 
@@ -93,8 +82,8 @@ test('an org of which nothing is known has sums of zero', async () => {
 
 test('a log row, or an aggregate of one grouping, that is off by a nano-dollar is a drift by that', async () => {
   const org = 'org_off';
-  const { logs, aggregates } = database.store;
-  await client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
+  const { logs, aggregates } = on.database.store;
+  await on.client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
   await auditOf(org);
   await logs.updateOne({ _id: 'req_off' }, { $inc: { cost: 1n } });
   await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(1e-9), { timeout: 20_000 });
@@ -117,7 +106,7 @@ function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {})
   const logger = makeLogger('watch-test', 'silent');
   logger.error = onAlarm as typeof logger.error;
   return new BooksWatch({
-    ...{ bus: client.bus, store: database.store, partition: ONLY_PARTITION, still: new StillPoint() },
+    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, still: new StillPoint() },
     ...{ clock: systemClock, logger, everyMs: 0 },
   });
 }
@@ -125,7 +114,7 @@ function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {})
 test('answers are looked up in the ledger: charges, videos, voids and refunds are borne out', async () => {
   const org = 'org_told';
   const time = new Date();
-  await client.publish(
+  await on.client.publish(
     completed('req_t1', 1_000n, { org, time }),
     completed('req_t2', 0n, { org, time }),
     voided('req_t3', { org, time }),
@@ -140,8 +129,8 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ar
     ...([1_000n, 0n, 3_000n, 4_000n].map((cost, i) => [`req_t${i + 1}`, cost]) as [string, bigint][]),
     ['vid_t:charge', 500n],
   ];
-  await client.told({ [org]: answers, org_other: [] });
-  await client.bus.js.publish('receipts.v1.nobody', 'no receipt');
+  await on.client.told({ [org]: answers, org_other: [] });
+  await on.client.bus.js.publish('receipts.v1.nobody', 'no receipt');
   for (let looks = 1; looks <= 2; looks += 1) await watch.look();
   expect(watch.answers.of(org)).toEqual({ compared: 5, wrong: 0 });
   expect(watch.answers.waiting).toBe(0);
@@ -159,23 +148,23 @@ test('an answer whose event was lost is a drift at each look until it is booked;
   const lost = completed('req_gone', 2_000n, { org, time });
   // The stream acknowledges both; one is gone before billing has it.
   await billing.stop();
-  await client.publish(kept, lost);
-  const { last_seq: seq } = (await client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+  await on.client.publish(kept, lost);
+  const { last_seq: seq } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
   for (const at of [seq - 1, seq]) {
-    const message = await client.bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: at });
+    const message = await on.client.bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: at });
     if (message?.json<{ id: string }>().id === 'req_gone')
-      await client.bus.jsm.streams.deleteMessage(EVENTS_STREAM, at);
+      await on.client.bus.jsm.streams.deleteMessage(EVENTS_STREAM, at);
   }
-  await client.told({
+  await on.client.told({
     [org]: [
       ['req_kept', 1_001n],
       ['req_gone', 2_000n],
     ],
   });
-  billing = await runBilling(nats.url, database.url, { auditSeconds: AUDIT_SECONDS });
+  billing = await on.startBilling({ auditSeconds: AUDIT_SECONDS });
   const alarms: string[] = [];
   const watch = ownWatch(({ kind, subject, detail }) => alarms.push(`${kind} ${subject}: ${detail}`));
-  await client.caughtUp();
+  await on.client.caughtUp();
   await watch.look(); // they may be on their way
   expect(alarms).toEqual([]);
   const differs =
@@ -191,8 +180,8 @@ test('an answer whose event was lost is a drift at each look until it is booked;
     async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 2, answers_wrong: 2, drift: 0 }),
     { timeout: 20_000 },
   );
-  await client.publish(lost); // mended
-  await client.caughtUp();
+  await on.client.publish(lost); // mended
+  await on.client.caughtUp();
   await watch.look();
   expect(watch.answers.of(org)).toEqual({ compared: 2, wrong: 1 });
 }, 60_000);
@@ -205,16 +194,16 @@ test('more answers than a look takes are passed over, and counted; those of a ki
   const before = watch.answers.compared;
   const each = 5_000;
   for (let batch = 0; batch < RECEIPTS_PER_LOOK_MAX / each + 1; batch += 1)
-    await client.told({ [org]: Array.from({ length: each }, (_, i) => [`req_m${batch}x${i}`, 1n]) });
+    await on.client.told({ [org]: Array.from({ length: each }, (_, i) => [`req_m${batch}x${i}`, 1n]) });
   await watch.look();
   expect(watch.answers.compared - before).toBe(RECEIPTS_PER_LOOK_MAX);
   expect(watch.answers.passedOver).toBe(each);
-  await client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+  await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
   // An edge is killed: its events are in the stream, its last receipts nowhere.
-  await client.publish(
+  await on.client.publish(
     ...Array.from({ length: 5 }, (_, i) => completed(`req_k${i}`, 1n, { time: new Date() })),
   );
-  await client.caughtUp();
+  await on.client.caughtUp();
   const fresh = ownWatch();
   for (let looks = 1; looks <= 2; looks += 1) await fresh.look();
   expect(fresh.state.wrong).toBe(0);
@@ -228,20 +217,20 @@ test('more batches than a look reads, of many edges, are counted too', async () 
   const [before, over] = [watch.answers.compared, 3];
   await Promise.all(
     Array.from({ length: BATCHES_PER_LOOK_MAX + over }, (_, i) =>
-      client.told({ [org]: [[`req_e${i}`, 1n]] }),
+      on.client.told({ [org]: [[`req_e${i}`, 1n]] }),
     ),
   );
   await watch.look();
   expect(watch.answers.compared - before).toBe(BATCHES_PER_LOOK_MAX);
   expect(watch.answers.passedOver).toBe(over);
-  await client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+  await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
 }, 60_000);
 
 test('a statement’s line that is off is a drift of its org', async () => {
   const org = 'org_line';
-  await client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
+  await on.client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
   await vi.waitFor(async () => expect((await auditOf(org)).ledger).toBe(0.000001), { timeout: 20_000 });
-  const { statementLines: lines } = database.store;
+  const { statementLines: lines } = on.database.store;
   await lines.updateOne({ org }, { $inc: { cost: 3n } });
   await vi.waitFor(
     async () => expect(await auditOf(org)).toMatchObject({ drift: 3e-9, statements_drift: 3e-9 }),
@@ -252,9 +241,8 @@ test('a statement’s line that is off is a drift of its org', async () => {
 }, 60_000);
 
 test('a changed row, an event that was never booked and a gap are found once they come, and named in the log', async () => {
-  const books = await databases.open();
-  const own = await startNats();
-  const asker = await TestClient.connect(own.url);
+  const own = await startInstallation();
+  const { client: asker, database: books } = own;
   const alarms: Record<string, unknown>[] = [];
   const logger = makeLogger('watch-test', 'silent');
   logger.error = ((fields: Record<string, unknown>) => void alarms.push(fields)) as typeof logger.error;
@@ -270,7 +258,7 @@ test('a changed row, an event that was never booked and a gap are found once the
     },
   });
   try {
-    const running = await runBilling(own.url, books.url);
+    const running = await own.startBilling();
     const time = new Date();
     await asker.publish(...['a', 'b', 'c'].map((name) => completed(`req_${name}`, 5n, { time })));
     await asker.caughtUp();
@@ -298,7 +286,6 @@ test('a changed row, an event that was never booked and a gap are found once the
     expect(alarms.every(({ alarm }) => alarm === 'books_differ')).toBe(true);
     expect(watch.state).toMatchObject({ wrong: 4, gapless: false });
   } finally {
-    await asker.close();
     await own.stop();
   }
 }, 60_000);
@@ -308,16 +295,16 @@ test(`one look reads at most ${EVENTS_PER_LOOK_MAX} events, the newest, and the 
   const events = Array.from({ length: EVENTS_PER_LOOK_MAX + 100 }, (_, i) =>
     completed(`req_${org}${i}`, 1n, { org, time: new Date() }),
   );
-  await client.publish(...events);
-  await client.caughtUp();
+  await on.client.publish(...events);
+  await on.client.caughtUp();
   const watch = new BooksWatch({
-    ...{ bus: client.bus, store: database.store, partition: ONLY_PARTITION, still: new StillPoint() },
+    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, still: new StillPoint() },
     ...{ clock: systemClock, logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
   });
-  await database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
+  await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
   await watch.look(); // the changed row is older than what it reads
   expect(watch.state.wrong).toBe(0);
-  await database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
+  await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
   await watch.look();
   expect(watch.state.wrong).toBe(0);
 }, 60_000);

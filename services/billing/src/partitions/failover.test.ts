@@ -6,12 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { openBucket } from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, mixedEvents, ORG } from '../fixtures/events.ts';
-import { TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { readLayout } from './layout.ts';
 import { Partition, partitionsOf } from './partition.ts';
 import { partitionsCommand } from './partitions-command.ts';
@@ -25,31 +24,24 @@ const ORGS = [ORG, 'org_b'] as const;
 const EVENTS_PER_ROUND = 60;
 
 const logger = makeLogger('failover-test', 'silent');
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 let folder: string;
 const running = new Set<ChildProcess>();
 const events: Event[] = [];
 let seed = 1_000;
 
 beforeAll(async () => {
-  [nats, databases, folder] = await Promise.all([startNats(), testDatabases(), temporaryFolder('failover')]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
+  [on, folder] = await Promise.all([startInstallation(), temporaryFolder('failover')]);
 }, 60_000);
 
 afterAll(async () => {
   await Promise.all([...running].map(kill9));
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
+  await on?.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
 function run(program: string, ...words: string[]): ChildProcess {
-  const servers = { NATS_URL: nats.url, MONGODB_URL: database.url, SWITCHYARD_DATA: folder };
+  const servers = { NATS_URL: on.nats.url, MONGODB_URL: on.database.url, SWITCHYARD_DATA: folder };
   const env = { ...process.env, ...servers, LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent' };
   const child = fork(program, words, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   running.add(child);
@@ -66,8 +58,8 @@ async function kill9(child: ChildProcess): Promise<void> {
 
 /** Who owns each partition; null: nobody. */
 async function owners(): Promise<(string | null)[]> {
-  const leases = await openBucket(client.bus, 'leases');
-  const layout = await readLayout(database.store);
+  const leases = await openBucket(on.client.bus, 'leases');
+  const layout = await readLayout(on.database.store);
   return Promise.all(
     partitionsOf(layout).map(async ({ lease }) => (await leases.get(lease))?.value.owner ?? null),
   );
@@ -84,51 +76,55 @@ async function startTwo(): Promise<[owner: ChildProcess, other: ChildProcess]> {
 async function publish(): Promise<void> {
   const round = mixedEvents(EVENTS_PER_ROUND, seed++, 2);
   events.push(...round);
-  await client.publish(...round);
+  await on.client.publish(...round);
 }
 
 test(`an owner that is killed has a successor that books and answers within ${FAILOVER_MS_MAX / 1_000} s`, async () => {
-  const options = { bus: client.bus, store: database.store, clock: systemClock, logger };
+  const options = { bus: on.client.bus, store: on.database.store, clock: systemClock, logger };
   await partitionsCommand('2', options);
   const [victim] = await startTwo();
   await publish();
-  await client.caughtUp(...ORGS);
+  await on.client.caughtUp(...ORGS);
 
   await publish();
   const killedAt = performance.now();
   await kill9(victim);
   await publish();
-  await client.caughtUp(...ORGS);
+  await on.client.caughtUp(...ORGS);
   expect(performance.now() - killedAt).toBeLessThan(FAILOVER_MS_MAX);
   const [first, second] = await owners();
   expect(first).not.toBeNull();
   expect(second).toBe(first);
-  await expectBooked(database.db, events, await database.store.ledger.countDocuments({ kind: 'fence' }));
-  await expectBooksBalance(database.db);
+  await expectBooked(
+    on.database.db,
+    events,
+    await on.database.store.ledger.countDocuments({ kind: 'fence' }),
+  );
+  await expectBooksBalance(on.database.db);
 }, 120_000);
 
 test('a move whose command and one of whose owners are killed is ended by the others', async () => {
   const victim = run(BILLING);
   await once(victim, 'message');
-  const before = await readLayout(database.store);
+  const before = await readLayout(on.database.store);
   const command = run(COMMAND, '--to', '1');
-  const isOn = async () => expect(await readLayout(database.store)).not.toEqual(before);
+  const isOn = async () => expect(await readLayout(on.database.store)).not.toEqual(before);
   await vi.waitFor(isOn, { timeout: 20_000, interval: 10 });
   await Promise.all([kill9(command), kill9(victim), publish()]);
   await vi.waitFor(
-    async () => expect(await readLayout(database.store)).toMatchObject({ partitions: 1, moving_to: null }),
+    async () => expect(await readLayout(on.database.store)).toMatchObject({ partitions: 1, moving_to: null }),
     { timeout: 30_000 },
   );
   const last = completed('req_last', 5n);
   events.push(last);
-  await client.publish(last);
-  await client.caughtUp(...ORGS);
-  const { db, store } = database;
+  await on.client.publish(last);
+  await on.client.caughtUp(...ORGS);
+  const { db, store } = on.database;
   expect((await store.ledger.findOne({ _id: last.id }))?.p).toBe('p0');
   await expectBooked(db, events, await store.ledger.countDocuments({ kind: 'fence' }));
   await expectBooksBalance(db);
   const layout = await readLayout(store);
-  const consumers = await client.bus.jsm.consumers.list('EVENTS').next();
+  const consumers = await on.client.bus.jsm.consumers.list('EVENTS').next();
   expect(consumers.map(({ name }) => name).filter((name) => name.startsWith('billing-'))).toEqual([
     new Partition(0, layout).consumer,
   ]);

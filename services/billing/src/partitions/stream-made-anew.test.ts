@@ -3,59 +3,48 @@
 import { ensureEventsStream } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed } from '../fixtures/events.ts';
-import { runBilling, TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { readLayout } from './layout.ts';
 import { partitionsCommand } from './partitions-command.ts';
 
 const ORGS = ['org_a', 'org_b'] as const;
 
 const logger = makeLogger('partitions-test', 'silent');
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
+  on = await startInstallation();
 }, 60_000);
 
-afterAll(async () => {
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
-});
+afterAll(() => on?.stop());
 
 const split = (to: number) =>
-  partitionsCommand(String(to), { bus: client.bus, store: database.store, clock: systemClock, logger });
+  partitionsCommand(String(to), { bus: on.client.bus, store: on.database.store, clock: systemClock, logger });
 
 const ids = (name: string) => Array.from({ length: 6 }, (_, i) => `req_${name}_${i}`);
 
 const publish = (name: string) =>
-  client.publish(...ids(name).map((id, i) => completed(id, 1_000n, { org: ORGS[i % 2] ?? ORGS[0] })));
+  on.client.publish(...ids(name).map((id, i) => completed(id, 1_000n, { org: ORGS[i % 2] ?? ORGS[0] })));
 
 test('events of a new stream that nobody has read yet are booked, whatever number the old one had come to', async () => {
-  const first = await runBilling(nats.url, database.url);
+  const first = await on.startBilling();
   await publish('before');
-  await client.caughtUp(...ORGS);
+  await on.client.caughtUp(...ORGS);
   await first.stop();
   await split(2);
-  expect((await readLayout(database.store)).from?.seq).toBe(ids('before').length);
+  expect((await readLayout(on.database.store)).from?.seq).toBe(ids('before').length);
 
-  await client.bus.jsm.streams.delete(EVENTS_STREAM);
-  await ensureEventsStream(client.bus);
+  await on.client.bus.jsm.streams.delete(EVENTS_STREAM);
+  await ensureEventsStream(on.client.bus);
   await publish('after');
   await split(1);
-  expect((await readLayout(database.store)).from).toBeNull();
+  expect((await readLayout(on.database.store)).from).toBeNull();
 
-  const second = await runBilling(nats.url, database.url);
-  await client.caughtUp(...ORGS);
+  const second = await on.startBilling();
+  await on.client.caughtUp(...ORGS);
   await second.stop();
-  const rows = await database.store.ledger.find({ kind: 'call' }).toArray();
+  const rows = await on.database.store.ledger.find({ kind: 'call' }).toArray();
   expect(rows.map(({ _id }) => _id).sort()).toEqual([...ids('after'), ...ids('before')]);
 }, 60_000);

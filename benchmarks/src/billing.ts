@@ -199,7 +199,7 @@ async function until(
 async function insertBatches(mongoUrl: string, count: number): Promise<Rate> {
   const client = new MongoClient(mongoUrl, { w: 'majority', journal: true, useBigInt64: true });
   const source = new URL(mongoUrl).pathname.slice(1) || 'switchyard';
-  const rows = await client.db(source).collection('ledger').find().limit(count).toArray();
+  const rows = await client.db(source).collection('ledger').find().limit(count).batchSize(BATCH).toArray();
   if (rows.length === 0) throw new Error('billing has written no row');
   const bare = client.db('bench_bare');
   const startedAt = performance.now();

@@ -64,7 +64,7 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
     bus.logger.warn({ lease: name }, 'a lease was lost');
     onLost();
   };
-  const timer = setInterval(async () => {
+  const renew = async () => {
     try {
       const sentAt = performance.now();
       revision = await bucket.update(name, { owner: bus.instance }, revision);
@@ -76,12 +76,18 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
       )
         lose();
     }
+  };
+  let renewed: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    const before = renewed;
+    renewed = renew().then(() => before);
   }, RENEW_MS);
   return {
     async release() {
       if (over) return;
       over = true;
       clearInterval(timer);
+      await renewed; // one that is under way moves the revision on, and the next holder would wait until it runs out
       await bucket.delete(name, revision).catch(() => {}); // it runs out by itself
     },
   };

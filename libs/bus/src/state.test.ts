@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { EVENTS_STREAM, type Event, type KeyRecord, makeEvent } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   type Bus,
   connectBus,
@@ -15,6 +15,7 @@ import {
   openBucket,
   RevisionConflict,
   TICK_KEY,
+  takeLease,
 } from './index.ts';
 
 const logger = pino({ level: 'silent' });
@@ -120,6 +121,20 @@ describe('a mirror', () => {
 });
 
 describe('a lease', () => {
+  test('that is given back while it is renewed is free at once', async () => {
+    const asked = vi.spyOn(bus.nc, 'request');
+    const asksOfLease = () => asked.mock.calls.filter(([subject]) => subject === '$KV.leases.busy').length;
+    const lease = await takeLease({ bus, name: 'busy', onLost: () => {} });
+    const before = asksOfLease();
+    process.kill(nats.pid, 'SIGSTOP'); // so that a renewal is under way
+    await expect.poll(asksOfLease, { timeout: 20_000 }).toBeGreaterThan(before);
+    const released = lease?.release();
+    process.kill(nats.pid, 'SIGCONT');
+    await released;
+    asked.mockRestore();
+    expect(await (await openBucket(bus, 'leases')).get('busy')).toBeNull();
+  }, 30_000);
+
   test('has one holder; the next one has it when the first lets go', async () => {
     const other = await connectBus({ url: nats.url, service: 'other', logger });
     const lease = await holdLease({ bus, name: 'one', onLost: () => {} });

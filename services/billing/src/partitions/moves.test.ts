@@ -4,16 +4,15 @@ import { randomBytes } from 'node:crypto';
 import { openBucket } from '@switchyard/bus';
 import { type Event, type PartitionCount, partitionOf, placeOf } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
-import { startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openAccounts } from '../accounts/open-accounts.ts';
 import { openRecords } from '../accounts/records.ts';
 import { audit } from '../audit/audit.ts';
 import { bookEvents } from '../booking.ts';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
-import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, credited, mixedEvents, ORG, voided } from '../fixtures/events.ts';
-import { runBilling, type TestBilling, TestClient } from '../fixtures/running-billing.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import type { TestBilling } from '../fixtures/running-billing.ts';
 import { Progress } from '../progress.ts';
 import { entryOf } from '../store/entries.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
@@ -31,29 +30,22 @@ const EVENTS_PER_ROUND = 40;
 const DAYS = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
 const logger = makeLogger('partitions-test', 'silent');
-let nats: TestServer;
-let databases: Awaited<ReturnType<typeof testDatabases>>;
-let database: TestStore;
-let client: TestClient;
+let on: TestInstallation;
 let billing: TestBilling[] = [];
 const events: Event[] = [];
 let seed = 1;
 
 beforeAll(async () => {
-  [nats, databases] = await Promise.all([startNats(), testDatabases()]);
-  database = await databases.open();
-  client = await TestClient.connect(nats.url);
+  on = await startInstallation();
 }, 60_000);
 
 afterAll(async () => {
   await stopAll();
-  await client?.close();
-  await databases?.stop();
-  await nats?.stop();
+  await on?.stop();
 });
 
 async function start(): Promise<TestBilling> {
-  const started = await runBilling(nats.url, database.url, { restMs: REST_MS });
+  const started = await on.startBilling({ restMs: REST_MS });
   billing.push(started);
   return started;
 }
@@ -66,21 +58,21 @@ async function stopAll(): Promise<void> {
 const command = (to?: PartitionCount) =>
   partitionsCommand(to === undefined ? undefined : String(to), commandOptions());
 
-const commandOptions = () => ({ bus: client.bus, store: database.store, clock: systemClock, logger });
+const commandOptions = () => ({ bus: on.client.bus, store: on.database.store, clock: systemClock, logger });
 
 /** Publishes a round of mixed events, and every tenth of them again. */
 async function publish(): Promise<Event[]> {
   const round = mixedEvents(EVENTS_PER_ROUND, seed++, 2);
   events.push(...round);
-  await client.publish(...round);
-  await client.publish(...round.filter((_, i) => i % 10 === 0));
+  await on.client.publish(...round);
+  await on.client.publish(...round.filter((_, i) => i % 10 === 0));
   return round;
 }
 
 /** In which partitions the rows of these events are. */
 async function placesOf(round: readonly Event[], org: string): Promise<string[]> {
   const ids = round.filter(({ data }) => data.org === org).map(({ id }) => id);
-  return (await database.store.ledger.distinct('p', { _id: { $in: ids } })).sort();
+  return (await on.database.store.ledger.distinct('p', { _id: { $in: ids } })).sort();
 }
 
 /** A new org of this one of two partitions. */
@@ -92,8 +84,8 @@ function orgOf(partition: number): string {
 }
 
 async function owners(): Promise<(string | null)[]> {
-  const leases = await openBucket(client.bus, 'leases');
-  const layout = await readLayout(database.store);
+  const leases = await openBucket(on.client.bus, 'leases');
+  const layout = await readLayout(on.database.store);
   return Promise.all(
     partitionsOf(layout).map(async ({ lease }) => (await leases.get(lease))?.value.owner ?? null),
   );
@@ -107,7 +99,7 @@ describe('an installation', { timeout: 60_000 }, () => {
   test('has one partition until it is told otherwise', async () => {
     const first = await start();
     await publish();
-    await client.caughtUp(...ORGS);
+    await on.client.caughtUp(...ORGS);
     expect(await command()).toBe(
       `layout 0: 1 partition\np0  owned by ${first.bus.instance}  0 events waiting\n`,
     );
@@ -118,7 +110,7 @@ describe('an installation', { timeout: 60_000 }, () => {
     const [said] = await Promise.all([command(2), publish()]);
     expect(said).toContain('layout 1: 2 partitions');
     const after = await publish();
-    await client.caughtUp(...ORGS);
+    await on.client.caughtUp(...ORGS);
     expect(await placesOf(after, ORGS[0])).toEqual(['p0']);
     expect(await placesOf(after, ORGS[1])).toEqual(['p1']);
     expect(new Set(await owners())).toEqual(new Set([billing[0]?.bus.instance]));
@@ -129,7 +121,7 @@ describe('an installation', { timeout: 60_000 }, () => {
     await vi.waitFor(async () => expect(await owners()).toContain(second.bus.instance), { timeout: 15_000 });
     expect(new Set(await owners()).size).toBe(2);
     const round = await publish();
-    await client.caughtUp(...ORGS);
+    await on.client.caughtUp(...ORGS);
     for (const [i, org] of ORGS.entries()) expect(await placesOf(round, org)).toEqual([`p${i}`]);
     expect(await command()).toContain(`owned by ${second.bus.instance}  0 events waiting`);
   });
@@ -139,7 +131,7 @@ describe('an installation', { timeout: 60_000 }, () => {
     await second?.stop();
     billing = first ? [first] : [];
     await publish();
-    await client.caughtUp(...ORGS);
+    await on.client.caughtUp(...ORGS);
     expect(await owners()).toEqual([first?.bus.instance, first?.bus.instance]);
     expect(await command(2)).toContain('layout 1: 2 partitions'); // it is so already
   });
@@ -149,11 +141,11 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
   'a move killed when it was %s, to %i, is ended by whoever comes next, and by nobody twice',
   async (step, to) => {
     await stopAll();
-    const before = await readLayout(database.store);
+    const before = await readLayout(on.database.store);
     await publish();
-    const layout = await askToMove(database.store, to);
+    const layout = await askToMove(on.database.store, to);
     const killed = move(layout, {
-      ...{ bus: client.bus, store: database.store, logger, now: Date.now },
+      ...{ bus: on.client.bus, store: on.database.store, logger, now: Date.now },
       onStep: (done) => {
         if (done === step) throw new Error(`killed when it was ${step}`);
       },
@@ -162,12 +154,12 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
     await publish();
     await Promise.all([start(), ...(to === 1 ? [] : [start()]), command(to)]);
     const after = await publish();
-    await client.caughtUp(...ORGS);
+    await on.client.caughtUp(...ORGS);
     for (const org of ORGS) expect(await placesOf(after, org)).toEqual([`p${partitionOf(placeOf(org), to)}`]);
-    expect(await readLayout(database.store)).toMatchObject({
+    expect(await readLayout(on.database.store)).toMatchObject({
       ...{ epoch: before.epoch + 1, partitions: to, ever: 2, moving_to: null },
     });
-    const fences = database.store.ledger.find({
+    const fences = on.database.store.ledger.find({
       kind: 'fence',
       _id: new RegExp(`^fence:${before.epoch + 1}:`),
     });
@@ -179,7 +171,7 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
 
 test('a writer of the former layout that wakes behind the fence writes nothing more, and its booking ends', async () => {
   await stopAll();
-  const { store } = database;
+  const { store } = on.database;
   await command(1);
   const asleep = new LedgerWriter({ store, logger });
   await asleep.recover();
@@ -191,14 +183,14 @@ test('a writer of the former layout that wakes behind the fence writes nothing m
   expect(await store.ledger.countDocuments()).toBe(rows);
 
   events.push(late);
-  await client.publish(late);
+  await on.client.publish(late);
   const over = new AbortController();
   const told = Promise.withResolvers<void>();
   const telling = Object.assign(makeLogger('asleep', 'silent'), {
     info: (fields: object) => 'reason' in fields && told.resolve(),
   });
-  const records = await openRecords(client.bus);
-  const options = { bus: client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
+  const records = await openRecords(on.client.bus);
+  const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
   const booking = bookEvents({ ...options, accounts, logger: telling, signal: over.signal });
   await told.promise;
@@ -208,7 +200,7 @@ test('a writer of the former layout that wakes behind the fence writes nothing m
   records.close();
   expect(await store.ledger.countDocuments()).toBe(rows);
   await start();
-  await client.caughtUp();
+  await on.client.caughtUp();
   expect(await store.ledger.countDocuments()).toBe(rows + 1);
 }, 60_000);
 
@@ -218,17 +210,20 @@ describe('an org that has been in two partitions', { timeout: 60_000 }, () => {
 
   test('has its charge in one and the void of it in the other: together they are nothing', async () => {
     await command(1);
-    const before = await client.usage(DAYS, org);
+    const before = await on.client.usage(DAYS, org);
     const [charge, taken] = [completed('req_across', 7_000n, { org }), voided('req_across', { org })];
-    await client.publish(charge);
-    await client.caughtUp(org);
+    await on.client.publish(charge);
+    await on.client.caughtUp(org);
     await command(2);
-    await client.publish(taken, charge);
-    await client.caughtUp(org);
+    await on.client.publish(taken, charge);
+    await on.client.caughtUp(org);
     events.push(charge, taken);
-    expect((await database.store.ledger.findOne({ _id: charge.id }))?.p).toBe('p0');
-    expect(await database.store.ledger.findOne({ _id: taken.id })).toMatchObject({ p: 'p1', cost: -7_000n });
-    expect((await client.usage(DAYS, org)).total).toEqual(before.total);
+    expect((await on.database.store.ledger.findOne({ _id: charge.id }))?.p).toBe('p0');
+    expect(await on.database.store.ledger.findOne({ _id: taken.id })).toMatchObject({
+      p: 'p1',
+      cost: -7_000n,
+    });
+    expect((await on.client.usage(DAYS, org)).total).toEqual(before.total);
   });
 
   test('spends of one limit, and has one line of its statement for what it did in both', async () => {
@@ -237,23 +232,23 @@ describe('an org that has been in two partitions', { timeout: 60_000 }, () => {
       completed(`req_${id}`, 1_000_000_000n, { org, time, key_id: 'key_both', model: 'acme/both-1' }),
     );
     for (const [i, event] of more.entries()) {
-      await client.publish(event);
-      await client.caughtUp(org);
+      await on.client.publish(event);
+      await on.client.caughtUp(org);
       if (i === 1) await command(1);
     }
     events.push(...more);
-    expect((await database.store.ledger.distinct('p', { key: 'key_both' })).sort()).toEqual(['p0', 'p1']);
-    expect(await client.ask('keys.spending', { ...ask, id: 'key_both' })).toMatchObject({ spent: 4 });
+    expect((await on.database.store.ledger.distinct('p', { key: 'key_both' })).sort()).toEqual(['p0', 'p1']);
+    expect(await on.client.ask('keys.spending', { ...ask, id: 'key_both' })).toMatchObject({ spent: 4 });
 
     const month = time.toISOString().slice(0, 7);
-    const { lines } = await client.ask('statements.get', { ...ask, month });
+    const { lines } = await on.client.ask('statements.get', { ...ask, month });
     const [line, ...others] = lines.filter(({ model }) => model === 'acme/both-1');
     expect(others).toEqual([]);
     expect(line).toMatchObject({ calls: 4, amount: 4 });
     const listed: string[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const query = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };
-      const page = await client.ask('statements.events', { ...ask, month, line: line?.id ?? '', query });
+      const page = await on.client.ask('statements.events', { ...ask, month, line: line?.id ?? '', query });
       listed.push(...page.data.map(({ event }) => event));
       cursor = page.next_cursor;
     }
@@ -263,8 +258,8 @@ describe('an org that has been in two partitions', { timeout: 60_000 }, () => {
 
 test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each are let in', async () => {
   const cost = 1_000n;
-  const orgs = await openBucket(client.bus, 'orgs');
-  const { epoch } = await readLayout(database.store);
+  const orgs = await openBucket(on.client.bus, 'orgs');
+  const { epoch } = await readLayout(on.database.store);
   const prepaid = [orgOf(0), orgOf(1)];
   for (const org of prepaid) {
     await orgs.put(org, {
@@ -273,15 +268,15 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
       monthly_limit: null,
       updated_at: new Date().toISOString(),
     });
-    await client.publish(credited(`crd_${org}`, 50n * cost, { org }));
+    await on.client.publish(credited(`crd_${org}`, 50n * cost, { org }));
     await expect
-      .poll(() => client.ask('account.get', { org, key_id: 'key_1' }))
+      .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0.00005 });
   }
   const held = new Map<string, { org: string; key_id: string; call: string; amount_nano: string }>();
   const renewing = setInterval(() => {
     for (const [place, holds] of Map.groupBy(held.values(), ({ org }) => placeOf(org)))
-      client.ask('holds.renew', { place, holds }).catch(() => {}); // until the next owner is there
+      on.client.ask('holds.renew', { place, holds }).catch(() => {}); // until the next owner is there
   }, 200);
   let letIn = 0;
   const moves: Promise<string>[] = [];
@@ -290,7 +285,7 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
     const hold = { org, key_id: 'key_1', call: id, amount_nano: String(3n * cost) };
     for (;;)
       try {
-        await client.ask('holds.take', { ...hold, exact: false });
+        await on.client.ask('holds.take', { ...hold, exact: false });
         break;
       } catch (error) {
         const { code } = error as { code: string };
@@ -302,10 +297,10 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
     if (letIn === 20) moves.push(command(2));
     if (letIn === 60) moves.push(command(1));
     await moves.at(-1);
-    await client.publish(completed(id, cost, { org, time: new Date() }));
+    await on.client.publish(completed(id, cost, { org, time: new Date() }));
     held.delete(id);
     const settled = { org, call: id, event: id, cost_nano: String(cost) };
-    await client.ask('holds.settle', settled).catch(() => {}); // it ends by itself
+    await on.client.ask('holds.settle', settled).catch(() => {}); // it ends by itself
     return 'ok';
   };
   const outcomes = await Promise.all(
@@ -320,28 +315,28 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
   }
   for (const org of prepaid)
     await expect
-      .poll(() => client.ask('account.get', { org, key_id: 'key_1' }))
+      .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0, held: 0, spent: 0.00005 });
 }, 120_000);
 
 test('a layout that this release does not know is left alone: its owner gives back, and nobody takes', async () => {
-  const { layout } = database.store;
+  const { layout } = on.database.store;
   const known = await layout.findOneAndUpdate({}, { $set: { partitions: 3 } });
-  const leases = await openBucket(client.bus, 'leases');
+  const leases = await openBucket(on.client.bus, 'leases');
   await expect.poll(() => leases.get('billing-p0')).toBeNull();
   await expect(command(2)).rejects.toThrow('split into 3 partitions; this release knows 1, 2, 4, 8, 16');
   await layout.updateOne({}, { $set: { partitions: known?.partitions ?? 1 } });
-  await client.caughtUp(...ORGS);
+  await on.client.caughtUp(...ORGS);
 }, 60_000);
 
 test('and after all of it the books balance, every event is in them once, and the audit says zero drift', async () => {
-  await client.caughtUp(...ORGS);
-  const { db, store } = database;
+  await on.client.caughtUp(...ORGS);
+  const { db, store } = on.database;
   await expectBooked(db, events, await store.ledger.countDocuments({ org: { $nin: [...ORGS] } }));
   await expectBooksBalance(db);
   const workDb = db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    const report = await audit({ bus: client.bus, store, workDb, idle: true });
+    const report = await audit({ bus: on.client.bus, store, workDb, idle: true });
     expect(report.named).toEqual([]);
     expect(report.drifts).toBe(0);
     expect(Object.keys(report.up_to)).toEqual(['p0', 'p1']);

@@ -554,6 +554,20 @@ describe('/workspace, as the agent reads and writes it', () => {
     await removeEntry(workspace(), ['odd'], { recursive: true });
   });
 
+  test('a lease on a file holds no reader up: the kernel would keep the agent waiting until it is given up', async () => {
+    await sh(`touch leased; (exec python3 -c '
+import fcntl, signal
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open("leased")
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+open("has-lease", "w").close()
+signal.pause()' >/dev/null 2>&1) & until test -e has-lease; do sleep 0.05; done`);
+    await expect(openEntry(testHost.host.workspaces.path(id), ['leased'])).rejects.toMatchObject({
+      code: 'invalid_request',
+      param: 'path',
+    });
+  });
+
   test('names that are escape sequences, options or no text come as they are, and act on nothing', async () => {
     await sh(
       `rm -rf names && mkdir names && cd names && touch -- $'\\e]0;title\\a' '-rf' $'a\\nb' '$(reboot)' '..;' '{"a":1}' $'\\xff'`,

@@ -10,7 +10,7 @@ import {
 } from '@switchyard/contracts';
 import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
 
-const { O_NOFOLLOW, O_RDONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Linux: a descriptor that names a file without opening it, so that no pipe blocks and no device notices. */
 const O_PATH = 0o10000000;
 const PIECE_BYTES = 128 * 1024;
@@ -62,7 +62,13 @@ async function openIn(folder: FileHandle, name: string): Promise<OpenEntry> {
     if (stat.isSymbolicLink()) throw refuse(`${name} is a link: links are not followed`);
     if (!stat.isFile() && !stat.isDirectory()) throw refuse(`${name} is neither a file nor a folder`);
     // Through its descriptor: the very one that was looked at.
-    const handle = await open(`/proc/self/fd/${found.fd}`, O_RDONLY);
+    const handle = await open(`/proc/self/fd/${found.fd}`, O_RDONLY | O_NONBLOCK).catch(
+      (error: NodeJS.ErrnoException) => {
+        // Waiting for a lease would take one of this process's few threads away, for 45 s.
+        if (error.code === 'EAGAIN') throw refuse(`${name} is leased by a program in the computer`, error);
+        throw error;
+      },
+    );
     if (stat.isDirectory()) return { kind: 'folder', handle };
     return {
       kind: 'file',

@@ -29,10 +29,15 @@ const LAYER = 'application/vnd.docker.image.rootfs.diff.tar.gzip';
 const BEGINNING_BYTES = 1_024;
 
 /**
- * What is wrong with an answer: a status in place of it, its bytes changed, its end missing, or nothing more after its
- * beginning.
+ * What is wrong with an answer: a status in place of it, its bytes changed, its end missing, nothing more after its
+ * beginning, or nothing after so many bytes until the test lets it go on.
  */
-export type RegistryFault = { status: number } | 'changed' | 'cut' | 'stalled';
+export type RegistryFault =
+  | { status: number }
+  | { heldAfterBytes: number; until: Promise<void> }
+  | 'changed'
+  | 'cut'
+  | 'stalled';
 
 export interface TestImage {
   /** Go's name; default: this machine's. */
@@ -125,7 +130,7 @@ function forward(
   response: ServerResponse,
   fault: RegistryFault | undefined,
 ): void {
-  if (typeof fault === 'object') {
+  if (typeof fault === 'object' && 'status' in fault) {
     response.writeHead(fault.status, { 'content-type': 'application/json' });
     response.end(
       JSON.stringify({ errors: [{ code: CODES[fault.status] ?? 'UNKNOWN', message: 'of the test' }] }),
@@ -136,6 +141,7 @@ function forward(
   const asking = httpRequest(new URL(url, to), { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     let sent = 0;
+    if (typeof fault === 'object') return void sendHeld(answer, response, fault);
     answer.on('data', (bytes: Buffer) => {
       if (fault === 'changed') bytes[0] = (bytes[0] ?? 0) ^ 1;
       const part = fault === 'cut' || fault === 'stalled' ? bytes.subarray(0, BEGINNING_BYTES - sent) : bytes;
@@ -149,6 +155,26 @@ function forward(
   });
   asking.on('error', () => response.destroy());
   request.pipe(asking);
+}
+
+async function sendHeld(
+  answer: IncomingMessage,
+  response: ServerResponse,
+  { heldAfterBytes, until }: { heldAfterBytes: number; until: Promise<void> },
+): Promise<void> {
+  let sent = 0;
+  try {
+    for await (const bytes of answer as AsyncIterable<Buffer>) {
+      const free = bytes.subarray(0, Math.max(0, heldAfterBytes - sent));
+      response.write(free);
+      if (free.length < bytes.length) await until;
+      response.write(bytes.subarray(free.length));
+      sent += bytes.length;
+    }
+    response.end();
+  } catch {
+    response.destroy(); // the registry was stopped
+  }
 }
 
 const CODES: Readonly<Record<number, string>> = {

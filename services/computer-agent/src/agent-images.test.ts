@@ -1,8 +1,16 @@
 // Computers of images that a caller names, from a real registry: used, refused, and given up in the middle of a pull.
 import { once } from 'node:events';
-import { requestHost } from '@switchyard/bus';
-import { computerKey } from '@switchyard/contracts';
-import { FakeClock, importSmallImage, startRegistry, type TestRegistry } from '@switchyard/testing';
+import { openReply, requestHost } from '@switchyard/bus';
+import {
+  type CreationProgress,
+  computerKey,
+  computerObject,
+  creationProgress,
+  hostCreationStreamSubject,
+  NOTHING_TO_PULL,
+} from '@switchyard/contracts';
+import { IMAGE } from '@switchyard/sandbox-computer';
+import { importSmallImage, startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
@@ -20,8 +28,6 @@ const MANY_BYTES = 3_000_000;
 /** The registry is on this host's loopback. */
 const ENV = { SWITCHYARD_COMPUTER_NETWORKS: '127.0.0.0/8' };
 const LOCAL = 'switchyard-test/shell:latest';
-/** After so long nobody waits for a creation any more whose agent died. */
-const GIVEN_UP_MS = 61_000;
 const docker = new Docker();
 let installation: TestInstallation;
 let on: TestAgent;
@@ -57,6 +63,84 @@ function stallLayers(): Promise<void> {
     };
   });
 }
+
+/** From now on layers come by half, and whole when they are let go. */
+function holdLayers(): { readonly letGo: () => void } {
+  const { promise: until, resolve: letGo } = Promise.withResolvers<void>();
+  registry.fault = (path) => (/\/blobs\//.test(path) ? { heldAfterBytes: MANY_BYTES / 2, until } : undefined);
+  return { letGo };
+}
+
+/** A creation that is told of as it goes, as control asks for it. */
+async function streamCreation(image: string) {
+  const record = newTestRecord(on.agent.hostId, defaultLimits(), { image });
+  const { org, id } = record;
+  await installation.computers.create(computerKey(org, id), record);
+  const subject = hostCreationStreamSubject(on.agent.hostId);
+  const reply = await openReply(installation.bus, { subject, head: { org, id, limited: false } });
+  const told: CreationProgress[] = [];
+  const ended = (async () => {
+    for await (const lines of reply.body)
+      for (const line of String(lines).trim().split('\n'))
+        told.push(creationProgress.parse(JSON.parse(line)));
+    return computerObject.parse(await reply.end);
+  })();
+  ended.catch(() => {}); // some are meant to fail
+  return { id, told, ended };
+}
+
+const isHalfThere = (progress: CreationProgress | null) =>
+  progress !== null && progress.percent > 0 && progress.bytes_done < MANY_BYTES;
+
+test('how far a pull is shows in the stream and in the record, grows to the end, and is gone when it runs', async () => {
+  const { letGo } = holdLayers();
+  const { id, told, ended } = await streamCreation(await registry.push('slow/seen', { bytes: MANY_BYTES }));
+  expect((await on.record(id))?.progress).not.toBeNull(); // who has heard of it finds it
+  // Time for a further line and a further write: the engine's next one may be on its way.
+  const half = async () => {
+    on.clock.advance(1_000);
+    return isHalfThere((await on.record(id))?.progress ?? null) && told.some(isHalfThere);
+  };
+  await expect.poll(half, { timeout: 30_000 }).toBe(true);
+  await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_busy' });
+  await expect(on.ask('stop', id)).rejects.toMatchObject({ code: 'computer_busy' });
+  letGo();
+  expect(await ended).toMatchObject({ id, status: 'running' });
+  expect(await ended).not.toHaveProperty('progress');
+  expect(await on.record(id)).toMatchObject({ state: 'running', progress: null });
+  const percents = told.map(({ percent }) => percent);
+  expect(percents).toEqual(percents.toSorted((one, other) => one - other));
+  expect(told[0]).toMatchObject({ phase: 'looking_up', percent: 0 });
+  expect(told.at(-1)).toMatchObject({ phase: 'starting', percent: 100, layers_total: 1 });
+  await on.delete(id);
+}, 60_000);
+
+test('a creation that pulls nothing is told of in one line, and its record never says how far it was', async () => {
+  const seen: unknown[] = [];
+  const watch = await installation.computers.kv.watch();
+  const { id, told, ended } = await streamCreation(IMAGE);
+  await ended;
+  for await (const entry of watch) {
+    if (!entry.key.endsWith(id) || entry.operation !== 'PUT') continue;
+    const { state, progress } = installation.computers.read(entry).value;
+    seen.push(progress);
+    if (state === 'running') break;
+  }
+  expect(told).toEqual([NOTHING_TO_PULL]);
+  expect(new Set(seen)).toEqual(new Set([null]));
+  await on.delete(id);
+});
+
+test('one that is deleted in the middle of its pull ends at once, and leaves nothing', async () => {
+  const pulling = stallLayers();
+  const { id, ended } = await streamCreation(await registry.push('slow/deleted', { bytes: MANY_BYTES }));
+  await pulling;
+  await expect(on.delete(id)).rejects.toMatchObject({ code: 'computer_not_found' }); // it is as was wished
+  await expect(ended).rejects.toMatchObject({ code: 'computer_not_found' });
+  expect(await on.record(id)).toBeNull();
+  expect(on.agent.computers.all()).toEqual([]);
+  expect(await imagesOfRegistryNamed('slow/deleted')).toEqual([]);
+});
 
 test('a computer of such an image runs commands by what is in it, and starts again when its registry is away', async () => {
   const image = `${registry.address}/small/shell:latest`;
@@ -125,8 +209,8 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
   await pulling;
   await doomed.kill();
   registry.fault = () => undefined;
-  const clock = new FakeClock(Date.now() + GIVEN_UP_MS);
-  const successor = await openTestAgent(installation, { dataFolder, env: ENV, clock });
+  // Its record says that it was begun: nobody waits until its request might still come.
+  const successor = await openTestAgent(installation, { dataFolder, env: ENV });
   try {
     expect(await successor.record(id)).toBeNull();
     expect(successor.agent.computers.all()).toEqual([]);

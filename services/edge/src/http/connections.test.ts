@@ -83,6 +83,15 @@ test('a draining edge answers what comes on the connections that it has, closes 
   expect(busy.received()).not.toContain('Service Unavailable');
 });
 
+test('a draining edge does not wait for a connection on which nothing was ever asked', async () => {
+  const { socket } = open();
+  const closed = once(socket, 'close');
+  await once(socket, 'connect');
+  await (await fetch(`${edge.url}/healthz`)).text(); // it came later: the edge has both
+  await edge.drain();
+  await closed;
+});
+
 test('a broken request behind one that is being answered writes nothing into that answer', async () => {
   const { socket, received } = open();
   socket.write(requestFor(MODELS));

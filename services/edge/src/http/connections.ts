@@ -20,21 +20,32 @@ const ANSWER =
 export class Connections {
   /** In the order of their requests. */
   readonly #awaited = new WeakMap<Duplex, Set<ServerResponse>>();
+  /** Those on which nothing was asked yet: clients open some ahead of need. */
+  readonly #unused = new Set<Socket>();
 
   #draining = false;
 
   /** Learns from the server which answers are under way. */
   watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      this.#unused.add(socket);
+      socket.once('close', () => this.#unused.delete(socket));
+    });
     server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      this.#unused.delete(socket);
       const awaited = this.#awaited.get(socket) ?? new Set();
       this.#awaited.set(socket, awaited.add(response));
       response.once('close', () => this.#answered(socket, awaited, response));
     });
   }
 
-  /** From here on no connection is kept alive; without this one whose request is older would be, for its whole timeout. */
+  /**
+   * From here on no connection is kept alive; without this one whose request is older would be, for its whole timeout, and
+   * one that was never used for as long as its first request may take.
+   */
   drain(): void {
     this.#draining = true;
+    for (const socket of this.#unused) if (socket.bytesRead === 0) socket.destroySoon();
   }
 
   /** Answers and closes, or just closes. */

@@ -1,0 +1,193 @@
+// POST /v1/computers as a stream, by the real edge over a real bus: what control says, and what the client does.
+import { once } from 'node:events';
+import { type IncomingCall, openBucket, serve } from '@switchyard/bus';
+import {
+  type ComputerObject,
+  CREATION_STREAM_SUBJECT,
+  creationEvent,
+  creationProgress,
+  NOTHING_TO_PULL,
+  newComputerRecord,
+  newId,
+  OPERATIONS,
+  ServiceError,
+  toComputerObject,
+} from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+
+const KEEP_ALIVE_MS = 15_000;
+const computer_id = newId('computer');
+let edge: TestEdge;
+let secret: string;
+/** The creations that control was asked for and nobody has looked at. */
+const asked: IncomingCall[] = [];
+let onAsked = () => {};
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  secret = await edge.addKey();
+  const control = await serve(edge.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
+  control.stream(CREATION_STREAM_SUBJECT, (call) => {
+    asked.push(call);
+    onAsked();
+  });
+});
+afterAll(() => edge?.stop());
+
+async function nextAsked(): Promise<IncomingCall> {
+  while (asked.length === 0)
+    await new Promise<void>((resolve) => {
+      onAsked = resolve;
+    });
+  return asked.shift()!;
+}
+
+function create(body: object, { headers = {}, signal }: { headers?: object; signal?: AbortSignal } = {}) {
+  return fetch(`${edge.url}/v1/computers`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
+}
+
+/** Control has begun: its first line is there. */
+async function begun(options?: { signal?: AbortSignal }) {
+  const answer = create({ image: 'a/b', stream: true }, options);
+  const call = await nextAsked();
+  call.setHead({ computer_id });
+  const tell = (percent: number) =>
+    call.write(Buffer.from(`${JSON.stringify({ ...NOTHING_TO_PULL, phase: 'pulling', percent })}\n`));
+  tell(0);
+  const response = await answer;
+  return { call, tell, response, text: reader(response) };
+}
+
+/** Reads until the words have come. */
+function reader({ body }: Response) {
+  const pieces = body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+  let text = '';
+  return async (until: string | null): Promise<string> => {
+    for (;;) {
+      if (until !== null && text.includes(until)) return text;
+      const { done, value } = await pieces.next();
+      if (done) return text;
+      text += value;
+    }
+  };
+}
+
+const eventsOf = (text: string) =>
+  [...text.matchAll(/^event: (\w+)\ndata: (.*)\n\n/gm)].map(([, name, data]) => {
+    const event = creationEvent.parse(JSON.parse(data ?? ''));
+    expect(event.type).toBe(name);
+    return event;
+  });
+
+test('tells what control tells as it comes, gives a sign of life in silence, and ends with the computer', async () => {
+  const { call, tell, response, text } = await begun();
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+  expect(response.headers.get('x-request-id')).toMatch(/^req_/);
+  expect(
+    OPERATIONS['computers.create'].request.parse(JSON.parse(String(await call.readBody()))),
+  ).toMatchObject({
+    body: { image: 'a/b' },
+    limited: false,
+  });
+  await text('"percent":0');
+  edge.clock.advance(KEEP_ALIVE_MS);
+  await text(': keep-alive\n\n');
+  tell(40);
+  await text('"percent":40');
+  const computer = shown();
+  call.end(computer);
+  const events = eventsOf(await text(null));
+  const progress = (percent: number) =>
+    creationProgress.parse({ ...NOTHING_TO_PULL, phase: 'pulling', percent });
+  expect(events).toEqual([
+    { type: 'progress', computer_id, progress: progress(0) },
+    { type: 'progress', computer_id, progress: progress(40) },
+    { type: 'computer', computer },
+  ]);
+});
+
+test('what is refused before anything was told is an answer with its status; afterwards it is the last event', async () => {
+  const why = new ServiceError('computer_limit_reached', 'enough');
+  const answer = create({ stream: true });
+  (await nextAsked()).fail(why);
+  const refused = await answer;
+  expect(refused.status).toBe(429);
+  expect(await refused.json()).toMatchObject({ error: { code: 'computer_limit_reached' } });
+
+  const { call, response, text } = await begun();
+  call.fail(
+    new ServiceError('image_unavailable', 'no such image', { param: 'image', details: { reason: 'failed' } }),
+  );
+  expect(eventsOf(await text(null)).at(-1)).toEqual({
+    type: 'error',
+    error: {
+      code: 'image_unavailable',
+      type: 'invalid_request_error',
+      message: 'no such image',
+      param: 'image',
+      details: { reason: 'failed' },
+      request_id: response.headers.get('x-request-id'),
+    },
+  });
+});
+
+test('a client that goes away ends nothing: control is heard to its end', async () => {
+  const gone = new AbortController();
+  const { call, tell, text } = await begun({ signal: gone.signal });
+  await text('"percent":0');
+  gone.abort();
+  // Under the bus's credit: what nobody took any more would hold control up.
+  for (let percent = 1; percent <= 99; percent++) if (!tell(percent)) await call.drained();
+  expect(call.isCancelled).toBe(false);
+  call.end(shown());
+});
+
+test('a key that is revoked ends its stream, and takes the creation back', async () => {
+  const { call, text } = await begun();
+  const cancelled = once(call.signal, 'abort');
+  const keys = await openBucket(edge.bus, 'keys');
+  for (const { key } of await keys.entries()) await keys.delete(key);
+  expect(eventsOf(await text(null)).at(-1)).toMatchObject({
+    type: 'error',
+    error: { code: 'invalid_api_key' },
+  });
+  await cancelled;
+  secret = await edge.addKey();
+});
+
+test('with an Idempotency-Key it is refused, naming the header', async () => {
+  const response = await create({ stream: true }, { headers: { 'idempotency-key': 'once' } });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: { param: 'Idempotency-Key' } });
+  expect(asked).toEqual([]);
+});
+
+function shown(): ComputerObject {
+  const record = newComputerRecord({
+    id: computer_id,
+    org: 'org_default',
+    key_id: newId('key'),
+    host: newId('host'),
+    name: 'test',
+    image: 'a/b',
+    cpu: 0.25,
+    memory_mb: 512,
+    disk_gb: 10,
+    rates: {
+      per_minute: '0',
+      per_vcpu_minute: '0',
+      per_gb_memory_minute: '0',
+      per_gb_disk_minute: '0',
+    },
+    created_at: new Date(edge.clock.now()).toISOString(),
+  });
+  const view = { limits: { idleStopMs: 1, maxLifetimeMs: 1 }, cost: 0, hostSilent: false };
+  return toComputerObject({ ...record, state: 'running' }, view);
+}

@@ -1,0 +1,167 @@
+// Computers of images that have to be pulled first, through the whole of it: from a real registry whose layers come as slowly
+// as the test has them come.
+import {
+  type ComputerObject,
+  type CreationEvent,
+  type CreationProgress,
+  creationEvent,
+} from '@switchyard/contracts';
+import { docker, startRegistry, startStack, type TestRegistry, type TestStack } from '@switchyard/testing';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { serverEvents } from './__fixtures__/server-events.ts';
+
+const LAYER_BYTES = 3_000_000;
+/** An engine that fetches, an agent that starts anew, on a machine that does other things too. */
+const WAIT_MS = 30_000;
+let stack: TestStack;
+let registry: TestRegistry;
+/** Lets the layers come that are held. */
+let letGo = () => {};
+
+beforeAll(async () => {
+  registry = await startRegistry();
+  // The registry is on this host's loopback.
+  const env = {
+    SWITCHYARD_COMPUTERS: 'on',
+    SWITCHYARD_WARM_POOL: '0',
+    SWITCHYARD_COMPUTER_NETWORKS: '127.0.0.0/8',
+  };
+  stack = await startStack({ env });
+  // On a fresh machine the standard image is being built: 503 until it is there.
+  const first = async () => {
+    const response = await create({});
+    if (response.status !== 201) throw new Error(await response.text());
+    return (await response.json()) as ComputerObject;
+  };
+  const { id } = await vi.waitFor(first, { timeout: 280_000, interval: 1_000 });
+  await send('DELETE', `/${id}`);
+});
+afterEach(() => {
+  letGo();
+  registry.fault = () => undefined;
+});
+afterAll(async () => {
+  await stack?.stop();
+  const engine = await docker();
+  for (const { Id, RepoDigests } of (await engine?.listImages()) ?? [])
+    if (RepoDigests?.some((name) => name.startsWith(registry.address)))
+      await engine?.getImage(Id).remove({ force: true });
+  await registry?.stop();
+});
+
+function send(method: string, path: string, body?: object, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${stack.url}/v1/computers${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${stack.key}`,
+      ...(body ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+    ...(signal ? { signal } : {}),
+  });
+}
+const create = (body: object, signal?: AbortSignal) =>
+  send('POST', '', { cpu: 0.25, memory_mb: 512, ...body }, signal);
+// biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at by the test
+const get = async (path: string): Promise<any> => (await send('GET', path)).json();
+
+/** From now on half of a layer comes, and the rest when it is let go. */
+function holdLayers(): void {
+  const { promise: until, resolve } = Promise.withResolvers<void>();
+  letGo = resolve;
+  registry.fault = (path) =>
+    /\/blobs\//.test(path) ? { heldAfterBytes: LAYER_BYTES / 2, until } : undefined;
+}
+
+/**
+ * A streamed creation, read until some of its layer is there: the engine tells of the first bytes, and of what comes soon after
+ * them only once more comes. All events until then are in `events`.
+ */
+async function begunCreation(image: string, signal?: AbortSignal) {
+  const response = await create({ image, stream: true }, signal);
+  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
+  const coming = serverEvents(response, creationEvent);
+  const events: CreationEvent[] = [];
+  for (;;) {
+    const { value: event, done } = await coming.next();
+    if (done) throw new Error(`the stream ended with ${JSON.stringify(events)}`);
+    events.push(event);
+    if (event.type === 'progress' && event.progress.bytes_done > 0)
+      return { id: event.computer_id, events, coming };
+    if (event.type !== 'progress') throw new Error(`the stream ended with ${JSON.stringify(event)}`);
+  }
+}
+
+test('how far a pull is comes as events and shows in the computer, and ends with the computer as it is', async () => {
+  holdLayers();
+  const { id, events, coming } = await begunCreation(
+    await registry.push('slow/seen', { bytes: LAYER_BYTES }),
+  );
+  expect(await get(`/${id}`)).toMatchObject({ id, status: 'creating', progress: { layers_done: 0 } });
+  expect((await get('')).data).toMatchObject([{ id, status: 'creating', progress: { layers_done: 0 } }]);
+  // The record is written once a second.
+  const bytesDone = async () => (await get(`/${id}`)).progress.bytes_done;
+  await expect.poll(bytesDone, { timeout: WAIT_MS }).toBeGreaterThan(0);
+  expect((await send('POST', `/${id}/exec`, { command: 'true' })).status).toBe(409);
+  letGo();
+  for await (const event of coming) events.push(event);
+  const told = events.flatMap((event): CreationProgress[] =>
+    event.type === 'progress' ? [event.progress] : [],
+  );
+  const percents = told.map(({ percent }) => percent);
+  expect(percents).toEqual(percents.toSorted((one, other) => one - other));
+  expect(told[0]).toMatchObject({ phase: 'looking_up', percent: 0 });
+  expect(told.at(-1)).toMatchObject({ phase: 'starting', percent: 100 });
+  expect(events.at(-1)).toEqual({ type: 'computer', computer: await get(`/${id}`) });
+  expect(await get(`/${id}`)).toMatchObject({ status: 'running', minutes: 0 });
+  expect((await send('DELETE', `/${id}`)).status).toBe(200);
+});
+
+test('an image that cannot be had is the last event, with its code and reason, and takes no place', async () => {
+  const response = await create({ image: `${registry.address}/no/such`, stream: true });
+  const events = await Array.fromAsync(serverEvents(response, creationEvent));
+  expect(events.at(-1)).toMatchObject({
+    type: 'error',
+    error: { code: 'image_unavailable', param: 'image', details: { reason: 'not_found' } },
+  });
+  expect(events.filter(({ type }) => type !== 'progress')).toHaveLength(1);
+  expect((await get('')).data).toEqual([]);
+});
+
+test('a client that goes away in the middle loses nothing: the computer comes to be', async () => {
+  holdLayers();
+  const gone = new AbortController();
+  const image = await registry.push('slow/left', { bytes: LAYER_BYTES });
+  const { id } = await begunCreation(image, gone.signal);
+  gone.abort();
+  letGo();
+  const status = async () => (await get(`/${id}`)).status;
+  await expect.poll(status, { timeout: WAIT_MS }).toBe('running');
+  expect((await send('DELETE', `/${id}`)).status).toBe(200);
+});
+
+test('a computer that is deleted while its image is pulled is gone at once, and its creator is told', async () => {
+  holdLayers();
+  const image = await registry.push('slow/deleted', { bytes: LAYER_BYTES });
+  const { id, coming } = await begunCreation(image);
+  expect((await send('DELETE', `/${id}`)).status).toBe(200);
+  expect((await Array.fromAsync(coming)).at(-1)).toMatchObject({
+    type: 'error',
+    error: { code: 'computer_not_found' },
+  });
+  expect((await get('')).data).toEqual([]);
+});
+
+test('an agent that is killed in the middle of a pull: the caller is told, and nothing is left', async () => {
+  holdLayers();
+  const image = await registry.push('slow/killed', { bytes: LAYER_BYTES });
+  const { id, coming } = await begunCreation(image);
+  const { back } = await stack.kill9('computer-agent');
+  expect((await Array.fromAsync(coming)).at(-1)).toMatchObject({
+    type: 'error',
+    error: { code: 'service_unavailable' },
+  });
+  expect((await send('GET', `/${id}`)).status).toBe(404);
+  expect((await get('')).data).toEqual([]);
+  await back;
+});

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { type ExecEvent, type ExecObject, execEvent } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { serverEvents } from './__fixtures__/server-events.ts';
 
 const PATIENCE = { timeout: 30_000, interval: 200 };
 
@@ -43,29 +44,11 @@ const stdout = async (command: string): Promise<string> => (await exec(command))
 const countOf = async (words: string) =>
   Number(await stdout(`pgrep -fc '[${words[0]}]${words.slice(1)}' || true`));
 
-/** The events of a stream, each as it comes. */
-async function* eventsOf(response: Response): AsyncGenerator<ExecEvent, void, undefined> {
-  if (!response.body) throw new Error('an answer without a body');
-  let text = '';
-  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
-    text += piece;
-    const blocks = text.split('\n\n');
-    text = blocks.pop() ?? '';
-    for (const block of blocks.filter((one) => !one.startsWith(':'))) {
-      const [name, data] = block.split('\n');
-      const event = execEvent.parse(JSON.parse(data?.slice('data: '.length) ?? ''));
-      expect(name).toBe(`event: ${event.type}`);
-      yield event;
-    }
-  }
-  expect(text).toBe('');
-}
-
 async function stream(command: string, more: object = {}, signal?: AbortSignal) {
   const body = { command, stream: true, ...more };
   const response = await send('POST', `/computers/${id}/exec`, body, signal);
   if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
-  const events = eventsOf(response);
+  const events = serverEvents(response, execEvent);
   return {
     events,
     response,

@@ -7,7 +7,10 @@ export const computerMetrics = z.object({
   cpu: z.object({
     seconds: z.number().describe('Seconds of one core that it has used since its start'),
     cores_used: z.number().describe('Cores in use, over a tenth of a second'),
-    cores_max: z.number().nullable().describe('Cores that it may use now, less while it computes beside others; null: all of its host'),
+    cores_max: z
+      .number()
+      .nullable()
+      .describe('Cores that it may use now, less while it computes beside others; null: all of its host'),
   }),
   memory: z.object({
     bytes: z.int().describe('In use, without what the kernel can drop at once (inactive file cache)'),

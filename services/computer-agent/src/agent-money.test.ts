@@ -1,8 +1,7 @@
 // Computers within limits: on a real nats-server and the real Docker engine, by a clock that the test moves, with the till
 // that billing is in the test's hands.
-import { type Bus, connectBus, type ServiceHost, serve } from '@switchyard/bus';
+import { type Bus, type ServiceHost, serve } from '@switchyard/bus';
 import { type ComputerRecord, ServiceError } from '@switchyard/contracts';
-import { makeLogger } from '@switchyard/service';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import { ASK_AGAIN_MS, MINUTES_AHEAD } from './metering/run-holds.ts';
@@ -17,7 +16,6 @@ import {
 const MINUTE_MS = 60_000;
 /** Nothing but money ends these computers. */
 const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '300', SWITCHYARD_MAX_LIFETIME_MINUTES: '300' };
-const logger = makeLogger('test', 'silent');
 
 /** What billing does with minutes: so many may be held or spent in all. */
 class Till {
@@ -63,22 +61,19 @@ class Till {
 
 let installation: TestInstallation;
 let on: TestAgent;
-let bus: Bus;
 let till: Till;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  bus = await connectBus({ url: installation.natsUrl, service: 'test', logger });
   on = await openTestAgent(installation, { env: FOR_HOURS });
 }, SETUP_TIMEOUT_MS);
 afterAll(async () => {
   await on?.close();
-  await bus?.close();
   await installation?.stop();
 });
 
 beforeEach(async () => {
-  till = new Till(bus);
+  till = new Till(installation.bus);
   await till.open();
 });
 afterEach(async () => {
@@ -91,6 +86,8 @@ const minutesOf = (id: string, from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => minuteOf(id, from + i));
 const heldSoon = (held: readonly string[]) =>
   expect.poll(() => [...till.held].sort()).toEqual([...held].sort());
+/** The agent has heard what the till has answered so far: this comes behind it, on the same connection. */
+const agentHasHeard = (id: string, agent = on) => agent.exec(id, 'true');
 const stopped = ({ state }: ComputerRecord) => state === 'stopped';
 
 describe('a computer of a limited org', () => {
@@ -126,6 +123,7 @@ describe('a computer of a limited org', () => {
     await on.exec(id, 'echo kept > file');
     await heldSoon(minutesOf(id, 0, 3));
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+    await agentHasHeard(id);
     await on.pass(3 * MINUTE_MS - 1_000);
     expect(await on.record(id)).toMatchObject({ state: 'running' });
     await on.pass(1_000);
@@ -142,6 +140,7 @@ describe('a computer of a limited org', () => {
     till.minutes = 2;
     const { id } = await on.create({}, true);
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 2));
+    await agentHasHeard(id);
     await on.pass(MINUTE_MS);
     till.minutes = 6;
     await expect
@@ -150,6 +149,7 @@ describe('a computer of a limited org', () => {
         return till.held.has(minuteOf(id, 5));
       })
       .toBe(true);
+    await agentHasHeard(id);
     await on.pass(2 * MINUTE_MS);
     expect(await on.record(id)).toMatchObject({ state: 'running' });
   });
@@ -159,6 +159,7 @@ describe('a computer of a limited org', () => {
     till.minutes = 0;
     await on.pass(MINUTE_MS);
     await expect.poll(() => till.asked).toEqual([minuteOf(id, MINUTES_AHEAD)]);
+    await agentHasHeard(id);
     await on.pass((MINUTES_AHEAD - 1) * MINUTE_MS);
     expect(await on.recordWhen(id, stopped)).toMatchObject({
       stop_reason: 'insufficient_funds',
@@ -171,6 +172,7 @@ describe('a computer of a limited org', () => {
     const first = await openTestAgent(installation, { env: FOR_HOURS });
     const { id } = await first.create({}, true);
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+    await agentHasHeard(id, first);
     await first.pass(MINUTE_MS);
     await first.agent.stop();
     till.held.clear(); // what nobody renews has ended
@@ -179,6 +181,7 @@ describe('a computer of a limited org', () => {
     try {
       await heldSoon(minutesOf(id, 1, 3));
       await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+      await agentHasHeard(id, next);
       await next.pass(2 * MINUTE_MS);
       expect(await next.recordWhen(id, stopped)).toMatchObject({
         stop_reason: 'insufficient_funds',
@@ -194,6 +197,7 @@ test('nothing is asked for a computer that nothing limits but once in ten minute
   const { id } = await on.create({}, false);
   await on.pass(MINUTE_MS);
   await expect.poll(() => till.asked).toEqual([minuteOf(id, 10)]);
+  await agentHasHeard(id);
   await on.pass(9 * MINUTE_MS);
   expect(till.asked).toHaveLength(1);
   await on.pass(MINUTE_MS);
@@ -205,6 +209,7 @@ describe('while billing is away', () => {
     till.minutes = 3;
     const { id } = await on.create({}, true);
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
+    await agentHasHeard(id);
     till.minutes = 100;
     await till.close();
     const asked = till.asked.length;
@@ -219,6 +224,7 @@ describe('while billing is away', () => {
         { timeout: 20_000 },
       )
       .toBeGreaterThan(asked);
+    await agentHasHeard(id);
     await on.pass(MINUTE_MS);
     expect(await on.record(id)).toMatchObject({ state: 'running' });
   }, 40_000);

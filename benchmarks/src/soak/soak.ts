@@ -200,8 +200,10 @@ async function searchHost(stack: TestStack, ids: readonly string[]): Promise<str
     const named = (line: string) => ids.some((id) => line.includes(id));
     const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').filter(named);
     const files = await filesBelow(join(folder, 'computers'), named);
+    const slots = await readdir(join(folder, 'computers', 'slots'));
     const left = [
       ...containers.slice(WARM_POOL).map(({ Id, State }) => `container ${Id} (${State}), beyond the pool`),
+      ...slots.slice(WARM_POOL).map((slot) => `slot ${slot}, beyond the pool`),
       ...mounts.map((line) => `mount ${line}`),
       ...files.map((name) => `file ${name}`),
     ];

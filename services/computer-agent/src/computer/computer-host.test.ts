@@ -1,10 +1,13 @@
 // Computers as a whole: their files, their limits, their walls, and how they end.
 import { execFile } from 'node:child_process';
+import { access } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
+import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mountPoints } from '../docker/mounts.ts';
 import { networkName } from '../docker/network.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
@@ -223,6 +226,20 @@ describe('how a computer ends', () => {
     expect((await testHost.host.containers()).map(({ containerId }) => containerId)).not.toContain(
       computer.containerId,
     );
+  });
+
+  test('of a container that somebody removed while nobody watched it nothing is left once it is ended', async () => {
+    const { computer } = await testHost.createComputer();
+    const container = testHost.options.docker.getContainer(computer.containerId);
+    const { Mounts: seen } = await container.inspect();
+    const slot = seen.find(({ Destination }) => Destination === '/workspace')!.Source;
+    const own = async () => (await mountPoints()).filter((point) => point.includes(basename(slot)));
+    expect(await own()).toContain(slot);
+    computer.release();
+    await container.remove({ force: true });
+    await testHost.host.remove(computer.containerId);
+    expect(await own()).toEqual([]);
+    await expect(access(slot)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   test('a reservation that is given up leaves nothing behind', async () => {

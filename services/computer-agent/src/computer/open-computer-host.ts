@@ -145,6 +145,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   let engine = engineFor('');
   let pool: WarmPool | undefined;
   const ending = new Set<string>();
+  /** Container -> slot, for one that somebody removed: it cannot be asked any more, and what is its must go all the same. */
+  const slotOf = new Map<string, string>();
   let cgroupsMissed = false;
   /** Computers that stopped a moment ago. */
   const closings = new Map<string, NodeJS.Timeout>();
@@ -177,6 +179,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     await systemDisks.uncoverVolumes(slot);
     await engine.remove(containerId);
     await clearSlot(slot);
+    slotOf.delete(containerId);
     ending.delete(containerId);
   };
 
@@ -224,6 +227,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const networkFiles = disk?.networkFiles;
       const controlDirectory = sockets.directory(slot);
       const containerId = await engine.create({ slot, controlDirectory, networkFiles, ...spec });
+      slotOf.set(containerId, slot);
       if (disk) await carry(containerId, slot, disk);
       return containerId;
     } catch (error) {
@@ -431,6 +435,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   for (const { containerId, slot } of left.filter((container) => !kept.includes(container))) {
     await removeContainer(containerId, slot);
   }
+  for (const { containerId, slot } of kept) slotOf.set(containerId, slot);
   const keptSlots = new Set(kept.map(({ slot }) => slot));
   for (const slot of new Set([
     ...((await slots?.list()) ?? []),
@@ -527,8 +532,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       }));
     },
     async remove(containerId) {
-      const state = await engine.inspect(containerId);
-      if (state) await removeContainer(containerId, state.slot);
+      const slot = (await engine.inspect(containerId))?.slot ?? slotOf.get(containerId);
+      if (slot !== undefined) await removeContainer(containerId, slot);
     },
     async close() {
       clearInterval(roomWatch);

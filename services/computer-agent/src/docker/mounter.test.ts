@@ -93,10 +93,11 @@ test('what it is asked for and dies over is done all the same', async () => {
 test('it ends with its agent, and neither SIGTERM nor SIGINT ends it before', async () => {
   await start();
   const pid = mounter.pid!;
+  const from = await source('files');
+  await mounter.bind(from, await point('1')); // it runs, and has said what it takes no notice of
   process.kill(pid, 'SIGTERM');
   process.kill(pid, 'SIGINT');
-  const at = await point('1');
-  await mounter.bind(await source('files'), at);
+  await mounter.bind(from, await point('2'));
   expect(mounter.pid).toBe(pid);
   mounter.close();
   await expect

@@ -12,7 +12,7 @@ export { createPidFiles } from './pid-files.ts';
 export { processIdentity } from './process-identity.ts';
 export { openProcessLog } from './process-log.ts';
 export { findProgram, runCommand } from './run-command.ts';
-export { COMPUTER_AGENT_FLAGS } from './services.ts';
+export { COMPUTER_AGENT_FLAGS, COMPUTER_AGENT_VARIABLES } from './services.ts';
 export { addressesFile } from './stack.ts';
 export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
 export { makeOnce, toolsCacheFolder } from './tools-cache.ts';

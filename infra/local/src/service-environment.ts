@@ -41,6 +41,7 @@ export function serviceEnvironment(
   });
   return {
     ...Object.fromEntries(kept),
+    ...service.variables,
     NATS_URL: facts.natsUrl,
     SWITCHYARD_DATA: facts.dataFolder,
     // Stable over restarts, different for each instance: names what an instance keeps for itself on the disk.

@@ -10,6 +10,8 @@ export interface LocalService {
   readonly gets: readonly Grant[];
   /** What Node is started with beyond the program. */
   readonly flags?: readonly string[];
+  /** Variables of its own. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Not started where there is no Docker engine. */
   readonly needsDocker?: true;
 }
@@ -25,6 +27,17 @@ export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
  * buffers outside of its heap, which die with their owners, pile up beside. In MiB; the same in infra/services/Dockerfile.
  */
 export const COMPUTER_AGENT_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
+
+/**
+ * glibc takes every large block that is given back as a reason to keep larger ones the next time, up to 32 MiB, and holes
+ * among them stay: with fixed limits, these its own, large blocks go back to the kernel. In bytes; the same in
+ * infra/services/Dockerfile.
+ */
+export const COMPUTER_AGENT_VARIABLES: Readonly<Record<string, string>> = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '1048576',
+};
 
 export const SERVICES: readonly LocalService[] = [
   { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', gets: ['key'] },
@@ -48,6 +61,7 @@ export const SERVICES: readonly LocalService[] = [
     role: 'worker',
     gets: ['docker'],
     flags: COMPUTER_AGENT_FLAGS,
+    variables: COMPUTER_AGENT_VARIABLES,
     needsDocker: true,
   },
 ];

@@ -1,7 +1,7 @@
 // What stands in two places is held together here: docker-compose.yml, the Dockerfile, and the repository.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMPUTER_AGENT_FLAGS, ROOT } from '@switchyard/local';
+import { COMPUTER_AGENT_FLAGS, COMPUTER_AGENT_VARIABLES, ROOT } from '@switchyard/local';
 import { describe, expect, it } from 'vitest';
 import { BASES } from './base-recipes.ts';
 
@@ -38,6 +38,8 @@ describe('the Dockerfile', () => {
 
   it('starts the agent of computers as the launcher does', () => {
     expect(dockerfile).toContain(`ENV NODE_OPTIONS="${COMPUTER_AGENT_FLAGS.join(' ')}"\n`);
+    for (const [name, value] of Object.entries(COMPUTER_AGENT_VARIABLES))
+      expect(dockerfile).toContain(`ENV ${name}=${value}\n`);
   });
 
   it('copies only what is there', () => {

@@ -22,6 +22,7 @@ export {
   type OperationContext,
   REQUEST_TIMEOUT_MS_DEFAULT,
   type RequestOptions,
+  readRequest,
   request,
   requestHost,
   ServiceHost,

@@ -163,11 +163,20 @@ export async function serve(bus: Bus, info: ServiceInfo): Promise<ServiceHost> {
 type JsonHandler = (request: unknown, context: OperationContext) => Promise<unknown>;
 
 async function answerJson(call: IncomingCall, schema: z.ZodType, handler: JsonHandler): Promise<void> {
+  const request = await readRequest(call, schema);
+  const { request_id: requestId } = call.head as { request_id: string | null };
+  const response = await handler(request, { signal: call.signal, requestId });
+  call.end(null, Buffer.from(JSON.stringify(response)));
+}
+
+/**
+ * The request of an operation that is answered otherwise than by JSON alone.
+ * @throws ServiceError `invalid_json`, `invalid_request`, `unknown_field`; what ends the call
+ */
+export async function readRequest<S extends z.ZodType>(call: IncomingCall, schema: S): Promise<z.output<S>> {
   const parsed = schema.safeParse(parseJson(await call.readBody()));
   if (!parsed.success) throw fromZodError(parsed.error);
-  const { request_id: requestId } = call.head as { request_id: string | null };
-  const response = await handler(parsed.data, { signal: call.signal, requestId });
-  call.end(null, Buffer.from(JSON.stringify(response)));
+  return parsed.data;
 }
 
 function parseJson(body: Buffer): unknown {

@@ -10,9 +10,11 @@ export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
 export { inTime } from './in-time.ts';
+export { linesOf } from './lines-of.ts';
 export { Lock } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';
+export { remember } from './remember.ts';
 export { type Repeating, type RepeatOptions, repeat } from './repeat.ts';
 export {
   DRAIN_TIMEOUT_MS,

@@ -2,7 +2,7 @@
 // `npm run audit` is complete; what it finds is an alarm in the log and a metric.
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
-import { type Clock, type Logger, passed } from '@switchyard/service';
+import { type Clock, type Logger, passed, remember } from '@switchyard/service';
 import type { StillPoint } from '../accounts/still-point.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import type { Partition } from '../partitions/partition.ts';
@@ -166,9 +166,7 @@ export class BooksWatch {
       );
     }
     const check = { checkedAt: new Date(clock.now()), window, drift };
-    this.#orgs.delete(org);
-    this.#orgs.set(org, check); // last in the order of the map, so that the oldest is first
-    if (this.#orgs.size > ORGS_REMEMBERED_MAX) this.#orgs.delete(this.#orgs.keys().next().value ?? org);
+    remember(this.#orgs, org, check, ORGS_REMEMBERED_MAX);
     return check;
   }
 

@@ -9,6 +9,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type CreationProgress, ServiceError } from '@switchyard/contracts';
+import { linesOf } from '@switchyard/service';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { HostLogger } from '../computer/logger.ts';
@@ -242,16 +243,6 @@ class Pull {
       signal.removeEventListener('abort', stop);
     }
   }
-}
-
-async function* linesOf(answer: Readable): AsyncGenerator<string> {
-  let rest = '';
-  for await (const chunk of answer.setEncoding('utf8')) {
-    const lines = `${rest}${chunk}`.split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') yield line;
-  }
-  if (rest.trim() !== '') yield rest;
 }
 
 /** By the status in which the engine passes on what the registry said. */

@@ -2,7 +2,7 @@
 // back when the computer is gone. Whoever dies in between leaves a place without a computer, which is found and freed.
 import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
 import { type ComputerRecord, type ComputerSlots, computerKey, ServiceError } from '@switchyard/contracts';
-import { type Clock, Lock } from '@switchyard/service';
+import { type Clock, Lock, remember } from '@switchyard/service';
 
 /** A place younger than this may still be waiting for its record. */
 export const SLOT_EMPTY_MS_MAX = 60_000;
@@ -101,16 +101,12 @@ export class Slots {
       const revision = entry
         ? await this.#slots.update(org, value, entry.revision)
         : await this.#slots.create(org, value);
-      this.#written.set(org, { key: org, value, revision });
+      remember(this.#written, org, { key: org, value, revision }, REMEMBERED_MAX);
+      return true;
     } catch (error) {
       if (error instanceof RevisionConflict) return false;
       throw error;
     }
-    for (const oldest of this.#written.keys()) {
-      if (this.#written.size <= REMEMBERED_MAX) break;
-      this.#written.delete(oldest);
-    }
-    return true;
   }
 
   #lockOf(org: string): Lock {

@@ -1,13 +1,11 @@
 // `computers.create`, told of as it goes: what the computer's host says of it passes on as it is.
-import { type CallHandler, openReply } from '@switchyard/bus';
+import { type CallHandler, openReply, readRequest } from '@switchyard/bus';
 import {
   type CreationHead,
   computerObject,
-  fromZodError,
   HOST_CREATE_TIMEOUT_MS,
   hostCreationStreamSubject,
   OPERATIONS,
-  ServiceError,
 } from '@switchyard/contracts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
 import { createComputer } from './computers-create.ts';
@@ -15,9 +13,8 @@ import { createComputer } from './computers-create.ts';
 export function streamCreation(on: ComputerOperations): CallHandler {
   const create = createComputer(on);
   return async (call) => {
-    const parsed = OPERATIONS['computers.create'].request.safeParse(parseJson(await call.readBody()));
-    if (!parsed.success) throw fromZodError(parsed.error);
-    const computer = await create(parsed.data, call, async (host, beginning, signal) => {
+    const request = await readRequest(call, OPERATIONS['computers.create'].request);
+    const computer = await create(request, call, async (host, beginning, signal) => {
       const subject = hostCreationStreamSubject(host);
       const timeoutMs = HOST_CREATE_TIMEOUT_MS;
       const reply = await openReply(on.bus, { subject, head: beginning, timeoutMs }, signal);
@@ -27,12 +24,4 @@ export function streamCreation(on: ComputerOperations): CallHandler {
     });
     call.end(computer);
   };
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new ServiceError('invalid_json', 'the request is not JSON', { cause });
-  }
 }

@@ -1,4 +1,5 @@
-// A running computer on a host that is heard all the time, as the edge finds it: what the host answers is the test's affair.
+// A running computer, on a host that is heard all the time or never, as the edge finds it: what the host answers is the test's
+// affair.
 import { openBucket } from '@switchyard/bus';
 import { computerKey, DEFAULT_ORG, newComputerRecord, newId } from '@switchyard/contracts';
 import type { TestEdge } from './test-edge.ts';
@@ -10,7 +11,8 @@ export interface TestComputer {
   readonly host: string;
 }
 
-export async function addComputer({ bus, clock }: TestEdge): Promise<TestComputer> {
+/** Its host is not heard. */
+export async function addSilentComputer({ bus, clock }: TestEdge): Promise<TestComputer> {
   const host = newId('host');
   const id = newId('computer');
   const record = newComputerRecord({
@@ -30,6 +32,12 @@ export async function addComputer({ bus, clock }: TestEdge): Promise<TestCompute
     ...record,
     state: 'running',
   });
+  return { id, host };
+}
+
+export async function addComputer(edge: TestEdge): Promise<TestComputer> {
+  const { bus, clock } = edge;
+  const { id, host } = await addSilentComputer(edge);
   await (await openBucket(bus, 'hosts')).put(host, {
     id: host,
     at: new Date(clock.now() + HEARD_FOR_MS).toISOString(),

@@ -10,7 +10,7 @@ import {
   type OperationRequest,
   toErrorBody,
 } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
+import { type Clock, linesOf } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
 import { toServiceError } from '../http/send-error.ts';
@@ -49,14 +49,4 @@ async function relay({ head, body, end }: Reply, events: EventStream<CreationEve
     if (events.hasRoom) events.send({ type: 'progress', computer_id, progress });
   }
   return computerObject.parse(await end);
-}
-
-async function* linesOf(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let begun = '';
-  for await (const bytes of body) {
-    const lines = (begun + decoder.decode(bytes, { stream: true })).split('\n');
-    begun = lines.pop() ?? '';
-    yield* lines;
-  }
 }

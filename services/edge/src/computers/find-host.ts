@@ -9,7 +9,7 @@ import {
   isHostSilent,
   ServiceError,
 } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
+import { type Clock, remember } from '@switchyard/service';
 
 /** Computers whose host is remembered, those that were found last: one is some 100 bytes. */
 const REMEMBERED_MAX = 20_000;
@@ -43,7 +43,7 @@ export function hostFinder({ computers, enabled, hosts, beats, clock }: FindHost
     if (!entry) throw new ServiceError('computer_not_found', `there is no computer ${id}`);
     const { host, state } = entry.value;
     // One that is being created may yet be refused there, and go to another host.
-    if (state !== 'creating') remember(remembered, key, host);
+    if (state !== 'creating') remember(remembered, key, host, REMEMBERED_MAX);
     if (silent(beats.peek(host)) && silent((await hosts.get(host))?.value ?? null))
       throw new ServiceError(
         'service_unavailable',
@@ -51,13 +51,6 @@ export function hostFinder({ computers, enabled, hosts, beats, clock }: FindHost
       );
     return host;
   };
-}
-
-function remember(remembered: Map<string, string>, key: string, host: string): void {
-  remembered.delete(key);
-  remembered.set(key, host);
-  if (remembered.size <= REMEMBERED_MAX) return;
-  for (const oldest of remembered.keys()) return void remembered.delete(oldest);
 }
 
 /** @throws ServiceError `no_capacity`. */

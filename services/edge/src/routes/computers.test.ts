@@ -1,16 +1,7 @@
-import { openBucket, type ServiceHost, serve } from '@switchyard/bus';
-import {
-  type ComputerRecord,
-  computerKey,
-  DEFAULT_ORG,
-  type ErrorCode,
-  type HostExecRequest,
-  type HostHeartbeat,
-  newComputerRecord,
-  newId,
-  ServiceError,
-} from '@switchyard/contracts';
+import { type ServiceHost, serve } from '@switchyard/bus';
+import { type ErrorCode, type HostExecRequest, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addComputer, addSilentComputer } from '../__fixtures__/test-computer.ts';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
 let edge: TestEdge;
@@ -18,8 +9,7 @@ let authorization: string;
 /** What the host and control answer with. */
 let code: ErrorCode;
 
-const HOST = newId('host');
-const id = newId('computer');
+let id: string;
 
 const refuse = async () => {
   throw new ServiceError(code, `of the test: ${code}`);
@@ -39,11 +29,11 @@ beforeAll(async () => {
     version: '0.0.1',
     description: 'of a test',
   });
-  for (const verb of ['start', 'stop'] as const) service.handleHost(HOST, verb, refuse);
-  service.handleHost(HOST, 'exec', refuseExec);
+  const computer = await addComputer(edge);
+  id = computer.id;
+  for (const verb of ['start', 'stop'] as const) service.handleHost(computer.host, verb, refuse);
+  service.handleHost(computer.host, 'exec', refuseExec);
   service.handle('computers.create', refuse);
-  await (await openBucket(edge.bus, 'computers')).create(computerKey(DEFAULT_ORG, id), record());
-  await (await openBucket(edge.bus, 'hosts')).put(HOST, beat());
 });
 afterAll(() => edge?.stop());
 
@@ -112,10 +102,7 @@ test.each<[ErrorCode, number]>([
 });
 
 test('a call to a computer whose host is silent is refused at once, and says why', async () => {
-  const lost = newId('computer');
-  const host = newId('host');
-  const computers = await openBucket(edge.bus, 'computers');
-  await computers.create(computerKey(DEFAULT_ORG, lost), { ...record(), id: lost, host });
+  const { id: lost } = await addSilentComputer(edge);
   const ask = async (path: string, body: object) => {
     const init = { type: 'application/json', body: JSON.stringify(body) };
     const response = await post(`/v1/computers/${lost}${path}`, init);
@@ -132,37 +119,3 @@ test('a call to a computer whose host is silent is refused at once, and says why
   ] as const;
   for (const [path, body] of calls) expect(await ask(path, body)).toMatchObject(unreachable);
 });
-
-function beat(): HostHeartbeat {
-  return {
-    id: HOST,
-    at: new Date(edge.clock.now()).toISOString(),
-    cpu_total: 1,
-    cpu_used: 0,
-    memory_mb_total: 1_024,
-    memory_mb_used: 0,
-    computers: 0,
-    disk_mb_free: null,
-    disk_mb_free_min: null,
-    image_ready: true,
-    image_progress: null,
-    cordoned: false,
-  };
-}
-
-function record(): ComputerRecord {
-  const made = newComputerRecord({
-    id,
-    org: DEFAULT_ORG,
-    key_id: newId('key'),
-    host: HOST,
-    name: 'test',
-    image: 'test',
-    cpu: 1,
-    memory_mb: 512,
-    disk_gb: 1,
-    rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
-    created_at: new Date(edge.clock.now()).toISOString(),
-  });
-  return { ...made, state: 'stopped' };
-}

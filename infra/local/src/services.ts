@@ -30,8 +30,8 @@ export const COMPUTER_AGENT_FLAGS: readonly string[] = ['--max-semi-space-size=4
 
 /**
  * glibc takes every large block that is given back as a reason to keep larger ones the next time, up to 32 MiB, and holes
- * among them stay: with fixed limits, these its own, large blocks go back to the kernel. In bytes; the same in
- * infra/services/Dockerfile.
+ * among them stay. A threshold that is set does not move: blocks of 128 KiB go back to the kernel at once, as they do at
+ * first anyway, and so does what is free beyond 1 MiB; two pools serve all threads. The same in infra/services/Dockerfile.
  */
 export const COMPUTER_AGENT_VARIABLES: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: '2',

@@ -73,17 +73,14 @@ export class RunHolds {
     this.#asking = true;
     this.#cancelAgain?.();
     this.#cancelAgain = null;
-    void this.#holdAhead().then((paidMinutes) => {
+    void this.#holdAhead(changed).then((paidMinutes) => {
       this.#asking = false;
       if (this.#over.signal.aborted) return;
       if (paidMinutes !== 'all')
         this.#cancelAgain = this.#on.clock.after(ASK_AGAIN_MS, () =>
           this.keepAhead(this.#published, changed),
         );
-      if (paidMinutes === 'unknown') return;
-      const known = this.#paidMinutes;
-      this.#paidMinutes = paidMinutes === 'all' ? null : paidMinutes;
-      if (this.#paidMinutes !== known) changed();
+      if (paidMinutes !== 'unknown') this.#endAfter(paidMinutes === 'all' ? null : paidMinutes, changed);
     });
   }
 
@@ -106,11 +103,20 @@ export class RunHolds {
     this.#cancelAgain?.();
   }
 
+  #endAfter(minutes: number | null, changed: () => void): void {
+    if (minutes === this.#paidMinutes) return;
+    this.#paidMinutes = minutes;
+    changed();
+  }
+
   /** `all`: as far ahead as it may; a number: refused beyond these minutes; `unknown`: billing did not answer. */
-  async #holdAhead(): Promise<'all' | 'unknown' | number> {
+  async #holdAhead(changed: () => void): Promise<'all' | 'unknown' | number> {
     try {
-      while (this.#covered < this.#published + MINUTES_AHEAD)
+      while (this.#covered < this.#published + MINUTES_AHEAD) {
         await this.#take(Math.max(this.#covered, this.#published));
+        // Each minute counts from its grant on: the end that was known may come before the last is answered.
+        if (this.#paidMinutes !== null && !this.#over.signal.aborted) this.#endAfter(this.#covered, changed);
+      }
       return 'all';
     } catch (error) {
       const { record, logger } = this.#on;

@@ -26,6 +26,7 @@
 #include "connections.h"
 #include "execs.h"
 #include "streams.h"
+#include "turns.h"
 
 #define EVENTS_PER_TURN 64
 #define BACKLOG 8
@@ -102,6 +103,7 @@ int main(int count, char **arguments) {
   int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2; fd++) dup2(null, fd);
   if (null > 2) close(null);
+  take_short_turns(1);
   prctl(PR_SET_DUMPABLE, 0); // our memory is not for the processes inside
 
   int epoll = epoll_create1(EPOLL_CLOEXEC);

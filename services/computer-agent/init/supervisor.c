@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "process_tree.h"
+#include "turns.h"
 
 #define WORKSPACE "/workspace"
 // Under memory pressure the kernel takes a command before it takes the init.
@@ -47,6 +48,7 @@ static _Noreturn void become_command(const struct command *command, int reports,
     close(oom);
   }
   setpriority(PRIO_PROCESS, 0, 0); // the init's precedence (the agent gives it) is not for commands
+  take_short_turns(0); // the command alone: what it forks may be a bomb
   if (command->has_terminal) ioctl(command->terminal, TIOCSCTTY, 0);
   if (input < 0) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(input, 0);

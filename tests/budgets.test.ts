@@ -4,19 +4,26 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort, ROOT } from '@switchyard/local';
+import { ROOT } from '@switchyard/local';
 import {
   chatModel,
+  ownPort,
   startStack,
   startUpstream,
   type TestStack,
   temporaryFolder,
   type Upstream,
+  untilMidnightIsFar,
   writeTestCatalog,
 } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { HOLD_WAIT_MS_MAX } from '../services/billing/src/accounts/hold-desk.ts';
+import { firstComputer } from './__fixtures__/first-computer.ts';
 
 const run = promisify(execFile);
+
+/** A minute, and what it takes to stop a computer on a busy machine. */
+const MINUTE_IS_OVER_MS_MAX = 150_000;
 
 let upstream: Upstream;
 let stack: TestStack;
@@ -33,13 +40,14 @@ beforeAll(async () => {
   ];
   const catalog = await writeTestCatalog({ url: upstream.url, models });
   stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_COMPUTERS: 'on' } });
-  const port = await freePort();
+  const port = await ownPort();
   secondEdge = `http://127.0.0.1:${port}`;
   await Promise.all([
     startBeside('edge', { PORT: String(port) }),
     startBeside('model-router', { SWITCHYARD_CATALOG: catalog }),
   ]);
 });
+beforeEach(untilMidnightIsFar);
 afterAll(async () => {
   for (const process of processes) process.kill('SIGTERM');
   await stack?.stop();
@@ -113,6 +121,24 @@ async function costOfOneCall(): Promise<number> {
   return (await chat()).json.usage.cost;
 }
 
+/**
+ * So many calls at once, by their statuses. A call waits for what others hold, but not for ever: where it took so long that
+ * some may have waited in vain, whoever was refused asks again.
+ */
+async function untilSpent(calls: number, ask: (i: number) => Promise<number>): Promise<number[]> {
+  const statuses = Array.from({ length: calls }, () => 402);
+  let begunAt: number;
+  do {
+    begunAt = performance.now();
+    await Promise.all(
+      statuses.map(async (status, i) => {
+        if (status === 402) statuses[i] = await ask(i);
+      }),
+    );
+  } while (performance.now() - begunAt >= HOLD_WAIT_MS_MAX);
+  return statuses;
+}
+
 const nanos = (dollars: number) => Math.round(dollars * 1e9);
 
 async function spentBy(id: string): Promise<{ nanos: number; calls: number }> {
@@ -128,15 +154,16 @@ test('200 calls at once on a budget that fits exactly 50, over two edges and two
   const limit = { amount: (nanos(cost) * 50) / 1e9, interval: 'day' };
   const { id, key } = await newKey({ limit });
   const before = upstream.requests.length;
-  const outcomes = await Promise.all(
-    Array.from({ length: 200 }, (_, i) => chat({ key, url: i % 2 === 0 ? stack.url : secondEdge })),
-  );
-  const ofStatus = (status: number) => outcomes.filter((one) => one.status === status);
+  const outcomes = await untilSpent(200, async (i) => {
+    const { status, json } = await chat({ key, url: i % 2 === 0 ? stack.url : secondEdge });
+    if (status === 402) expect(json.error.code).toBe('budget_exceeded');
+    return status;
+  });
+  const ofStatus = (status: number) => outcomes.filter((one) => one === status);
   expect([ofStatus(200).length, ofStatus(402).length]).toEqual([50, 150]);
-  expect(new Set(ofStatus(402).map(({ json }) => json.error.code))).toEqual(new Set(['budget_exceeded']));
   expect(upstream.requests.length - before).toBe(50);
   expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
-}, 60_000);
+}, 300_000);
 
 test('and 50 again while billing is split in two, which stays so from here on: whoever is told to come back does', async () => {
   await startBeside('billing', { MONGODB_URL: stack.mongoUrl });
@@ -144,20 +171,18 @@ test('and 50 again while billing is split in two, which stays so from here on: w
   const limit = { amount: (nanos(cost) * 50) / 1e9, interval: 'day' };
   const { id, key } = await newKey({ limit });
   let splitting: Promise<string> | null = null;
-  const outcomes = await Promise.all(
-    Array.from({ length: 200 }, async (_, i) => {
-      for (;;) {
-        const { status } = await chat({ key, url: i % 2 === 0 ? stack.url : secondEdge });
-        if (status === 200) splitting ??= splitBilling(2);
-        if (status !== 503) return status;
-      }
-    }),
-  );
+  const outcomes = await untilSpent(200, async (i) => {
+    for (;;) {
+      const { status } = await chat({ key, url: i % 2 === 0 ? stack.url : secondEdge });
+      if (status === 200) splitting ??= splitBilling(2);
+      if (status !== 503) return status;
+    }
+  });
   expect(await splitting).toContain('layout 1: 2 partitions');
   const ofStatus = (status: number) => outcomes.filter((one) => one === status);
   expect([ofStatus(200).length, ofStatus(402).length]).toEqual([50, 150]);
   expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
-}, 90_000);
+}, 300_000);
 
 describe('a key', () => {
   test('may use the models that it is for, and no other, also not as a fallback', async () => {
@@ -171,7 +196,7 @@ describe('a key', () => {
   });
 
   test('that is changed has its new limit at once; null takes it away', async () => {
-    const { id, key } = await newKey({ limit: { amount: 0.000000001, interval: 'month' } });
+    const { id, key } = await newKey({ limit: { amount: 0.000000001, interval: 'day' } });
     expect((await chat({ key })).status).toBe(200); // alone with what is left, and kept within it
     expect((await chat({ key })).json.error?.code).toBe('budget_exceeded');
     const { json } = await api('PATCH', `/v1/keys/${id}`, { body: { limit: null, name: 'free' } });
@@ -189,28 +214,14 @@ describe('a key', () => {
 });
 
 describe('a computer', () => {
-  /** On a fresh machine the image is being built: 503 until it is there. */
-  const create = async (key: string) => {
-    let created: Awaited<ReturnType<typeof api>> | undefined;
-    await expect
-      .poll(
-        async () => {
-          created = await api('POST', '/v1/computers', { key, body: { cpu: 0.25, memory_mb: 512 } });
-          return created.json.error?.code;
-        },
-        { timeout: 280_000, interval: 1_000 },
-      )
-      .not.toBe('no_capacity');
-    if (!created) throw new Error('it was asked for');
-    return created;
-  };
+  const create = (key: string) => api('POST', '/v1/computers', { key, body: { cpu: 0.25, memory_mb: 512 } });
   const change = (verb: string, id: string) => api('POST', `/v1/computers/${id}/${verb}`);
   const permissions = ['computers:write'];
 
   async function costOfOneMinute(): Promise<number> {
-    const { json } = await create(stack.key);
-    const stopped = (await change('stop', json.id)).json;
-    await api('DELETE', `/v1/computers/${json.id}`);
+    const { id } = await firstComputer(stack);
+    const stopped = (await change('stop', id)).json;
+    await api('DELETE', `/v1/computers/${id}`);
     return (stopped as unknown as { cost: number }).cost;
   }
 
@@ -224,16 +235,20 @@ describe('a computer', () => {
     const { id } = outcomes.find(({ status }) => status === 201)?.json ?? { id: '' };
     expect((await api('GET', `/v1/keys/${keyId}`)).json).toMatchObject({ spent: 0, held: minute });
     await expect
-      .poll(async () => (await api('GET', `/v1/computers/${id}`)).json, { timeout: 90_000, interval: 500 })
+      .poll(async () => (await api('GET', `/v1/computers/${id}`)).json, {
+        timeout: MINUTE_IS_OVER_MS_MAX,
+        interval: 500,
+      })
       .toMatchObject({ status: 'stopped', stop_reason: 'insufficient_funds', minutes: 1, cost: minute });
-    expect((await api('GET', `/v1/keys/${keyId}`)).json).toMatchObject({ spent: minute, held: 0 });
+    const shown = async () => (await api('GET', `/v1/keys/${keyId}`)).json;
+    await expect.poll(shown).toMatchObject({ spent: minute, held: 0 });
     // Also by a key without a limit: the minutes are those of the key that created it.
     expect((await change('start', id)).json.error.code).toBe('budget_exceeded');
     expect((await api('PATCH', `/v1/keys/${keyId}`, { body: { limit: null } })).status).toBe(200);
     await expect.poll(async () => (await change('start', id)).status).toBe(200);
     await api('DELETE', `/v1/computers/${id}`);
-    expect(nanos((await api('GET', `/v1/keys/${keyId}`)).json.spent)).toBe(2 * nanos(minute));
-  }, 420_000);
+    await expect.poll(async () => nanos((await shown()).spent)).toBe(2 * nanos(minute));
+  }, 1_200_000);
 });
 
 test('a stream ends where its budget does: no [DONE], an error event, and what was produced is charged', async () => {
@@ -267,7 +282,7 @@ test('a stream ends where its budget does: no [DONE], an error event, and what w
   expect(spent.nanos).toBeGreaterThan(890_000);
   expect(spent.nanos).toBeLessThan(1_100_000);
   expect((await chat({ key })).json.error.code).toBe('budget_exceeded');
-}, 60_000);
+}, 300_000);
 
 describe('an org that pays beforehand', () => {
   test('is refused without credits, spends them exactly, and goes on when there are more', async () => {
@@ -275,9 +290,9 @@ describe('an org that pays beforehand', () => {
     expect((await api('PATCH', '/v1/account', { body: { billing: 'prepaid' } })).json).toMatchObject({
       billing: 'prepaid',
     });
+    await expect.poll(async () => (await chat()).status).toBe(402); // those before are owed
     const { json: account } = await api('GET', '/v1/account');
     expect(account.balance).toBeLessThan(0); // it had paid afterwards until now
-    await expect.poll(async () => (await chat()).status).toBe(402);
     expect((await chat()).json.error.code).toBe('insufficient_funds');
     const owed = -nanos(account.balance);
     const amount = (owed + 3 * nanos(cost)) / 1e9;
@@ -293,7 +308,7 @@ describe('an org that pays beforehand', () => {
     expect((await api('GET', '/v1/account')).json).toMatchObject({ balance: 0, held: 0 });
     await api('PATCH', '/v1/account', { body: { billing: 'postpaid' } });
     await expect.poll(async () => (await chat()).status).toBe(200);
-  }, 60_000);
+  }, 300_000);
 
   test('is told what is wrong with a change', async () => {
     for (const [path, method, body, param] of [

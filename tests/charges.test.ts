@@ -9,6 +9,7 @@ import {
   type TestStack,
   type Upstream,
   type UpstreamRequest,
+  untilMidnightIsFar,
   writeTestCatalog,
 } from '@switchyard/testing';
 import { MongoClient } from 'mongodb';
@@ -36,7 +37,7 @@ beforeAll(async () => {
   upstream.on('empty', (_request, response) => answerWith(response, { content: '' }, 'stop'));
   upstream.on('filtered', (_request, response) => answerWith(response, { content: '' }, 'content_filter'));
   upstream.on('counting', countAloud);
-}, 120_000);
+});
 afterAll(async () => {
   await mongo?.close();
   await stack?.stop();
@@ -68,6 +69,10 @@ async function countAloud({ gone }: UpstreamRequest, response: ServerResponse): 
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+/** Until a call is in the ledger; and until the audit, which looks each second, has found it there. */
+const LOGGED_MS_MAX = 60_000;
+const AUDITED_MS_MAX = 60_000;
 
 interface Call {
   id: string;
@@ -107,7 +112,7 @@ interface LogLine {
 async function lineOf(id: string): Promise<LogLine> {
   const url = `${stack.url}/v1/logs/${id}`;
   const init = { headers: { authorization: `Bearer ${stack.key}` } };
-  await expect.poll(async () => (await fetch(url, init)).status, { timeout: 15_000 }).toBe(200);
+  await expect.poll(async () => (await fetch(url, init)).status, { timeout: LOGGED_MS_MAX }).toBe(200);
   return (await (await fetch(url, init)).json()) as LogLine;
 }
 
@@ -205,7 +210,7 @@ describe('a client that goes away', () => {
     await expect(answer).rejects.toThrow();
     expect(await sent.over).toBe('cut');
     await expect
-      .poll(async () => (await lastLine('acme/hangs'))?.status, { timeout: 15_000 })
+      .poll(async () => (await lastLine('acme/hangs'))?.status, { timeout: LOGGED_MS_MAX })
       .toBe('cancelled');
     const line = await lastLine('acme/hangs');
     expect(line?.cost).toBe(0);
@@ -252,6 +257,8 @@ describe('nothing usable', () => {
 });
 
 describe('a refusal has a line in Logs at no cost, and no row in the ledger', () => {
+  beforeAll(untilMidnightIsFar);
+
   const newKey = async (more: object) => {
     const response = await fetch(`${stack.url}/v1/keys`, {
       method: 'POST',
@@ -297,7 +304,7 @@ test('each answer that said what it cost was looked up in the ledger, and nothin
     const answer = await fetch(url, { headers: { authorization: `Bearer ${stack.key}` } });
     return (await answer.json()) as Record<string, unknown>;
   };
-  await expect.poll(audited, { timeout: 15_000 }).toMatchObject({
+  await expect.poll(audited, { timeout: AUDITED_MS_MAX }).toMatchObject({
     answers_compared: answers,
     answers_wrong: 0,
     drift: 0,

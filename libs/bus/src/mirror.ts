@@ -49,6 +49,9 @@ export class Mirror<V> {
   #entries = new Map<string, V>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
+  /** Of the entry that came last. */
+  #revision = 0;
+  readonly #awaited = new Set<() => void>();
   #loadedAt = 0;
   #timer: NodeJS.Timeout | null = null;
   #missSecond = 0;
@@ -83,6 +86,29 @@ export class Mirror<V> {
   /** What memory has, whether it may be trusted (see `fresh`) or not; the bucket is not asked. */
   peek(key: string): V | null {
     return this.#entries.get(key) ?? null;
+  }
+
+  /**
+   * Resolves when memory has what was in the bucket when this was called: a record that it lacks then was not there.
+   * Not so after `withinMs`, and where too many ask: what it lacks may be on its way still.
+   * @throws the errors of JetStream while it is away
+   */
+  async caughtUp(withinMs: number): Promise<void> {
+    if (!this.#mayAskForMissing()) return;
+    const { streamInfo } = await this.#bucket.kv.status();
+    if (this.#revision >= streamInfo.state.last_seq) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#awaited.delete(look);
+        resolve();
+      };
+      const look = () => {
+        if (this.#revision >= streamInfo.state.last_seq) end();
+      };
+      const timer = setTimeout(end, withinMs);
+      this.#awaited.add(look);
+    });
   }
 
   #mayAskForMissing(): boolean {
@@ -124,6 +150,8 @@ export class Mirror<V> {
       void (async () => {
         for await (const entry of watch) {
           this.#apply(fresh, entry, loaded);
+          this.#revision = entry.revision;
+          for (const look of this.#awaited) look();
           if (loaded || (entry.delta ?? 0) > 0) continue;
           loaded = true;
           resolve();

@@ -4,6 +4,7 @@ export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
 export { mongo, startMongo, type TestDatabase } from './mongo.ts';
 export { type StartNatsOptions, startNats } from './nats.ts';
+export { ownPort } from './own-port.ts';
 export { type RegistryFault, startRegistry, type TestImage, type TestRegistry } from './registry.ts';
 export { importSmallImage } from './small-image.ts';
 export { type StartStackOptions, startStack, type TestStack } from './stack.ts';
@@ -14,6 +15,7 @@ export {
   type TestEngineOptions,
 } from './test-engine.ts';
 export { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
+export { untilMidnightIsFar } from './until-midnight-is-far.ts';
 export {
   type CatalogEntry,
   chatModel,

@@ -20,8 +20,10 @@ export interface AccountsOptions {
   readonly partitions: readonly string[];
   /** Null for an org that has no record. */
   readonly orgRecord: (org: string) => OrgRecord | null;
-  /** Null for a key that is gone. */
+  /** Null for a key that is gone, or was made a moment ago. */
   readonly keyRecord: (org: string, keyId: string) => KeyRecord | null;
+  /** Resolves when `keyRecord` knows the keys that there were when it was called. */
+  readonly keysCaughtUp: () => Promise<void>;
   /** What was spent is read only of sums that have every row of the ledger. */
   readonly progress: Progress;
   readonly clock: Clock;
@@ -56,14 +58,15 @@ export class Accounts {
   }
 
   /**
-   * The limits that a call of this key falls under; none: it may spend what it likes.
+   * The limits that a call of this key falls under, from the key's first call on; none: it may spend what it likes.
    * @throws ServiceError `service_unavailable` when a budget is to be read, and the sums are not whole in time
    */
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
-    const { orgRecord, keyRecord } = this.#on;
+    const { orgRecord, keyRecord, keysCaughtUp } = this.#on;
     const limits: Limit[] = [];
     const orgTerms = this.#orgTerms(org, orgRecord(org));
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
+    if (!keyRecord(org, keyId)) await keysCaughtUp();
     const keyTerms = this.#keyTerms(org, keyId, keyRecord(org, keyId));
     if (keyTerms) limits.push(await this.#limit(org, `${org}/${keyId}`, keyTerms));
     return limits;

@@ -45,7 +45,7 @@ test('a budget that is first asked for after a batch was cut short holds the row
   const cut = Promise.withResolvers<void>();
   const store = storeWithoutSums(() => away, cut.resolve);
   const over = new AbortController();
-  const records = { orgRecord: () => PREPAID, keyRecord: () => null };
+  const records = { orgRecord: () => PREPAID, keyRecord: () => null, keysCaughtUp: async () => {} };
   const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
   await on.client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
@@ -57,10 +57,10 @@ test('a budget that is first asked for after a batch was cut short holds the row
     ...{ code: 'service_unavailable', retryAfterS: 1 },
   });
   away = false;
-  const [limit] = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 20_000 });
+  const [limit] = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });
   expect(limit?.budget).toMatchObject({ limit: 100n, spent: 60n, available: 40n });
 
   over.abort();
   await booking;
   close();
-}, 30_000);
+}, 120_000);

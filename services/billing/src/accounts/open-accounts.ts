@@ -20,7 +20,7 @@ export interface OpenAccountsOptions {
   readonly bus: Bus;
   readonly store: Store;
   readonly partition: Partition;
-  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord'>;
+  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
   readonly progress: Progress;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,6 +40,7 @@ export function openAccounts(options: OpenAccountsOptions): OpenedAccounts {
     partitions: namesEver(partition.layout),
     orgRecord: records.orgRecord,
     keyRecord: records.keyRecord,
+    keysCaughtUp: records.keysCaughtUp,
   });
   const sweeping = setInterval(() => {
     const { lostCalls, lostEvents } = accounts.desk.sweep();

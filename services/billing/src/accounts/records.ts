@@ -6,14 +6,18 @@ import { KeysById } from './keys-by-id.ts';
 
 /** Reading all records: a watch whose link was cut may never end. */
 const OPEN_MS_MAX = 30_000;
+/** What was just written is heard of within a millisecond or two; a call is not kept waiting for a watch that is cut. */
+const CAUGHT_UP_MS_MAX = 1_000;
 
 export interface AccountRecords {
   /** The bucket itself, where memory may be a moment late. */
   readonly orgs: Bucket<OrgRecord>;
   /** Null for an org that has no record. */
   orgRecord(org: string): OrgRecord | null;
-  /** Null for a key that is gone. */
+  /** Null for a key that is gone, or was made a moment ago. */
   keyRecord(org: string, keyId: string): KeyRecord | null;
+  /** Resolves when memory has the keys that there were when it was called. @throws the errors of JetStream */
+  keysCaughtUp(): Promise<void>;
   close(): void;
 }
 
@@ -39,6 +43,7 @@ async function open(bus: Bus): Promise<AccountRecords> {
     orgs,
     orgRecord: (org) => mirror.peek(org),
     keyRecord: (org, id) => byId.get(org, id),
+    keysCaughtUp: () => keys.caughtUp(CAUGHT_UP_MS_MAX),
     close() {
       mirror.close();
       keys.close();

@@ -4,7 +4,7 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { Callee } from './callee.ts';
 import { Caller, type CallRequest, type OutgoingCall, type ReplySink } from './caller.ts';
-import { SWEEP_MS } from './limits.ts';
+import { SWEEP_LATE_MS, SWEEP_MS } from './limits.ts';
 import { Peers } from './peers.ts';
 import { StoreGate } from './store-gate.ts';
 import { TurnPublisher } from './turn-publisher.ts';
@@ -83,6 +83,7 @@ export class Bus {
   readonly #reconnectHooks = new Set<() => void>();
   readonly #disconnectHooks = new Set<() => void>();
   #connected = true;
+  #sweptAt = performance.now();
 
   constructor(nc: NatsConnection, jsm: JetStreamManager, instance: string, logger: Logger) {
     this.nc = nc;
@@ -141,6 +142,12 @@ export class Bus {
 
   #sweep(): void {
     const now = performance.now();
+    if (now - this.#sweptAt > SWEEP_LATE_MS) {
+      // It was this process that stood still: what came meanwhile is not read yet.
+      this.#peers.stoodStill(now);
+      this.#caller.stoodStill(now);
+    }
+    this.#sweptAt = now;
     const inUse = new Set<string>();
     this.#caller.sweep(now, inUse);
     this.callee.sweep(now, inUse);

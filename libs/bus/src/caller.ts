@@ -119,6 +119,11 @@ export class Caller {
     this.#online = true;
   }
 
+  /** This process heard no answer for a while, whoever gave one: the time for a first sign begins anew. */
+  stoodStill(now: number): void {
+    for (const call of this.#calls.values()) call.stoodStill(now);
+  }
+
   sweep(now: number, inUse: Set<string>): void {
     for (const call of [...this.#calls.values()]) call.sweep(now, inUse);
   }
@@ -261,6 +266,10 @@ export class OutgoingCall {
 
   linkLost(): void {
     if (this.#sent) this.#fail(new ServiceError('service_unavailable', 'the bus was interrupted'), false);
+  }
+
+  stoodStill(now: number): void {
+    this.#offeredAt = now;
   }
 
   sweep(now: number, inUse: Set<string>): void {

@@ -182,10 +182,10 @@ describe('a put', () => {
     }
     await expect(files.put('file_cut', cutOff())).rejects.toMatchObject({ code: 'service_unavailable' });
     await nats.restart();
-    await expect.poll(() => bus.connected, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => bus.connected).toBe(true);
     expect(await files.info('file_cut')).toBeNull();
     expect((await files.info('file_early'))?.bytes).toBe(10);
-  });
+  }, 90_000);
 });
 
 describe('a sweep', () => {
@@ -202,8 +202,8 @@ describe('a sweep', () => {
     }
     void (await createObjectStore(dead, 'swept', 64 * 1024 * 1024, 0)).put('file_half', neverEnding());
     await halfway.promise;
+    await expect.poll(() => storedMessages('swept')).toBe(5 + 6); // none of them comes behind the sweep
     await dead.nc.close(); // its process is gone, its chunks are there
-    expect(await storedMessages('swept')).toBeGreaterThan(5);
     expect(await store.sweep()).toBe(0); // they are young: somebody may still be at it
     expect(await store.sweep(0)).toBe(1);
     expect(await storedMessages('swept')).toBe(5);

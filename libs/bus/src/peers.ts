@@ -5,7 +5,7 @@
 // instance counts its connections, says the count with its beats and with its calls, and a count that has moved on ends
 // the calls of the connections before it.
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { HEARTBEAT_MS, PEER_FORGET_MS, PEER_SILENT_MS_MAX, SWEEP_LATE_MS } from './limits.ts';
+import { HEARTBEAT_MS, PEER_FORGET_MS, PEER_SILENT_MS_MAX } from './limits.ts';
 
 interface Peer {
   heardAt: number;
@@ -23,7 +23,6 @@ export class Peers {
   readonly #peers = new Map<string, Peer>();
   #link = 0;
   #beatAt = 0;
-  #sweptAt = performance.now();
 
   constructor(nc: NatsConnection, instance: string) {
     this.#nc = nc;
@@ -73,13 +72,15 @@ export class Peers {
     return peer.link > link || performance.now() - peer.heardAt > PEER_SILENT_MS_MAX;
   }
 
+  /** This process heard nobody for a while, whoever spoke: nobody's silence counts before now. */
+  stoodStill(now: number): void {
+    for (const peer of this.#peers.values()) peer.heardAt = now;
+  }
+
   /** Beats our own heart when it is time; `inUse` are the peers that still have calls with us. */
   sweep(inUse: ReadonlySet<string>): void {
     const now = performance.now();
-    const late = now - this.#sweptAt > SWEEP_LATE_MS;
-    this.#sweptAt = now;
     for (const [instance, peer] of this.#peers) {
-      if (late) peer.heardAt = now; // it was this process that stood still
       if (inUse.has(instance)) peer.usedAt = now;
       else if (now - peer.usedAt > PEER_FORGET_MS) {
         peer.subscription.unsubscribe();

@@ -6,12 +6,14 @@ import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
 import Docker from 'dockerode';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
-import { defaultLimits, newTestRecord } from './test-agent.ts';
+import { defaultLimits, newTestRecord, TEST_TIMEOUT_MS } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const limits = defaultLimits();
+
+vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 const agents = agentsInSuccession();
 
@@ -24,7 +26,13 @@ const minutesOf = (id: string) =>
     .filter(({ data }) => data.computer_id === id)
     .map(({ data }) => `${data.run}:${data.minute}`);
 
-function expectSettled(record: ComputerRecord, minutes: string[]): void {
+/** Nothing comes after it: the log of events has all that there is of the run. */
+const untilStopped = (id: string, run = 1) =>
+  agents.installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
+
+/** Of a computer of which the first run has stopped. */
+async function expectSettled(record: ComputerRecord, minutes: string[]): Promise<void> {
+  await untilStopped(record.id);
   expect(minutesOf(record.id)).toEqual(minutes);
   expect(record.minutes).toBe(minutes.length);
   expect(record.cost_nano).toBe(String(minuteCost(record) * BigInt(minutes.length)));
@@ -72,7 +80,7 @@ describe('minutes', () => {
     } finally {
       socket.close();
     }
-  }, 60_000);
+  });
 
   test('an agent killed in the middle of a minute: the next goes on counting where it was', async () => {
     const doomed = await startDoomed(NOON);
@@ -83,12 +91,12 @@ describe('minutes', () => {
     expect((await next.record(id))?.minutes).toBe(1);
     expect((await next.exec(id, 'echo still here')).stdout).toBe('still here\n');
     await next.pass(24_999);
-    expect(minutesOf(id)).toEqual(['1:0']);
+    await expect.poll(() => minutesOf(id)).toEqual(['1:0']);
     await next.pass(1);
     await next.recordWhen(id, ({ minutes }) => minutes === 2);
     await next.pass(1);
     await next.ask('stop', id);
-    expectSettled((await next.record(id))!, ['1:0', '1:1', '1:2']);
+    await expectSettled((await next.record(id))!, ['1:0', '1:1', '1:2']);
   });
 
   test('killed between the event of a minute and its record: charged once', async () => {
@@ -103,8 +111,7 @@ describe('minutes', () => {
     await next.pass(1);
     await next.recordWhen(record.id, ({ minutes }) => minutes === 1);
     await next.ask('stop', record.id);
-    await agents.installation.events.until('stopped', ({ id }) => id === `${record.id}:1:stopped`);
-    expectSettled((await next.record(record.id))!, ['1:0', '1:1']);
+    await expectSettled((await next.record(record.id))!, ['1:0', '1:1']);
   });
 
   test('killed in the middle of a stop: finished with the minutes that the stop began with', async () => {
@@ -120,7 +127,7 @@ describe('minutes', () => {
     await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
     const stopped = (await next.record(record.id))!;
     expect(stopped).toMatchObject({ state: 'stopped', stop_reason: 'user', container: null, run: null });
-    expectSettled(stopped, ['1:0', '1:1']);
+    await expectSettled(stopped, ['1:0', '1:1']);
   });
 
   test('an agent away for an hour: one minute of it is billed, and the idle window stood still', async () => {
@@ -133,7 +140,7 @@ describe('minutes', () => {
     await next.pass(90_000); // 30 s + 60 s of silence + 90 s
     const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record.stop_reason).toBe('idle');
-    expectSettled(record, ['1:0', '1:1', '1:2']);
+    await expectSettled(record, ['1:0', '1:1', '1:2']);
   });
 
   test('a computer that ended while no agent was there is billed until it was last known to run', async () => {
@@ -146,7 +153,7 @@ describe('minutes', () => {
     const next = await agents.startSuccessor(NOON + 600_000);
     const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record.stop_reason).toBe('exited');
-    expectSettled(record, ['1:0', '1:1']);
+    await expectSettled(record, ['1:0', '1:1']);
   });
 });
 
@@ -179,6 +186,7 @@ describe('transitions', () => {
     await next.ask('start', id);
     expect((await next.exec(id, 'cat file')).stdout).toBe('kept\n');
     await next.ask('stop', id);
+    await untilStopped(id, 3);
     expect(minutesOf(id)).toEqual(['1:0', '3:0']);
   });
 
@@ -245,9 +253,10 @@ describe('commands', () => {
     await expect.poll(() => doomed.host.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
     await doomed.kill();
     const next = await agents.startSuccessor(NOON + 2_000);
-    expect((await next.exec(id, 'pgrep -c sleep')).stdout).toBe('1\n');
+    const sleeping = async () => (await next.exec(id, 'pgrep -c sleep')).stdout;
+    await expect.poll(sleeping).toBe('1\n');
     await next.pass(30_000);
-    await expect.poll(async () => (await next.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+    await expect.poll(sleeping).toBe('0\n');
   });
 });
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { openReply, requestHost } from '@switchyard/bus';
 import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
 import { expect, test, vi } from 'vitest';
-import type { AgentProcess, TestAgent } from './test-agent.ts';
+import { type AgentProcess, TEST_TIMEOUT_MS, type TestAgent } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
@@ -14,8 +14,7 @@ const ORG = 'org_test';
 const CLAIM_MS = 30_000;
 const EXEC_ID = 'req_doomed';
 
-/** Two agents are started in each. */
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 const agents = agentsInSuccession();
 
@@ -150,6 +149,13 @@ async function expectAtRest(on: TestAgent, id: string, runs: number): Promise<vo
   const counted = await on.exec(id, 'cat runs 2> /dev/null | wc -l');
   expect(counted.stdout.trim()).toBe(String(runs));
   await expect.poll(async () => (await on.exec(id, 'pgrep -fc "[u]ntil"')).stdout).toBe('0\n');
+  // An end that the agent does not know of yet would be written into the record by a clock that nobody moves any more.
+  const { hostId } = on.agent;
+  const running = async () => {
+    const { data } = await requestHost(agents.installation.bus, hostId, 'exec-list', { org: ORG, id });
+    return data.filter(({ status }) => status === 'running');
+  };
+  await expect.poll(running).toEqual([]);
   await on.pass(1_000); // so that activity is written
   await on.recordWhen(id, ({ last_activity_at }) => last_activity_at !== null);
   await on.ask('stop', id);

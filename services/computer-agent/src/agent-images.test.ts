@@ -12,7 +12,7 @@ import {
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { importSmallImage, startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import {
   defaultLimits,
   newTestRecord,
@@ -20,6 +20,7 @@ import {
   openTestInstallation,
   SETUP_TIMEOUT_MS,
   startAgentProcess,
+  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -29,6 +30,9 @@ const MANY_BYTES = 3_000_000;
 const ENV = { SWITCHYARD_COMPUTER_NETWORKS: '127.0.0.0/8' };
 const LOCAL = 'switchyard-test/shell:latest';
 const docker = new Docker();
+
+vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
+
 let installation: TestInstallation;
 let on: TestAgent;
 let registry: TestRegistry;
@@ -114,7 +118,7 @@ test('how far a pull is shows in the stream and in the record, grows to the end,
   expect(told[0]).toMatchObject({ phase: 'looking_up', percent: 0 });
   expect(told.at(-1)).toMatchObject({ phase: 'starting', percent: 100, layers_total: 1 });
   await on.delete(id);
-}, 60_000);
+});
 
 test('a creation that pulls nothing is told of in one line, and its record never says how far it was', async () => {
   const seen: unknown[] = [];
@@ -163,7 +167,7 @@ test('a computer of such an image runs commands by what is in it, and starts aga
   expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
   expect(await on.exec(id, 'cat file')).toMatchObject({ stdout: 'here\n' });
   await on.delete(id);
-}, 60_000);
+});
 
 test('one that cannot be had is the caller’s error, and nothing of the computer is left', async () => {
   await expect(on.create({ image: `${registry.address}/no/such` })).rejects.toMatchObject({
@@ -208,6 +212,7 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
   const { org, id } = record;
   doomed.host.create(record).catch(() => {}); // nobody is there to answer
   await pulling;
+  await doomed.host.recordWhen(id, ({ progress }) => progress !== null);
   await doomed.kill();
   registry.fault = () => undefined;
   // Its record says that it was begun: nobody waits until its request might still come.
@@ -225,7 +230,7 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
     await successor.close();
   }
   expect(await installation.computers.get(computerKey(org, id))).toBeNull();
-}, 60_000);
+});
 
 async function imagesOfRegistryNamed(repository: string) {
   return (await imagesOfRegistry()).filter(({ RepoDigests }) =>

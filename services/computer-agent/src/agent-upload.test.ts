@@ -3,11 +3,12 @@
 import { hash } from 'node:crypto';
 import { openReply } from '@switchyard/bus';
 import { type HostUploadHead, hostUploadSubject, uploadResult } from '@switchyard/contracts';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
+  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -15,6 +16,8 @@ import {
 const MINUTE_MS = 60_000;
 const CONTENT = Buffer.from('city,inhabitants\nUlm,126000\n');
 const made: string[] = [];
+
+vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;
@@ -52,7 +55,7 @@ async function upload(id: string, body: Uint8Array | AsyncIterable<Uint8Array>, 
   return uploadResult.parse(await reply.end);
 }
 
-/** A body of which half is sent at once, and the rest when the test says so. */
+/** A body of which half is sent at once, and the rest when the test says so. `begun`: the computer has asked for it. */
 function inTwoHalves() {
   const half = CONTENT.length >> 1;
   const begun = Promise.withResolvers<void>();
@@ -66,17 +69,19 @@ function inTwoHalves() {
   return { body: body(), begun: begun.promise, finish: rest.resolve };
 }
 
-/** Resolves when the computer's record says that something is under way. */
-async function takenUp(id: string): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        await on.pass(1_000); // activity is written half a second later
-        return (await on.record(id))?.last_activity_at;
-      },
-      { timeout: 10_000 },
-    )
-    .toBeNull();
+async function activityOf(id: string): Promise<string | null | undefined> {
+  await on.pass(1_000); // activity is written half a second later
+  return (await on.record(id))?.last_activity_at;
+}
+
+/** The computer's record says that something is under way. */
+async function expectBusy(id: string): Promise<void> {
+  expect(await activityOf(id)).toBeNull();
+}
+
+/** Resolves when the computer's record says that nothing is under way. */
+async function letGo(id: string): Promise<void> {
+  await expect.poll(() => activityOf(id)).toEqual(expect.any(String));
 }
 
 test('a computer does not stop while a file is on its way, and the idle window begins when it is there', async () => {
@@ -84,7 +89,7 @@ test('a computer does not stop while a file is on its way, and the idle window b
   const { body, begun, finish } = inTwoHalves();
   const outcome = upload(id, body);
   await begun;
-  await takenUp(id);
+  await expectBusy(id);
   await on.pass(10 * MINUTE_MS);
   expect((await on.record(id))?.state).toBe('running');
   expect((await on.exec(id, 'ls -A')).stdout).toBe(''); // nothing of it is seen before it is whole
@@ -101,7 +106,7 @@ test('a file on its way to a computer that stops is not put there, and the calle
   const { body, begun, finish } = inTwoHalves();
   const outcome = upload(id, body).catch((error: unknown) => error);
   await begun;
-  await takenUp(id);
+  await expectBusy(id);
   await on.ask('stop', id);
   finish();
   expect(await outcome).toMatchObject({ code: 'computer_not_running' });
@@ -122,10 +127,11 @@ test('a caller that goes away in the middle leaves nothing behind, and the compu
   const gone = new AbortController();
   const outcome = upload(id, body, gone.signal).catch((error: unknown) => error);
   await begun;
-  await takenUp(id);
+  await expectBusy(id);
   gone.abort(new Error('the client went away'));
   expect(await outcome).toMatchObject({ message: 'the client went away' });
   expect((await on.exec(id, 'ls -A')).stdout).toBe('');
+  await letGo(id); // what had come is cleared away
   await on.pass(3 * MINUTE_MS);
   await on.recordWhen(id, ({ state }) => state === 'stopped');
 });

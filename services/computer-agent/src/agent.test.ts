@@ -3,7 +3,7 @@
 import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import {
   defaultLimits,
@@ -12,9 +12,15 @@ import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
+  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
+
+/** A command that is to be cut short comes first as far as it is to come. */
+const CUT_AFTER_S = 10;
+
+vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;
@@ -49,8 +55,13 @@ const changes = (id: string) =>
       'stop_reason' in data && data.stop_reason !== null ? `${type}(${data.stop_reason})` : type,
     );
 
-/** Every minute of the ledger is in the record, at its price. */
-function expectSettled(record: ComputerRecord, minutes: number): void {
+/** Nothing comes after it: the log of events has all that there is of the run. */
+const untilStopped = (id: string, run = 1) =>
+  installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
+
+/** Every minute of the ledger is in the record, at its price, once its last run has stopped. */
+async function expectSettled(record: ComputerRecord, minutes: number): Promise<void> {
+  await untilStopped(record.id, record.runs);
   expect(record.minutes).toBe(minutes);
   expect(record.cost_nano).toBe(String(minuteCost(record) * BigInt(minutes)));
   expect(chargedMinutes(record.id)).toHaveLength(minutes);
@@ -152,6 +163,7 @@ describe('a life', () => {
     expect((await on.record(id))?.container).toBe(container);
     await on.ask('stop', id);
     expect(await on.ask('stop', id)).toMatchObject({ status: 'stopped', stop_reason: 'user', minutes: 1 });
+    await untilStopped(id);
     expect(chargedMinutes(id)).toEqual(['1:0']);
   });
 
@@ -162,6 +174,8 @@ describe('a life', () => {
     const found = await on.docker.listContainers({ all: true });
     const own = found.filter(({ Id }) => Id === record.container);
     expect(own).toHaveLength(record.state === 'running' ? 1 : 0);
+    await on.delete(id);
+    await installation.events.until('deleted', ({ id: event }) => event === `${id}:${record.runs}:deleted`);
     expect(changes(id).filter((change) => change === 'computer.started').length).toBe(record.runs - 1);
   });
 
@@ -200,8 +214,8 @@ describe('minutes', () => {
     await on.ask('start', id);
     await on.ask('stop', id);
     const record = (await on.record(id))!;
+    await expectSettled(record, 4);
     expect(chargedMinutes(id)).toEqual(['1:0', '1:1', '1:2', '2:0']);
-    expectSettled(record, 4);
     // 0.0001 + 0.25 x 0.0008 + 0.5 x 0.0001 + 10 x 0.000002 dollars
     expect(record.cost_nano).toBe(String(4 * 370_000));
     expect(stopped.cost).toBe(0.00111);
@@ -212,7 +226,7 @@ describe('minutes', () => {
     await on.pass(60_000);
     await on.recordWhen(id, ({ minutes }) => minutes === 1);
     expect((await on.ask('stop', id)).minutes).toBe(1);
-    expectSettled((await on.record(id))!, 1);
+    await expectSettled((await on.record(id))!, 1);
   });
 
   test('a deleted computer is charged to its end', async () => {
@@ -252,8 +266,7 @@ describe('stopping by itself', () => {
     await on.pass(20_000);
     const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record.stop_reason).toBe('idle');
-    await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
-    expectSettled(record, 4); // 90 s + 120 s
+    await expectSettled(record, 4); // 90 s + 120 s
     expect(changes(id)).toEqual(['computer.created', 'computer.stopped(idle)']);
   });
 
@@ -303,7 +316,8 @@ describe('stopping by itself', () => {
 describe('commands', () => {
   test('a timeout is 422 with the output so far, and ends the whole process tree', async () => {
     const { id } = await on.create();
-    const failed = on.exec(id, { command: 'echo so far; setsid sleep 1000 & sleep 1000', timeout: 3 });
+    const command = 'echo so far; setsid sleep 1000 & sleep 1000';
+    const failed = on.exec(id, { command, timeout: CUT_AFTER_S });
     await expect(failed).rejects.toMatchObject({
       code: 'command_timed_out',
       details: { stdout: 'so far\n', duration_ms: expect.any(Number) },
@@ -315,7 +329,7 @@ describe('commands', () => {
     const { id } = await on.create();
     const failed = on.exec(id, {
       command: 'head -c 1000000 /dev/zero | tr "\\0" "\\1"; sleep 1000',
-      timeout: 5,
+      timeout: CUT_AFTER_S,
     });
     await expect(failed).rejects.toMatchObject({ code: 'command_timed_out', details: { truncated: true } });
   });

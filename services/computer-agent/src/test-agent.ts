@@ -42,11 +42,13 @@ import { type Agent, openAgent } from './run.ts';
 
 /** Building the image is part of the first test that needs it. */
 export const SETUP_TIMEOUT_MS = 600_000;
+/** For agents and containers on a busy machine, where a start takes seconds: it only bounds what never ends. */
+export const TEST_TIMEOUT_MS = 120_000;
 /** Shorter than the silence that is not billed: heartbeats are given in between. */
 const STEP_MS = 30_000;
 /** What falls due may make something else due at once: a minute's end, then the run's. */
 const TURNS_TO_SETTLE = 3;
-const WAIT_MS = 15_000;
+const WAIT_MS = 60_000;
 const ORG = 'org_test';
 
 export interface TestInstallation {
@@ -106,6 +108,8 @@ export interface TestAgent {
   readonly clock: FakeClock;
   readonly dataFolder: string;
   readonly docker: Docker;
+  /** The agent's own connection. */
+  readonly bus: Bus;
   /** Lets time pass with the host's heart beating. */
   pass(ms: number): Promise<void>;
   /** Makes a record as control does, and has the agent create the computer. */
@@ -146,6 +150,7 @@ export async function openTestAgent(
     clock,
     dataFolder: folder,
     docker,
+    bus,
     ...host,
     pass: (ms) => passTime(agent, clock, ms),
     async close() {
@@ -184,8 +189,9 @@ export function hostOf(
   now: () => number = Date.now,
 ) {
   const org = ORG;
+  const timeoutMs = TEST_TIMEOUT_MS; // what is asked for at once is done one after the other
   const ask = (verb: 'create' | 'start' | 'stop', id: string, limited = false) =>
-    requestHost(bus, hostId, verb, verb === 'stop' ? { org, id } : { org, id, limited });
+    requestHost(bus, hostId, verb, verb === 'stop' ? { org, id } : { org, id, limited }, { timeoutMs });
   return {
     ask,
     async create(change: Partial<ComputerRecord> = {}, limited = false) {
@@ -193,7 +199,7 @@ export function hostOf(
       const record = newTestRecord(hostId, limits, { created_at, ...change });
       const revision = await computers.create(computerKey(org, record.id), record);
       const made = { record, revision };
-      return requestHost(bus, hostId, 'create', { org, id: record.id, limited, made });
+      return requestHost(bus, hostId, 'create', { org, id: record.id, limited, made }, { timeoutMs });
     },
     exec: (id: string, request: string | ExecRequest, signal?: AbortSignal) =>
       requestHost(
@@ -201,10 +207,10 @@ export function hostOf(
         hostId,
         'exec',
         { org, id, body: typeof request === 'string' ? { command: request } : request },
-        { requestId: `req_${randomBytes(8).toString('hex')}`, ...(signal ? { signal } : {}) },
+        { requestId: `req_${randomBytes(8).toString('hex')}`, timeoutMs, ...(signal ? { signal } : {}) },
       ),
     async delete(id: string) {
-      await requestHost(bus, hostId, 'delete', { org, id });
+      await requestHost(bus, hostId, 'delete', { org, id }, { timeoutMs });
     },
     record: async (id: string) => (await computers.get(computerKey(org, id)))?.value ?? null,
     recordWhen: (id: string, matches: (record: ComputerRecord) => boolean) =>

@@ -24,7 +24,7 @@ import {
 import type { HostModel, ModelComputer } from './computer-model.ts';
 
 const ORG = 'org_test';
-const WAIT_MS = 15_000;
+const WAIT_MS = 60_000;
 
 export interface ModelHostOptions {
   readonly installation: TestInstallation;

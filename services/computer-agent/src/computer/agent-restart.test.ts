@@ -5,19 +5,23 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const DOOMED_AGENT = fileURLToPath(new URL('./__fixtures__/doomed-agent.ts', import.meta.url));
 
+/** The machine may be busy. */
+const PATIENCE = { timeout: 60_000 };
+vi.setConfig({ testTimeout: 120_000 }); // each starts an agent
+
+/** Without a pool: an agent in another process would take it for what a dead one left. */
 let testHost: TestHost;
 
 beforeAll(async () => {
-  testHost = await openTestHost({ warmPool: 1 });
-  await testHost.host.poolFilled();
+  testHost = await openTestHost();
 }, SETUP_TIMEOUT_MS);
 
-afterAll(() => testHost?.close());
+afterAll(() => testHost?.close(), SETUP_TIMEOUT_MS);
 
 /** Runs a command by an agent in a process of its own, and kills that agent when the command has begun. */
 async function killAgentDuring(containerId: string, execId: string, command: string): Promise<void> {
@@ -50,7 +54,9 @@ test('a result that came while no agent was there waits for the next; received o
     'echo begun; until [ -e go ]; do sleep 0.01; done; echo ended',
   );
   await run(computer, 'touch go; until [ "$(pgrep -fc "[b]egun")" = 0 ]; do sleep 0.01; done');
-  await expect.poll(() => computer.execs()).toEqual([{ id: 'finished', running: false, kept: false }]);
+  await expect
+    .poll(() => computer.execs(), PATIENCE)
+    .toEqual([{ id: 'finished', running: false, kept: false }]);
   expect((await computer.attach('finished')).output.toString()).toBe('begun\nended\n');
   expect(await computer.execs()).toEqual([]);
   await expect(computer.attach('finished')).rejects.toMatchObject({ details: { reason: 'unknown_exec' } });
@@ -63,8 +69,9 @@ test('results that nobody fetches are bounded: the oldest go first', async () =>
   const count = 80;
   const started = Array.from({ length: count }, (_, i) => {
     const up = Promise.withResolvers<void>();
-    run(abandoned, `echo ${i}; until [ -e go ]; do sleep 0.05; done; [ ${i} -ge 0 ]`, {
+    run(abandoned, `echo ${i}; until [ -e go ]; do sleep 0.5; done; [ ${i} -ge 0 ]`, {
       id: `left-${i}`,
+      timeoutMs: 120_000,
       onOutput: () => up.resolve(),
     }).catch(() => {}); // its connection goes before its end
     return up.promise;
@@ -73,56 +80,9 @@ test('results that nobody fetches are bounded: the oldest go first', async () =>
   abandoned.release();
   await run(computer, 'touch go');
   await expect
-    .poll(async () => (await computer.execs()).filter(({ running }) => running).length, { timeout: 10_000 })
+    .poll(async () => (await computer.execs()).filter(({ running }) => running).length, PATIENCE)
     .toBe(0);
   expect((await computer.execs()).length).toBe(64);
-});
-
-test('the next agent keeps computers, destroys the pool of the last one, and fills its own', async () => {
-  const { host } = testHost;
-  const { id, computer } = await testHost.createComputer();
-  await run(computer, 'echo kept > file');
-  await host.poolFilled();
-  const before = await host.containers();
-  const pooledBefore = before.filter(({ pooled }) => pooled).map(({ containerId }) => containerId);
-  expect(pooledBefore.length).toBe(1);
-
-  const next = await testHost.reopen();
-  await next.poolFilled();
-  const after = await next.containers();
-  const ids = after.map(({ containerId }) => containerId);
-  expect(ids).toContain(computer.containerId);
-  expect(ids).not.toContain(pooledBefore[0]);
-  expect(after.find(({ containerId }) => containerId === computer.containerId)).toMatchObject({
-    pooled: false,
-    running: true,
-  });
-
-  const again = await next.connect(computer.containerId);
-  expect((await run(again, 'cat file')).output.toString()).toBe('kept\n');
-  await again.stop();
-  expect(await again.exited).toMatchObject({ reason: 'stopped' });
-  const reservation = await next.reserve({ computerId: id, image: IMAGE, cpu: 1, memoryMb: 1024 });
-  const restarted = await reservation.start();
-  expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
-});
-
-test('an agent that died after it claimed a container, before it gave it its files, has them given by the next', async () => {
-  const { host } = testHost;
-  const id = 'cmp_half_started';
-  await host.workspaces.create(id);
-  await writeFile(join(host.workspaces.path(id), 'file'), 'of the computer\n');
-  await host.poolFilled();
-  const { containerId, warm } = await host.reserve({ computerId: id, image: IMAGE, cpu: 0.5, memoryMb: 512 });
-  expect(warm).toBe(true);
-
-  const next = await testHost.reopen();
-  for (let i = 0; i < 2; i++) {
-    const computer = await next.connect(containerId);
-    expect((await run(computer, 'cat file')).output.toString()).toBe('of the computer\n');
-  }
-  const { HostConfig } = await testHost.options.docker.getContainer(containerId).inspect();
-  expect(HostConfig.CpuShares).toBe(512);
 });
 
 test('a computer whose container is gone cannot be connected to', async () => {
@@ -130,5 +90,68 @@ test('a computer whose container is gone cannot be connected to', async () => {
   await computer.stop();
   await expect(testHost.host.connect(computer.containerId)).rejects.toMatchObject({
     code: 'computer_failed',
+  });
+});
+
+describe('an agent with a pool', () => {
+  let pooling: TestHost;
+
+  beforeAll(async () => {
+    pooling = await openTestHost({ warmPool: 1 });
+    await pooling.host.poolFilled();
+  }, SETUP_TIMEOUT_MS);
+
+  afterAll(() => pooling?.close(), SETUP_TIMEOUT_MS);
+
+  test('the next agent keeps computers, destroys the pool of the last one, and fills its own', async () => {
+    const { host } = pooling;
+    const { id, computer } = await pooling.createComputer();
+    await run(computer, 'echo kept > file');
+    await host.poolFilled();
+    const before = await host.containers();
+    const pooledBefore = before.filter(({ pooled }) => pooled).map(({ containerId }) => containerId);
+    expect(pooledBefore.length).toBe(1);
+
+    const next = await pooling.reopen();
+    await next.poolFilled();
+    const after = await next.containers();
+    const ids = after.map(({ containerId }) => containerId);
+    expect(ids).toContain(computer.containerId);
+    expect(ids).not.toContain(pooledBefore[0]);
+    expect(after.find(({ containerId }) => containerId === computer.containerId)).toMatchObject({
+      pooled: false,
+      running: true,
+    });
+
+    const again = await next.connect(computer.containerId);
+    expect((await run(again, 'cat file')).output.toString()).toBe('kept\n');
+    await again.stop();
+    expect(await again.exited).toMatchObject({ reason: 'stopped' });
+    const reservation = await next.reserve({ computerId: id, image: IMAGE, cpu: 1, memoryMb: 1024 });
+    const restarted = await reservation.start();
+    expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
+  });
+
+  test('an agent that died after it claimed a container, before it gave it its files, has them given by the next', async () => {
+    const { host } = pooling;
+    const id = 'cmp_half_started';
+    await host.workspaces.create(id);
+    await writeFile(join(host.workspaces.path(id), 'file'), 'of the computer\n');
+    await host.poolFilled();
+    const { containerId, warm } = await host.reserve({
+      computerId: id,
+      image: IMAGE,
+      cpu: 0.5,
+      memoryMb: 512,
+    });
+    expect(warm).toBe(true);
+
+    const next = await pooling.reopen();
+    for (let i = 0; i < 2; i++) {
+      const computer = await next.connect(containerId);
+      expect((await run(computer, 'cat file')).output.toString()).toBe('of the computer\n');
+    }
+    const { HostConfig } = await pooling.options.docker.getContainer(containerId).inspect();
+    expect(HostConfig.CpuShares).toBe(512);
   });
 });

@@ -17,7 +17,7 @@ const SMALL_GB = 1 / 16;
 
 let testHost: TestHost;
 afterEach(() => testHost?.close(), SETUP_TIMEOUT_MS);
-vi.setConfig({ testTimeout: 60_000 }); // several starts and stops each
+vi.setConfig({ testTimeout: 180_000 }); // several starts and stops each
 
 const start = async (host: ComputerHost, computerId: string): Promise<RunningComputer> =>
   (await host.reserve({ computerId, image: IMAGE, ...size })).start();
@@ -76,7 +76,7 @@ describe.each([
     const at = await mountOf(id);
     expect(await output(computer, 'echo one >> file; ls -A')).toBe('file\n');
     await computer.stop();
-    await expect.poll(() => mountsUnder(at)).toEqual([]);
+    await expect.poll(() => mountsUnder(at), { timeout: 30_000 }).toEqual([]);
     const again = await start(host, id); // at once, while what it wrote may still be on its way
     expect(await output(again, 'echo two >> file; cat file')).toBe('one\ntwo\n');
     expect(await mountsUnder(at)).toEqual([at]);

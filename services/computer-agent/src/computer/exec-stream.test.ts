@@ -1,13 +1,14 @@
 // Output that is handed on as it comes: whole however much it is, at its taker's pace, in bounded memory.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { RunningComputer } from './computer-host.ts';
 import { STREAM_WINDOW_BYTES } from './exec.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const MIB = 1024 * 1024;
 /** The machine may be busy. */
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 30_000 };
+vi.setConfig({ testTimeout: 120_000 });
 
 let testHost: TestHost;
 let computer: RunningComputer;
@@ -65,7 +66,7 @@ while count < 320:
     count += 1
     open("written", "w").write(str(count))
 '`,
-    { consume },
+    { consume, timeoutMs: 120_000 },
   );
   const written = async () => Number((await run(computer, 'cat written 2>/dev/null || echo 0')).output);
   await expect.poll(() => taken.bytes, PATIENCE).toBeGreaterThan(0);
@@ -157,6 +158,7 @@ test('a stream whose agent goes away is not held up: its command goes on to its 
   const begun = Promise.withResolvers<void>();
   const lost = run(abandoned, 'head -c 20000000 /dev/zero; echo done > ended', {
     id: 'abandoned',
+    timeoutMs: 120_000,
     consume: () => {
       begun.resolve();
       return new Promise(() => {}); // takes nothing more, ever

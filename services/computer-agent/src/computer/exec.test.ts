@@ -1,13 +1,15 @@
 // What a command in a computer can rely on, and what it cannot escape. One computer serves all tests here: that it is
 // still well after each of them is part of what is tested.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { RunningComputer } from './computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 /** What a command says at once, it has said by then, however busy this machine is. */
-const SAY_MS = 2_000;
+const SAY_MS = 10_000;
 const SIGKILL = 9;
 const SIGTERM = 15;
+
+vi.setConfig({ testTimeout: 60_000 });
 
 let testHost: TestHost;
 let computer: RunningComputer;
@@ -148,7 +150,7 @@ test('output so far is in the result of a command that times out', async () => {
   expect(result).toMatchObject({ timedOut: true, cancelled: false });
   expect(result.output.toString()).toBe('so far\n');
   expect(result.durationMs).toBeGreaterThanOrEqual(SAY_MS);
-  expect(result.durationMs).toBeLessThan(30_000);
+  expect(result.durationMs).toBeLessThan(60_000);
 });
 
 test('a timeout kills what setsid, a double fork, nohup and a trapped SIGTERM would hide', async () => {
@@ -235,7 +237,8 @@ test('a background process that floods its output does not keep the computer bus
 
 test('no zombie is left of processes that nobody waits for', async () => {
   await run(computer, 'for i in $(seq 20); do (setsid true &); done; sleep 0.1');
-  expect(await text("ps axo stat= | grep -c '^Z' || true")).toBe('0\n');
+  // One that ends only now is a zombie for a moment; one that nobody waits for would stay.
+  await expect.poll(() => text("ps axo stat= | grep -c '^Z' || true")).toBe('0\n');
 });
 
 test('a hundred commands at once each get their own result', async () => {

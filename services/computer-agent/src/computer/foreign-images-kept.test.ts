@@ -1,10 +1,13 @@
 // What becomes of images that were pulled for computers when their host's disk is nearly full.
 import { startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openTestHost, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const docker = new Docker();
+/** The machine may be busy. */
+const PATIENCE = { timeout: 60_000 };
+vi.setConfig({ testTimeout: 180_000 }); // several starts and stops
 let registry: TestRegistry;
 let testHost: TestHost;
 let room = true;
@@ -19,7 +22,7 @@ afterAll(async () => {
   await testHost?.close();
   for (const { Id } of await pulled('')) await docker.getImage(Id).remove({ force: true });
   await registry?.stop();
-});
+}, SETUP_TIMEOUT_MS);
 
 const pulled = async (repository: string) =>
   (await docker.listImages()).filter(({ RepoDigests }) =>
@@ -40,7 +43,7 @@ test('those that no container uses are removed, and pulled again when they are w
   expect([await pulled('kept/used'), await pulled('kept/unused')]).toMatchObject([[{}], [{}]]);
 
   room = false;
-  await expect.poll(() => pulled('kept/unused')).toEqual([]);
+  await expect.poll(() => pulled('kept/unused'), PATIENCE).toEqual([]);
   expect(await pulled('kept/used')).toHaveLength(1);
   await expect(start('cmp_stopped', unused)).rejects.toMatchObject({
     code: 'image_unavailable',

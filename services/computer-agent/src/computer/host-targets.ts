@@ -114,9 +114,12 @@ export async function networkBehind(addresses: readonly string[]): Promise<Netwo
   return { port, addresses, close };
 }
 
+/** What is there answers the host before this, however busy this machine is. */
+const REACH_MS_MAX = 20_000;
+
 /** Whether a connection from the host itself comes about: what a computer is refused must be there. */
 export async function hostReaches(address: string, port: number): Promise<boolean> {
-  const socket = connect({ host: address, port, timeout: 5_000 });
+  const socket = connect({ host: address, port, timeout: REACH_MS_MAX });
   try {
     return await Promise.race([
       once(socket, 'connect').then(() => true),

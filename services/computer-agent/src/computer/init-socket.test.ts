@@ -13,6 +13,8 @@ import { connectInit } from './init-client.ts';
 
 const run = promisify(execFile);
 
+/** It compiles. */
+const TIMEOUT_MS = 120_000;
 /** Between bind and listen the kernel has the socket and refuses connections: here for half a second. */
 const SLOW_LISTEN = `
 #include <unistd.h>
@@ -20,36 +22,40 @@ int __real_listen(int fd, int backlog);
 int __wrap_listen(int fd, int backlog) { usleep(500000); return __real_listen(fd, backlog); }
 `;
 
-test('a socket that is there listens, however slow the init is to get there', async () => {
-  const folder = await temporaryFolder('init-socket');
-  await writeFile(join(folder, 'slow-listen.c'), SLOW_LISTEN);
-  const binary = join(folder, 'init');
-  const sources = (await readdir(INIT_SOURCE_DIRECTORY)).filter((name) => name.endsWith('.c'));
-  await run(
-    'gcc',
-    [
-      '-static',
-      '-Os',
-      '-std=gnu17',
-      '-Wl,--wrap=listen',
-      '-o',
-      binary,
-      join(folder, 'slow-listen.c'),
-      ...sources,
-    ],
-    { cwd: INIT_SOURCE_DIRECTORY },
-  );
+test(
+  'a socket that is there listens, however slow the init is to get there',
+  async () => {
+    const folder = await temporaryFolder('init-socket');
+    await writeFile(join(folder, 'slow-listen.c'), SLOW_LISTEN);
+    const binary = join(folder, 'init');
+    const sources = (await readdir(INIT_SOURCE_DIRECTORY)).filter((name) => name.endsWith('.c'));
+    await run(
+      'gcc',
+      [
+        '-static',
+        '-Os',
+        '-std=gnu17',
+        '-Wl,--wrap=listen',
+        '-o',
+        binary,
+        join(folder, 'slow-listen.c'),
+        ...sources,
+      ],
+      { cwd: INIT_SOURCE_DIRECTORY },
+    );
 
-  const sockets = await openControlSockets(join(folder, 'control'));
-  await sockets.create('slot');
-  const init = spawn(binary, [join(sockets.directory('slot'), INIT_SOCKET)]);
-  const ended = once(init, 'exit');
-  try {
-    const client = await connectInit(await sockets.take('slot'));
-    expect(await client.execs()).toEqual([]);
-    client.close();
-  } finally {
-    init.kill('SIGKILL');
-    await ended;
-  }
-});
+    const sockets = await openControlSockets(join(folder, 'control'));
+    await sockets.create('slot');
+    const init = spawn(binary, [join(sockets.directory('slot'), INIT_SOCKET)]);
+    const ended = once(init, 'exit');
+    try {
+      const client = await connectInit(await sockets.take('slot'));
+      expect(await client.execs()).toEqual([]);
+      client.close();
+    } finally {
+      init.kill('SIGKILL');
+      await ended;
+    }
+  },
+  TIMEOUT_MS,
+);

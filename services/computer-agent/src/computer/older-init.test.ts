@@ -10,13 +10,15 @@ import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.
 
 const DEFINITION = `#define PROTOCOL_VERSION ${PROTOCOL_VERSION}`;
 const COMPILE_TIMEOUT_MS = 60_000;
+/** It compiles, and opens a host of its own. */
+const TIMEOUT_MS = 240_000;
 
 let builder: TestHost;
 
 beforeAll(async () => {
   builder = await openTestHost();
 }, SETUP_TIMEOUT_MS);
-afterAll(() => builder?.close());
+afterAll(() => builder?.close(), SETUP_TIMEOUT_MS);
 
 /** A host whose computers begin with an init of this version. */
 async function hostOfVersion(version: number): Promise<TestHost> {
@@ -43,38 +45,46 @@ async function hostOfVersion(version: number): Promise<TestHost> {
 const tooOld = { code: 'computer_failed', message: expect.stringContaining('stop it and start it again') };
 const nobody = () => new AbortController().signal;
 
-test('the first one runs commands and gives their results, and refuses streams, counters and connections', async () => {
-  const older = await hostOfVersion(1);
-  try {
-    const { computer } = await older.createComputer();
-    expect(await run(computer, 'cat; exit 3', { stdin: Buffer.from('in') })).toMatchObject({
-      exitCode: 3,
-      output: Buffer.from('in'),
-    });
-    expect(await computer.execs()).toEqual([]);
-    await expect(run(computer, 'true', { consume: async () => {} })).rejects.toMatchObject(tooOld);
-    await expect(run(computer, 'true', { keep: true })).rejects.toMatchObject(tooOld);
-    await expect(computer.readFiles(['/proc/loadavg'])).rejects.toMatchObject(tooOld);
-    await expect(computer.openPort(80, nobody())).rejects.toMatchObject(tooOld);
-    expect((await run(computer, 'echo on')).output.toString()).toBe('on\n');
-  } finally {
-    await older.close();
-  }
-}, 60_000);
+test(
+  'the first one runs commands and gives their results, and refuses streams, counters and connections',
+  async () => {
+    const older = await hostOfVersion(1);
+    try {
+      const { computer } = await older.createComputer();
+      expect(await run(computer, 'cat; exit 3', { stdin: Buffer.from('in') })).toMatchObject({
+        exitCode: 3,
+        output: Buffer.from('in'),
+      });
+      expect(await computer.execs()).toEqual([]);
+      await expect(run(computer, 'true', { consume: async () => {} })).rejects.toMatchObject(tooOld);
+      await expect(run(computer, 'true', { keep: true })).rejects.toMatchObject(tooOld);
+      await expect(computer.readFiles(['/proc/loadavg'])).rejects.toMatchObject(tooOld);
+      await expect(computer.openPort(80, nobody())).rejects.toMatchObject(tooOld);
+      expect((await run(computer, 'echo on')).output.toString()).toBe('on\n');
+    } finally {
+      await older.close();
+    }
+  },
+  TIMEOUT_MS,
+);
 
-test('the second one streams and counts as well, and refuses ports and terminals', async () => {
-  const older = await hostOfVersion(2);
-  try {
-    const { computer } = await older.createComputer();
-    const came: Buffer[] = [];
-    const consume = async (bytes: Buffer) => void came.push(bytes);
-    expect(await run(computer, 'echo streamed', { consume })).toMatchObject({ exitCode: 0 });
-    expect(Buffer.concat(came).toString()).toBe('streamed\n');
-    expect(await computer.readFiles(['/proc/sys/kernel/ostype'])).toEqual(['Linux\n']);
-    await expect(computer.openPort(80, nobody())).rejects.toMatchObject(tooOld);
-    await expect(computer.openTerminal({ columns: 80, rows: 24 }, nobody())).rejects.toMatchObject(tooOld);
-    expect((await run(computer, 'echo on')).output.toString()).toBe('on\n');
-  } finally {
-    await older.close();
-  }
-}, 60_000);
+test(
+  'the second one streams and counts as well, and refuses ports and terminals',
+  async () => {
+    const older = await hostOfVersion(2);
+    try {
+      const { computer } = await older.createComputer();
+      const came: Buffer[] = [];
+      const consume = async (bytes: Buffer) => void came.push(bytes);
+      expect(await run(computer, 'echo streamed', { consume })).toMatchObject({ exitCode: 0 });
+      expect(Buffer.concat(came).toString()).toBe('streamed\n');
+      expect(await computer.readFiles(['/proc/sys/kernel/ostype'])).toEqual(['Linux\n']);
+      await expect(computer.openPort(80, nobody())).rejects.toMatchObject(tooOld);
+      await expect(computer.openTerminal({ columns: 80, rows: 24 }, nobody())).rejects.toMatchObject(tooOld);
+      expect((await run(computer, 'echo on')).output.toString()).toBe('on\n');
+    } finally {
+      await older.close();
+    }
+  },
+  TIMEOUT_MS,
+);

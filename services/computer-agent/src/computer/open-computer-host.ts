@@ -36,7 +36,7 @@ import { openWorkspaces } from './workspaces.ts';
 
 const PIDS_MAX_DEFAULT = 512;
 const IPV6_SETTINGS = '/proc/sys/net/ipv6';
-const VERIFY_TIMEOUT_MS = 5_000;
+const VERIFY_TIMEOUT_MS = 30_000;
 /** A disk is made ahead of need when no command runs, but not put off for longer. */
 const QUIET_WAIT_MS_MAX = 2_000;
 const DISK_IDLE_MS = 60_000;
@@ -78,6 +78,8 @@ export interface ComputerHostOptions {
   readonly allowedNetworks?: readonly string[];
   /** How often it is looked whether another program took the firewall's rules away. */
   readonly wallsWatchMs?: number;
+  /** Aborted: its pool makes nothing more, as if this process had been killed. For tests of what the next one finds. */
+  readonly killed?: AbortSignal;
 }
 
 export async function openComputerHost(options: ComputerHostOptions): Promise<ComputerHost> {
@@ -426,6 +428,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       destroy: destroyStarted,
       activity,
       logger,
+      killed: options.killed,
     });
   };
 

@@ -15,6 +15,7 @@ import { type ComputerHostOptions, openComputerHost } from './open-computer-host
 export const SETUP_TIMEOUT_MS = 600_000;
 
 export interface TestHost {
+  /** The one that was opened last. */
   readonly host: ComputerHost;
   readonly options: ComputerHostOptions;
   /** A new running computer with a workspace of its own. */
@@ -22,7 +23,7 @@ export interface TestHost {
     cpu: number;
     memoryMb: number;
   }): Promise<{ id: string; computer: RunningComputer }>;
-  /** The same agent, started anew, while the first is still there as if it had been killed. */
+  /** The same agent, started anew; the one before is as if it had been killed. */
   reopen(): Promise<ComputerHost>;
   close(): Promise<void>;
 }
@@ -47,31 +48,38 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
     hasRoom: () => true,
     ...overrides,
   };
-  const hosts = [await openComputerHost(options)];
-  await hosts[0]!.ready;
+  const hosts: ComputerHost[] = [];
+  const last = () => hosts.at(-1)!;
+  let killing = new AbortController();
+  const open = async () => {
+    killing = new AbortController();
+    hosts.push(await openComputerHost({ ...options, killed: killing.signal }));
+    await last().ready;
+    return last();
+  };
+  await open();
 
   return {
-    host: hosts[0]!,
+    get host() {
+      return last();
+    },
     options,
     async createComputer(size = options.defaultSize) {
       const id = `cmp_${randomBytes(6).toString('hex')}`;
-      await hosts[0]!.workspaces.create(id);
-      const reservation = await hosts[0]!.reserve({ computerId: id, image: IMAGE, ...size });
+      await last().workspaces.create(id);
+      const reservation = await last().reserve({ computerId: id, image: IMAGE, ...size });
       return { id, computer: await reservation.start() };
     },
     async reopen() {
-      const host = await openComputerHost(options);
-      hosts.push(host);
-      await host.ready;
-      return host;
+      // Both are in this process: what the one before had begun to make the next one would clear up under its hands.
+      await last().poolFilled();
+      killing.abort();
+      return open();
     },
     async close() {
-      for (const host of hosts) {
-        for (const { containerId, pooled } of await host.containers()) {
-          if (!pooled) await host.remove(containerId);
-        }
-      }
-      for (const host of hosts) await host.close();
+      for (const { containerId, pooled } of await last().containers())
+        if (!pooled) await last().remove(containerId);
+      for (const host of hosts.toReversed()) await host.close();
       // Disks of computers that never ran, or that a test made by hand.
       for (const point of (await mountPoints()).reverse())
         if (point.startsWith(`${options.dataDirectory}/`)) await unmount(point);

@@ -30,6 +30,8 @@ export interface WarmPoolOptions {
   readonly destroy: (container: StartedContainer) => Promise<void>;
   readonly activity: ExecActivity;
   readonly logger: HostLogger;
+  /** Aborted: it does nothing more by itself. */
+  readonly killed?: AbortSignal | undefined;
 }
 
 export interface WarmPool {
@@ -44,9 +46,10 @@ export interface WarmPool {
   close(): Promise<void>;
 }
 
-export function openWarmPool({ size, make, destroy, activity, logger }: WarmPoolOptions): WarmPool {
+export function openWarmPool({ size, make, destroy, activity, logger, killed }: WarmPoolOptions): WarmPool {
   const waiting: StartedContainer[] = [];
   const closing = new AbortController();
+  killed?.addEventListener('abort', () => closing.abort(), { once: true });
   let filling: Promise<void> | undefined;
   let claimedAt = Number.NEGATIVE_INFINITY;
   /** Those who wait for the pool to be full. */
@@ -59,7 +62,7 @@ export function openWarmPool({ size, make, destroy, activity, logger }: WarmPool
     waiting.push(container);
     void container.init.closed.then(() => {
       const place = waiting.indexOf(container);
-      if (place < 0) return; // claimed, or destroyed by us
+      if (place < 0 || closing.signal.aborted) return; // claimed, or destroyed by us
       waiting.splice(place, 1);
       logger.warn({ container: container.containerId }, 'a container of the warm pool ended by itself');
       void destroy(container).catch(() => {});

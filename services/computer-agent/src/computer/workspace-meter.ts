@@ -13,13 +13,18 @@ const COUNT_AGE_MS_MAX = 30_000;
 const COUNT_MS_MAX = 2_000;
 
 export class WorkspaceMeter {
+  readonly #countMsMax: number;
   #counted: { readonly at: number; readonly use: Promise<DiskUse> } | null = null;
+
+  constructor(countMsMax = COUNT_MS_MAX) {
+    this.#countMsMax = countMsMax;
+  }
 
   async measure(workspace: string, now: Date): Promise<DiskUse> {
     const own = await ownFileSystem(workspace);
     if (own) return { ...own, measured_at: now.toISOString() };
     if (!this.#counted || now.getTime() - this.#counted.at >= COUNT_AGE_MS_MAX)
-      this.#counted = { at: now.getTime(), use: count(workspace, now) };
+      this.#counted = { at: now.getTime(), use: count(workspace, now, this.#countMsMax) };
     return this.#counted.use;
   }
 }
@@ -34,11 +39,11 @@ async function ownFileSystem(workspace: string): Promise<Omit<DiskUse, 'measured
 }
 
 /** By the program du, as the last in line for the processor. */
-function count(workspace: string, now: Date): Promise<DiskUse> {
+function count(workspace: string, now: Date, timeoutMs: number): Promise<DiskUse> {
   const args = ['-n', '19', 'du', '-s', '-x', '-B1', '--', workspace];
   return new Promise((resolve) => {
     // It fails where a file goes meanwhile, and has counted all the same.
-    execFile('nice', args, { timeout: COUNT_MS_MAX }, (_error, output) => {
+    execFile('nice', args, { timeout: timeoutMs }, (_error, output) => {
       const bytes = Number.parseInt(output, 10);
       resolve({
         workspace_bytes: Number.isFinite(bytes) ? bytes : null,

@@ -7,12 +7,18 @@ import { promisify } from 'node:util';
 import { STANDARD_IMAGE } from '@switchyard/contracts';
 import { canStartTestEngine, importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
 import type Docker from 'dockerode';
-import { afterAll, test as anyTest, beforeAll, expect } from 'vitest';
+import { afterAll, test as anyTest, beforeAll, expect, vi } from 'vitest';
 
 const NETWORK_PROCESS = fileURLToPath(new URL('./__fixtures__/network-process.ts', import.meta.url));
 const PORT = 8_000;
 /** Answers everybody: `socket`, `bind` and `listen` of the kernel's own, as the small image has no modules of Perl's. */
 const SERVER = `socket(S,2,1,0); bind(S,pack("Sna4x8",2,${PORT},"\\0\\0\\0\\0")); listen(S,9); while(accept(C,S)){print C "neighbour"; close C}`;
+/** What is shut off is silent for as long as it is asked. */
+const SILENCE_S = 1;
+/** What is not answers before this, however busy this machine is. */
+const ANSWER_S = 20;
+const SETUP_TIMEOUT_MS = 300_000;
+vi.setConfig({ testTimeout: 120_000 });
 const run = promisify(execFile);
 const test = anyTest.skipIf(!canStartTestEngine());
 
@@ -57,18 +63,18 @@ beforeAll(async () => {
   const beside = await startTestEngine({ liveRestore: true, beside: engine });
   one = await openSide(engine, 'host_one');
   other = await openSide(beside, 'host_other');
-}, 120_000);
+}, SETUP_TIMEOUT_MS);
 
 afterAll(async () => {
   for (const side of [other, one]) {
     side?.process.disconnect();
     await side?.engine.stop();
   }
-});
+}, SETUP_TIMEOUT_MS);
 
 /** What a computer reads from there; nothing where it is shut off. */
-async function reads(from: Side, address: string, port: number): Promise<string> {
-  const command = `timeout 1 bash -c 'exec 3<>/dev/tcp/${address}/${port} && cat <&3'`;
+async function reads(from: Side, address: string, port: number, patienceS = SILENCE_S): Promise<string> {
+  const command = `timeout ${patienceS} bash -c 'exec 3<>/dev/tcp/${address}/${port} && cat <&3'`;
   const exec = await from.computer.exec({ Cmd: ['bash', '-c', command], AttachStdout: true, Tty: true });
   const output = await exec.start({ Tty: true });
   let text = '';
@@ -95,7 +101,7 @@ async function expectShut(side: Side, neighbour: Side): Promise<void> {
 }
 
 const rulesOf = async (side: Side) => {
-  const { stdout } = await run('nsenter', [`--net=${side.engine.network}`, 'iptables', '-S']);
+  const { stdout } = await run('nsenter', [`--net=${side.engine.network}`, 'iptables', '-w', '10', '-S']);
   return stdout.split('\n').filter((rule) => rule.includes(side.name));
 };
 
@@ -107,7 +113,7 @@ test('both are shut off, by rules of their own', async () => {
 test('one that takes its rules away, or puts them back, leaves the other’s as they are', async () => {
   const before = await rulesOf(one);
   await tell(other, 'lower');
-  expect(await reads(other, other.gateway, other.hostPort)).toBe('host'); // the rules were what shut it off
+  expect(await reads(other, other.gateway, other.hostPort, ANSWER_S)).toBe('host'); // the rules were what shut it off
   expect(await rulesOf(one)).toEqual(before);
   await expectShut(one, other);
   await tell(other, 'raise');
@@ -122,4 +128,4 @@ test('an engine that is killed and comes back opens neither', async () => {
   await expectShut(one, other);
   await other.engine.restart();
   await Promise.all([expectShut(one, other), expectShut(other, one)]);
-}, 60_000);
+});

@@ -81,6 +81,7 @@ export class RunHolds {
           this.keepAhead(this.#published, changed),
         );
       if (paidMinutes !== 'unknown') this.#endAfter(paidMinutes === 'all' ? null : paidMinutes, changed);
+      if (paidMinutes === 'all') this.keepAhead(this.#published, changed); // a minute may have ended just then
     });
   }
 

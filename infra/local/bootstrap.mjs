@@ -90,15 +90,16 @@ function hasNode() {
 /** Runs the program in our stead: same terminal, its exit code ours, signals passed on. */
 async function handOver() {
   const path = [join(ROOT, 'node_modules', '.bin'), process.env.PATH].join(':');
+  // Before the child is there: it may be heard of, and we be told to stop, before `spawn` returns. No handler runs until then.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    // A terminal's Ctrl-C reaches the child by itself as well: the child takes the second for the same wish.
+    process.on(signal, () => child.kill(signal));
+  }
   const child = spawn(NODE, [join(ROOT, program), ...args], {
     cwd: ROOT,
     stdio: 'inherit',
     env: { ...process.env, PATH: path },
   });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    // A terminal's Ctrl-C reaches the child by itself as well: the child takes the second for the same wish.
-    process.on(signal, () => child.kill(signal));
-  }
   child.on('error', (error) => fail(`${NODE}: ${error.message}`));
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? 1;

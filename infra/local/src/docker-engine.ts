@@ -34,7 +34,8 @@ export interface FindDockerEngineOptions {
   readonly doing: Doing;
 }
 
-const PING_TIMEOUT_MS = 3_000;
+/** For an engine that takes connections and answers nothing: one on a busy machine answers before that. */
+const PING_TIMEOUT_MS = 15_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_EVERY_MS = 100;
 const LOG_LINES_SHOWN = 10;

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { ROOT } from './config.ts';
 import { freePort } from './free-port.ts';
@@ -11,6 +11,7 @@ import { READY_LINE } from './launcher.ts';
 import { processIdentity } from './process-identity.ts';
 
 const PROGRAM = join(import.meta.dirname, '__fixtures__', 'launcher.ts');
+vi.setConfig({ testTimeout: 180_000 }); // several starts each, with a database
 const PROCESSES = ['entry', 'worker', 'nats', 'mongo'];
 
 interface Launched {

@@ -103,10 +103,11 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     const ended = untilEnd(life);
     if (life.pid === undefined) return ended;
     child = life;
-    watchReady(life, over.signal);
+    const written = deps.pidFiles.write(spec.name, life.pid);
+    watchReady(life, over.signal, written);
     if (life.stdout) deps.log.attach(life.stdout);
     if (life.stderr) deps.log.attach(life.stderr);
-    await deps.pidFiles.write(spec.name, life.pid);
+    await written;
     const end = await ended;
     child = undefined;
     over.abort();
@@ -114,15 +115,18 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     return end;
   }
 
-  function watchReady(life: ChildProcess, over: AbortSignal): void {
-    const serves = () => {
+  /** @param written its pid file: whoever hears that it serves may look there for whom to signal */
+  function watchReady(life: ChildProcess, over: AbortSignal, written: Promise<void>): void {
+    const serves = async () => {
+      await written;
       if (over.aborted) return;
       if (wasReady) deps.note(`serves again (process ${life.pid})`);
       wasReady = true;
       becameReady();
     };
-    if (spec.ready === 'message') life.on('message', (message) => isReadyMessage(message) && serves());
-    else spec.ready(over).then(serves, () => {});
+    const told = () => void serves().catch(() => {}); // where it cannot be written, `runOnce` says so
+    if (spec.ready === 'message') life.on('message', (message) => isReadyMessage(message) && told());
+    else spec.ready(over).then(told, () => {});
   }
 
   return {

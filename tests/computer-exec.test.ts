@@ -3,10 +3,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { type ExecEvent, type ExecObject, execEvent } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { serverEvents } from './__fixtures__/server-events.ts';
 
-const PATIENCE = { timeout: 30_000, interval: 200 };
+const PATIENCE = { timeout: 60_000, interval: 200 };
+/** Of a command that is to run into it, having said something first. */
+const SHORT_TIMEOUT_S = 10;
+/** Of tests in which a service is killed and waited for, more than once. */
+const KILL_TEST_MS_MAX = 300_000;
 
 let stack: TestStack;
 let id: string;
@@ -79,15 +84,8 @@ async function all(events: AsyncIterable<ExecEvent>) {
 
 beforeAll(async () => {
   stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1' } });
-  await vi.waitFor(
-    async () => {
-      const { status, body } = await call('POST', '/computers', { cpu: 1, memory_mb: 1_024 });
-      if (status !== 201) throw new Error(body.error.message);
-      id = body.id;
-    },
-    { timeout: 280_000, interval: 1_000 },
-  );
-});
+  ({ id } = await firstComputer(stack, { cpu: 1, memory_mb: 1_024 }));
+}, SET_UP_MS_MAX);
 afterAll(async () => {
   await stack?.stop();
 });
@@ -145,7 +143,7 @@ for count in range(2000):
           before = now;
           return still;
         },
-        { timeout: 30_000, interval: 500 },
+        { ...PATIENCE, interval: 500 },
       )
       .toBe(true);
     expect(before).toBeLessThan(1_000); // of 2,000 blocks of 64 KiB; what lies between is in sockets
@@ -155,7 +153,9 @@ for count in range(2000):
   });
 
   test('ends with an error event at its timeout, after what it wrote', async () => {
-    const { bytes, last } = await all((await stream('echo so far; sleep 60', { timeout: 3 })).events);
+    const { bytes, last } = await all(
+      (await stream('echo so far; sleep 60', { timeout: SHORT_TIMEOUT_S })).events,
+    );
     expect(bytes.toString()).toBe('so far\n');
     expect(last).toMatchObject({ type: 'error', error: { code: 'command_timed_out', param: null } });
   });
@@ -199,6 +199,8 @@ describe('a client that goes away', () => {
     answer.catch(() => {});
     await expect.poll(() => countOf(words), PATIENCE).toBeGreaterThan(1);
     gone.abort();
+    // Held until here: `fetch` itself gives up an answer that nobody holds.
+    await answer.then((response) => response.body?.cancel()).catch(() => {});
     await expect.poll(() => countOf(words), PATIENCE).toBe(0);
   });
 
@@ -211,10 +213,13 @@ describe('a client that goes away', () => {
       send('POST', `/computers/${id}/exec`, body, gone.signal).catch(() => {});
       await expect.poll(() => stdout(`cat began-${streams}`), PATIENCE).toBe('begun\n');
       gone.abort();
-      const { data } = (await call('GET', `/computers/${id}/execs`)).body;
-      const running = data.filter(({ status }: ExecObject) => status === 'running');
-      expect(running.length).toBe(1);
-      const path = `/computers/${id}/execs/${running[0].id}`;
+      const running = async (): Promise<ExecObject[]> =>
+        (await call('GET', `/computers/${id}/execs`)).body.data.filter(
+          ({ status }: ExecObject) => status === 'running',
+        );
+      // What has just answered may be told as running for a moment more.
+      await expect.poll(async () => (await running()).length, PATIENCE).toBe(1);
+      const path = `/computers/${id}/execs/${(await running())[0]?.id}`;
       expect((await call('GET', path)).body).toMatchObject({ status: 'running', result: null, error: null });
       await exec(`touch end-${streams}`);
       await expect.poll(async () => (await call('GET', path)).body.status, PATIENCE).toBe('finished');
@@ -228,9 +233,12 @@ describe('a client that goes away', () => {
   );
 
   test('finds the timeout of one that continued, and nothing of one that was never there', async () => {
-    const { events, requestId } = await stream('echo a; sleep 60', { timeout: 3, on_disconnect: 'continue' });
+    const more = { timeout: SHORT_TIMEOUT_S, on_disconnect: 'continue' };
+    const { events, requestId } = await stream('echo a; sleep 60', more);
     await all(events);
-    const { body } = await call('GET', `/computers/${id}/execs/${requestId}`);
+    const path = `/computers/${id}/execs/${requestId}`;
+    await expect.poll(async () => (await call('GET', path)).body.status, PATIENCE).toBe('finished');
+    const { body } = await call('GET', path);
     expect(body).toMatchObject({ status: 'finished', result: null, error: { code: 'command_timed_out' } });
     expect(body.error.details.stdout).toBe('a\n');
     expect(await call('GET', `/computers/${id}/execs/req_none`)).toMatchObject({
@@ -387,7 +395,7 @@ until [ -e holding ]; do sleep 0.05; done`);
   await exec('kill $(cat burning)');
 });
 
-describe('kill -9', () => {
+describe('kill -9', { timeout: KILL_TEST_MS_MAX }, () => {
   test('of the agent: a stream ends with an error event, and its command is ended', async () => {
     const { events, until } = await stream('echo on; sleep 4721');
     await until('on\n');
@@ -395,7 +403,7 @@ describe('kill -9', () => {
     expect((await all(events)).last).toMatchObject({ type: 'error', error: { code: 'service_unavailable' } });
     await back;
     await expect
-      .poll(() => countOf('sleep 4721').catch(() => -1), { timeout: 50_000, interval: 500 })
+      .poll(() => countOf('sleep 4721').catch(() => -1), { timeout: 100_000, interval: 500 })
       .toBe(0);
   });
 

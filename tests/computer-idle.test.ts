@@ -2,9 +2,14 @@
 // at it does not. The computer that nobody uses tells when the window is over, for it is the last that was used.
 import { once } from 'node:events';
 import { startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SET_UP_MS_MAX, untilComputers } from './__fixtures__/first-computer.ts';
 
-const IDLE_MINUTES = 0.08; // 4.8 s
+/** 15 s: longer than it takes from a computer’s creation until it is used, on a busy machine too. */
+const IDLE_MINUTES = 0.25;
+const IDLE_STOP_MS_MAX = 90_000;
+/** Longer than the test. */
+const SLEEP = { command: 'echo on; sleep 600', timeout: 900 };
 const PORT = 3000;
 /** Says something at once, and then nothing. */
 const SERVER = `require('node:http').createServer((req, res) => { res.writeHead(200); res.write('hello'); }).listen(${PORT})`;
@@ -14,11 +19,8 @@ let stack: TestStack;
 beforeAll(async () => {
   const env = { SWITCHYARD_IDLE_STOP_MINUTES: String(IDLE_MINUTES), SWITCHYARD_WARM_POOL: '4' };
   stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', ...env } });
-  await vi.waitFor(async () => call('DELETE', `/computers/${await createComputer()}`), {
-    timeout: 280_000,
-    interval: 1_000,
-  });
-});
+  await untilComputers(stack);
+}, SET_UP_MS_MAX);
 afterAll(() => stack?.stop());
 
 async function ask(method: string, path: string, body?: object, signal?: AbortSignal): Promise<Response> {
@@ -44,34 +46,46 @@ async function createComputer(): Promise<string> {
   return made.id;
 }
 
+/** Whoever is to leave it holds it until then: an answer that nobody holds is given up by `fetch` itself. */
+async function letGo(answer: Response): Promise<void> {
+  await answer.body?.cancel().catch(() => {});
+}
+
 const look = (id: string) => call('GET', `/computers/${id}`);
 
 test('a connection, a terminal, a streamed and a plain command keep their computers on; looking keeps none', async () => {
-  const [withPort, withTerminal, withStream, withCommand] = await Promise.all(
-    Array.from({ length: 4 }, createComputer),
-  );
-  // Each begins before its computer has been idle for the window.
-  const started = call('POST', `/computers/${withPort}/exec`, {
-    command: `(node -e "${SERVER}" > /dev/null 2>&1 &); until ss -tln | grep -q :${PORT}; do sleep 0.05; done`,
-  });
-  const link = await call('POST', `/computers/${withTerminal}/links`, {});
-  const terminal = new WebSocket(link.url);
   const leave = new AbortController();
-  const [, , stream] = await Promise.all([
-    started,
-    once(terminal, 'open'),
-    ask(
-      'POST',
-      `/computers/${withStream}/exec`,
-      { command: 'echo on; sleep 60', stream: true },
-      leave.signal,
-    ),
-  ]);
-  const command = ask('POST', `/computers/${withCommand}/exec`, { command: 'sleep 60' }, leave.signal);
-  command.catch(() => {}); // it is left
-  const connection = await ask('GET', `/computers/${withPort}/ports/${PORT}/`, undefined, leave.signal);
-  expect(stream.status).toBe(200);
-  const busy = [withPort, withTerminal, withStream, withCommand] as string[];
+  // Each begins when its own computer is there, before that has been idle for the window.
+  const withPort = async () => {
+    const id = await createComputer();
+    await call('POST', `/computers/${id}/exec`, {
+      command: `(node -e "${SERVER}" > /dev/null 2>&1 &); until ss -tln | grep -q :${PORT}; do sleep 0.05; done`,
+    });
+    const connection = await ask('GET', `/computers/${id}/ports/${PORT}/`, undefined, leave.signal);
+    expect(connection.status).toBe(200);
+    return { id, leave: () => letGo(connection) };
+  };
+  const withTerminal = async () => {
+    const id = await createComputer();
+    const link = await call('POST', `/computers/${id}/links`, {});
+    const terminal = new WebSocket(link.url);
+    await once(terminal, 'open');
+    return { id, leave: () => terminal.close() };
+  };
+  const withStream = async () => {
+    const id = await createComputer();
+    const body = { ...SLEEP, stream: true };
+    const stream = await ask('POST', `/computers/${id}/exec`, body, leave.signal);
+    expect(stream.status).toBe(200);
+    return { id, leave: () => letGo(stream) };
+  };
+  const withCommand = async () => {
+    const id = await createComputer();
+    ask('POST', `/computers/${id}/exec`, SLEEP, leave.signal).catch(() => {}); // it is left
+    return { id, leave: () => {} };
+  };
+  const used = await Promise.all([withPort(), withTerminal(), withStream(), withCommand()]);
+  const busy = used.map(({ id }) => id);
 
   const unused = await createComputer();
   const looks = async (id: string) => {
@@ -79,15 +93,14 @@ test('a connection, a terminal, a streamed and a plain command keep their comput
     return look(id);
   };
   await expect
-    .poll(() => looks(unused), { timeout: 20_000 })
+    .poll(() => looks(unused), { timeout: IDLE_STOP_MS_MAX })
     .toMatchObject({ status: 'stopped', stop_reason: 'idle' });
   for (const id of busy) expect(await look(id)).toMatchObject({ status: 'running', idle_since: null });
 
   leave.abort();
-  terminal.close();
-  await connection.body?.cancel().catch(() => {});
+  for (const one of used) await one.leave();
   for (const id of busy)
     await expect
-      .poll(() => looks(id), { timeout: 20_000 })
+      .poll(() => looks(id), { timeout: IDLE_STOP_MS_MAX })
       .toMatchObject({ status: 'stopped', stop_reason: 'idle' });
-}, 90_000);
+}, 300_000);

@@ -1,18 +1,14 @@
 // Computers of images that have to be pulled first, through the whole of it: from a real registry whose layers come as slowly
 // as the test has them come.
-import {
-  type ComputerObject,
-  type CreationEvent,
-  type CreationProgress,
-  creationEvent,
-} from '@switchyard/contracts';
+import { type CreationEvent, type CreationProgress, creationEvent } from '@switchyard/contracts';
 import { docker, startRegistry, startStack, type TestRegistry, type TestStack } from '@switchyard/testing';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { SET_UP_MS_MAX, untilComputers } from './__fixtures__/first-computer.ts';
 import { serverEvents } from './__fixtures__/server-events.ts';
 
 const LAYER_BYTES = 3_000_000;
 /** An engine that fetches, an agent that starts anew, on a machine that does other things too. */
-const WAIT_MS = 30_000;
+const WAIT_MS = 60_000;
 let stack: TestStack;
 let registry: TestRegistry;
 /** Lets the layers come that are held. */
@@ -27,15 +23,8 @@ beforeAll(async () => {
     SWITCHYARD_COMPUTER_NETWORKS: '127.0.0.0/8',
   };
   stack = await startStack({ env });
-  // On a fresh machine the standard image is being built: 503 until it is there.
-  const first = async () => {
-    const response = await create({});
-    if (response.status !== 201) throw new Error(await response.text());
-    return (await response.json()) as ComputerObject;
-  };
-  const { id } = await vi.waitFor(first, { timeout: 280_000, interval: 1_000 });
-  await send('DELETE', `/${id}`);
-});
+  await untilComputers(stack);
+}, SET_UP_MS_MAX);
 afterEach(() => {
   letGo();
   registry.fault = () => undefined;

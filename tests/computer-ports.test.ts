@@ -7,9 +7,16 @@ import { startStack, type TestStack } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 
 const MANY_BYTES = 20 * 1024 * 1024;
 const PORT = 3000;
+const SIZE = { cpu: 0.5, memory_mb: 1024 };
+/** Of Chromium: until it takes commands, and until it shows the desktop. */
+const BROWSER_MS_MAX = 90_000;
+const PAGE_MS_MAX = 120_000;
+const CONNECTED_MS_MAX = 30_000;
+const COLOURS_MS_MAX = 60_000;
 /** A server as a renter would write it, with the WebSocket handshake by hand. */
 const SERVER = `
 const http = require('node:http'), crypto = require('node:crypto');
@@ -17,9 +24,10 @@ const server = http.createServer((req, res) => {
   if (req.url === '/echo') { res.writeHead(200, { 'content-type': req.headers['content-type'] ?? 'none' }); return req.pipe(res); }
   if (req.url === '/events') {
     res.writeHead(200, { 'content-type': 'text/event-stream' });
-    let n = 0; const timer = setInterval(() => { res.write('data: ' + ++n + '\\n\\n'); if (n === 3) { clearInterval(timer); res.end(); } }, 50);
-    return;
+    res.write('data: 1\\n\\n');
+    return server.once('next', () => res.end('data: 2\\n\\ndata: 3\\n\\n'));
   }
+  if (req.url === '/next') { server.emit('next'); return res.end(); }
   if (req.url === '/away') { res.writeHead(302, { location: 'http://localhost:${PORT}/there?a=b' }); return res.end(); }
   res.writeHead(203, { 'x-inside': 'yes', 'set-cookie': 'a=b; Path=/', 'strict-transport-security': 'max-age=1', 'service-worker-allowed': '/' });
   res.end(JSON.stringify({ method: req.method, url: req.url, headers: req.headers }));
@@ -59,7 +67,7 @@ async function post(path: string, body: unknown = {}) {
 }
 
 async function createComputer(): Promise<string> {
-  const { status, body } = await post('/computers', { cpu: 0.5, memory_mb: 1024 });
+  const { status, body } = await post('/computers', SIZE);
   if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)}`);
   return body.id;
 }
@@ -103,18 +111,13 @@ function messagesOf(socket: WebSocket): {
 
 beforeAll(async () => {
   stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1' } });
-  await vi.waitFor(
-    async () => {
-      id = await createComputer();
-    },
-    { timeout: 280_000, interval: 1_000 },
-  );
+  ({ id } = await firstComputer(stack, SIZE));
   const started = await post(`/computers/${id}/exec`, {
     command: `cat > server.cjs; (node server.cjs > log 2>&1 &); until ss -tln | grep -q :${PORT}; do sleep 0.05; done`,
     stdin: SERVER,
   });
   expect(started.body).toMatchObject({ exit_code: 0 });
-});
+}, SET_UP_MS_MAX);
 afterAll(async () => {
   await stack?.stop();
 });
@@ -174,11 +177,13 @@ describe('a server on a port', () => {
   test('streams its events as they happen', async () => {
     const response = await inside('/events');
     expect(response.headers.get('content-type')).toBe('text/event-stream');
-    const chunks: string[] = [];
-    for await (const chunk of response.body as ReadableStream<Uint8Array>)
-      chunks.push(Buffer.from(chunk).toString());
-    expect(chunks.join('')).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
-    expect(chunks.length).toBeGreaterThan(1);
+    let text = '';
+    for await (const chunk of response.body as ReadableStream<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      // The others are not written before the first one has come.
+      if (text === 'data: 1\n\n') expect((await inside('/next')).status).toBe(200);
+    }
+    expect(text).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
   });
 
   test('may listen on ::1 only, which localhost names as well', async () => {
@@ -186,7 +191,7 @@ describe('a server on a port', () => {
     const server = `require('node:http').createServer((_, res) => res.end('six')).listen(${port}, '::1')`;
     const started = await post(`/computers/${id}/exec`, {
       command: `(node -e "${server}" > /dev/null 2>&1 &); until ss -tln | grep -qF '[::1]:${port}'; do sleep 0.05; done`,
-      timeout: 20,
+      timeout: 60,
     });
     expect(started.status, JSON.stringify(started.body)).toBe(200);
     const response = await fetch(`${stack.url}/v1/computers/${id}/ports/${port}/`, {
@@ -322,24 +327,32 @@ test('a browser’s desktop: noVNC answers at the address that starting it gives
 
 /** The Chromium of the standard image, on this machine's own network: a browser as far from the computer as any. */
 async function openBrowser(): Promise<{ browser: Browser; close(): Promise<void> }> {
-  const port = 20_000 + Math.floor(Math.random() * 10_000);
   const container = await new Docker().createContainer({
     Image: STANDARD_IMAGE,
-    Cmd: ['chromium', '--headless', `--remote-debugging-port=${port}`, 'about:blank'],
+    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', 'about:blank'],
     HostConfig: { NetworkMode: 'host', AutoRemove: true, Init: true },
   });
-  await container.start();
-  const browser = await vi.waitFor(() => chromium.connectOverCDP(`http://127.0.0.1:${port}`), {
-    timeout: 30_000,
-    interval: 250,
-  });
-  return {
-    browser,
-    async close() {
-      await browser.close();
-      await container.remove({ force: true }).catch(() => {}); // it goes by itself, too
-    },
+  const remove = () => container.remove({ force: true }).catch(() => {}); // it goes by itself, too
+  const connect = async () => {
+    const said = (await container.logs({ stdout: true, stderr: true })).toString();
+    const address = /DevTools listening on ws:\/\/(\S+?)\//.exec(said)?.[1];
+    if (address === undefined) throw new Error(`Chromium does not listen: ${said}`);
+    return chromium.connectOverCDP(`http://${address}`);
   };
+  try {
+    await container.start();
+    const browser = await vi.waitFor(connect, { timeout: BROWSER_MS_MAX, interval: 250 });
+    return {
+      browser,
+      async close() {
+        await browser.close();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 /** In the page: how large the canvas is, and how many colours are on it. */
@@ -350,28 +363,29 @@ const COLOURS = `(() => {
 })()`;
 
 test('a real browser sees the desktop: noVNC’s canvas is there, of its size, and not of one colour', async () => {
+  const { body } = await post(`/computers/${id}/desktop`);
   await post(`/computers/${id}/exec`, {
-    command: '(setsid xterm -geometry 60x20+50+50 -e "seq 300; sleep 300" > /dev/null 2>&1 &)',
+    command: '(setsid xterm -geometry 60x20+50+50 -e "seq 300; sleep 900" > /dev/null 2>&1 &)',
     env: { DISPLAY: ':1' },
   });
-  const { body } = await post(`/computers/${id}/desktop`);
   const { browser, close } = await openBrowser();
   try {
     const page = await browser.newPage();
     // Containers come and go on this machine, and Chromium gives up what it loads when interfaces do (ERR_NETWORK_CHANGED).
     const open = async () => {
       await page.goto(body.url);
-      await page.getByText('Connected to').waitFor({ timeout: 15_000 });
+      // It is shown for a second and a half: it may be hidden when it is looked for.
+      await page.getByText('Connected to').waitFor({ state: 'attached', timeout: CONNECTED_MS_MAX });
     };
-    await vi.waitFor(open, { timeout: 60_000, interval: 250 });
+    await vi.waitFor(open, { timeout: PAGE_MS_MAX, interval: 250 });
     const colours = () => page.evaluate<{ width: number; height: number; colours: number }>(COLOURS);
-    await expect.poll(async () => (await colours()).colours, { timeout: 20_000 }).toBeGreaterThan(1);
+    await expect.poll(async () => (await colours()).colours, { timeout: COLOURS_MS_MAX }).toBeGreaterThan(1);
     expect(await colours()).toMatchObject({ width: 1280, height: 800 });
     expect(await page.evaluate('globalThis.origin')).toBe('null'); // nothing of the API's is its own
   } finally {
     await close();
   }
-}, 120_000);
+}, 420_000);
 
 test('a stopped computer takes no connection, and says so', async () => {
   const other = await createComputer();

@@ -10,10 +10,17 @@ import {
   STANDARD_IMAGE,
 } from '@switchyard/contracts';
 import { docker, startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { type Colour, readPng } from './__fixtures__/read-png.ts';
 
 const OUTPUT_BYTES_MAX = 1024 * 1024;
+/** Of a command that is to run into it, having said something first. */
+const SHORT_TIMEOUT_S = 10;
+/** As long as a command may take that waits for a program to be there. */
+const LONG_TIMEOUT_S = 90;
+/** Of tests that fetch packages, or start a browser. */
+const WORK_MS_MAX = 300_000;
 let stack: TestStack;
 /** The one that most tests work in. */
 let id: string;
@@ -66,17 +73,13 @@ async function createComputer(body: object): Promise<ComputerObject> {
 
 beforeAll(async () => {
   stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1' } });
-  // On a fresh machine the image is being built: 503 with the progress until it is there.
-  await vi.waitFor(async () => ({ id } = await createComputer({ cpu: 1, memory_mb: 1024 })), {
-    timeout: 280_000,
-    interval: 1_000,
-  });
-});
+  ({ id } = await firstComputer(stack, { cpu: 1, memory_mb: 1024 }));
+}, SET_UP_MS_MAX);
 afterAll(async () => {
   await stack?.stop();
 });
 
-describe('work', () => {
+describe('work', { timeout: WORK_MS_MAX }, () => {
   test('git keeps a history', async () => {
     await run(`git init -q -b main repo && cd repo
       git config user.name Ada && git config user.email ada@example.com
@@ -168,15 +171,17 @@ for row in sqlite3.connect('shop.db').execute('select what, sum(pence) from sold
   });
 });
 
-describe('a command', () => {
+describe('a command', { timeout: WORK_MS_MAX }, () => {
   test('a program in the background outlives its command, serves the next, and ends with a stop; files stay', async () => {
     await run(`mkdir site && echo served > site/index.html && sha256sum site/index.html > sums
       (cd site && nohup python3 -m http.server 8000 > ../server.log 2>&1 &)
       nohup bash -c 'while :; do echo beat >> beats; sleep 0.05; done' > /dev/null 2>&1 &`);
-    expect(await run('until curl -sf localhost:8000; do sleep 0.05; done', { timeout: 20 })).toBe('served\n');
+    expect(await run('until curl -sf localhost:8000; do sleep 0.05; done', { timeout: LONG_TIMEOUT_S })).toBe(
+      'served\n',
+    );
     // It is still beating: the file grows while nothing of ours runs.
     await run('seen=$(wc -l < beats); until [ $(wc -l < beats) -gt $((seen + 3)) ]; do sleep 0.05; done', {
-      timeout: 20,
+      timeout: LONG_TIMEOUT_S,
     });
 
     expect((await call('POST', `/computers/${id}/stop`)).body).toMatchObject({ status: 'stopped' });
@@ -212,7 +217,7 @@ describe('a command', () => {
     const answer = await exec(
       'echo so far; setsid sleep 4321 & trap "" TERM; echo and further >&2; sleep 4322',
       {
-        timeout: 3,
+        timeout: SHORT_TIMEOUT_S,
       },
     );
     expect(answer).toMatchObject({

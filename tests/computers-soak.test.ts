@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runSoak, soakSettings } from '../benchmarks/src/soak/soak.ts';
 
 const COMPUTERS = 8;
+const STORM_S = 30;
+const TEST_MS_MAX = 600_000;
 let stack: TestStack;
 
 beforeAll(async () => {
@@ -13,14 +15,16 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-test('through bombs, a killed agent and removed containers every answer is right, every minute is billed once, nothing is left', async () => {
+test('through bombs, a killed agent and removed containers every answer is right, every minute is billed once, nothing is left', {
+  timeout: TEST_MS_MAX,
+}, async () => {
   const said: string[] = [];
   const report = await runSoak({
     stack,
     computers: COMPUTERS,
     bombers: 2,
     calmSeconds: 3,
-    stormSeconds: 20,
+    stormSeconds: STORM_S,
     seed: 6,
     say: (line) => said.push(line),
   });

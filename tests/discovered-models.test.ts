@@ -1,12 +1,14 @@
 // Models that a server says it has, through the whole of it: listed, found by their ids, called and billed.
 import { startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   type ModelServers,
   startModelServers,
 } from '../services/model-router/src/catalog/discovery/__fixtures__/model-servers.ts';
 
 const LONG = 'ollama/hf.co/bartowski/Llama-3.2-3B-Instruct-GGUF:Q4_K_M';
+
+const DISCOVERED_MS_MAX = 60_000;
 
 let server: ModelServers;
 let stack: TestStack;
@@ -21,6 +23,9 @@ beforeAll(async () => {
       SWITCHYARD_DISCOVERED_INPUT_TOKEN_PRICE: '0.000001',
     },
   });
+  // The router does not wait long for the first answers of the servers.
+  const found = async (id: string) => expect((await get(`/v1/models/${id}`)).status).toBe(200);
+  for (const id of [LONG, 'vllm/Qwen/Qwen3-8B']) await vi.waitFor(() => found(id), DISCOVERED_MS_MAX);
 });
 afterAll(async () => {
   await stack?.stop();

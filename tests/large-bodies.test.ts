@@ -8,6 +8,7 @@ import { startStack, type TestStack, writeTestCatalog } from '@switchyard/testin
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const CALLS = 50;
+const TEST_MS_MAX = 400_000;
 const GROWTH_MIB_MAX = 300;
 const PROCESSES = ['edge', 'model-router', 'control', 'billing', 'nats'];
 const SAMPLE_RATE_HZ = 8_000;
@@ -107,7 +108,7 @@ test.each([
   ['transcriptions as multipart', '/v1/audio/transcriptions', MULTIPART, TRANSCRIBED],
   ['transcriptions as base64 in JSON', '/v1/audio/transcriptions', BASE64, TRANSCRIBED],
   ['chats with an image of 20 MB', '/v1/chat/completions', CHAT, { usage: { prompt_tokens: 1_000 } }],
-])('fifty %s at once', async (_, path, make, expected) => {
+])('fifty %s at once', { timeout: TEST_MS_MAX }, async (_, path, make, expected) => {
   const whole = make();
   const contentType = whole.headers.get('content-type') ?? '';
   const body = Buffer.from(await whole.arrayBuffer());

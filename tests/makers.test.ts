@@ -80,7 +80,7 @@ function events(name: string): string[] {
 }
 
 /** Events are booked in batches, and the machine may be busy. */
-const LOG_TIMEOUT_MS = 15_000;
+const LOG_TIMEOUT_MS = 60_000;
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
 
 beforeEach(() => {

@@ -19,7 +19,11 @@ const FAULTS = ['429', '500', '503', '401', '404', 'context'];
 /** A port that nothing listens on. */
 const NOWHERE = 'http://127.0.0.1:9/v1';
 
-const quick = { attempt_timeout_ms: 2_000, first_byte_timeout_ms: 500 };
+/** Of attempts that run out of time whatever the machine does; and of one that must have begun before. */
+const QUICK = { attempt_timeout_ms: 2_000, first_byte_timeout_ms: 500 };
+const STALLING = { attempt_timeout_ms: 20_000, first_byte_timeout_ms: 5_000 };
+/** Long enough for the key to be made on a busy machine. */
+const KEY_LIFE_MS = 5_000;
 const models = (url: string): CatalogEntry[] => [
   chatModel('acme/plain', url, 'plain', { api_key_env: 'ACME_TEST_KEY' }),
   chatModel('acme/keyless', url, 'keyless', { api_key_env: 'ACME_UNSET_KEY' }),
@@ -27,8 +31,8 @@ const models = (url: string): CatalogEntry[] => [
   chatModel('acme/cached', url, 'cached+cached'),
   chatModel('acme/crlf', url, 'crlf+crlf'),
   chatModel('acme/nousage', url, 'nousage+nousage'),
-  chatModel('acme/slow', url, 'slow+latency-60000', quick),
-  chatModel('acme/stalls', url, 'stalls+stall-2', quick),
+  chatModel('acme/slow', url, 'slow+latency-60000', QUICK),
+  chatModel('acme/stalls', url, 'stalls+stall-2', STALLING),
   chatModel('acme/cuts', url, 'cuts+cut-3+gap-20'),
   chatModel('acme/errs', url, 'errs+error-3'),
   chatModel('acme/endless', url, 'endless+gap-20+megabytes-64'),
@@ -451,10 +455,12 @@ describe('keys', () => {
       param: 'expires_at',
     });
     const { key } = await create(['models:write'], {
-      expires_at: new Date(Date.now() + 1_500).toISOString(),
+      expires_at: new Date(Date.now() + KEY_LIFE_MS).toISOString(),
     });
     await expect
-      .poll(async () => ((await (await withKey(key, '/v1/models')).json()) as Partial<Failure>).error?.code)
+      .poll(async () => ((await (await withKey(key, '/v1/models')).json()) as Partial<Failure>).error?.code, {
+        timeout: 6 * KEY_LIFE_MS,
+      })
       .toBe('expired_api_key');
   });
 

@@ -5,6 +5,7 @@ import {
   startUpstream,
   type TestStack,
   type Upstream,
+  untilMidnightIsFar,
   writeTestCatalog,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,6 +14,8 @@ let upstream: Upstream;
 let stack: TestStack;
 const calls: { id: string; cost: number }[] = [];
 const CALLS = 6;
+/** In which the calls were made. */
+let month: string;
 
 beforeAll(async () => {
   upstream = await startUpstream();
@@ -20,6 +23,8 @@ beforeAll(async () => {
   stack = await startStack({
     env: { SWITCHYARD_CATALOG: await writeTestCatalog({ url: upstream.url, models }) },
   });
+  await untilMidnightIsFar();
+  month = new Date().toISOString().slice(0, 7);
   for (let i = 0; i < CALLS; i += 1) {
     const response = await get('/v1/chat/completions', {
       method: 'POST',
@@ -62,7 +67,6 @@ interface Statement {
 const json = async <T = Rows>(path: string, ask?: Partial<Ask>) => (await (await get(path, ask)).json()) as T;
 const nanos = (dollars: number) => Math.round(dollars * 1e9);
 const sum = (amounts: number[]) => amounts.reduce((total, amount) => total + nanos(amount), 0);
-const month = new Date().toISOString().slice(0, 7);
 
 test('usage by status and by the days of a named zone is what the calls said that they cost', async () => {
   const said = sum(calls.map(({ cost }) => cost));

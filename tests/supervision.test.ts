@@ -2,7 +2,9 @@
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-const BACK_WITHIN_MS = 10_000;
+/** A second or two, on a busy machine many more. */
+const BACK_WITHIN_MS = 60_000;
+const TEST_MS_MAX = 180_000;
 let stack: TestStack;
 
 beforeAll(async () => {
@@ -28,9 +30,14 @@ test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
     await back;
     expect(performance.now() - at).toBeLessThan(BACK_WITHIN_MS);
     expect(await stack.pidOf(name)).not.toBe(before);
-    const response = await getModels();
-    expect(response.status, await response.text()).toBe(200);
+    // Whoever was connected to it may take a moment until he is again.
+    const answer = async () => {
+      const response = await getModels();
+      return `${response.status} ${await response.text()}`;
+    };
+    await expect.poll(answer, { timeout: BACK_WITHIN_MS }).toMatch(/^200 /);
   },
+  TEST_MS_MAX,
 );
 
 test('a stop drains all and ends well', async () => {

@@ -132,7 +132,7 @@ async function logOf(headers: Headers): Promise<Record<string, unknown>> {
     fetch(`${stack.url}/v1/logs/${id}`, { headers: { authorization: `Bearer ${stack.key}` } }).then(
       async (response) => (response.ok ? ((await response.json()) as Record<string, unknown>) : null),
     );
-  await expect.poll(ask, { timeout: 20_000 }).not.toBeNull();
+  await expect.poll(ask, { timeout: 60_000 }).not.toBeNull();
   return (await ask()) as Record<string, unknown>;
 }
 

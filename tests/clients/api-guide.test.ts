@@ -4,9 +4,10 @@ import { readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { docker, startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts';
 
 const GUIDE = await readFile(resolve(import.meta.dirname, '../../docs/api.md'), 'utf8');
-const RUN_TIMEOUT_MS = 100_000;
+const RUN_TIMEOUT_MS = 280_000;
 /** `curl` as a reader would call it, but that an error's status fails the command. */
 const STRICT_CURL = 'curl() { command curl -sS --fail-with-body "$@"; }';
 
@@ -35,7 +36,9 @@ beforeAll(async () => {
   stack = await startStack({
     env: { SWITCHYARD_COMPUTERS: withComputers ? 'on' : 'off', SWITCHYARD_WARM_POOL: '1' },
   });
-});
+  // A host may be prepared a little after the services are ready.
+  if (withComputers) await untilComputers(stack);
+}, SET_UP_MS_MAX);
 afterAll(async () => {
   await stack?.stop();
   await rm(folder, { recursive: true, force: true });
@@ -75,11 +78,15 @@ describe('the guide', () => {
     expect(missing).toEqual([]);
   });
 
-  test.each(sections.map((section) => [section.title, section] as const))('%s', async (_title, section) => {
-    if (needsComputers(section) && !withComputers) return;
-    const { code, said } = await run(section);
-    expect(code, said).toBe(0);
-  });
+  test.each(sections.map((section) => [section.title, section] as const))(
+    '%s',
+    async (_title, section) => {
+      if (needsComputers(section) && !withComputers) return;
+      const { code, said } = await run(section);
+      expect(code, said).toBe(0);
+    },
+    300_000,
+  );
 
   test('leaves a picture, a video and sound behind', async () => {
     const made = (name: string) => readFile(join(folder, name));

@@ -9,7 +9,8 @@ import { docker, startStack, type TestStack, temporaryFolder } from '@switchyard
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../examples');
-const RUN_TIMEOUT_MS = 100_000;
+const RUN_TIMEOUT_MS = 280_000;
+const TEST_MS_MAX = 300_000;
 /** A line of the tour's bill for each type of model: the model, its cost, and what was counted. */
 const BILLED = [
   /local\/chat .*output tokens/,
@@ -59,7 +60,7 @@ function run(file: string, url = stack.url, args: string[] = []): Promise<Ran> {
   });
 }
 
-describe('the tour', () => {
+describe('the tour', { timeout: TEST_MS_MAX }, () => {
   it('ends with a bill that agrees to the nano-dollar', async () => {
     const { code, said } = await run('tour.ts');
     expect(said).toContain('6 * 7 = 42');
@@ -88,7 +89,7 @@ describe('the tour', () => {
   });
 });
 
-describe('the examples', () => {
+describe('the examples', { timeout: TEST_MS_MAX }, () => {
   const expected: Record<string, RegExp> = {
     'chat.ts': /The letter r is 3 times.*local\/chat, \d+ tokens, \$0\.0000/s,
     'chat-stream.ts': /1, 2, 3, .*20.*local\/chat, \d+ tokens, \$0\.0000/s,

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { inTime } from './in-time.ts';
 
 const LONG_MS = 60_000;
@@ -18,7 +18,7 @@ test('what comes too late is given to whoever closes it, once; what comes in tim
   await expect(inTime(work.promise, 1, late, close)).rejects.toThrow(RangeError);
   expect(closed).toEqual([]);
   work.resolve('too late');
-  await vi.waitFor(() => expect(closed).toEqual(['too late']));
+  await expect.poll(() => closed).toEqual(['too late']);
 });
 
 test('what fails too late troubles nobody', async () => {

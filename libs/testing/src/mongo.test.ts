@@ -2,6 +2,8 @@ import { type Document, MongoClient } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import { mongo, startMongo } from './mongo.ts';
 
+/** Each starts servers, of which one may take many seconds on a busy machine. */
+const TEST_TIMEOUT_MS = 300_000;
 const ROUNDS = 4;
 const MEGABYTE = 1_000_000;
 /** More than the file size from which the stand-in makes its file small again. */
@@ -10,7 +12,9 @@ const VERSIONS = 40;
 const BATCHES = 8;
 const BATCH = 20;
 
-test('every acknowledged write is there after kill -9, time after time', { timeout: 60_000 }, async () => {
+test('every acknowledged write is there after kill -9, time after time', {
+  timeout: TEST_TIMEOUT_MS,
+}, async () => {
   const server = await startMongo();
   onTestFinished(() => server.stop());
   const acknowledged: string[] = [];
@@ -59,7 +63,9 @@ test('every acknowledged write is there after kill -9, time after time', { timeo
   ).rejects.toThrow(/E11000|duplicate key/);
 });
 
-test('a document that is written over and over does not keep its past: the files are small after a restart', async () => {
+test('a document that is written over and over does not keep its past: the files are small after a restart', {
+  timeout: TEST_TIMEOUT_MS,
+}, async () => {
   const server = await startMongo();
   onTestFinished(() => server.stop());
   const text = 'x'.repeat(MEGABYTE);
@@ -82,7 +88,9 @@ test('a document that is written over and over does not keep its past: the files
   ]);
 });
 
-test('each database is a fresh one, and is gone when its test is over', async () => {
+test('each database is a fresh one, and is gone when its test is over', {
+  timeout: TEST_TIMEOUT_MS,
+}, async () => {
   const [one, other] = [await mongo(), await mongo()];
   onTestFinished(() => other.stop());
   expect(one.database).not.toBe(other.database);

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import {
   createDebianPackages,
   findMongoServer,
-  freePort,
   MONGO_HOST,
   mongoServerProcess,
   toolsCacheFolder,
 } from '@switchyard/local';
 import { MongoClient } from 'mongodb';
+import { ownPort } from './own-port.ts';
 import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 
 export interface TestDatabase {
@@ -58,7 +58,7 @@ export async function startMongo(): Promise<TestServer> {
     doing: () => {},
   });
   if (server.kind === 'address') throw new Error('a test has a server of its own');
-  const port = await freePort(MONGO_HOST);
+  const port = await ownPort(MONGO_HOST);
   const spec = await mongoServerProcess({ name: 'mongo', server, port, folder, env });
   return startTestServer(spec, { port, url: `mongodb://${MONGO_HOST}:${port}`, folder });
 }

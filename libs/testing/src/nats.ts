@@ -1,6 +1,7 @@
 /** A real nats-server for one test file, with JetStream on files of its own. */
 import { join } from 'node:path';
-import { findNatsServer, freePort, natsServerProcess, ROOT, toolsCacheFolder } from '@switchyard/local';
+import { findNatsServer, natsServerProcess, ROOT, toolsCacheFolder } from '@switchyard/local';
+import { ownPort } from './own-port.ts';
 import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 
 export interface StartNatsOptions {
@@ -21,7 +22,7 @@ export async function startNats(options: StartNatsOptions = {}): Promise<TestSer
   const cacheFolder = toolsCacheFolder(env);
   const server = await findNatsServer({ env, cacheFolder, containers: false, doing: () => {} });
   if (server.kind === 'address') throw new Error('a test has a server of its own');
-  const port = await freePort(HOST);
+  const port = await ownPort(HOST);
   const folder = await temporaryFolder('nats');
   const configFile = options.configFile ?? join(ROOT, 'infra', 'nats', 'server.conf');
   const spec = natsServerProcess({

@@ -12,7 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { findProgram, freePort, makeOnce, runCommand, toolsCacheFolder } from '@switchyard/local';
+import { findProgram, makeOnce, runCommand, toolsCacheFolder } from '@switchyard/local';
+import { ownPort } from './own-port.ts';
 import { startTestServer, temporaryFolder } from './test-server.ts';
 
 const run = promisify(execFile);
@@ -62,7 +63,7 @@ export interface TestRegistry {
 
 export async function startRegistry(): Promise<TestRegistry> {
   const program = join(await builtRegistry(), 'registry');
-  const port = await freePort(HOST);
+  const port = await ownPort(HOST);
   const inner = `http://${HOST}:${port}`;
   const folder = await temporaryFolder('registry');
   const server = await startTestServer(

@@ -8,8 +8,9 @@ import { once } from 'node:events';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { addressesFile, freePort, READY_LINE, ROOT } from '@switchyard/local';
+import { addressesFile, READY_LINE, ROOT } from '@switchyard/local';
 import { dyingWithUs } from './dying-with-us.ts';
+import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './test-server.ts';
 
 export interface StartStackOptions {
@@ -42,6 +43,8 @@ export interface TestStack {
 const KEY_BYTES = 16;
 /** Programs may have to be built first, where a test file is run alone on a fresh machine. */
 const START_TIMEOUT_MS = 300_000;
+/** A service starts in a second or two, on a busy machine in many more; one that never serves is told of. */
+const BACK_TIMEOUT_MS = 180_000;
 const SERVES_AGAIN = /^(\S+) +serves again \(process \d+\)$/;
 const LAUNCHER = join(ROOT, 'infra', 'local', 'src', 'start.ts');
 
@@ -56,8 +59,9 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     SWITCHYARD_COMPUTERS: 'off',
     ...(options.services ? { SWITCHYARD_SERVICES: options.services.join(',') } : {}),
     SWITCHYARD_KEY: key,
-    PORT: String(await freePort()),
-    SWITCHYARD_NATS_PORT: String(await freePort()),
+    PORT: String(await ownPort()),
+    SWITCHYARD_NATS_PORT: String(await ownPort()),
+    SWITCHYARD_MONGODB_PORT: String(await ownPort()),
     ...options.env,
     SWITCHYARD_DATA: dataFolder,
   };
@@ -121,7 +125,7 @@ function listen(launcher: ChildProcess): Words {
   const all = () => lines.join('\n');
   return {
     all,
-    untilLine(find, timeoutMs = 60_000) {
+    untilLine(find, timeoutMs = BACK_TIMEOUT_MS) {
       return new Promise((resolve, reject) => {
         const fail = (reason: string) => end(() => reject(new Error(`The launcher ${reason}:\n${all()}`)));
         const ended = () => fail('ended');

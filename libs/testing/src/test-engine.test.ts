@@ -33,5 +33,5 @@ test.skipIf(!usable)(
     }
     await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
   },
-  60_000,
+  300_000,
 );

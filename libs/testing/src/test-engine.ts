@@ -17,11 +17,13 @@ import { temporaryFolder } from './test-server.ts';
 
 const run = promisify(execFile);
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 120_000;
 /** Without live-restore its containers are stopped first: those that do not heed SIGTERM after 10 s. */
-const STOP_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 60_000;
 const POLL_EVERY_MS = 20;
 const OUTPUT_CHARS_MAX = 16_384;
+const NOT_FOUND = 404;
+const BEING_REMOVED = 409;
 
 export interface TestEngineOptions {
   /** Containers run on while the engine is away. */
@@ -123,7 +125,7 @@ export async function startTestEngine({
   async function removeContainers(): Promise<void> {
     if (child === undefined || isOver(child)) await start();
     const containers = await docker.listContainers({ all: true });
-    await Promise.all(containers.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
+    await Promise.all(containers.map(({ Id }) => removed(docker.getContainer(Id))));
   }
 
   const engine: TestEngine = {
@@ -175,6 +177,13 @@ async function answers(docker: Docker): Promise<boolean> {
   );
 }
 
+/** Somebody else, who is removing it too, may be faster. */
+async function removed(container: Docker.Container): Promise<void> {
+  await container.remove({ force: true }).catch((error: { statusCode?: number }) => {
+    if (error.statusCode !== NOT_FOUND && error.statusCode !== BEING_REMOVED) throw error;
+  });
+}
+
 /** Waits for the end of a process that is not our child. */
 async function ended(pid: number): Promise<void> {
   const deadline = performance.now() + STOP_TIMEOUT_MS;
@@ -185,8 +194,13 @@ async function ended(pid: number): Promise<void> {
 }
 
 function isAlive(pid: number): boolean {
+  return signal(pid, 0);
+}
+
+/** Whether there was such a process. */
+function signal(pid: number, number: 0 | 'SIGKILL'): boolean {
   try {
-    return process.kill(pid, 0);
+    return process.kill(pid, number);
   } catch {
     return false;
   }
@@ -203,7 +217,7 @@ async function killShims(folder: string): Promise<void> {
         .map(Number),
       pid,
     ]) {
-      if (isAlive(one)) process.kill(one, 'SIGKILL');
+      signal(one, 'SIGKILL');
       await ended(one);
     }
   }

@@ -20,7 +20,7 @@ export interface TestServer {
   readonly pid: number;
 }
 
-const READY_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 120_000;
 const OUTPUT_CHARS_MAX = 16_384;
 
 /** A folder for one test server, below the machine's folder for such things. */

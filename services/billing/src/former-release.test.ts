@@ -41,7 +41,7 @@ test('an edge and a router of the release before are answered by the only partit
   expect(await askAsBefore('holds.take', { ...hold, exact: false })).toMatchObject({ granted_nano: null });
   expect(await askAsBefore('holds.renew', { holds: [hold] })).toEqual({});
   expect(await askAsBefore('holds.settle', { call: 'req_2', event: 'req_2', cost_nano: '7' })).toEqual({});
-}, 30_000);
+}, 120_000);
 
 /** The consumer of that release, made as it made it. */
 const CONSUMER = {
@@ -65,4 +65,4 @@ test('a billing of the release before gets no event while billing is split: it w
   expect((await consumers.info(EVENTS_STREAM, CONSUMER.durable_name)).num_pending).toBe(0);
   await partitionsCommand('1', command);
   expect(await consumers.add(EVENTS_STREAM, CONSUMER)).toMatchObject({ name: 'billing-p0' });
-}, 60_000);
+}, 120_000);

@@ -15,7 +15,7 @@ import { TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
-const RECOVERY_MS_MAX = 30_000;
+const RECOVERY_MS_MAX = 60_000;
 const EVENTS_BETWEEN_KILLS = 60;
 const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
@@ -95,7 +95,7 @@ test('kills of billing, of the database and of the bus lose nothing and double n
   await expectBooked(store.db, events);
   await expectBooksBalance(store.db);
   await publisher.close();
-}, 90_000);
+}, 300_000);
 
 test('while the database is away a question gets a 503, and afterwards its answer, the same process serving', async () => {
   const before = (await client.usage(ALL, 'org_away')).total.calls;
@@ -108,7 +108,7 @@ test('while the database is away a question gets a 503, and afterwards its answe
   });
   expect(billing.exitCode).toBeNull();
   await expectBooksBalance(store.db);
-}, 60_000);
+}, 180_000);
 
 test('a database that is silent is given up, and what it does on waking is as another writer did it', async () => {
   const org = 'org_silent';
@@ -125,7 +125,7 @@ test('a database that is silent is given up, and what it does on waking is as an
     timeout: RECOVERY_MS_MAX,
   });
   await expectBooksBalance(store.db);
-}, 60_000);
+}, 180_000);
 
 test('on SIGTERM it ends by itself, and leaves the lease for the next to take at once', async () => {
   const gone = once(billing, 'exit');
@@ -134,4 +134,4 @@ test('on SIGTERM it ends by itself, and leaves the lease for the next to take at
   expect(await (await openBucket(client.bus, 'leases')).get(ONLY_PARTITION.lease)).toBeNull();
   billing = await startProcess();
   await client.caughtUp();
-}, 30_000);
+}, 120_000);

@@ -64,4 +64,4 @@ test('an audit during which billing is split reports no drift that there is not:
   await expect(looked).rejects.toBeInstanceOf(CannotLook);
   await book('after');
   expect((await look()).named).toEqual([]);
-}, 60_000);
+}, 180_000);

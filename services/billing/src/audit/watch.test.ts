@@ -16,6 +16,9 @@ import { BATCHES_PER_LOOK_MAX, RECEIPTS_PER_LOOK_MAX } from './receipts-watch.ts
 import { BooksWatch } from './watch.ts';
 
 const AUDIT_SECONDS = 0.5;
+/** For what takes a second or two where nothing else runs. */
+const BUSY_MS = 60_000;
+vi.setConfig({ testTimeout: 240_000 });
 
 let on: TestInstallation;
 let billing: TestBilling;
@@ -46,7 +49,7 @@ async function nextLook(): Promise<void> {
         if (!(now > (Number.isNaN(last) ? 0 : last))) throw new Error('no look yet');
         return now;
       },
-      { timeout: 20_000 },
+      { timeout: BUSY_MS },
     );
 }
 
@@ -70,11 +73,11 @@ test('books that are right have no drift, whatever is booked meanwhile', async (
       expect(await auditOf(org)).toMatchObject({
         ...{ org, ledger: 0.0000075, logs: 0.0000075, usage: 0.0000075, drift: 0, gapless: true },
       }),
-    { timeout: 20_000 },
+    { timeout: BUSY_MS },
   );
   expect(await metric('ledger_rows')).toBe(await on.database.store.ledger.countDocuments());
-  await vi.waitFor(async () => expect(await metric('events_waiting')).toBe(0), { timeout: 20_000 });
-}, 60_000);
+  await vi.waitFor(async () => expect(await metric('events_waiting')).toBe(0), { timeout: BUSY_MS });
+});
 
 test('an org of which nothing is known has sums of zero', async () => {
   expect(await auditOf('org_nobody')).toMatchObject({ ledger: 0, logs: 0, usage: 0, drift: 0 });
@@ -86,7 +89,7 @@ test('a log row, or an aggregate of one grouping, that is off by a nano-dollar i
   await on.client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
   await auditOf(org);
   await logs.updateOne({ _id: 'req_off' }, { $inc: { cost: 1n } });
-  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(1e-9), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(1e-9), { timeout: BUSY_MS });
   expect(await metric('drift_dollars')).toBe(1e-9);
   await logs.updateOne({ _id: 'req_off' }, { $inc: { cost: -1n } });
   const hour = await aggregates.hours.findOne({ org, family: 'maker' });
@@ -94,12 +97,12 @@ test('a log row, or an aggregate of one grouping, that is off by a nano-dollar i
   const off = (by: bigint) =>
     aggregates.hours.updateOne({ _id: hour?._id ?? '' }, { $inc: { [`quarters.${quarter}.cost`]: by } });
   await off(-2n);
-  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(2e-9), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(2e-9), { timeout: BUSY_MS });
   expect(await auditOf(org)).toMatchObject({ ledger: 0.000001, logs: 0.000001, usage: 0.000000998 });
   await off(2n);
-  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: BUSY_MS });
   expect(await metric('drift_dollars')).toBe(0);
-}, 60_000);
+});
 
 /** A watch of its own on the billing that runs. */
 function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {}): BooksWatch {
@@ -131,15 +134,21 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ar
   ];
   await on.client.told({ [org]: answers, org_other: [] });
   await on.client.bus.js.publish('receipts.v1.nobody', 'no receipt');
-  for (let looks = 1; looks <= 2; looks += 1) await watch.look();
-  expect(watch.answers.of(org)).toEqual({ compared: 5, wrong: 0 });
-  expect(watch.answers.waiting).toBe(0);
-  expect(watch.state.wrong).toBe(0);
+  // Two looks, or more where billing takes longer than a look waits.
+  const wrong: number[] = [];
+  const looked = async () => {
+    await watch.look();
+    wrong.push(watch.state.wrong);
+    expect([watch.answers.of(org), watch.answers.waiting]).toEqual([{ compared: 5, wrong: 0 }, 0]);
+  };
+  await vi.waitFor(looked, { timeout: BUSY_MS });
+  await looked();
+  expect(new Set(wrong)).toEqual(new Set([0]));
   await vi.waitFor(
     async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 5, answers_wrong: 0, drift: 0 }),
-    { timeout: 20_000 },
+    { timeout: BUSY_MS },
   );
-}, 60_000);
+});
 
 test('an answer whose event was lost is a drift at each look until it is booked; so is one at another cost', async () => {
   const org = 'org_lost';
@@ -178,13 +187,13 @@ test('an answer whose event was lost is a drift at each look until it is booked;
   }
   await vi.waitFor(
     async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 2, answers_wrong: 2, drift: 0 }),
-    { timeout: 20_000 },
+    { timeout: BUSY_MS },
   );
   await on.client.publish(lost); // mended
   await on.client.caughtUp();
   await watch.look();
   expect(watch.answers.of(org)).toEqual({ compared: 2, wrong: 1 });
-}, 60_000);
+});
 
 test('more answers than a look takes are passed over, and counted; those of a killed edge that were not handed over are no drift', async () => {
   const org = 'org_many';
@@ -207,7 +216,7 @@ test('more answers than a look takes are passed over, and counted; those of a ki
   const fresh = ownWatch();
   for (let looks = 1; looks <= 2; looks += 1) await fresh.look();
   expect(fresh.state.wrong).toBe(0);
-}, 60_000);
+});
 
 test('more batches than a look reads, of many edges, are counted too', async () => {
   const org = 'org_edges';
@@ -224,21 +233,21 @@ test('more batches than a look reads, of many edges, are counted too', async () 
   expect(watch.answers.compared - before).toBe(BATCHES_PER_LOOK_MAX);
   expect(watch.answers.passedOver).toBe(over);
   await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
-}, 60_000);
+});
 
 test('a statement’s line that is off is a drift of its org', async () => {
   const org = 'org_line';
   await on.client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
-  await vi.waitFor(async () => expect((await auditOf(org)).ledger).toBe(0.000001), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await auditOf(org)).ledger).toBe(0.000001), { timeout: BUSY_MS });
   const { statementLines: lines } = on.database.store;
   await lines.updateOne({ org }, { $inc: { cost: 3n } });
   await vi.waitFor(
     async () => expect(await auditOf(org)).toMatchObject({ drift: 3e-9, statements_drift: 3e-9 }),
-    { timeout: 20_000 },
+    { timeout: BUSY_MS },
   );
   await lines.updateOne({ org }, { $inc: { cost: -3n } });
-  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: 20_000 });
-}, 60_000);
+  await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: BUSY_MS });
+});
 
 test('a changed row, an event that was never booked and a gap are found once they come, and named in the log', async () => {
   const own = await startInstallation();
@@ -274,7 +283,7 @@ test('a changed row, an event that was never booked and a gap are found once the
     await vi.waitFor(async () => {
       const { ack_floor } = await asker.bus.jsm.consumers.info(EVENTS_STREAM, 'billing-p0');
       expect(ack_floor.stream_seq).toBe(6);
-    });
+    }, BUSY_MS);
     await books.store.ledger.updateOne({ _id: 'req_e' }, { $set: { n: 9n } });
     await watch.look();
     expect(alarms.map(({ kind, subject }) => `${kind} ${subject}`).sort()).toEqual([
@@ -288,7 +297,7 @@ test('a changed row, an event that was never booked and a gap are found once the
   } finally {
     await own.stop();
   }
-}, 60_000);
+});
 
 test(`one look reads at most ${EVENTS_PER_LOOK_MAX} events, the newest, and the next one goes on after them`, async () => {
   const org = `org_${randomBytes(4).toString('hex')}`;
@@ -307,4 +316,4 @@ test(`one look reads at most ${EVENTS_PER_LOOK_MAX} events, the newest, and the 
   await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
   await watch.look();
   expect(watch.state.wrong).toBe(0);
-}, 60_000);
+});

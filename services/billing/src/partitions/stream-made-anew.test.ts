@@ -47,4 +47,4 @@ test('events of a new stream that nobody has read yet are booked, whatever numbe
   await second.stop();
   const rows = await on.database.store.ledger.find({ kind: 'call' }).toArray();
   expect(rows.map(({ _id }) => _id).sort()).toEqual([...ids('after'), ...ids('before')]);
-}, 60_000);
+}, 120_000);

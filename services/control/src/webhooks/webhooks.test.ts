@@ -35,9 +35,16 @@ import type { RetrySchedule } from './retry-schedule.ts';
 import { startWebhooks, type Webhooks } from './start-webhooks.ts';
 
 const logger = makeLogger('control', 'silent');
-const QUICK: RetrySchedule = { agesMs: [100, 200, 400, 800, 1_500, 3_000, 5_000], failingMsMax: 4_000 };
+/** Soon, and then for as long as a test may take on a busy machine. */
+const QUICK: RetrySchedule = {
+  agesMs: [100, 200, 400, 800, ...Array.from({ length: 120 }, (_, i) => 1_500 * (i + 1))],
+  failingMsMax: 4_000,
+};
 /** Gives up soon, and disables at once. */
 const HASTY: RetrySchedule = { agesMs: [50, 100], failingMsMax: 0 };
+
+const BUSY_MS = 60_000;
+vi.setConfig({ testTimeout: 3 * BUSY_MS });
 
 let nats: TestServer;
 let bus: Bus;
@@ -90,12 +97,14 @@ const create = (body: CreateWebhookRequest, org?: string) =>
   createWebhook(operations())({ ...caller(org), body });
 const get = (id: string): Promise<WebhookObject> => getWebhook(operations())({ ...caller(), id });
 const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id });
-const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: 15_000, interval: 20 });
+const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: BUSY_MS, interval: 20 });
 
 interface Received {
   id: string;
   headers: IncomingHttpHeaders;
   body: string;
+  /** What it was answered. */
+  status: number | undefined;
 }
 
 class Receiver {
@@ -112,8 +121,8 @@ class Receiver {
         .toArray()
         .then((parts) => {
           const { headers } = request;
-          this.received.push({ id: String(headers['webhook-id']), headers, body: parts.join('') });
           const status = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+          this.received.push({ id: String(headers['webhook-id']), headers, body: parts.join(''), status });
           if (status) response.writeHead(status).end('thanks');
         });
     });
@@ -167,9 +176,11 @@ async function publish(event: Event): Promise<Event> {
   return event;
 }
 
-/** A webhook begins with the millisecond of its making. */
-const untilPast = (event: Event) =>
-  until(() => expect(Date.now()).toBeGreaterThan(Date.parse(event.time) + 5));
+/** A webhook begins with the millisecond of its making: of those before it is what is stored by now. */
+async function untilPast(): Promise<void> {
+  const now = Date.now();
+  await until(() => expect(Date.now()).toBeGreaterThan(now));
+}
 
 async function consumers(): Promise<string[]> {
   const names: string[] = [];
@@ -214,7 +225,7 @@ test('two instances share the deliveries: many events, each one once', async () 
 test('only events of the filter and of the org are sent, from the creation on', async () => {
   await openInstance();
   const before = await emit();
-  await untilPast(before);
+  await untilPast();
   const receiver = await openReceiver();
   await create({ url: receiver.url, events: ['key.revoked', 'computer.*'] });
   await emit();
@@ -234,10 +245,9 @@ test('only events of the filter and of the org are sent, from the creation on', 
 
 test('an endpoint that fails is tried again under the same id, signed anew, until it takes the event', async () => {
   await openInstance();
-  const receiver = await openReceiver([500, 503, 302, 200]);
+  const receiver = await openReceiver([500]);
   const { id, secret } = await create({ url: receiver.url, events: ['key.created'] });
   const event = await emit();
-  await until(() => expect(receiver.of(event)).toHaveLength(2));
   await until(async () =>
     expect(await get(id)).toMatchObject({
       status: 'enabled',
@@ -245,13 +255,15 @@ test('an endpoint that fails is tried again under the same id, signed anew, unti
       last_error: { event_id: event.id, event_type: 'key.created', http_status: 500 },
     }),
   );
-  await until(() => expect(receiver.of(event)).toHaveLength(4));
+  receiver.answers = [503, 302, 200];
+  await until(async () => expect(await get(id)).toMatchObject({ failing_since: null, last_error: {} }));
+  const attempts = receiver.of(event).length;
+  expect(attempts).toBeGreaterThanOrEqual(4);
   for (const { body, headers } of receiver.of(event))
     new Webhook(secret).verify(body, headers as Record<string, string>);
-  await until(async () => expect(await get(id)).toMatchObject({ failing_since: null, last_error: {} }));
   const later = await emit();
   await until(() => expect(receiver.of(later)).toHaveLength(1));
-  expect(receiver.of(event)).toHaveLength(4);
+  expect(receiver.of(event)).toHaveLength(attempts);
 });
 
 test('what a receiver missed while it was down it gets when it is up', async () => {
@@ -296,7 +308,8 @@ test('an endpoint that fails for too long is disabled, shows why, and begins ane
   );
   await until(async () => expect((await consumers()).filter((name) => name.includes(id))).toEqual([]));
   const attempts = receiver.received.length;
-  await untilPast(await emit());
+  await emit();
+  await untilPast();
   receiver.answers = [200];
   const enabled = await updateWebhook(operations())({ ...caller(), id, body: { status: 'enabled' } });
   expect(enabled).toMatchObject({ status: 'enabled', disabled_reason: null, failing_since: null });
@@ -382,11 +395,12 @@ test('events of a webhook can be changed; a deleted one gets nothing more and le
 
 test('what happened just before the bus was killed, and what happens after it is back, is delivered', async () => {
   await openInstance();
-  const receiver = await openReceiver([500, 200]);
+  const receiver = await openReceiver([500]);
   await create({ url: receiver.url, events: ['key.created'] });
   const before = await emit();
-  await until(() => expect(receiver.of(before)).toHaveLength(1)); // and it is to be tried again
+  await until(() => expect(receiver.of(before)).not.toEqual([])); // and it is to be tried again
   await nats.restart();
+  receiver.answers = [200];
   await until(() => expect(bus.connected).toBe(true));
   let after: Event | null = null;
   await until(async () => {
@@ -394,9 +408,9 @@ test('what happened just before the bus was killed, and what happens after it is
   });
   await until(() => expect(after && receiver.of(after)).toHaveLength(1));
   // A server that is killed may forget when it was to be tried again: then it is when its attempt counts as lost.
-  const lost = { timeout: ACK_WAIT_MS + 15_000, interval: 100 };
-  await vi.waitFor(() => expect(receiver.of(before).length).toBeGreaterThanOrEqual(2), lost);
-}, 90_000);
+  const lost = { timeout: ACK_WAIT_MS + BUSY_MS, interval: 100 };
+  await vi.waitFor(() => expect(receiver.of(before).map(({ status }) => status)).toContain(200), lost);
+});
 
 test('another org’s webhook is unknown', async () => {
   await openInstance();

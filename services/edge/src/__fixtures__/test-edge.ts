@@ -1,5 +1,7 @@
 // An edge of a test's own: the real one, on a real nats-server, with keys put into the bucket by the test.
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { type Bus, connectBus, openBucket } from '@switchyard/bus';
 import { ALL_PERMISSIONS, DEFAULT_ORG, newId, type Permission } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
@@ -80,4 +82,17 @@ export async function startTestEdge(): Promise<TestEdge> {
       await nats.stop();
     },
   };
+}
+
+/** Whether it listens no longer, as one that drains. */
+export async function refusesConnections({ port }: Pick<TestEdge, 'port'>): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    socket.destroy();
+  }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { serve } from '@switchyard/bus';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
 let edge: TestEdge;
 let authorization: string;
@@ -71,7 +71,7 @@ test('a draining edge answers what comes on the connections that it has, closes 
   for (const { socket } of [busy, single]) socket.write(requestFor(MODELS));
   await expect.poll(() => waiting).toBe(2);
   const drained = edge.drain();
-  await expect.poll(() => refusesConnections()).toBe(true);
+  await expect.poll(() => refusesConnections(edge)).toBe(true);
   busy.socket.write(requestFor('/healthz'));
   busy.socket.write(requestFor('/nowhere'));
   letGo();
@@ -118,15 +118,3 @@ test('a broken request after an answer, and one that breaks in its own body, get
   await once(within.socket, 'close');
   expect(statusesOf(within.received())).toEqual(['400']);
 });
-
-async function refusesConnections(): Promise<boolean> {
-  const socket = connect(edge.port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return false;
-  } catch {
-    return true;
-  } finally {
-    socket.destroy();
-  }
-}

@@ -6,7 +6,7 @@ import { serve } from '@switchyard/bus';
 import { hostTerminalSubject } from '@switchyard/contracts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { addComputer } from '../__fixtures__/test-computer.ts';
-import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
 let edge: TestEdge;
 beforeEach(async () => {
@@ -51,8 +51,7 @@ test('one that is taken while the edge drains is closed', async () => {
   try {
     const open = await asked.promise;
     const drained = edge.drain();
-    const refused = connect(edge.port, '127.0.0.1');
-    await once(refused, 'error'); // it listens no longer: draining has begun
+    await expect.poll(() => refusesConnections(edge)).toBe(true); // draining has begun
     open();
     await drained;
   } finally {

@@ -12,6 +12,9 @@ import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { config } from '../config.ts';
 import { type RunningEdge, start } from '../run.ts';
 
+const BUSY_MS = 30_000;
+vi.setConfig({ testTimeout: 4 * BUSY_MS });
+
 let first: TestEdge;
 let second: RunningEdge & { bus: Bus };
 let key: string;
@@ -204,7 +207,7 @@ test('a client that goes away in the middle gets the answer when it asks again: 
   expect(await post(id)).toMatchObject(IN_USE);
   go.resolve();
   await expect
-    .poll(() => post(id), { timeout: 5_000 })
+    .poll(() => post(id), { timeout: BUSY_MS })
     .toMatchObject({ status: 200, json: 'worth waiting for' });
   expect(cancelled).toBe(false);
   expect(calls).toHaveLength(1);
@@ -235,7 +238,7 @@ test('a client that goes away in the middle of a long answer holds nothing up, a
   socket.destroy(); // without having read
   await once(socket, 'close');
   const ask = () => post(id, { path: '/v1/audio/speech', body });
-  await expect.poll(async () => (await ask()).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await ask()).status, { timeout: BUSY_MS }).toBe(200);
   const repeat = await ask();
   expect(repeat.headers).toMatchObject({
     'content-type': 'audio/mpeg',
@@ -401,9 +404,9 @@ test('a body that is cut leaves its key free', async () => {
   );
   const bucket = await openBucket(first.bus, 'idempotency');
   const taken = async () => (await bucket.entries()).filter(({ value }) => value.state === 'running').length;
-  await expect.poll(taken).toBe(1);
+  await expect.poll(taken, { timeout: BUSY_MS }).toBe(1);
   socket.destroy();
-  await expect.poll(taken).toBe(0);
+  await expect.poll(taken, { timeout: BUSY_MS }).toBe(0);
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
@@ -417,7 +420,7 @@ test('a client that goes away as soon as it has asked may ask again: its request
     await once(socket, 'close');
   }
   for (const id of ids)
-    await vi.waitFor(async () => expect(await post(id)).toMatchObject({ status: 200 }), 5_000);
+    await vi.waitFor(async () => expect(await post(id)).toMatchObject({ status: 200 }), BUSY_MS);
 });
 
 test('an answer that was cut in the middle is not run again: its end is unknown', async () => {

@@ -1,6 +1,6 @@
 // Receipts on a real nats-server: each answer that said what it cost is handed over once, whatever JetStream does.
 import { readdir, rm, writeFile } from 'node:fs/promises';
-import { type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
+import { ADOPT_MS, type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
 import {
   RECEIPTS_PER_BATCH_MAX,
   RECEIPTS_STREAM,
@@ -10,11 +10,14 @@ import {
 import { makeLogger } from '@switchyard/service';
 import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Receipts } from './receipts.ts';
 import { receiptsGauges } from './receipts-gauges.ts';
 
 const SECOND_MS = 1_000;
+/** For what takes a moment where nothing else runs. */
+const BUSY_MS = 30_000;
+vi.setConfig({ testTimeout: 4 * BUSY_MS });
 const logger = makeLogger('edge', 'silent');
 
 let nats: TestServer;
@@ -54,12 +57,34 @@ async function handedOver(): Promise<ReceiptBatch[]> {
   return batches;
 }
 
+/** Closes it. Where JetStream was too slow to take what was left, that waits for the next edge, which is here at once. */
+async function close(): Promise<void> {
+  await receipts.close();
+  if ((await readdir(folder)).length === 0) return;
+  const itsClock = new FakeClock();
+  const next = new Receipts({ bus, folder, clock: itsClock, logger });
+  await untilAdopted(itsClock);
+  await next.close();
+}
+
+/** What is not taken in time is tried again when it is time again. */
+async function untilAdopted(itsClock: FakeClock): Promise<void> {
+  const left = () => {
+    itsClock.advance(ADOPT_MS);
+    return readdir(folder);
+  };
+  await expect.poll(left, { timeout: BUSY_MS }).toEqual([]);
+}
+
 test('what was told within a second goes in one batch, by org, in nano-dollars', async () => {
   receipts.told('org_a', 'req_1', '0.000001234');
   receipts.told('org_b', 'req_2', '0');
   receipts.told('org_a', 'vid_1:charge', '1.5');
-  clock.advance(SECOND_MS);
-  await expect.poll(() => handedOver().catch(() => [])).toHaveLength(1);
+  const batches = () => {
+    clock.advance(SECOND_MS); // again, where JetStream did not take them in time
+    return handedOver().catch(() => []);
+  };
+  await expect.poll(batches, { timeout: BUSY_MS }).toHaveLength(1);
   expect(await handedOver()).toEqual([
     {
       edge: bus.instance,
@@ -78,14 +103,14 @@ test('what was told within a second goes in one batch, by org, in nano-dollars',
 test('an edge that stops hands over what is left; one that told nothing, nothing', async () => {
   clock.advance(SECOND_MS);
   receipts.told('org_a', 'req_1', '0.1');
-  await receipts.close();
+  await close();
   expect((await handedOver()).map(({ number }) => number)).toEqual([1]);
 });
 
 test('more than one message takes go in several', async () => {
   for (let i = 0; i < 2 * RECEIPTS_PER_BATCH_MAX + 1; i += 1)
     receipts.told('org_a', `req_${i}`, '0.000000001');
-  await receipts.close();
+  await close();
   const batches = await handedOver();
   expect(batches.map(({ number }) => number)).toEqual([1, 2, 3]);
   const ids = batches.flatMap(({ answers }) => answers.org_a?.map(([id]) => id));
@@ -101,7 +126,7 @@ test('what JetStream did not take waits, and is handed over when it does', async
   receipts.told('org_a', 'req_2', '0.1');
   expect(await handedOver()).toEqual([]);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: -1 });
-  await receipts.close();
+  await close();
   const batches = await handedOver();
   expect(batches.map(({ number, answers }) => [number, answers.org_a?.map(([id]) => id)])).toEqual([
     [1, ['req_1']],
@@ -120,12 +145,11 @@ test('what an edge without a link has when it stops, the next one hands over: no
   expect(await readdir(folder)).toHaveLength(1);
 
   await nats.restart();
-  await expect.poll(() => bus.connected, { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => bus.connected, { timeout: BUSY_MS }).toBe(true);
   const next = await connectBus({ url: nats.url, service: 'edge', logger });
   const itsClock = new FakeClock();
   const its = new Receipts({ bus: next, folder, clock: itsClock, logger });
-  itsClock.advance(SECOND_MS);
-  await expect.poll(() => readdir(folder), { timeout: 20_000 }).toEqual([]);
+  await untilAdopted(itsClock);
   const batches = await handedOver();
   expect(batches.map(({ edge, number }) => [edge, number])).toEqual([
     [bus.instance, 1],
@@ -136,7 +160,7 @@ test('what an edge without a link has when it stops, the next one hands over: no
   );
   await its.close();
   await next.close();
-}, 60_000);
+});
 
 test('what cannot be left on disk either is counted as lost, and its number logged', async () => {
   await rm(folder, { recursive: true });

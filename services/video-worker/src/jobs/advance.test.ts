@@ -104,7 +104,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
         if (record.state === 'completed') expect(makers.first?.jobs.size).toBe(1);
         else expect(record.error?.code).toBe('upstream_error');
       }),
-    60_000,
+    180_000,
   );
 
   test(
@@ -114,7 +114,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
         expect(record.state).toBe('completed');
         expect(record.result).toMatchObject({ media_type: 'video/mp4', bytes: VIDEO.length });
       }),
-    60_000,
+    180_000,
   );
 
   test(
@@ -123,7 +123,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
       everyDeath({ first: { idempotent: true, end: 'failed' } }, when, ({ record }) => {
         expect(record).toMatchObject({ state: 'failed', error: { code: 'video_failed' } });
       }),
-    60_000,
+    180_000,
   );
 
   test(
@@ -142,7 +142,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
           ]);
         },
       ),
-    60_000,
+    180_000,
   );
 });
 

@@ -34,7 +34,7 @@ test('a deleted consumer is made anew and reads every charge again, which begins
     const told = await installation.told(id);
 
     await installation.bus.jsm.consumers.delete(EVENTS_STREAM, 'video-worker');
-    await expect.poll(() => taken, { timeout: 20_000 }).toEqual([id, id]);
+    await expect.poll(() => taken, { timeout: 60_000 }).toEqual([id, id]);
     await installation.work(on, event);
     expect(makers.first.starts.length).toBe(1);
     expect(await installation.told(id)).toEqual(told);
@@ -42,4 +42,4 @@ test('a deleted consumer is made anew and reads every charge again, which begins
   } finally {
     await charges.stop();
   }
-}, 30_000);
+}, 120_000);

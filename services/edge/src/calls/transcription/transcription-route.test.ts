@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type IncomingCall, serve } from '@switchyard/bus';
 import { AUDIO_BYTES_MAX, type ModelCallHead, modelCallSubject } from '@switchyard/contracts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../../__fixtures__/test-edge.ts';
 import { BODY_PACE_MS } from '../../http/limits.ts';
+
+/** Bodies of 30 MiB, through two processes. */
+vi.setConfig({ testTimeout: 90_000 });
 
 let edge: TestEdge;
 let key: string;
@@ -301,9 +304,9 @@ describe('a large body', () => {
       answers += text;
     });
     socket.write(body);
-    await expect.poll(() => answers).toMatch(/^HTTP\/1\.1 413 [\s\S]*beside the audio/);
+    await expect.poll(() => answers, { timeout: 30_000 }).toMatch(/^HTTP\/1\.1 413 [\s\S]*beside the audio/);
     socket.write('GET /healthz HTTP/1.1\r\nHost: edge\r\n\r\n');
-    await expect.poll(() => answers, { timeout: 10_000 }).toMatch(/HTTP\/1\.1 200 /);
+    await expect.poll(() => answers, { timeout: 30_000 }).toMatch(/HTTP\/1\.1 200 /);
     socket.destroy();
   });
 
@@ -316,7 +319,9 @@ describe('a large body', () => {
   });
 
   test('that comes too slowly loses its place to those who wait, and is told', async () => {
-    const slow = Array.from({ length: 5 }, () => begin(LARGE));
+    const slow = [begin(LARGE)];
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 1); // it is the first that has its place
+    for (let more = 1; more <= 4; more += 1) slow.push(begin(LARGE));
     await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 5); // four have their places, one waits for its own
     const next = postJson({
       audio: Buffer.alloc(2_000_000).toString('base64'),

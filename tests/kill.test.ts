@@ -1,5 +1,7 @@
 // The promise of the bill: whatever is killed with `kill -9`, and whenever, every answered call is in the ledger exactly
-// once at the cost its caller was told, and no call is charged whose caller got an error.
+// once at the cost its caller was told, and no call is charged whose caller got an error. But for one call of each killed edge
+// at most, which it had handed to the kernel and not yet noted (docs/decisions/2026-11-21-delivery-journal.md): its charge is
+// taken back.
 import {
   chatModel,
   docker,
@@ -23,10 +25,14 @@ const SETTLE_TIMEOUT_MS = 90_000;
 const EDGE_BACK_MS_MAX = 90_000;
 const EDGE_LOOK_MS = 50;
 const TEST_MS_MAX = 900_000;
+/** A call that its edge did not live to note was answered so shortly before, or heard of so shortly after, on a busy machine. */
+const AROUND_A_KILL_MS = 1_000;
 
 interface Told {
   requestId: string;
   nanos: bigint;
+  /** `performance.now()` when the answer was there. */
+  at: number;
 }
 
 let upstream: Upstream;
@@ -85,7 +91,11 @@ async function call(n: number): Promise<Told | null | 'nobody'> {
       : (JSON.parse(text) as { usage: { cost: number } }).usage.cost;
     return told === null
       ? null
-      : { requestId: response.headers.get('x-request-id') ?? '', nanos: nanosOf(told) };
+      : {
+          requestId: response.headers.get('x-request-id') ?? '',
+          nanos: nanosOf(told),
+          at: performance.now(),
+        };
   } catch (error) {
     return isRefused(error) ? 'nobody' : null;
   }
@@ -124,6 +134,8 @@ describe('the bill', () => {
     const told: Told[] = [];
     const kills = new Map<string, number>();
     const down = new Map<string, Promise<void>>();
+    /** `performance.now()` at each. */
+    const edgeKills: number[] = [];
     let begun = 0;
     let ended = 0;
     let errors = 0;
@@ -132,6 +144,7 @@ describe('the bill', () => {
     const kill = async (victim: string) => {
       await down.get(victim); // who is not back yet cannot be killed
       const { back } = await stack.kill9(victim);
+      if (victim === 'edge') edgeKills.push(performance.now());
       kills.set(victim, (kills.get(victim) ?? 0) + 1);
       down.set(victim, back);
     };
@@ -179,7 +192,7 @@ describe('the bill', () => {
     expect(new Set(kills.keys())).toEqual(new Set(victims));
     expect(told.length).toBeGreaterThan(CALLS / 2);
     const expected = told.reduce((sum, { nanos }) => sum + nanos, 0n);
-    // Voids of the last calls may still be on their way; the sum must come to rest exactly there.
+    // Voids of the last calls may still be on their way; the sum must come to rest there, but for what is said above.
     await expect
       .poll(
         () =>
@@ -196,8 +209,13 @@ describe('the bill', () => {
       .catch(() => {}); // what differs is said below, call by call
 
     const rows = await ledgerByCall();
-    for (const { requestId, nanos } of told)
-      expect(rows.get(requestId), requestId).toEqual({ charges: 1, net: nanos });
+    for (const { requestId, nanos, at } of told) {
+      const row = rows.get(requestId);
+      const killed = edgeKills.findIndex((kill) => Math.abs(kill - at) < AROUND_A_KILL_MS);
+      if (row?.net === 0n && killed >= 0)
+        edgeKills.splice(killed, 1); // one call is the most that each may have had in hand
+      else expect(row, requestId).toEqual({ charges: 1, net: nanos });
+    }
     const answered = new Set(told.map(({ requestId }) => requestId));
     const charged = [...rows].filter(([id, { net }]) => !answered.has(id) && net !== 0n);
     expect(charged).toEqual([]);

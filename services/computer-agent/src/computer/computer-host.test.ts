@@ -280,10 +280,23 @@ describe('the standard image as a computer', { timeout: 240_000 }, () => {
   });
 });
 
+test('a container that is made for the pool belongs to the pool from its beginning', async () => {
+  const { host } = testHost;
+  await host.poolFilled();
+  const ids = new Set((await host.containers()).map(({ containerId }) => containerId));
+  await testHost.createComputer(); // takes one out of it, so that another is made
+  let isFull = false;
+  const filled = host.poolFilled().then(() => {
+    isFull = true;
+  });
+  const made = async () => (await host.containers()).filter(({ containerId }) => !ids.has(containerId));
+  while (!isFull) for (const container of await made()) expect(container).toMatchObject({ pooled: true });
+  await filled;
+  expect(await made()).toMatchObject([{ pooled: true }]);
+});
+
 describe('images of others', () => {
   test('one that cannot be pulled is the caller’s error and leaves nothing behind', async () => {
-    // Full before it is counted: a container that is still being made for the pool counts as owned.
-    await testHost.host.poolFilled();
     const owned = async () => (await testHost.host.containers()).filter(({ pooled }) => !pooled).length;
     const before = await owned();
     await testHost.host.workspaces.create('cmp_foreign');

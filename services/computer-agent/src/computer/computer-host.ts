@@ -84,7 +84,7 @@ export interface RunningComputer {
 export interface ComputerContainer {
   readonly containerId: string;
   readonly running: boolean;
-  /** Waiting in this agent's warm pool, claimed by nobody. */
+  /** Waiting in this agent's warm pool, claimed by nobody, or on its way into it. */
   readonly pooled: boolean;
   readonly createdAt: Date;
 }

@@ -146,6 +146,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   // Everything but creating containers works before the init is compiled.
   let engine = engineFor('');
   let pool: WarmPool | undefined;
+  /** Slots of containers that are on their way into the pool. */
+  const making = new Set<string>();
   const ending = new Set<string>();
   /** Container -> slot, for one that somebody removed: it cannot be asked any more, and what is its must go all the same. */
   const slotOf = new Map<string, string>();
@@ -253,14 +255,19 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   const makePooled = async (mounts: MountSlots): Promise<StartedContainer> => {
     const slot = newSlot();
-    await mounts.create(slot);
-    const containerId = await create(slot, {
-      origin: 'pool',
-      image: standardImage.name,
-      size: options.defaultSize,
-      workspace: { directory: mounts.directory(slot), followsMounts: true },
-    });
-    return begin(containerId, slot);
+    making.add(slot);
+    try {
+      await mounts.create(slot);
+      const containerId = await create(slot, {
+        origin: 'pool',
+        image: standardImage.name,
+        size: options.defaultSize,
+        workspace: { directory: mounts.directory(slot), followsMounts: true },
+      });
+      return await begin(containerId, slot);
+    } finally {
+      setImmediate(() => making.delete(slot)); // by then it is in the pool
+    }
   };
   const destroyStarted = ({ containerId, slot, init, cgroup }: StartedContainer) => {
     init.close();
@@ -531,7 +538,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
         containerId,
         running,
         createdAt,
-        pooled: origin === 'pool' && !claims.has(slot) && (pool?.holds(containerId) ?? false),
+        pooled:
+          origin === 'pool' && !claims.has(slot) && (making.has(slot) || (pool?.holds(containerId) ?? false)),
       }));
     },
     async remove(containerId) {

@@ -177,8 +177,8 @@ class Relay implements ReplySink, Revocable {
   #settle(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#on.journal.settled(this.#head.request_id); // before all else: until it is noted, a kill takes its charge back
     this.#close();
-    this.#on.journal.settled(this.#head.request_id);
   }
 
   /** The caller gets no usable answer: whatever was or will be charged for it is taken back. */

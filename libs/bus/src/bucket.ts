@@ -121,6 +121,12 @@ export class Bucket<V> {
     return found.filter(({ key }) => key !== TICK_KEY);
   }
 
+  /** Of the change that came last, whatever its key. */
+  async lastRevision(): Promise<number> {
+    const { streamInfo } = await this.#guard('>', () => this.kv.status());
+    return streamInfo.state.last_seq;
+  }
+
   read(entry: Pick<KvEntry, 'key' | 'value' | 'revision'>): Entry<V> {
     const json: unknown = JSON.parse(Buffer.from(entry.value).toString('utf8'));
     return { key: entry.key, value: this.parse(json), revision: entry.revision };

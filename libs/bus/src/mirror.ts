@@ -91,12 +91,12 @@ export class Mirror<V> {
   /**
    * Resolves when memory has what was in the bucket when this was called: a record that it lacks then was not there.
    * Not so after `withinMs`, and where too many ask: what it lacks may be on its way still.
-   * @throws the errors of JetStream while it is away
+   * @throws ServiceError `service_unavailable`
    */
   async caughtUp(withinMs: number): Promise<void> {
     if (!this.#mayAskForMissing()) return;
-    const { streamInfo } = await this.#bucket.kv.status();
-    if (this.#revision >= streamInfo.state.last_seq) return;
+    const last = await this.#bucket.lastRevision();
+    if (this.#revision >= last) return;
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
@@ -104,7 +104,7 @@ export class Mirror<V> {
         resolve();
       };
       const look = () => {
-        if (this.#revision >= streamInfo.state.last_seq) end();
+        if (this.#revision >= last) end();
       };
       const timer = setTimeout(end, withinMs);
       this.#awaited.add(look);

@@ -59,7 +59,8 @@ export class Accounts {
 
   /**
    * The limits that a call of this key falls under, from the key's first call on; none: it may spend what it likes.
-   * @throws ServiceError `service_unavailable` when a budget is to be read, and the sums are not whole in time
+   * @throws ServiceError `service_unavailable` when a budget is to be read, and the sums are not whole in time, or a key is not
+   *   known, and the store of keys is away
    */
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
     const { orgRecord, keyRecord, keysCaughtUp } = this.#on;

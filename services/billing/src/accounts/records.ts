@@ -16,7 +16,7 @@ export interface AccountRecords {
   orgRecord(org: string): OrgRecord | null;
   /** Null for a key that is gone, or was made a moment ago. */
   keyRecord(org: string, keyId: string): KeyRecord | null;
-  /** Resolves when memory has the keys that there were when it was called. @throws the errors of JetStream */
+  /** Resolves when memory has the keys that there were when it was called. @throws ServiceError `service_unavailable` */
   keysCaughtUp(): Promise<void>;
   close(): void;
 }

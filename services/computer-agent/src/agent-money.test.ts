@@ -103,6 +103,14 @@ async function agentHasHeard(id: string, agent = on): Promise<void> {
     await agent.exec(id, 'true');
   }
 }
+/** A computer with money for so many minutes, whose agent knows that there is no more. */
+async function createWith(minutes: number, agent = on): Promise<string> {
+  till.minutes = minutes;
+  const { id } = await agent.create({}, true);
+  await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, minutes));
+  await agentHasHeard(id, agent);
+  return id;
+}
 const stopped = ({ state }: ComputerRecord) => state === 'stopped';
 
 describe('a computer of a limited org', () => {
@@ -152,10 +160,7 @@ describe('a computer of a limited org', () => {
   });
 
   test('goes on when money comes in time', async () => {
-    till.minutes = 2;
-    const { id } = await on.create({}, true);
-    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 2));
-    await agentHasHeard(id);
+    const id = await createWith(2);
     await on.pass(MINUTE_MS);
     await agentHasHeard(id);
     till.minutes = 6;
@@ -167,10 +172,7 @@ describe('a computer of a limited org', () => {
   });
 
   test('goes on for the minutes that were granted, while the next is not answered yet', async () => {
-    till.minutes = 2;
-    const { id } = await on.create({}, true);
-    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 2));
-    await agentHasHeard(id);
+    const id = await createWith(2);
     await on.pass(MINUTE_MS);
     await agentHasHeard(id);
     const answer = Promise.withResolvers<void>();
@@ -198,11 +200,8 @@ describe('a computer of a limited org', () => {
   });
 
   test('is held for again by the next agent, and stops where the earlier one would have stopped it', async () => {
-    till.minutes = 3;
     const first = await openTestAgent(installation, { env: FOR_HOURS });
-    const { id } = await first.create({}, true);
-    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
-    await agentHasHeard(id, first);
+    const id = await createWith(3, first);
     await first.pass(MINUTE_MS);
     await agentHasHeard(id, first);
     await first.agent.stop();
@@ -237,10 +236,7 @@ test('nothing is asked for a computer that nothing limits but once in ten minute
 
 describe('while billing is away', () => {
   test('a computer runs on, and is held for when it is back', async () => {
-    till.minutes = 3;
-    const { id } = await on.create({}, true);
-    await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
-    await agentHasHeard(id);
+    const id = await createWith(3);
     till.minutes = 100;
     await till.close();
     await on.pass(2 * MINUTE_MS);

@@ -76,12 +76,11 @@ export class RunHolds {
     void this.#holdAhead(changed).then((paidMinutes) => {
       this.#asking = false;
       if (this.#over.signal.aborted) return;
-      if (paidMinutes !== 'all')
-        this.#cancelAgain = this.#on.clock.after(ASK_AGAIN_MS, () =>
-          this.keepAhead(this.#published, changed),
-        );
       if (paidMinutes !== 'unknown') this.#endAfter(paidMinutes === 'all' ? null : paidMinutes, changed);
-      if (paidMinutes === 'all') this.keepAhead(this.#published, changed); // a minute may have ended just then
+      const again = () => this.keepAhead(this.#published, changed);
+      if (paidMinutes === 'all')
+        again(); // a minute may have ended just then
+      else this.#cancelAgain = this.#on.clock.after(ASK_AGAIN_MS, again);
     });
   }
 

@@ -1,14 +1,18 @@
 /** `npm start` keeps its promise: whatever is killed serves again, on the same addresses, with the same data. */
-import { startStack, type TestStack } from '@switchyard/testing';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 /** A second or two, on a busy machine many more. */
 const BACK_WITHIN_MS = 60_000;
 const TEST_MS_MAX = 180_000;
 let stack: TestStack;
+let compiled: string;
 
 beforeAll(async () => {
-  stack = await startStack();
+  compiled = join(await temporaryFolder('compiled'), 'cache');
+  stack = await startStack({ env: { NODE_COMPILE_CACHE: compiled } });
 });
 afterAll(() => stack?.stop());
 
@@ -39,6 +43,10 @@ test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
   },
   TEST_MS_MAX,
 );
+
+test('what services compiled is kept, though they were killed', async () => {
+  expect(await readdir(compiled, { recursive: true })).not.toEqual([]);
+});
 
 test('a stop drains all and ends well', async () => {
   expect(await stack.stop()).toBe(0);

@@ -40,6 +40,7 @@ test('every service gets the bus, the data folder, its name, and the platform li
       SWITCHYARD_INSTANCE: `${name}-2`,
       SWITCHYARD_IDLE_STOP_MINUTES: '0.1',
       SWITCHYARD_CATALOG: 'a.yaml,b.yaml',
+      NODE_COMPILE_CACHE: expect.stringMatching(/node_modules\/\.cache\/switchyard$/),
     });
     expect(envOf(name)).not.toHaveProperty('SWITCHYARD_SCALE');
     expect(envOf(name)).not.toHaveProperty('npm_config_registry');

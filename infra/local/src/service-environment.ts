@@ -1,4 +1,6 @@
 /** The environment that each service is started with: the common part, and what its row in the table grants it. */
+import { join } from 'node:path';
+import { ROOT } from './config.ts';
 import type { Grant, LocalService } from './services.ts';
 
 export interface StackFacts {
@@ -12,9 +14,15 @@ export interface StackFacts {
   readonly noComputers: string | undefined;
 }
 
+/**
+ * Where Node.js keeps what it has compiled, types already stripped, so that a service which is started again serves
+ * sooner. One file for each source file; a service writes them when it is ready (libs/service/src/run-service.ts).
+ */
+const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'switchyard');
+
 /** Passed on as they are: where programs, certificates and proxies are, how to log and trace, platform limits. */
 const PASSED_ON =
-  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
+  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_COMPILE_CACHE|NODE_DISABLE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
 /** Each grant, and the variables that nobody else may see. */
 const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   key: ['SWITCHYARD_KEY'],
@@ -40,6 +48,7 @@ export function serviceEnvironment(
     return !OURS.test(name) && (whole || PASSED_ON.test(name));
   });
   return {
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     ...Object.fromEntries(kept),
     ...service.variables,
     NATS_URL: facts.natsUrl,

@@ -1,4 +1,5 @@
 // The life of a service's process, the same for all: read the config, connect, start, say so, and drain on SIGTERM.
+import { flushCompileCache } from 'node:module';
 import { type Bus, connectBus } from '@switchyard/bus';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
@@ -80,6 +81,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   if (port !== 0) await serveHealth({ host, port, metrics, healthy: () => connected.connected });
   logger.info({ instance: bus.instance }, 'ready');
   process.send?.({ type: 'ready' });
+  flushCompileCache(); // by itself Node.js writes it at the end of a process that was not killed; without a folder, nothing
 }
 
 function readConfigOrExit<S extends z.ZodType<CommonConfig>>(schema: S, name: string): z.infer<S> {

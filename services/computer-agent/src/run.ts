@@ -150,6 +150,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   });
   await heartbeat.start();
   reconciler.start();
+  host.prepare();
   logger.info(
     { host: hostId, cores, computers: computers.all().length },
     'the computers of this host are served',

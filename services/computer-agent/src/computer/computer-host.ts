@@ -93,9 +93,14 @@ export type ImageStatus = { readonly ready: true } | { readonly ready: false; re
 
 export interface ComputerHost {
   readonly workspaces: Workspaces;
+  /**
+   * Gets ready in the background for new computers: removes the pool of an earlier agent, and makes its own, which
+   * takes a second of a core. Once, when those that run are taken over: they need nothing of it.
+   */
+  prepare(): void;
   /** Whether the standard image is there; if not, `message` is for the 503: "building ...: step 7 of 19, ...". */
   imageStatus(): ImageStatus;
-  /** Resolves when computers can be created; never before. */
+  /** Resolves when computers can be created, some time after `prepare`; never before. */
   readonly ready: Promise<void>;
   /** Resolves when the warm pool is full. */
   poolFilled(): Promise<void>;

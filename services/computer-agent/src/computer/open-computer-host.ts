@@ -439,14 +439,11 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     });
   };
 
-  // What an earlier agent left: its pool, and slots of which the container is gone.
+  // What an earlier agent left: its pool, which goes when new computers are prepared for, and slots without a container.
   const left = await engine.list();
-  const kept = left.filter(({ origin, slot }) => origin === 'direct' || claims.has(slot));
-  for (const { containerId, slot } of left.filter((container) => !kept.includes(container))) {
-    await removeContainer(containerId, slot);
-  }
-  for (const { containerId, slot } of kept) slotOf.set(containerId, slot);
-  const keptSlots = new Set(kept.map(({ slot }) => slot));
+  const oldPool = left.filter(({ origin, slot }) => origin === 'pool' && !claims.has(slot));
+  for (const { containerId, slot } of left) slotOf.set(containerId, slot);
+  const keptSlots = new Set(left.map(({ slot }) => slot));
   for (const slot of new Set([
     ...((await slots?.list()) ?? []),
     ...(await sockets.list()),
@@ -477,6 +474,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const compiled = { directory, docker, builderImage: standardImage.name };
       engine = engineFor(await ensureInitBinary(compiled));
       await mounter.start(compiled);
+      for (const { containerId, slot } of oldPool) await removeContainer(containerId, slot);
       await openPool();
       if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
       else
@@ -490,6 +488,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   return {
     workspaces,
+    prepare: preparation.start,
     imageStatus: () => preparation.status(),
     ready: preparation.ready,
     poolFilled: async () => {

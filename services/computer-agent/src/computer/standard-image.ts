@@ -13,6 +13,8 @@ export interface StandardImage {
 }
 
 export interface StandardImageWatch {
+  /** Once. */
+  start(): void;
   status(): ImageStatus;
   /** Resolves when `ensure` and `then` have succeeded; never before. */
   readonly ready: Promise<void>;
@@ -51,9 +53,12 @@ export function prepareStandardImage(
       }
     }
   };
-  const trying = keepTrying();
+  let trying: Promise<void> = Promise.resolve();
 
   return {
+    start() {
+      trying = keepTrying();
+    },
     status: () => status,
     ready: ready.promise,
     async close() {

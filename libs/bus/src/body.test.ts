@@ -323,6 +323,35 @@ describe('a reply that is read in a loop', () => {
     expect(error.code).toBe('service_unavailable');
   });
 
+  test('that fails is read as far as it came, but for one that its reader gave up', async () => {
+    const service = await host();
+    const pieces = ['a', 'b', 'c'];
+    service.stream('files.v1.get', async (call) => {
+      for (const piece of pieces) call.write(Buffer.from(piece));
+      await call.drained();
+      throw new ServiceError('command_timed_out', 'too slow');
+    });
+    const caller = await bus('caller');
+    const reply = await openReply(caller, { subject: 'files.v1.get', head: null });
+    await expect(reply.end).rejects.toMatchObject({ code: 'command_timed_out' }); // all has come, nothing was read yet
+    const read: string[] = [];
+    const reading = async () => {
+      for await (const chunk of reply.body) read.push(String(chunk));
+    };
+    await expect(reading()).rejects.toMatchObject({ code: 'command_timed_out' });
+    expect(read.join('')).toBe('abc');
+
+    const left = await openReply(caller, { subject: 'files.v1.get', head: null }, AbortSignal.abort()).catch(
+      ({ name }: Error) => name,
+    );
+    expect(left).toBe('AbortError');
+    const gone = new AbortController();
+    service.stream('files.v1.endless', (call) => void call.write(Buffer.from('a')));
+    const given = await openReply(caller, { subject: 'files.v1.endless', head: null }, gone.signal);
+    gone.abort(new Error('the client went away'));
+    await expect(given.body.next()).rejects.toThrow('the client went away');
+  });
+
   test('takes bytes through from one call to the next: a body may be another call’s', async () => {
     const service = await host();
     const middle = await bus('middle');

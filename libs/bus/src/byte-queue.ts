@@ -42,11 +42,17 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
     if (this.#waiting) this.#settle(this.#finish());
   }
 
-  /** What waits is dropped: half a body is no body. The reader gets the error with its next step. */
+  /** Nobody wants what waits: it is dropped, and the reader gets the error with its next step. */
   fail(error: Error): void {
     if (this.#complete) return;
-    this.#complete = true;
     this.#chunks = [];
+    this.breakOff(error);
+  }
+
+  /** Nothing more comes, for this reason: the reader gets what waits, and then the error. */
+  breakOff(error: Error): void {
+    if (this.#complete) return;
+    this.#complete = true;
     const waiting = this.#waiting;
     this.#waiting = null;
     if (!waiting) {
@@ -65,13 +71,13 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
   next(): Promise<Step> {
     if (this.#over) return Promise.resolve(DONE);
     if (this.#waiting) return Promise.reject(new TypeError('one reader, one step at a time'));
+    this.#laidDown();
+    const chunk = this.#chunks.shift();
+    if (chunk) return Promise.resolve(this.#hand(chunk));
     if (this.#error) {
       this.#over = true;
       return Promise.reject(this.#error);
     }
-    this.#laidDown();
-    const chunk = this.#chunks.shift();
-    if (chunk) return Promise.resolve(this.#hand(chunk));
     if (this.#complete) return Promise.resolve(this.#finish());
     this.#waiting = Promise.withResolvers();
     return this.#waiting.promise;

@@ -7,7 +7,8 @@ import type { CallRequest } from './caller.ts';
 export interface Reply {
   readonly head: unknown;
   /**
-   * The body, to be read once; reading on is what lets the service send more, leaving the loop cancels the call.
+   * The body, to be read once; reading on is what lets the service send more, leaving the loop cancels the call. Where
+   * the service fails, what it had sent is read first.
    * As a stream: `Readable.from(reply.body, { objectMode: false })`.
    */
   readonly body: AsyncIterableIterator<Buffer, undefined, undefined>;
@@ -31,16 +32,16 @@ export function openReply(bus: Bus, request: CallRequest, signal?: AbortSignal):
     consumed: (bytes) => call.consumed(bytes),
     abandoned: () => cancel(new Error('the reply was not read to its end')),
   });
-  const settled = (error?: Error) => {
-    signal?.removeEventListener('abort', onAbort);
-    if (error === undefined) return;
+  const settled = () => signal?.removeEventListener('abort', onAbort);
+  const failed = (error: Error) => {
+    settled();
     opened.reject(error);
     ended.reject(error);
-    body.fail(error);
   };
   const cancel = (reason: Error) => {
     call.cancel();
-    settled(reason);
+    failed(reason);
+    body.fail(reason);
   };
   const onAbort = () => cancel(signal?.reason);
   const call = bus.call(request, {
@@ -51,7 +52,10 @@ export function openReply(bus: Bus, request: CallRequest, signal?: AbortSignal):
       body.end(last);
       ended.resolve(end);
     },
-    onError: (error: ServiceError) => settled(error),
+    onError: (error: ServiceError) => {
+      failed(error);
+      body.breakOff(error);
+    },
   });
   signal?.addEventListener('abort', onAbort, { once: true });
   return opened.promise;

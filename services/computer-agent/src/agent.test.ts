@@ -1,8 +1,13 @@
 // A host's computers from birth to death, on a real nats-server and the real Docker engine, by a clock that the test
 // moves: what callers are told, what is charged, and what stops by itself.
 import { access, readdir, readFile, rm } from 'node:fs/promises';
-import { requestHost } from '@switchyard/bus';
-import { type ComputerRecord, computerKey } from '@switchyard/contracts';
+import { openReply, requestHost } from '@switchyard/bus';
+import {
+  type ComputerRecord,
+  computerKey,
+  type ExecRequest,
+  hostExecStreamSubject,
+} from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import {
@@ -332,6 +337,25 @@ describe('commands', () => {
       timeout: CUT_AFTER_S,
     });
     await expect(failed).rejects.toMatchObject({ code: 'command_timed_out', details: { truncated: true } });
+  });
+
+  test('a timeout of a streamed command comes after all of its output, however late that is read', async () => {
+    const { id } = await on.create();
+    const [bytes, timeout] = [700_000, CUT_AFTER_S]; // more than the bus takes before it is read
+    const command = `head -c ${bytes} /dev/zero; sleep 1000`;
+    const { body } = await openReply(installation.bus, {
+      subject: hostExecStreamSubject(on.agent.hostId),
+      head: { request_id: 'req_late', org: 'org_test', id },
+      body: Buffer.from(JSON.stringify({ command, timeout } satisfies ExecRequest)),
+    });
+    await expect.poll(async () => (await on.exec(id, 'pgrep -c sleep')).stdout).toBe('1\n');
+    await expect.poll(async () => (await on.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+    let read = 0;
+    const reading = async () => {
+      for await (const chunk of body) read += chunk.length;
+    };
+    await expect(reading()).rejects.toMatchObject({ code: 'command_timed_out' });
+    expect(read).toBe(bytes);
   });
 
   test('a caller that goes away stops its command', async () => {

@@ -33,6 +33,7 @@ export function streamExecInComputer({ computers, limits }: ExecStreamOptions): 
       });
       call.end(hostExecEnd.parse(result) satisfies HostExecEnd);
     } catch (error) {
+      await call.drained(); // an error overtakes what waits for the caller
       throw withoutOutput(error);
     }
   };

@@ -54,11 +54,14 @@ async function relay(
   clock: Clock,
 ): Promise<HostExecEnd> {
   const output = new OutputEvents();
-  for await (const bytes of body) {
-    const event = output.push(bytes);
-    if (event && !events.send(event)) await drained(events.raw, clock);
+  try {
+    for await (const bytes of body) {
+      const event = output.push(bytes);
+      if (event && !events.send(event)) await drained(events.raw, clock);
+    }
+  } finally {
+    const rest = output.end();
+    if (rest) events.send(rest);
   }
-  const rest = output.end();
-  if (rest) events.send(rest);
   return hostExecEnd.parse(await end);
 }

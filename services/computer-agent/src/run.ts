@@ -9,6 +9,7 @@ import Docker from 'dockerode';
 import { openComputerHost } from './computer/open-computer-host.ts';
 import type { StandardImage } from './computer/standard-image.ts';
 import type { AgentConfig } from './config.ts';
+import { engineInfo } from './docker/engine.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Capacity } from './lifecycle/capacity.ts';
 import { Computers } from './lifecycle/computers.ts';
@@ -174,10 +175,6 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await events.close();
     },
   };
-}
-
-function engineInfo(docker: Docker): Promise<{ NCPU: number; MemTotal: number; DockerRootDir: string }> {
-  return docker.info();
 }
 
 /** Each by itself: one that cannot be stopped is left to the next agent of this host. */

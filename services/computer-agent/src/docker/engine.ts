@@ -35,7 +35,7 @@ const CAPABILITIES = [
 const CPU_PERIOD_US = 100_000;
 const CPU_SHARES_PER_CORE = 1024;
 const BYTES_PER_MB = 1024 * 1024;
-/** An engine that hangs must not hold a computer's lock, or the reconciler, for ever. */
+/** An engine that hangs must not hold a computer's lock, the reconciler, or the agent's start, for ever. */
 const ANSWER_MS_MAX = 60_000;
 /**
  * Where the kernel counts by user, and root in a computer is root to it: so low that many computers together do not use up
@@ -146,13 +146,22 @@ export interface Engine {
   list(): Promise<EngineContainer[]>;
 }
 
+/** The cores, memory and data folder of an engine. @throws when it does not answer in time */
+export function engineInfo(
+  docker: Docker,
+): Promise<{ NCPU: number; MemTotal: number; DockerRootDir: string }> {
+  return answeredBy(docker.info(), ANSWER_MS_MAX);
+}
+
+function answeredBy<T>(answer: Promise<T>, msMax: number): Promise<T> {
+  const late = () => new Error(`the Docker engine does not answer within ${msMax / 1_000} s`);
+  return inTime(answer, msMax, late);
+}
+
 export function createEngine(options: EngineOptions): Engine {
   const { docker, agentId, answerMsMax = ANSWER_MS_MAX } = options;
   /** What is asked is done later perhaps, all the same: the reconciler finds it. */
-  const answered = <T>(answer: Promise<T>): Promise<T> => {
-    const late = () => new Error(`the Docker engine does not answer within ${answerMsMax / 1_000} s`);
-    return inTime(answer, answerMsMax, late);
-  };
+  const answered = <T>(answer: Promise<T>) => answeredBy(answer, answerMsMax);
   const unlessGone = <T>(answer: Promise<T>) => orGone(answered(answer));
   return {
     async create(spec) {

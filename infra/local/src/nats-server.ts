@@ -116,6 +116,7 @@ export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
   const common = {
     name,
     cwd: storeFolder,
+    goesFirst: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
     ready: (signal: AbortSignal) => answers({ host, port, expect: /^INFO .*"jetstream":true/ }, signal),
   };

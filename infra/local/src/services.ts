@@ -6,6 +6,8 @@ export interface LocalService {
   readonly entry: string;
   /** `entry`: HTTP comes in here. It listens on HOST and PORT, has one instance, and stops before the others. */
   readonly role: 'entry' | 'worker';
+  /** Callers wait for each of its turns, and no turn is long: it goes before what computes (precedence.ts). */
+  readonly goesFirst?: true;
   /** What it gets beyond the common environment (see service-environment.ts). */
   readonly gets: readonly Grant[];
   /** What Node is started with beyond the program. */
@@ -40,12 +42,13 @@ export const COMPUTER_AGENT_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 export const SERVICES: readonly LocalService[] = [
-  { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', gets: ['key'] },
-  { name: 'control', entry: 'services/control/src/main.ts', role: 'worker', gets: ['key'] },
+  { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', goesFirst: true, gets: ['key'] },
+  { name: 'control', entry: 'services/control/src/main.ts', role: 'worker', goesFirst: true, gets: ['key'] },
   {
     name: 'model-router',
     entry: 'services/model-router/src/main.ts',
     role: 'worker',
+    goesFirst: true,
     gets: ['whole environment'],
   },
   {
@@ -59,6 +62,7 @@ export const SERVICES: readonly LocalService[] = [
     name: 'computer-agent',
     entry: 'services/computer-agent/src/main.ts',
     role: 'worker',
+    goesFirst: true,
     gets: ['docker'],
     flags: COMPUTER_AGENT_FLAGS,
     variables: COMPUTER_AGENT_VARIABLES,

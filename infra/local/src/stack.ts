@@ -248,6 +248,7 @@ function serviceProcess(
     cwd: ROOT,
     env: serviceEnvironment(service, instance, machine, facts),
     ready: 'message',
+    goesFirst: service.goesFirst,
     stopTimeoutMs: SERVICE_STOP_TIMEOUT_MS,
   };
 }

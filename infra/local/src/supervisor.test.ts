@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { ROOT } from './config.ts';
 import { createPidFiles } from './pid-files.ts';
+import { PRECEDENCE_NICE } from './precedence.ts';
 import { processIdentity } from './process-identity.ts';
 import { openProcessLog } from './process-log.ts';
 import { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
@@ -133,4 +135,25 @@ test('a server is ready when its check says so, again after each restart', async
   process.kill(supervised.pid()!, 'SIGKILL');
   await again;
   expect(checks).toBe(2);
+});
+
+/** Of a process, and of its session where Linux weighs sessions. */
+async function weightsOf(pid: number | undefined): Promise<[own: number, session: number]> {
+  const session = await readFile(`/proc/${pid}/autogroup`, 'utf8').catch(() => '');
+  const own = getPriority(pid ?? 0);
+  return [own, Number(/nice (-?\d+)/.exec(session)?.[1] ?? own)];
+}
+
+test('one that goes first has its precedence in each life, as far as this user may give it', async () => {
+  const { supervised, noted } = await setup(SERVES, { goesFirst: true });
+  const given = process.getuid?.() === 0 ? PRECEDENCE_NICE : getPriority();
+  await supervised.ready;
+  expect(await weightsOf(supervised.pid())).toEqual([given, given]);
+  const back = noted(/serves again/);
+  process.kill(supervised.pid() ?? 0, 'SIGKILL');
+  await back;
+  expect(await weightsOf(supervised.pid())).toEqual([given, given]);
+  const { supervised: other } = await setup(SERVES);
+  await other.ready;
+  expect(await weightsOf(other.pid())).toEqual([getPriority(), 0]);
 });

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PidFiles } from './pid-files.ts';
+import { goBeforeOthers } from './precedence.ts';
 import type { ProcessLog } from './process-log.ts';
 import { SetupError } from './setup-error.ts';
 
@@ -22,6 +23,8 @@ export interface ProcessSpec {
    * the check resolves. The check tries until it succeeds or its signal is aborted.
    */
   readonly ready: 'message' | ((signal: AbortSignal) => Promise<void>);
+  /** It goes before what computes on this machine (precedence.ts). */
+  readonly goesFirst?: boolean | undefined;
   /** How long it may take to stop after SIGTERM; then it is killed. */
   readonly stopTimeoutMs: number;
   /** Done before each start, for example to remove what a killed start left behind. */
@@ -103,6 +106,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     const ended = untilEnd(life);
     if (life.pid === undefined) return ended;
     child = life;
+    if (spec.goesFirst) goBeforeOthers(life.pid);
     const written = deps.pidFiles.write(spec.name, life.pid);
     watchReady(life, over.signal, written);
     if (life.stdout) deps.log.attach(life.stdout);

@@ -1,5 +1,6 @@
 // Runs a system program for a local model: bytes in, bytes out as they come; killed when the caller goes away.
 import { spawn } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { LocalRefusal } from './local-refusal.ts';
 import { PROGRAMS, type ProgramName } from './programs.ts';
@@ -19,7 +20,13 @@ export class ProgramFailed extends Error {
 const LAST_WORDS_LENGTH_MAX = 1_000;
 
 export function runProgram(program: ProgramName, args: string[], signal: AbortSignal): RunningProgram {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
+  const child = spawn(program, args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    signal,
+    killSignal: 'SIGKILL',
+    detached: true,
+  });
+  if (child.pid !== undefined) computeLikeAnybody(child.pid);
   let lastWords = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     lastWords = (lastWords + text).slice(-LAST_WORDS_LENGTH_MAX);
@@ -39,6 +46,15 @@ export function runProgram(program: ProgramName, args: string[], signal: AbortSi
   // Whoever reads the output awaits `done` after it; until then its failure is nobody's.
   done.catch(() => {});
   return { input: child.stdin, output: child.stdout, done };
+}
+
+/** The precedence that the router may have is for its short turns; a session of its own has none either. */
+function computeLikeAnybody(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_NORMAL);
+  } catch {
+    // It has ended already, or it is not ours to set.
+  }
 }
 
 function programMissing(program: ProgramName, cause: unknown): LocalRefusal {

@@ -151,7 +151,13 @@ describe('an agent with a pool', () => {
       const computer = await next.connect(containerId);
       expect((await run(computer, 'cat file')).output.toString()).toBe('of the computer\n');
     }
-    const { HostConfig } = await pooling.options.docker.getContainer(containerId).inspect();
+    const { docker } = pooling.options;
+    const { HostConfig } = await docker.getContainer(containerId).inspect();
     expect(HostConfig.CpuShares).toBe(512);
+    // The engine takes its time for it, and fifty computers are taken over at once: no size is given twice.
+    const filters = { container: [containerId], event: ['update'] };
+    const events = await docker.getEvents({ since: 1, until: Date.now() / 1_000, filters });
+    const updates = (await Array.fromAsync(events)).join('').trim().split('\n');
+    expect(updates.map((line) => JSON.parse(line))).toMatchObject([{ Action: 'update' }]);
   });
 });

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
-import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
+import { createEngine, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
 import { ensureForeignImage, removeUnusedImages } from '../docker/foreign-images.ts';
 import { openHostIdle } from '../docker/host-idle.ts';
 import { raiseHostLimits } from '../docker/host-limits.ts';
@@ -312,9 +312,9 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       });
     }
   };
-  const giveSize = async (containerId: string, { cpu, memoryMb }: Claim) => {
-    const { defaultSize } = options;
-    if (cpu === defaultSize.cpu && memoryMb === defaultSize.memoryMb) return;
+  /** The engine takes some 50 ms for it: it is asked only where the container has another one. */
+  const giveSize = async (containerId: string, { cpu, memoryMb }: Claim, has: SizeMb) => {
+    if (sharesOf(cpu) === sharesOf(has.cpu) && memoryMb === has.memoryMb) return;
     try {
       await engine.resize(containerId, { cpu, memoryMb });
     } catch (error) {
@@ -322,8 +322,13 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     }
   };
   /** Gives a claimed container its computer's files and size, as far as it has not got them. */
-  const settle = async (containerId: string, slot: string, claim: Claim, mounts: MountSlots) => {
-    await Promise.all([showFiles(claim.computerId, slot, mounts), giveSize(containerId, claim)]);
+  const settle = async (
+    { containerId, slot }: Pick<StartedContainer, 'containerId' | 'slot'>,
+    claim: Claim,
+    has: SizeMb,
+    mounts: MountSlots,
+  ) => {
+    await Promise.all([showFiles(claim.computerId, slot, mounts), giveSize(containerId, claim, has)]);
   };
   const reserveWarm = async (
     request: ReserveOptions,
@@ -340,7 +345,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       warm: true,
       async start() {
         try {
-          await settle(containerId, slot, claim, mounts);
+          await settle(pooled, claim, options.defaultSize, mounts);
         } catch (error) {
           await destroyStarted(pooled);
           throw error;
@@ -524,13 +529,13 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const claim = claims.get(slot);
       try {
         // An agent that died between the record and the mount must not leave a computer without its files.
-        if (claim && slots) await settle(containerId, slot, claim, slots);
+        if (claim && slots) await settle({ containerId, slot }, claim, state.size, slots);
       } catch (error) {
         init.close();
         throw error;
       }
       const cgroup = await cgroupOf(state.pid, containerId);
-      return runningComputer({ containerId, slot, init, cgroup }, claim?.cpu ?? state.cpu);
+      return runningComputer({ containerId, slot, init, cgroup }, claim?.cpu ?? state.size.cpu);
     },
     async containers() {
       return (await engine.list()).map(({ containerId, slot, origin, running, createdAt }) => ({

@@ -122,8 +122,8 @@ export interface ContainerState {
   readonly running: boolean;
   /** Of its init, as the engine's host numbers processes; 0 when it does not run. */
   readonly pid: number;
-  /** Its size, by what the engine was told last. */
-  readonly cpu: number;
+  /** By what the engine was told last. */
+  readonly size: SizeMb;
   readonly oomKilled: boolean;
   readonly exitCode: number;
 }
@@ -287,7 +287,10 @@ function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): Container
     slot: Config.Labels[LABEL_SLOT] ?? '',
     running: State.Running,
     pid: State.Pid,
-    cpu: (HostConfig.CpuShares ?? CPU_SHARES_PER_CORE) / CPU_SHARES_PER_CORE,
+    size: {
+      cpu: (HostConfig.CpuShares ?? CPU_SHARES_PER_CORE) / CPU_SHARES_PER_CORE,
+      memoryMb: (HostConfig.MemoryReservation ?? 0) / BYTES_PER_MB,
+    },
     oomKilled: State.OOMKilled,
     exitCode: State.ExitCode,
   };

@@ -88,6 +88,7 @@ export async function mongoServerProcess(options: RunMongoServerOptions): Promis
     name,
     cwd: files,
     env,
+    goesFirst: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
     ready: (signal: AbortSignal) =>
       answers({ host: MONGO_HOST, port, say: MONGO_PING, expect: MONGO_PONG }, signal),

@@ -6,7 +6,7 @@ export interface LocalService {
   readonly entry: string;
   /** `entry`: HTTP comes in here. It listens on HOST and PORT, has one instance, and stops before the others. */
   readonly role: 'entry' | 'worker';
-  /** Callers wait for each of its turns, and no turn is long: it goes before what computes (precedence.ts). */
+  /** It serves, and computes for nobody: it goes before what computes (precedence.ts). */
   readonly goesFirst?: true;
   /** What it gets beyond the common environment (see service-environment.ts). */
   readonly gets: readonly Grant[];
@@ -57,7 +57,13 @@ export const SERVICES: readonly LocalService[] = [
     role: 'worker',
     gets: ['whole environment'],
   },
-  { name: 'billing', entry: 'services/billing/src/main.ts', role: 'worker', gets: ['database'] },
+  {
+    name: 'billing',
+    entry: 'services/billing/src/main.ts',
+    role: 'worker',
+    goesFirst: true,
+    gets: ['database'],
+  },
   {
     name: 'computer-agent',
     entry: 'services/computer-agent/src/main.ts',

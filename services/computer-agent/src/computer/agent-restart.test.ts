@@ -1,11 +1,14 @@
 // A restart of the agent loses no computer, no running exec, and no result that nobody has received.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { mountPoints } from '../docker/mounts.ts';
+import { openComputerHost } from './open-computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const DOOMED_AGENT = fileURLToPath(new URL('./__fixtures__/doomed-agent.ts', import.meta.url));
@@ -130,6 +133,25 @@ describe('an agent with a pool', () => {
     const reservation = await next.reserve({ computerId: id, image: IMAGE, cpu: 1, memoryMb: 1024 });
     const restarted = await reservation.start();
     expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
+  });
+
+  test('an agent that ends before it was ready leaves nothing of the pool before it', async () => {
+    const { docker } = pooling.options;
+    const agentId = `${pooling.options.agentId}_short`;
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
+    const options = { ...pooling.options, agentId, dataDirectory };
+    const killed = new AbortController();
+    const first = await openComputerHost({ ...options, killed: killed.signal });
+    first.prepare();
+    await first.poolFilled();
+    killed.abort();
+    const next = await openComputerHost(options);
+    await next.close();
+    const filters = { label: [`switchyard.agent=${agentId}`] };
+    expect(await docker.listContainers({ all: true, filters })).toEqual([]);
+    await first.close();
+    expect((await mountPoints()).filter((point) => point.startsWith(dataDirectory))).toEqual([]);
+    await rm(dataDirectory, { recursive: true });
   });
 
   test('an agent that died after it claimed a container, before it gave it its files, has them given by the next', async () => {

@@ -447,6 +447,12 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   // What an earlier agent left: its pool, which goes when new computers are prepared for, and slots without a container.
   const left = await engine.list();
   const oldPool = left.filter(({ origin, slot }) => origin === 'pool' && !claims.has(slot));
+  const removeOldPool = async () => {
+    for (let next = oldPool[0]; next; next = oldPool[0]) {
+      await removeContainer(next.containerId, next.slot);
+      oldPool.shift();
+    }
+  };
   for (const { containerId, slot } of left) slotOf.set(containerId, slot);
   const keptSlots = new Set(left.map(({ slot }) => slot));
   for (const slot of new Set([
@@ -479,7 +485,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const compiled = { directory, docker, builderImage: standardImage.name };
       engine = engineFor(await ensureInitBinary(compiled));
       await mounter.start(compiled);
-      for (const { containerId, slot } of oldPool) await removeContainer(containerId, slot);
+      await removeOldPool();
       await openPool();
       if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
       else
@@ -554,6 +560,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       clearInterval(roomWatch);
       await makingRoom;
       await preparation.close();
+      await calmly(removeOldPool()); // where it was not yet ready
       await calmly(pool?.close());
       mounter.close();
       await Promise.all([...closings.keys()].map(closeNow));

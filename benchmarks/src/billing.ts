@@ -1,7 +1,8 @@
 // `npm run bench:billing`: how many events a second billing books, each acknowledged once its log row, its ledger row and
 // its aggregates are on disk. Beside it, in the same run and for the same number: how many calls a second the edge answers
 // (so many events come at the most), the MongoDB server's batch inserts by themselves, and JetStream's consumer by itself.
-// The edge's calls are made while billing is down; then it books them all. On a shared machine read the ratios.
+// The edge's calls are made while billing is down; then it books them all, at the precedence that the launcher gives it
+// and gave the others. On a shared machine read the ratios.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -12,6 +13,7 @@ import type { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { type Bus, connectBus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
+import { goBeforeOthers } from '@switchyard/local';
 import { makeLogger } from '@switchyard/service';
 import {
   chatModel,
@@ -39,8 +41,11 @@ const BATCH = 1_000;
 const BILLING = join(import.meta.dirname, '../../services/billing/src/main.ts');
 const BILLING_CONSUMER = 'billing-p0';
 const POLL_MS = 20;
-/** Of edge and router; what they emitted then warms billing and the MongoDB server up. */
-const WARM_UP_SECONDS = 10;
+/**
+ * Of edge and router; what they emitted then warms billing and the MongoDB server up. After the events of 10 s the compiler
+ * of the stand-in's JVM still took half of its processor time, after those of 25 s a quarter.
+ */
+const WARM_UP_SECONDS = 25;
 const MS_PER_S = 1_000;
 const QUIET_LEVELS: ReadonlySet<string | number> = new Set(['debug', 'info', 20, 30]);
 
@@ -145,7 +150,14 @@ async function bookAll(
       SWITCHYARD_AUDIT_SECONDS: '0',
     },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    detached: true, // the session is what is given precedence
   });
+  const leave = () => {
+    billing.kill();
+    process.exit(1);
+  };
+  process.once('SIGINT', leave); // of a terminal, which does not tell another session
+  if (billing.pid !== undefined) goBeforeOthers(billing.pid);
   if (!billing.stdout) throw new Error('its output is a pipe');
   const batches = batchesOf(billing.stdout);
   const pids = { billing: billing.pid ?? 0, mongo: await pidOf('mongo'), nats: await pidOf('nats') };
@@ -165,6 +177,7 @@ async function bookAll(
       batches,
     };
   } finally {
+    process.off('SIGINT', leave);
     billing.kill('SIGTERM');
     await once(billing, 'exit');
     await rm(data, { recursive: true, force: true });

@@ -9,6 +9,7 @@ export { findMongoServer, MONGO_HOST, MONGO_IMAGE, mongoServerProcess } from './
 export { ensureStandIn, standInCommand } from './mongo-stand-in.ts';
 export { ensureBuiltNatsServer, findNatsServer, NATS_IMAGE, natsServerProcess } from './nats-server.ts';
 export { createPidFiles } from './pid-files.ts';
+export { goBeforeOthers } from './precedence.ts';
 export { processIdentity } from './process-identity.ts';
 export { openProcessLog } from './process-log.ts';
 export { findProgram, runCommand } from './run-command.ts';

@@ -37,6 +37,7 @@ import Docker from 'dockerode';
 import { ensureInitBinary } from './computer/init-binary.ts';
 import type { StandardImage } from './computer/standard-image.ts';
 import { agentConfig } from './config.ts';
+import { ensureRunnerBinary } from './docker/host-programs.ts';
 import { ensureMounterBinary } from './docker/mounter.ts';
 import { type Agent, openAgent } from './run.ts';
 
@@ -66,7 +67,11 @@ export async function openTestInstallation(): Promise<TestInstallation> {
   await ensureImage({ docker: new Docker() });
   const initFolder = await temporaryFolder('init');
   const compiled = { directory: initFolder, docker: new Docker(), builderImage: IMAGE };
-  await Promise.all([ensureInitBinary(compiled), ensureMounterBinary(compiled)]);
+  await Promise.all([
+    ensureInitBinary(compiled),
+    ensureMounterBinary(compiled),
+    ensureRunnerBinary(compiled),
+  ]);
   const nats = await startNats();
   const bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);

@@ -1,10 +1,7 @@
 // A file system of fixed size in a sparse file of the host: whoever writes into it can fill it, bytes and inodes, and no other.
-import { execFile } from 'node:child_process';
 import { mkdir, open, rmdir } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { runProgram } from '../docker/host-programs.ts';
 import { mountCommand, mountPoints, sourceOfMount, unmount } from '../docker/mounts.ts';
-
-const run = promisify(execFile);
 
 const FORMAT_TIMEOUT_MS = 30_000;
 const LOOP_TIMEOUT_MS = 10_000;
@@ -35,7 +32,7 @@ export async function formatDisk(
     await file.close();
   }
   const options = [...FORMAT_OPTIONS, ...(disposable ? DISPOSABLE_OPTIONS : [])];
-  await run('mkfs.ext4', [...options, image], { timeout: FORMAT_TIMEOUT_MS });
+  await runProgram('mkfs.ext4', [...options, image], { timeout: FORMAT_TIMEOUT_MS });
 }
 
 /** Makes the mount point, too. */
@@ -53,7 +50,7 @@ export async function mountDisk(image: string, at: string): Promise<void> {
 async function bypassHostCache(at: string): Promise<void> {
   const device = await sourceOfMount(at);
   if (device === undefined) return;
-  await run('losetup', ['--direct-io=on', device], { timeout: LOOP_TIMEOUT_MS }).catch(() => {});
+  await runProgram('losetup', ['--direct-io=on', device], { timeout: LOOP_TIMEOUT_MS }).catch(() => {});
 }
 
 /** Unmounts and removes the mount point. Nothing happens if neither is there. */

@@ -10,15 +10,13 @@
 // container's creation and its start, the folder of its writable layer is copied to its disk and covered by it: what the
 // engine then overlays is on the disk. The engine itself unmounts what covers the folder when it removes the container.
 // Whether all this works with the engine at hand is proven by the first container (`isOn`).
-import { execFile } from 'node:child_process';
 import { access, mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { promisify } from 'node:util';
 import { COMPUTER_HOSTNAME, type WritablePlaces } from '../docker/engine.ts';
+import { runProgram } from '../docker/host-programs.ts';
 import { bindByCommand, mounts, unmount } from '../docker/mounts.ts';
 import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
 
-const run = promisify(execFile);
 const COPY_TIMEOUT_MS = 60_000;
 const IMAGE_SUFFIX = '.ext4';
 /** Root's to change, as on any machine; but on the disk, where the engine's own files would not be. */
@@ -65,7 +63,7 @@ export async function openSystemDisks(directory: string, diskGb: number): Promis
 
   /** Covers a folder by one of the disk that has all that was in it, owners and modes included. */
   const cover = async (folder: string, onDisk: string) => {
-    await run('cp', ['--archive', '--no-target-directory', '--', folder, onDisk], {
+    await runProgram('cp', ['--archive', '--no-target-directory', '--', folder, onDisk], {
       timeout: COPY_TIMEOUT_MS,
     });
     await bindByCommand(onDisk, folder);

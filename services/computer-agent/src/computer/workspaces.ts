@@ -1,15 +1,12 @@
 // The /workspace of every computer, which outlives its containers: a disk of its own where this host can mount one
 // (disks.ts), else a directory under the agent's data directory. What a computer has got it keeps.
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { runProgram } from '../docker/host-programs.ts';
 import type { Disks } from './disks.ts';
 import { placeFile } from './place-file.ts';
 import { openStaging, type Staging } from './staging.ts';
 import type { WorkspacePath } from './workspace-path.ts';
-
-const run = promisify(execFile);
 
 /** Ids become directory names: nothing else may pass. */
 const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
@@ -109,5 +106,5 @@ export async function openWorkspaces(
  * last one, where fs.rm gives up.
  */
 async function removeTree(path: string): Promise<void> {
-  await run('rm', ['-rf', '--one-file-system', '--', path]);
+  await runProgram('rm', ['-rf', '--one-file-system', '--', path]);
 }

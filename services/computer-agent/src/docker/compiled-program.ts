@@ -1,9 +1,10 @@
 // Programs in C that the agent brings along: each is compiled once, into one static file, and again only when its source
 // has changed.
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 
@@ -48,6 +49,17 @@ export async function ensureCompiled(options: CompiledProgramOptions): Promise<s
     await rm(unfinished, { force: true });
   }
   return binary;
+}
+
+/**
+ * Starts one that is asked over its stdin, answers on its stdout, and ends with its stdin, and so with this process, which
+ * it does not keep from ending. @throws when it cannot be started
+ */
+export async function startResident(path: string): Promise<ChildProcessByStdio<Writable, Readable, null>> {
+  const child = spawn(path, { stdio: ['pipe', 'pipe', 'ignore'] });
+  await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+  for (const handle of [child, child.stdin, child.stdout] as { unref(): void }[]) handle.unref();
+  return child;
 }
 
 async function compile(files: string[], output: string, options: CompiledProgramOptions): Promise<void> {

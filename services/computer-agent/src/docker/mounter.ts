@@ -1,13 +1,12 @@
 // Bind mounts by a program that lives as long as the agent (../../mounter, C): a mount takes a tenth of a millisecond,
 // where starting the program `mount` for it takes 5 to 8.
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Socket } from 'node:net';
+import type { ChildProcessByStdio } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { getSystemErrorMessage } from 'node:util';
 import type { HostLogger } from '../computer/logger.ts';
-import { type CompiledProgramOptions, ensureCompiled } from './compiled-program.ts';
+import { type CompiledProgramOptions, ensureCompiled, startResident } from './compiled-program.ts';
 import { bindByCommand } from './mounts.ts';
 
 const SOURCE_DIRECTORY = fileURLToPath(new URL('../../mounter/', import.meta.url));
@@ -51,7 +50,7 @@ export function createMounter(logger: HostLogger): Mounter {
     },
     async start(compiled) {
       try {
-        program = await startProgram(await ensureMounterBinary(compiled));
+        program = attend(await startResident(await ensureMounterBinary(compiled)));
       } catch (error) {
         logger.warn({ err: error }, 'no program that mounts: each computer starts a little slower');
       }
@@ -74,14 +73,6 @@ interface MountProgram {
   /** @throws ProgramGone */
   bind(source: string, point: string): Promise<void>;
   close(): void;
-}
-
-async function startProgram(path: string): Promise<MountProgram> {
-  const child = spawn(path, { stdio: ['pipe', 'pipe', 'ignore'] });
-  await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
-  // It must not keep the agent from ending: it ends with it.
-  for (const handle of [child, child.stdin, child.stdout] as (ChildProcess | Socket)[]) handle.unref();
-  return attend(child);
 }
 
 type Waiting = PromiseWithResolvers<void> & { readonly point: string; readonly late: NodeJS.Timeout };

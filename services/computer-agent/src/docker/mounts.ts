@@ -2,12 +2,10 @@
 //
 // A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
 // there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, realpath, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { runProgram } from './host-programs.ts';
 
-const run = promisify(execFile);
 const MOUNT_TIMEOUT_MS = 10_000;
 /** Of one slot, each from under the other. */
 const UNMOUNTS_MAX = 8;
@@ -55,7 +53,9 @@ export async function openMountSlots(path: string, bind = bindByCommand): Promis
         if (error.code === 'ENOENT') return;
         if (error.code !== 'ENOTEMPTY') throw error;
         // Somebody took the mount away while the computer ran, and it wrote.
-        await run('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], { timeout: MOUNT_TIMEOUT_MS });
+        await runProgram('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], {
+          timeout: MOUNT_TIMEOUT_MS,
+        });
       });
     },
     list: () => readdir(directory),
@@ -136,7 +136,7 @@ export function bindByCommand(source: string, point: string): Promise<void> {
 
 /** Throws with what the program said. */
 export async function mountCommand(program: 'mount' | 'umount', ...options: string[]): Promise<void> {
-  await run(program, options, { timeout: MOUNT_TIMEOUT_MS });
+  await runProgram(program, options, { timeout: MOUNT_TIMEOUT_MS });
 }
 
 /**

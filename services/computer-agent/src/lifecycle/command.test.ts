@@ -97,4 +97,17 @@ describe('results', () => {
     expect(JSON.stringify(long.details).length).toBeLessThan(600_000);
     expect(long.details).toMatchObject({ truncated: true });
   });
+
+  test.each([
+    ['all of what just fits', 'a'.repeat(512 * 1024 - 2), 512 * 1024 - 2, undefined],
+    ['of one byte more what fits', 'a'.repeat(512 * 1024 - 1), 512 * 1024 - 2, true],
+    ['no half character', 'é'.repeat(512 * 1024), 256 * 1024 - 1, true],
+    ['by halves where a byte is six in JSON', '\0'.repeat(1_000_000), (512 * 1024 - 2) / 8, true],
+  ])('of a timeout: %s', async (_, output, length, truncated) => {
+    const error = await ending({ timedOut: true, output: Buffer.from(output) }).catch((e: unknown) => e);
+    if (!(error instanceof ServiceError)) throw error;
+    const details = error.details as { stdout: string; truncated?: boolean };
+    expect(details.stdout).toBe(output.slice(0, Math.floor(length)));
+    expect(details.truncated).toBe(truncated);
+  });
 });

@@ -15,6 +15,7 @@ import type { RecoveredExecs } from './recovered-execs.ts';
 
 /** An error crosses the bus in one message of at most 1 MiB: so much of the output may stand in it, as JSON. */
 const ERROR_OUTPUT_BYTES_MAX = 512 * 1024;
+const QUOTES_BYTES = 2;
 
 /** @throws ServiceError `invalid_request` naming the field. */
 export function checkCommand(request: ExecRequest, timeoutSMax: number): void {
@@ -99,16 +100,19 @@ export function toResult(raw: RawResult, timeoutS?: number): ExecResult {
 }
 
 function timedOut(raw: RawResult, timeoutS: number): ServiceError {
-  const whole = text(raw);
-  const stdout = fitting(whole, ERROR_OUTPUT_BYTES_MAX);
-  const truncated = raw.truncated || stdout.length < whole.length;
+  // As JSON no byte takes less than itself: of more than this nothing is decoded, which for all would take 0.1 s.
+  const output = raw.output.subarray(0, ERROR_OUTPUT_BYTES_MAX - QUOTES_BYTES);
+  const isCut = output.length < raw.output.length;
+  const beginning = text({ output, truncated: raw.truncated || isCut });
+  const stdout = fitting(beginning, ERROR_OUTPUT_BYTES_MAX);
+  const truncated = raw.truncated || isCut || stdout.length < beginning.length;
   return new ServiceError('command_timed_out', `the command was stopped after ${timeoutS} seconds`, {
     details: { stdout, duration_ms: Math.round(raw.durationMs), ...(truncated ? { truncated } : {}) },
   });
 }
 
 /** Bytes that are no UTF-8 become U+FFFD; a character that the cap cut in two goes altogether. */
-function text({ output, truncated }: RawResult): string {
+function text({ output, truncated }: Pick<RawResult, 'output' | 'truncated'>): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(output, { stream: truncated });
 }
 

@@ -13,9 +13,10 @@ import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
 import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
 import { createEngine, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
-import { ensureForeignImage, removeUnusedImages } from '../docker/foreign-images.ts';
+import { createForeignImages } from '../docker/foreign-images.ts';
 import { openHostIdle } from '../docker/host-idle.ts';
 import { raiseHostLimits } from '../docker/host-limits.ts';
+import { startRunner } from '../docker/host-programs.ts';
 import { createMounter } from '../docker/mounter.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { openNetwork } from '../docker/network.ts';
@@ -130,6 +131,14 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const systemDisks = await openSystemDisks(at('system'), options.diskGb);
   /** Whether new containers get one: proven by the first, or given up. */
   let useSystemDisks = useDisks();
+  const foreignImages = createForeignImages({
+    docker,
+    memory: at('images'),
+    gbMax: options.imageGbMax,
+    hasRoom: options.hasRoom,
+    allowedNetworks,
+    logger,
+  });
 
   const engineFor = (initBinary: string): Engine =>
     createEngine({
@@ -467,7 +476,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   let makingRoom: Promise<void> = Promise.resolve();
   const makeRoom = async () => {
     if (options.hasRoom()) return;
-    const removed = await removeUnusedImages(docker, at('images'));
+    const removed = await foreignImages.removeUnused();
     if (removed > 0) logger.info({ removed }, 'images were removed to make room on the disk');
   };
   const roomWatch = setInterval(() => {
@@ -484,7 +493,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       const directory = at('init');
       const compiled = { directory, docker, builderImage: standardImage.name };
       engine = engineFor(await ensureInitBinary(compiled));
-      await mounter.start(compiled);
+      await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
       await removeOldPool();
       await openPool();
       if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
@@ -510,20 +519,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     async reserve(request) {
       const status = preparation.status();
       if (!status.ready) throw new ServiceError('no_capacity', status.message);
-      if (request.image !== standardImage.name) {
-        const image = await ensureForeignImage({
-          docker,
-          image: request.image,
-          memory: at('images'),
-          gbMax: options.imageGbMax,
-          hasRoom: options.hasRoom,
-          allowedNetworks,
-          logger,
-          onPull: request.onPull,
-          signal: request.signal,
-        });
-        return reserveCold({ ...request, image });
-      }
+      if (request.image !== standardImage.name)
+        return foreignImages.use(request, (image) => reserveCold({ ...request, image }));
       return (slots && (await reserveWarm(request, slots))) ?? reserveCold(request);
     },
     async connect(containerId) {

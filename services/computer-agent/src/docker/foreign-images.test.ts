@@ -1,7 +1,7 @@
 // Images from a real registry, pulled by the real engine; the registry's answers go wrong one at a time.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,8 +10,18 @@ import { Readable } from 'node:stream';
 import type { CreationProgress } from '@switchyard/contracts';
 import { type RegistryFault, startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ensureForeignImage, type ForeignImageOptions } from './foreign-images.ts';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from 'vitest';
+import { createForeignImages, type ForeignImagesOptions, type ImageWish } from './foreign-images.ts';
 
 const MANY_BYTES = 3_000_000;
 vi.setConfig({ testTimeout: 120_000 });
@@ -21,20 +31,19 @@ let memory: string;
 
 beforeAll(async () => {
   registry = await startRegistry();
+}, 120_000);
+beforeEach(async () => {
   memory = await mkdtemp(join(tmpdir(), 'switchyard-images-'));
-}, 120_000);
-afterEach(() => {
-  registry.fault = () => undefined;
 });
-afterAll(async () => {
-  await registry?.stop();
+afterEach(async () => {
+  registry.fault = () => undefined;
   await rm(memory, { recursive: true, force: true });
-}, 120_000);
+});
+afterAll(() => registry?.stop(), 120_000);
 
-const ensure = (image: string, change: Partial<ForeignImageOptions> = {}) =>
-  ensureForeignImage({
+const images = (change: Partial<ForeignImagesOptions> = {}) =>
+  createForeignImages({
     docker,
-    image,
     memory,
     gbMax: 1,
     hasRoom: () => true,
@@ -42,6 +51,10 @@ const ensure = (image: string, change: Partial<ForeignImageOptions> = {}) =>
     allowedNetworks: ['127.0.0.0/8'],
     ...change,
   });
+const ensure = (
+  image: string,
+  { onPull, signal, ...change }: Partial<ForeignImagesOptions> & Omit<ImageWish, 'image'> = {},
+) => images(change).use({ image, onPull, signal }, async (pinned) => pinned);
 
 /** What the engine has of a repository of the test's registry. */
 const left = async (image: string) => {
@@ -102,6 +115,49 @@ describe('an image of a public registry', () => {
   });
 });
 
+describe('an image that goes to make room', () => {
+  test('is waited for by who wants it, and pulled again', async () => {
+    const image = await registry.push('room/removed');
+    const slow = new SlowlyRemoving();
+    const { use, removeUnused } = images({ docker: slow });
+    const pinned = await use({ image }, async (name) => name);
+    const removal = removeUnused();
+    await slow.asked;
+    const again = use({ image }, async (name) => {
+      await removal;
+      return (await docker.getImage(name).inspect()).RepoDigests;
+    });
+    for (let turn = 0; turn < 3; turn += 1) await docker.getImage(pinned).inspect(); // whoever does not wait has it by now
+    slow.goOn();
+    expect(await removal).toBe(1);
+    expect(await again).toEqual([pinned]);
+    expect(await removeUnused()).toBe(1); // it is remembered
+  });
+
+  test('stays as long as it is used, by whatever name', async () => {
+    const image = await registry.push('room/used');
+    const { use, removeUnused } = images();
+    await use({ image }, async (pinned) => {
+      expect(await removeUnused()).toBe(0);
+      await use({ image: pinned }, async () => {});
+      expect(await removeUnused()).toBe(0);
+      expect((await docker.getImage(pinned).inspect()).RepoDigests).toEqual([pinned]);
+    });
+    expect(await removeUnused()).toBe(1);
+    expect(await left(image)).toEqual([]);
+  });
+
+  test('is left alone while the note of it is empty: its agent died over it, or writes it', async () => {
+    const image = await registry.push('room/noted');
+    const { use, removeUnused } = images();
+    const pinned = await use({ image }, async (name) => name);
+    for (const note of await readdir(memory)) await writeFile(join(memory, note), '');
+    expect(await removeUnused()).toBe(0);
+    expect(await use({ image }, async (name) => name)).toBe(pinned);
+    expect(await removeUnused()).toBe(1);
+  });
+});
+
 describe('an image that cannot be had: the error says why, and nothing of it is left', () => {
   test.each<[string, RegistryFault, string, RegExp]>([
     ['a login is wanted', { status: 401 }, 'unauthorized', /wants a login/],
@@ -144,7 +200,7 @@ describe('an image that cannot be had: the error says why, and nothing of it is 
     // Moved once the engine tells of the layer, however long that takes.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const pull = async (limits: Partial<ForeignImageOptions>) => {
+    const pull = async (limits: Partial<ForeignImagesOptions>) => {
       const begun = Promise.withResolvers<void>();
       const onPull = ({ layers_total }: CreationProgress) => {
         if (layers_total > 0) begun.resolve();
@@ -253,6 +309,26 @@ test('no note is left of what was refused', async () => {
   await expect(ensure(await registry.push('bad/note'))).rejects.toThrow();
   expect(await readdir(memory)).toEqual(before);
 });
+
+/** The real engine, which removes images when it is let. */
+class SlowlyRemoving extends Docker {
+  readonly #asked = Promise.withResolvers<void>();
+  readonly #let = Promise.withResolvers<void>();
+  readonly asked = this.#asked.promise;
+  goOn = () => this.#let.resolve();
+
+  override getImage(name: string): Docker.Image {
+    const image = super.getImage(name);
+    const remove = image.remove.bind(image) as () => Promise<unknown>;
+    return Object.assign(image, {
+      remove: async () => {
+        this.#asked.resolve();
+        await this.#let.promise;
+        return remove();
+      },
+    });
+  }
+}
 
 /** An image of this host's own that has the same name as the one in the registry. @returns its id */
 async function ownImage(name: string): Promise<string> {

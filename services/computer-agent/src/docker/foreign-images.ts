@@ -46,9 +46,8 @@ const distribution = z.object({
   Platforms: z.array(z.object({ architecture: z.string(), os: z.string() })).nullish(),
 });
 
-export interface ForeignImageOptions {
+export interface ForeignImagesOptions {
   readonly docker: Docker;
-  readonly image: string;
   /** Directory in which pulls are remembered. */
   readonly memory: string;
   /** Unpacked. */
@@ -56,28 +55,99 @@ export interface ForeignImageOptions {
   /** Whether this host's disk may take more; asked again and again. */
   readonly hasRoom: () => boolean;
   readonly logger: HostLogger;
-  /** Told how far a pull is, with each line of the engine's; never, where the image is there. */
-  readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   /** Private networks (CIDR) in which there may be registries. */
   readonly allowedNetworks?: readonly string[];
   readonly resolve?: Resolve;
   readonly timeoutMs?: number;
   readonly stalledMsMax?: number;
+}
+
+export interface ImageWish {
+  readonly image: string;
+  /** Told how far a pull is, with each line of the engine's; never, where the image is there. */
+  readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Makes the image present on this host.
- * @returns the name by which the engine has it
- * @throws ServiceError `image_unavailable` saying why it cannot be had; nothing of it is left then.
- */
-export async function ensureForeignImage(options: ForeignImageOptions): Promise<string> {
+type PullOptions = ForeignImagesOptions & ImageWish;
+
+export interface ForeignImages {
+  /**
+   * Makes an image present on this host, and keeps it from being removed while it is used: afterwards only a container
+   * that was made of it does.
+   * @param work gets the name by which the engine has it
+   * @throws ServiceError `image_unavailable` saying why it cannot be had; nothing of it is left then.
+   */
+  use<T>(wish: ImageWish, work: (pinned: string) => Promise<T>): Promise<T>;
+  /**
+   * Removes the images that were pulled and that nobody uses: for when the host's disk is nearly full. A stopped computer
+   * has no container; its image is pulled again when it starts.
+   * @returns how many were removed
+   */
+  removeUnused(): Promise<number>;
+}
+
+/** Those of one host. */
+export function createForeignImages(options: ForeignImagesOptions): ForeignImages {
+  const { docker, memory } = options;
+  /** By repository: how many use an image of it. */
+  const uses = new Map<string, number>();
+  /** By repository. The engine removes in steps: what is pulled between them it calls pulled, and takes away all the same. */
+  const removals = new Map<string, Promise<boolean>>();
+
+  return {
+    async use(wish, work) {
+      const repository = repositoryOf(wish.image);
+      for (let removal = removals.get(repository); removal; removal = removals.get(repository))
+        await removal.catch(() => {}); // whoever removes hears of it
+      uses.set(repository, (uses.get(repository) ?? 0) + 1);
+      try {
+        return await work(await ensure({ ...options, ...wish }));
+      } finally {
+        const others = (uses.get(repository) ?? 1) - 1;
+        if (others > 0) uses.set(repository, others);
+        else uses.delete(repository);
+      }
+    },
+    async removeUnused() {
+      let removed = 0;
+      for (const name of await readdir(memory).catch(() => [])) {
+        const note = join(memory, name);
+        const pinned = await readFile(note, 'utf8');
+        const repository = repositoryOf(pinned);
+        if (!pinned || uses.has(repository)) continue; // empty: it is being written
+        const removal = removeImage(docker, pinned, note).finally(() => removals.delete(repository));
+        removals.set(repository, removal);
+        if (await removal) removed += 1;
+      }
+      return removed;
+    },
+  };
+}
+
+/** With the note of it. @returns whether this removed it */
+async function removeImage(docker: Docker, pinned: string, note: string): Promise<boolean> {
+  let wasThere = true;
+  try {
+    await docker.getImage(pinned).remove();
+  } catch (error) {
+    const { statusCode } = error as { statusCode?: number };
+    if (statusCode === 409) return false; // a container is there that was made of it
+    if (statusCode !== 404) throw error;
+    wasThere = false;
+  }
+  await rm(note, { force: true });
+  return wasThere;
+}
+
+/** @returns the name by which the engine has it */
+async function ensure(options: PullOptions): Promise<string> {
   const { docker, image, memory, signal, resolve = resolveAll, allowedNetworks = [] } = options;
   if (!REFERENCE_PATTERN.test(image))
     throw unavailable(image, 'invalid_reference', 'it is not an image reference');
   const note = join(memory, createHash('sha256').update(image).digest('hex'));
-  const known = await readFile(note, 'utf8').catch(() => null);
-  if (known !== null && (await sizeOf(docker, known)) !== null) return known;
+  const known = await readFile(note, 'utf8').catch(() => '');
+  if (known && (await sizeOf(docker, known)) !== null) return known;
 
   const refusal = await refusalOf(image, { resolve, allowedNetworks });
   if (refusal) throw unavailable(image, 'private_registry', refusal.why, refusal.cause);
@@ -98,35 +168,11 @@ export async function ensureForeignImage(options: ForeignImageOptions): Promise<
   }
 }
 
-/**
- * Removes the images that were pulled and that no container uses: for when the host's disk is nearly full. A stopped
- * computer has no container; its image is pulled again when it starts.
- * @returns how many were removed
- */
-export async function removeUnusedImages(docker: Docker, memory: string): Promise<number> {
-  let removed = 0;
-  for (const name of await readdir(memory).catch(() => [])) {
-    const note = join(memory, name);
-    const pinned = await readFile(note, 'utf8');
-    try {
-      await docker.getImage(pinned).remove();
-      removed += 1;
-    } catch (error) {
-      // 409: a container is there that was made of it. 404: it is gone already.
-      const { statusCode } = error as { statusCode?: number };
-      if (statusCode === 409) continue;
-      if (statusCode !== 404) throw error;
-    }
-    await rm(note, { force: true });
-  }
-  return removed;
-}
-
 const NO_ROOM = 'the disk of its computer’s host is nearly full';
 
 /** One attempt at one image, within its limits. */
 class Pull {
-  readonly #on: ForeignImageOptions;
+  readonly #on: PullOptions;
   readonly #progress = new PullProgress();
   /** Aborted with the reason for which this ends. */
   readonly #over = new AbortController();
@@ -134,7 +180,7 @@ class Pull {
   #stalled: NodeJS.Timeout | undefined;
   #loggedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ForeignImageOptions) {
+  constructor(options: PullOptions) {
     this.#on = options;
     const { timeoutMs = PULL_TIMEOUT_MS, signal } = options;
     this.#timeout = setTimeout(

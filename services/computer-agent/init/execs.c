@@ -2,6 +2,7 @@
 #include "execs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process_tree.h"
@@ -19,6 +22,18 @@
 // Of a streamed exec, beyond what is kept: so much waits to be sent before the command does. What is in its pipe when it
 // ends comes on top.
 #define TAIL_BYTES_MAX (256u << 10)
+// A flood in small pieces would wake the init for each, which goes before the one who writes: the two would change places
+// tens of thousands of times a second, and use all of the processor that the computer may. So who writes on and on without
+// a pause is read after a rest, from a pipe that holds as much as comes by then: 512 MB/s at most, and of output that is
+// only counted and dropped 128 MB/s.
+#define QUICK_READS_MAX 16
+#define PAUSE_US 50000
+#define REST_NS 500000
+#define RESTS_OF_DROPPED 4
+#define FLOOD_PIPE_BYTES (256 << 10)
+// Nobody takes what it writes; it rests.
+#define UNHEARD_FULL 1
+#define UNHEARD_RESTING 2
 #define KILL_AGAIN_MS 50
 #define KILL_GIVE_UP_MS 10000
 // Background programs go on writing after their command has ended. Their pipe stays open (a closed one would end them
@@ -39,6 +54,8 @@ static struct leftover {
 static uint64_t leftover_count;
 static int64_t leftovers_resume_ms; // 0: none is paused
 static char scratch[READ_BYTES];
+static struct source rests = {SOURCE_RESTS, -1, NULL}; // a timer for all who rest
+static int rests_end_soon;
 
 static void watch_source(struct source *source, enum source_kind kind, int fd, uint32_t events, void *owner) {
   *source = (struct source){kind, fd, owner};
@@ -56,6 +73,7 @@ void close_source(struct source *source) {
 
 void execs_open(int epoll) {
   epoll_fd = epoll;
+  watch_source(&rests, SOURCE_RESTS, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), EPOLLIN, NULL);
   for (int i = 0; i < LEFTOVERS_MAX; i++) leftovers[i].source.fd = -1;
 }
 
@@ -118,18 +136,48 @@ static void keep_output(struct exec *exec, const char *bytes, size_t count) {
   if (!is_whole || !append(&exec->tail, bytes + first, count - first)) exec->flags |= FLAG_TRUNCATED;
 }
 
-// The command waits while nothing is read of what it writes.
-static void pause_output(struct exec *exec) {
-  if (exec->paused || exec->output.fd < 0) return;
-  exec->paused = 1;
-  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, exec->output.fd, NULL);
+// The command waits while nothing is read of what it writes, once its pipe is full.
+static void stop_hearing(struct exec *exec, int why) {
+  if (exec->output.fd < 0) return;
+  if (!exec->unheard) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, exec->output.fd, NULL);
+  exec->unheard |= why;
 }
 
-static void resume_output(struct exec *exec) {
-  if (!exec->paused || exec->output.fd < 0) return;
-  exec->paused = 0;
+static void hear_again(struct exec *exec, int why) {
+  if (exec->output.fd < 0 || !(exec->unheard & why)) return;
+  exec->unheard &= ~why;
+  if (exec->unheard) return;
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = &exec->output};
   epoll_ctl(epoll_fd, EPOLL_CTL_ADD, exec->output.fd, &event);
+}
+
+static int end_rests_soon(void) {
+  struct itimerspec once = {.it_value = {.tv_nsec = REST_NS}};
+  return rests_end_soon = !timerfd_settime(rests.fd, 0, &once, NULL);
+}
+
+// After all was read that was there, or as much as one turn may take.
+static void rest_from_flood(struct exec *exec, int64_t now_us) {
+  if (exec->output.fd < 0) return;
+  if (now_us - exec->read_us >= PAUSE_US) exec->quick_reads = 0;
+  exec->read_us = now_us;
+  if (++exec->quick_reads <= QUICK_READS_MAX || !(rests_end_soon || end_rests_soon())) return;
+  if (exec->quick_reads == QUICK_READS_MAX + 1) fcntl(exec->output.fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES); // or as it is
+  exec->rests = exec->flags & FLAG_TRUNCATED ? RESTS_OF_DROPPED : 1;
+  stop_hearing(exec, UNHEARD_RESTING);
+}
+
+void execs_on_rested(void) {
+  uint64_t times;
+  if (read(rests.fd, &times, sizeof times) < 0) return;
+  rests_end_soon = 0;
+  int somebody_rests = 0;
+  for (int i = 0; i < EXECS_MAX; i++) {
+    if (!execs[i].used || !(execs[i].unheard & UNHEARD_RESTING)) continue;
+    if (--execs[i].rests > 0) somebody_rests = 1;
+    else hear_again(&execs[i], UNHEARD_RESTING);
+  }
+  if (somebody_rests) end_rests_soon();
 }
 
 size_t exec_next_output(const struct exec *exec, const char **output) {
@@ -158,7 +206,7 @@ void exec_output_sent(struct exec *exec, size_t size) {
     memmove(exec->tail.data, exec->tail.data + exec->tail_sent, exec->tail.size);
     exec->tail_sent = 0;
   }
-  if (output_room(exec) > 0) resume_output(exec);
+  if (output_room(exec) > 0) hear_again(exec, UNHEARD_FULL);
 }
 
 int exec_output_is_sent(const struct exec *exec) {
@@ -172,7 +220,7 @@ void exec_tell(struct exec *exec, struct connection *to, uint32_t channel) {
   if (exec->output_bytes > exec->data.size) exec->flags |= FLAG_TRUNCATED;
   empty(&exec->tail);
   exec->tail_sent = 0;
-  resume_output(exec);
+  hear_again(exec, UNHEARD_FULL);
 }
 
 void exec_let_go(struct exec *exec) {
@@ -197,7 +245,7 @@ static void leave_over(struct source *output) {
 // The command has ended: all that it wrote is in the pipe by now, and no more than that is taken.
 static void take_last_output(struct exec *exec) {
   if (exec->output.fd < 0) return;
-  resume_output(exec);
+  hear_again(exec, UNHEARD_FULL | UNHEARD_RESTING);
   int waiting = 0;
   if (ioctl(exec->output.fd, FIONREAD, &waiting) < 0) waiting = 0;
   while (waiting > 0) {
@@ -285,15 +333,17 @@ void exec_on_input(struct exec *exec) {
   close_source(&exec->input);
 }
 
-void exec_on_output(struct exec *exec) {
+void exec_on_output(struct exec *exec, int64_t now_us) {
   for (int i = 0; i < READS_PER_TURN && exec->output.fd >= 0; i++) {
     size_t room = output_room(exec);
-    if (room == 0) return pause_output(exec);
+    if (room == 0) return stop_hearing(exec, UNHEARD_FULL);
     ssize_t count = read(exec->output.fd, scratch, room < READ_BYTES ? room : READ_BYTES);
     if (count > 0) keep_output(exec, scratch, (size_t)count);
     else if (count == 0) close_source(&exec->output);
+    else if (errno == EAGAIN) break;
     else if (errno != EINTR) return;
   }
+  rest_from_flood(exec, now_us);
 }
 
 void leftover_on_output(struct source *source) {

@@ -14,7 +14,7 @@
 #define KEPT_RESULT_BYTES_MAX (16u << 20)
 #define EXECS_MAX (RUNNING_EXECS_MAX + KEPT_RESULTS_MAX)
 
-enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_CONNECTION, SOURCE_REPORTS, SOURCE_OUTPUT, SOURCE_INPUT, SOURCE_LEFTOVER, SOURCE_STREAM };
+enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_CONNECTION, SOURCE_REPORTS, SOURCE_OUTPUT, SOURCE_INPUT, SOURCE_LEFTOVER, SOURCE_RESTS, SOURCE_STREAM };
 
 // What an epoll event points to.
 struct source {
@@ -42,7 +42,11 @@ struct exec {
   size_t output_max;
   uint64_t output_bytes; // all that was written
   // Of a streamed exec: what came after `data` and is to be sent, from tail_sent on. Gone once it was sent.
-  int streamed, paused;
+  int streamed;
+  int unheard; // why its output is not read now, UNHEARD_...; 0: it is
+  int64_t read_us;
+  int quick_reads; // since it last wrote nothing for a while
+  int rests; // so many more until it is read again
   struct bytes tail;
   size_t tail_sent;
   int kept;
@@ -93,9 +97,11 @@ int exec_output_is_sent(const struct exec *exec);
 int execs_running(void);
 
 void exec_on_reports(struct exec *exec, int64_t now_us);
-void exec_on_output(struct exec *exec);
+void exec_on_output(struct exec *exec, int64_t now_us);
 void exec_on_input(struct exec *exec);
 void leftover_on_output(struct source *leftover);
+// Those who wrote without a pause have rested.
+void execs_on_rested(void);
 
 // Reads which process is whose command, where that is not known yet.
 void execs_learn_commands(int64_t now_us);

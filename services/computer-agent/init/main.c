@@ -134,9 +134,10 @@ int main(int count, char **arguments) {
         case SOURCE_SIGNALS: stop_asked = read_signals(source->fd); break;
         case SOURCE_CONNECTION: connection_on_event(source->owner, events[i].events, now); break;
         case SOURCE_REPORTS: exec_on_reports(source->owner, now); break;
-        case SOURCE_OUTPUT: exec_on_output(source->owner); break;
+        case SOURCE_OUTPUT: exec_on_output(source->owner, now); break;
         case SOURCE_INPUT: exec_on_input(source->owner); break;
         case SOURCE_LEFTOVER: leftover_on_output(source); break;
+        case SOURCE_RESTS: execs_on_rested(); break;
         case SOURCE_STREAM: stream_on_event(source->owner, events[i].events); break;
       }
     }

@@ -12,7 +12,7 @@ export default defineConfig({
       TESTCONTAINERS_RYUK_DISABLED: 'true',
     },
     // What is waited for comes when it comes on a busy machine; this bounds what never does.
-    expect: { poll: { timeout: 10 * SECOND_MS } },
+    expect: { poll: { timeout: 60 * SECOND_MS } },
     maxWorkers: WORKERS_MAX,
     projects: [
       {
@@ -21,8 +21,8 @@ export default defineConfig({
           name: 'parts',
           include: ['{libs,services,infra,examples}/**/*.test.ts'],
           exclude: ['**/node_modules/**'],
-          testTimeout: 20 * SECOND_MS,
-          hookTimeout: 60 * SECOND_MS,
+          testTimeout: 120 * SECOND_MS,
+          hookTimeout: 120 * SECOND_MS,
           sequence: { groupOrder: 0 },
         },
       },

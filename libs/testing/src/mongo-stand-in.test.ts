@@ -26,7 +26,7 @@ import {
   Timestamp,
   UUID,
 } from 'mongodb';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ownPort } from './own-port.ts';
 import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 
@@ -36,8 +36,6 @@ const OLD_FILE = join(import.meta.dirname, '__fixtures__', 'mongo-stand-in-0.h2.
 /** Written by all, and acknowledged. */
 const ROWS_BEFORE_KILL = 400;
 /** Each test starts a server, some of them twice. */
-const TEST_TIMEOUT_MS = 120_000;
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 const DURABLE = {
   writeConcern: { w: 'majority', journal: true },

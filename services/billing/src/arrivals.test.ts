@@ -3,14 +3,13 @@ import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
 import { type Bus, connectBus } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Arrivals } from './arrivals.ts';
 
 const BATCH_MAX = 50;
 /** None ends by itself: what it asked for is counted. */
 const PULL_MS = 60_000;
 /** What was on its way to a pull that ended comes again when the server has waited for it, which is half a minute. */
-vi.setConfig({ testTimeout: 120_000 });
 
 let server: TestServer;
 let bus: Bus;

@@ -1,7 +1,7 @@
 // Retention: what is too old goes from the logs, in batches, and from nowhere else.
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, metered, refused, TIME, voided } from './fixtures/events.ts';
 import { keepLogs } from './keep-logs.ts';
@@ -10,7 +10,6 @@ import { LedgerWriter } from './store/ledger-writer.ts';
 import { logsCompleteFrom, removeLogsBefore } from './store/log-retention.ts';
 
 /** Many questions to a database that others use too. */
-vi.setConfig({ testTimeout: 120_000 });
 
 const DAY_MS = 86_400_000;
 const logger = makeLogger('test', 'silent');

@@ -1,7 +1,7 @@
 // Refunds made by hand: exact under two at once, beside voids and failed videos, and visible wherever the charge was.
 import { type CreateRefundRequest, newId } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from './fixtures/books.ts';
 import { completed, metered, ORG, TIME, videoCharged, videoRefunded, voided } from './fixtures/events.ts';
 import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
@@ -9,7 +9,6 @@ import { entryOf } from './store/entries.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 
 /** Billing answers in time, but for a machine that is busy. */
-vi.setConfig({ testTimeout: 120_000 });
 
 let on: TestInstallation;
 

@@ -2,7 +2,7 @@
 import { logEntry, logList, usageReport } from '@switchyard/contracts';
 import { systemClock } from '@switchyard/service';
 import { startNats } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CATCH_UP_MS_MAX, catchUp } from './catch-up.ts';
 import { ensureConsumer } from './consumer.ts';
 import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
@@ -22,7 +22,6 @@ import { ONLY_PARTITION } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
 
 /** Billing answers in time, but for a machine that is busy. */
-vi.setConfig({ testTimeout: 120_000 });
 
 let on: TestInstallation;
 

@@ -3,20 +3,17 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   diskOf,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
 
 const run = promisify(execFile);
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;

@@ -1,20 +1,17 @@
 // An agent whose bus goes away while its computers run: they run on, and no minute is lost, doubled or billed for a
 // silence in which nobody could reach them.
 import { openEventLog } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
 
 /** Until all are connected again. */
 const BACK_MS_MAX = 60_000;
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;

@@ -1,13 +1,12 @@
 // Minutes while wall clocks are set, hosts sleep and months end: real NATS and Docker, and clocks that the test moves.
 // What a run is billed for is measured by the monotonic clock; the wall clock says only when a minute was.
 import { FakeClock } from '@switchyard/testing';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ANCHOR_AGE_MS_MAX } from './metering/resumed-run.ts';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -18,8 +17,6 @@ const DAY_MS = 24 * HOUR_MS;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 /** Nothing ends these computers by itself. */
 const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '480', SWITCHYARD_MAX_LIFETIME_MINUTES: '480' };
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;

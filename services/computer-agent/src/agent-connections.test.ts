@@ -10,12 +10,11 @@ import {
   hostTerminalEnd,
   hostTerminalSubject,
 } from '@switchyard/contracts';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -25,8 +24,6 @@ const PORT = 7100;
 /** Does not end its connections in order when its computer stops. */
 const ECHO = `process.on('SIGTERM', () => {}); require('node:net').createServer((s) => { s.on('error', () => {}); s.pipe(s); }).listen(${PORT}, '127.0.0.1')`;
 const made: string[] = [];
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;

@@ -6,14 +6,12 @@ import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
 import Docker from 'dockerode';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
-import { defaultLimits, newTestRecord, TEST_TIMEOUT_MS } from './test-agent.ts';
+import { defaultLimits, newTestRecord } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const limits = defaultLimits();
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 const agents = agentsInSuccession();
 

@@ -9,13 +9,12 @@ import {
   startTestEngine,
   type TestEngine,
 } from '@switchyard/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestAgentOptions,
   type TestInstallation,
@@ -28,8 +27,6 @@ const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 /** An engine that is back is asked for a container of the pool every few seconds. */
 const POOL_FILLED_MS_MAX = 60_000;
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let dataFolder: string;

@@ -4,8 +4,8 @@
 import { once } from 'node:events';
 import { openReply, requestHost } from '@switchyard/bus';
 import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
-import { expect, test, vi } from 'vitest';
-import { type AgentProcess, TEST_TIMEOUT_MS, type TestAgent } from './test-agent.ts';
+import { expect, test } from 'vitest';
+import type { AgentProcess, TestAgent } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
@@ -13,8 +13,6 @@ const ORG = 'org_test';
 /** As long as a result waits for whoever asks again. */
 const CLAIM_MS = 30_000;
 const EXEC_ID = 'req_doomed';
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 const agents = agentsInSuccession();
 

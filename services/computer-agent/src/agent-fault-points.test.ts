@@ -3,15 +3,13 @@
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import Docker from 'dockerode';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
 import { CREATION_ARRIVES_MS_MAX } from './lifecycle/taking-over.ts';
-import { defaultLimits, newTestRecord, TEST_TIMEOUT_MS } from './test-agent.ts';
+import { defaultLimits, newTestRecord } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 const agents = agentsInSuccession();
 

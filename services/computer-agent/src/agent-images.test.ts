@@ -12,7 +12,7 @@ import {
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { importSmallImage, startRegistry, type TestRegistry } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   defaultLimits,
   newTestRecord,
@@ -20,7 +20,6 @@ import {
   openTestInstallation,
   SETUP_TIMEOUT_MS,
   startAgentProcess,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -30,8 +29,6 @@ const MANY_BYTES = 3_000_000;
 const ENV = { SWITCHYARD_COMPUTER_NETWORKS: '127.0.0.0/8' };
 const LOCAL = 'switchyard-test/shell:latest';
 const docker = new Docker();
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;

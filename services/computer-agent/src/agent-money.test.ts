@@ -2,14 +2,13 @@
 // that billing is in the test's hands.
 import { type Bus, type ServiceHost, serve } from '@switchyard/bus';
 import { type ComputerRecord, ServiceError } from '@switchyard/contracts';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import { ASK_AGAIN_MS, MINUTES_AHEAD } from './metering/run-holds.ts';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -17,8 +16,6 @@ import {
 const MINUTE_MS = 60_000;
 /** Nothing but money ends these computers. */
 const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '300', SWITCHYARD_MAX_LIFETIME_MINUTES: '300' };
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 /** What billing does with minutes: so many may be held or spent in all. */
 class Till {

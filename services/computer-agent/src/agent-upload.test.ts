@@ -3,12 +3,11 @@
 import { hash } from 'node:crypto';
 import { openReply } from '@switchyard/bus';
 import { type HostUploadHead, hostUploadSubject, uploadResult } from '@switchyard/contracts';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
@@ -16,8 +15,6 @@ import {
 const MINUTE_MS = 60_000;
 const CONTENT = Buffer.from('city,inhabitants\nUlm,126000\n');
 const made: string[] = [];
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;

@@ -8,7 +8,7 @@ import {
   type ExecRequest,
   hostExecStreamSubject,
 } from '@switchyard/contracts';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { minuteCost } from './metering/minutes.ts';
 import {
   defaultLimits,
@@ -17,15 +17,12 @@ import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  TEST_TIMEOUT_MS,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
 
 /** A command that is to be cut short comes first as far as it is to come. */
 const CUT_AFTER_S = 10;
-
-vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
 
 let installation: TestInstallation;
 let on: TestAgent;
@@ -348,8 +345,9 @@ describe('commands', () => {
       head: { request_id: 'req_late', org: 'org_test', id },
       body: Buffer.from(JSON.stringify({ command, timeout } satisfies ExecRequest)),
     });
-    await expect.poll(async () => (await on.exec(id, 'pgrep -c sleep')).stdout).toBe('1\n');
-    await expect.poll(async () => (await on.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+    const sleeping = async () => (await on.exec(id, 'pgrep -c sleep')).stdout;
+    await expect.poll(sleeping).toBe('1\n');
+    await expect.poll(sleeping).toBe('0\n');
     let read = 0;
     const reading = async () => {
       for await (const chunk of body) read += chunk.length;

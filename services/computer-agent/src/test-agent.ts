@@ -44,7 +44,7 @@ import { type Agent, openAgent } from './run.ts';
 /** Building the image is part of the first test that needs it. */
 export const SETUP_TIMEOUT_MS = 600_000;
 /** For agents and containers on a busy machine, where a start takes seconds: it only bounds what never ends. */
-export const TEST_TIMEOUT_MS = 120_000;
+const ANSWER_TIMEOUT_MS = 120_000;
 /** Shorter than the silence that is not billed: heartbeats are given in between. */
 const STEP_MS = 30_000;
 /** What falls due may make something else due at once: a minute's end, then the run's. */
@@ -194,7 +194,7 @@ export function hostOf(
   now: () => number = Date.now,
 ) {
   const org = ORG;
-  const timeoutMs = TEST_TIMEOUT_MS; // what is asked for at once is done one after the other
+  const timeoutMs = ANSWER_TIMEOUT_MS; // what is asked for at once is done one after the other
   const ask = (verb: 'create' | 'start' | 'stop', id: string, limited = false) =>
     requestHost(bus, hostId, verb, verb === 'stop' ? { org, id } : { org, id, limited }, { timeoutMs });
   return {

@@ -10,7 +10,6 @@ import type { TestBilling } from '../fixtures/running-billing.ts';
 
 /** Nobody may be there for longer than a call waits. */
 const TAKEN_OVER_MS_MAX = 60_000;
-vi.setConfig({ testTimeout: 120_000 });
 
 let on: TestInstallation;
 let control: Bus;

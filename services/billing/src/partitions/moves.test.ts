@@ -323,7 +323,7 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
   }
   for (const org of prepaid)
     await expect
-      .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }), { timeout: 30_000 })
+      .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0, held: 0, spent: 0.00005 });
 }, 240_000);
 
@@ -331,7 +331,7 @@ test('a layout that this release does not know is left alone: its owner gives ba
   const { layout } = on.database.store;
   const known = await layout.findOneAndUpdate({}, { $set: { partitions: 3 } });
   const leases = await openBucket(on.client.bus, 'leases');
-  await expect.poll(() => leases.get('billing-p0'), { timeout: 30_000 }).toBeNull();
+  await expect.poll(() => leases.get('billing-p0')).toBeNull();
   await expect(command(2)).rejects.toThrow('split into 3 partitions; this release knows 1, 2, 4, 8, 16');
   await layout.updateOne({}, { $set: { partitions: known?.partitions ?? 1 } });
   await on.client.caughtUp(...ORGS);

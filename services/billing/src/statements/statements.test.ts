@@ -3,7 +3,7 @@ import type { Event } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import {
   completed,
@@ -23,7 +23,6 @@ import { BOOKING_MS_MAX, bookedMonth, CLOCKS_DIFFER_MS_MAX, closesAt } from './m
 import { readStatement, readSummaries } from './read-statement.ts';
 
 /** Hundreds of questions to a database that others use too. */
-vi.setConfig({ testTimeout: 120_000 });
 
 const logger = makeLogger('test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;

@@ -1,7 +1,7 @@
 // The ledger under faults, on a real MongoDB wire server.
 import type { Event } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, randomFrom, refused, voided } from '../fixtures/events.ts';
@@ -10,7 +10,6 @@ import { LedgerWriter, type Step } from './ledger-writer.ts';
 import { AnotherWriter } from './mongo-errors.ts';
 
 /** Hundreds of questions to a database that others use too. */
-vi.setConfig({ testTimeout: 120_000 });
 
 const logger = makeLogger('billing-test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;

@@ -8,7 +8,7 @@ import {
 } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, refused, TIME, voided } from '../fixtures/events.ts';
@@ -18,7 +18,6 @@ import { usageRange } from './range.ts';
 import { readUsage } from './read-usage.ts';
 
 /** Hundreds of questions to a database that others use too. */
-vi.setConfig({ testTimeout: 120_000 });
 
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {

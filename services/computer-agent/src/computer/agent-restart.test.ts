@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mountPoints } from '../docker/mounts.ts';
 import { openComputerHost } from './open-computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -15,7 +15,6 @@ const DOOMED_AGENT = fileURLToPath(new URL('./__fixtures__/doomed-agent.ts', imp
 
 /** The machine may be busy. */
 const PATIENCE = { timeout: 60_000 };
-vi.setConfig({ testTimeout: 120_000 }); // each starts an agent
 
 /** Without a pool: an agent in another process would take it for what a dead one left. */
 let testHost: TestHost;

@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mountPoints } from '../docker/mounts.ts';
 import { networkName } from '../docker/network.ts';
 import type { Reservation } from './computer-host.ts';
@@ -16,7 +16,6 @@ const exec = promisify(execFile);
 const MIB = 1024 * 1024;
 /** What comes to its end by itself, in time even on a busy machine. */
 const PATIENCE_S = 60;
-vi.setConfig({ testTimeout: 120_000 }); // several starts and stops each
 
 let testHost: TestHost;
 

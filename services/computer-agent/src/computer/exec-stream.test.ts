@@ -1,6 +1,6 @@
 // Output that is handed on as it comes: whole however much it is, at its taker's pace, in bounded memory.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningComputer } from './computer-host.ts';
 import { STREAM_WINDOW_BYTES } from './exec.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -8,7 +8,6 @@ import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.
 const MIB = 1024 * 1024;
 /** The machine may be busy. */
 const PATIENCE = { timeout: 30_000 };
-vi.setConfig({ testTimeout: 120_000 });
 
 let testHost: TestHost;
 let computer: RunningComputer;

@@ -1,6 +1,6 @@
 // What a command in a computer can rely on, and what it cannot escape. One computer serves all tests here: that it is
 // still well after each of them is part of what is tested.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningComputer } from './computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
@@ -8,8 +8,6 @@ import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.
 const SAY_MS = 10_000;
 const SIGKILL = 9;
 const SIGTERM = 15;
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let testHost: TestHost;
 let computer: RunningComputer;

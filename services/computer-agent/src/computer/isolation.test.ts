@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startMongo, startNats, type TestServer } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkName } from '../docker/network.ts';
 import type { RunningComputer } from './computer-host.ts';
 import {
@@ -39,7 +39,6 @@ const SILENCE_S = 2;
 const ANSWER_S = 20;
 /** Where another program holds the lock of the rules. */
 const LOCK_WAIT = ['-w', '10'];
-vi.setConfig({ testTimeout: 120_000 });
 
 let testHost: TestHost;
 let id: string;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const WITHOUT_BASH = 'switchyard-test/without-bash:latest';
@@ -22,7 +22,6 @@ const DEMANDS = [
   'LABEL switchyard.agent=host_of_others switchyard.slot=../../.. switchyard.origin=pool',
 ];
 const docker = new Docker();
-vi.setConfig({ testTimeout: 120_000 }); // each opens a host of its own
 let testHost: TestHost;
 
 beforeAll(async () => {

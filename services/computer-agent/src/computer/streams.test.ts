@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningComputer } from './computer-host.ts';
 import { STREAM_CREDIT_BYTES, type TerminalSize, type TerminalStream } from './init-stream.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -18,7 +18,6 @@ const COUNT_PORT = 7004;
 const SIZE = { columns: 80, rows: 24 };
 /** The machine may be busy. */
 const PATIENCE = { timeout: 30_000 };
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Servers as a renter would write them, on localhost only. */
 const SERVERS = `

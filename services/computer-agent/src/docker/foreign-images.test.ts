@@ -24,7 +24,6 @@ import {
 import { createForeignImages, type ForeignImagesOptions, type ImageWish } from './foreign-images.ts';
 
 const MANY_BYTES = 3_000_000;
-vi.setConfig({ testTimeout: 120_000 });
 const docker = new Docker();
 let registry: TestRegistry;
 let memory: string;

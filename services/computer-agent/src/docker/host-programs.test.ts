@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { runnerPid, runProgram, startRunner } from './host-programs.ts';
-
-vi.setConfig({ testTimeout: 60_000 }); // the first compiles the program
 
 const root = await mkdtemp(join(tmpdir(), 'switchyard-runner-'));
 afterAll(() => rm(root, { recursive: true, force: true }));

@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createMounter, type Mounter } from './mounter.ts';
 import { mountPoints, unmount } from './mounts.ts';
-
-vi.setConfig({ testTimeout: 60_000 }); // each compiles the program
 
 let root: string;
 let mounter: Mounter;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { STANDARD_IMAGE } from '@switchyard/contracts';
 import { canStartTestEngine, importSmallImage, startTestEngine, type TestEngine } from '@switchyard/testing';
 import type Docker from 'dockerode';
-import { afterAll, test as anyTest, beforeAll, expect, vi } from 'vitest';
+import { afterAll, test as anyTest, beforeAll, expect } from 'vitest';
 
 const NETWORK_PROCESS = fileURLToPath(new URL('./__fixtures__/network-process.ts', import.meta.url));
 const PORT = 8_000;
@@ -18,7 +18,6 @@ const SILENCE_S = 1;
 /** What is not answers before this, however busy this machine is. */
 const ANSWER_S = 20;
 const SETUP_TIMEOUT_MS = 300_000;
-vi.setConfig({ testTimeout: 120_000 });
 const run = promisify(execFile);
 const test = anyTest.skipIf(!canStartTestEngine());
 

@@ -34,7 +34,7 @@ test('a deleted consumer is made anew and reads every charge again, which begins
     const told = await installation.told(id);
 
     await installation.bus.jsm.consumers.delete(EVENTS_STREAM, 'video-worker');
-    await expect.poll(() => taken, { timeout: 60_000 }).toEqual([id, id]);
+    await expect.poll(() => taken).toEqual([id, id]);
     await installation.work(on, event);
     expect(makers.first.starts.length).toBe(1);
     expect(await installation.told(id)).toEqual(told);

@@ -25,6 +25,7 @@
 
 #include "connections.h"
 #include "execs.h"
+#include "own_files.h"
 #include "streams.h"
 #include "turns.h"
 
@@ -104,6 +105,7 @@ int main(int count, char **arguments) {
   for (int fd = 0; fd <= 2; fd++) dup2(null, fd);
   if (null > 2) close(null);
   take_short_turns(1);
+  take_own_files();
   prctl(PR_SET_DUMPABLE, 0); // our memory is not for the processes inside
 
   int epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -24,7 +24,7 @@
 // Under memory pressure the kernel takes a command before it takes the init.
 #define COMMAND_OOM_SCORE "200"
 
-static const char *const SHELLS[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr/bin/sh", NULL};
+const char *const SHELLS[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr/bin/sh", NULL};
 
 static void report(int fd, int kind, int value, int stage) {
   struct report message = {kind, value, stage};

@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+// Where a shell may be in an image, the preferred first; NULL at the end.
+extern const char *const SHELLS[];
+
 enum report_kind {
   REPORT_STARTED,  // value: pid of the command
   REPORT_FAILED,   // value: errno; stage: where

@@ -1,9 +1,11 @@
 // Images that are not ours need nothing but what a command uses: the init brings itself.
 import { once } from 'node:events';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
+import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost, writtenFolder } from './test-host.ts';
 
 const WITHOUT_BASH = 'switchyard-test/without-bash:latest';
 const EMPTY = 'switchyard-test/empty:latest';
@@ -74,6 +76,7 @@ test('an image without bash runs commands by sh', async () => {
     'plain sh\n/workspace\n',
   );
   expect(await run(computer, 'exit 4')).toMatchObject({ exitCode: 4 });
+  await access(join(await writtenFolder(computer), 'usr/bin/dash')); // a file of its own, not the image's
   await close();
 });
 

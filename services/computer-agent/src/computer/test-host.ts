@@ -89,6 +89,12 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
   };
 }
 
+/** Where on this host that is which was written in a computer, or copied there from its image. */
+export async function writtenFolder({ containerId }: RunningComputer): Promise<string> {
+  const { GraphDriver } = await new Docker().getContainer(containerId).inspect();
+  return (GraphDriver.Data as unknown as { UpperDir: string }).UpperDir;
+}
+
 let execs = 0;
 
 /** Runs a command with generous limits unless told otherwise. */

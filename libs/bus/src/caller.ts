@@ -155,7 +155,8 @@ export class OutgoingCall {
   readonly #on: CallSurroundings;
   readonly #openedAt = performance.now();
   #offeredAt = 0;
-  #offerAgainAt = 0;
+  /** Runs while nobody is there to take it. */
+  #again: NodeJS.Timeout | undefined;
   #sent = false;
   #peer: string | null = null;
   #peerLink = 0;
@@ -179,14 +180,9 @@ export class OutgoingCall {
 
   /** Sends the head, and the body where it is short. Repeated while nobody is there to take it. */
   offer(): void {
-    const now = performance.now();
-    if (!this.#on.connected()) {
-      this.#offerAgainAt = now + NOBODY_THERE_PAUSE_MS;
-      return;
-    }
+    if (!this.#on.connected()) return this.#offerSoon();
     this.#sent = true;
-    this.#offeredAt = now;
-    this.#offerAgainAt = 0;
+    this.#offeredAt = performance.now();
     const body = this.#request.body;
     const inline = body instanceof Uint8Array && body.length <= INLINE_BODY_BYTES_MAX;
     const meta: OpenMeta = {
@@ -261,7 +257,11 @@ export class OutgoingCall {
   nobodyThere(): void {
     if (this.#done) return;
     this.#sent = false;
-    this.#offerAgainAt = performance.now() + NOBODY_THERE_PAUSE_MS;
+    this.#offerSoon();
+  }
+
+  #offerSoon(): void {
+    this.#again = setTimeout(() => this.offer(), NOBODY_THERE_PAUSE_MS);
   }
 
   linkLost(): void {
@@ -286,7 +286,6 @@ export class OutgoingCall {
           }),
           false,
         );
-      if (now >= this.#offerAgainAt) this.offer();
       return;
     }
     if (this.#held) return this.#sweepHeld(this.#held, now);
@@ -364,6 +363,7 @@ export class OutgoingCall {
 
   #finish(): void {
     this.#done = true;
+    clearTimeout(this.#again);
     this.#upload?.stop();
     this.#source?.stop();
     this.#on.closed();

@@ -76,6 +76,8 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const hostId = await loadHostId(folder);
   const limits = toComputerLimits(config);
 
+  const askedEngine = engineInfo(docker);
+  askedEngine.catch(() => {}); // told where it is waited for
   await ensureEventsStream(bus);
   const [hosts, hostOrders, computerBucket] = await Promise.all([
     openBucket(bus, 'hosts'),
@@ -84,7 +86,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   ]);
   const events = await createEventPublisher({ bus, outboxDir: join(folder, 'outbox'), logger });
   const lastHeard = await openLastHeard(folder, clock.now());
-  const { NCPU: cores, MemTotal: memoryBytes, DockerRootDir: dockerFolder } = await engineInfo(docker);
+  const { NCPU: cores, MemTotal: memoryBytes, DockerRootDir: dockerFolder } = await askedEngine;
   const disk = await openDiskRoom([folder, dockerFolder], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
   const host = await openComputerHost({
     agentId: hostId,

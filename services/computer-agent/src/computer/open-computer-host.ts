@@ -92,35 +92,39 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const activity = createExecActivity();
   const cores = cpus().length;
   const precedence = openPrecedence({ cores, coresMax: options.burst.cpu, idleMs: openHostIdle() });
-  await raiseHostLimits(logger);
-  const network = await openNetwork({
-    docker,
-    agentId,
-    allowedNetworks,
-    logger,
-    ...(options.wallsWatchMs === undefined ? {} : { watchEveryMs: options.wallsWatchMs }),
-  });
+  const mounter = createMounter(logger);
+  // What commands wait for where an agent takes computers over: each of these is mostly programs of the host.
+  const [network, openedSlots, disks] = await Promise.all([
+    openNetwork({
+      docker,
+      agentId,
+      allowedNetworks,
+      logger,
+      ...(options.wallsWatchMs === undefined ? {} : { watchEveryMs: options.wallsWatchMs }),
+    }),
+    openMountSlots(at('slots'), mounter.bind).catch((error: unknown) => {
+      logger.warn(
+        { err: error },
+        'this host cannot mount into running containers: computers start without warm pool',
+      );
+      return undefined;
+    }),
+    openDisks({
+      directory: at('disks'),
+      diskGb: options.diskGb,
+      spares: options.warmPool,
+      quiet: () => activity.quiet(QUIET_WAIT_MS_MAX),
+      logger,
+    }),
+    raiseHostLimits(logger),
+  ]);
+  let slots = openedSlots;
   if (network.unprotected) {
     logger.warn(
       { reason: network.unprotected },
       'computers are NOT shut off from the host and private networks',
     );
   }
-  const mounter = createMounter(logger);
-  let slots = await openMountSlots(at('slots'), mounter.bind).catch((error: unknown) => {
-    logger.warn(
-      { err: error },
-      'this host cannot mount into running containers: computers start without warm pool',
-    );
-    return undefined;
-  });
-  const disks = await openDisks({
-    directory: at('disks'),
-    diskGb: options.diskGb,
-    spares: options.warmPool,
-    quiet: () => activity.quiet(QUIET_WAIT_MS_MAX),
-    logger,
-  });
   const useDisks = () => options.disks && slots !== undefined && disks.unusable === null;
   const workspaces = await openWorkspaces(at('workspaces'), { disks, useDisks });
 

@@ -85,20 +85,24 @@ export async function raiseFirewall({
     ),
     ['-j', 'DROP'],
   ];
-  // A kernel may lack the two matches of the limits: walls without them are walls all the same.
-  const connectionsLimited = await fillChain(IPV4, chains.forward, forward(tooManyConnections(bridge))).then(
-    () => true,
-    () => false,
-  );
-  if (!connectionsLimited) await fillChain(IPV4, chains.forward, forward([]));
-  await fillChain(IPV4, chains.input, input);
-  await hang(IPV4, 'DOCKER-USER', bridge, chains.forward);
-  await hang(IPV4, 'INPUT', bridge, chains.input);
-  if (await hostHasIpv6())
-    for (const [parent, chain] of hangingIn(chains, IPV6)) {
-      await fillChain(IPV6, chain, [['-j', 'DROP']]);
-      await hang(IPV6, parent, bridge, chain);
+  const raiseIpv4 = async () => {
+    const raise = (limits: string[][]) =>
+      raiseChains(IPV4, bridge, { [chains.forward]: forward(limits), [chains.input]: input });
+    // A kernel may lack the two matches of the limits: walls without them are walls all the same.
+    try {
+      await raise(tooManyConnections(bridge));
+      return true;
+    } catch {
+      await raise([]);
+      return false;
     }
+  };
+  const raiseIpv6 = async () => {
+    const nothing = [['-j', 'DROP']];
+    if (await hostHasIpv6())
+      await raiseChains(IPV6, bridge, { [chains.forward]: nothing, [chains.input]: nothing });
+  };
+  const [connectionsLimited] = await Promise.all([raiseIpv4(), raiseIpv6()]);
   return { connectionsLimited };
 }
 
@@ -106,11 +110,10 @@ export async function raiseFirewall({
 export async function firewallStands(bridge: string): Promise<boolean> {
   const chains = chainsOf(bridge);
   const stands = async (family: Family) => {
-    const { stdout } = await run(family, ['-w', LOCK_WAIT_S, '-S'], { timeout: IPTABLES_TIMEOUT_MS });
-    const rules = stdout.split('\n');
+    const rules = await rulesOf(family);
     return hangingIn(chains, family).every(
       ([parent, chain]) =>
-        rules.includes(`-A ${parent} -i ${bridge} -j ${chain}`) &&
+        rules.includes(hookOf(parent, bridge, chain)) &&
         rules.some((rule) => rule.startsWith(`-A ${chain} `) && rule.endsWith('-j DROP')),
     );
   };
@@ -172,25 +175,39 @@ async function readResolvers(): Promise<string[]> {
   return [...new Set(texts.flatMap(parseResolvers))];
 }
 
-/** Makes the chain hold these rules in this order, in one atomic step: there is no moment without them. */
-async function fillChain(family: Family, chain: string, rules: string[][]): Promise<void> {
-  const lines = ['*filter', `:${chain} - [0:0]`, `-F ${chain}`];
-  for (const rule of rules) lines.push(`-A ${chain} ${rule.join(' ')}`);
+/**
+ * Makes each of our chains hold these rules in this order, all in one atomic step: there is no moment without them. Then
+ * hangs them in front, where they do not hang.
+ */
+async function raiseChains(
+  family: Family,
+  bridge: string,
+  chains: Readonly<Record<string, string[][]>>,
+): Promise<void> {
+  const lines = ['*filter'];
+  for (const [chain, rules] of Object.entries(chains))
+    lines.push(`:${chain} - [0:0]`, `-F ${chain}`, ...rules.map((rule) => `-A ${chain} ${rule.join(' ')}`));
   lines.push('COMMIT', '');
   const restoring = run(`${family}-restore`, ['--noflush', '-w', LOCK_WAIT_S], {
     timeout: IPTABLES_TIMEOUT_MS,
   });
   restoring.child.stdin?.end(lines.join('\n'));
   await restoring;
+  const standing = await rulesOf(family);
+  for (const [parent, chain] of hangingIn(chainsOf(bridge), family))
+    if (!standing.includes(hookOf(parent, bridge, chain)))
+      await iptables(family, '-I', parent, '1', '-i', bridge, '-j', chain);
 }
 
-async function hang(family: Family, parent: string, bridge: string, chain: string): Promise<void> {
-  const rule = ['-i', bridge, '-j', chain];
-  const hangs = await iptables(family, '-C', parent, ...rule).then(
-    () => true,
-    () => false,
-  );
-  if (!hangs) await iptables(family, '-I', parent, '1', ...rule);
+/** Every rule of the host, as `iptables -S` writes it. */
+async function rulesOf(family: Family): Promise<string[]> {
+  const { stdout } = await run(family, ['-w', LOCK_WAIT_S, '-S'], { timeout: IPTABLES_TIMEOUT_MS });
+  return stdout.split('\n');
+}
+
+/** The rule by which a chain of ours hangs in another, as `iptables -S` writes it. */
+function hookOf(parent: string, bridge: string, chain: string): string {
+  return `-A ${parent} -i ${bridge} -j ${chain}`;
 }
 
 async function iptables(family: Family, ...rule: string[]): Promise<void> {

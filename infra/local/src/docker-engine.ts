@@ -39,7 +39,7 @@ const PING_TIMEOUT_MS = 15_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_EVERY_MS = 100;
 const LOG_LINES_SHOWN = 10;
-const DEBIAN_PACKAGES = ['docker.io', 'debootstrap', 'iptables'];
+const DEBIAN_PACKAGES = ['docker.io', 'debootstrap', 'iptables', 'iproute2'];
 const SOCKET = '/var/run/docker.sock';
 /** Where a user's PATH may not lead, and dockerd looks for iptables. */
 const SYSTEM_FOLDERS = '/usr/local/sbin:/usr/sbin:/sbin';

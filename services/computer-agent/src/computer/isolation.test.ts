@@ -178,6 +178,8 @@ threads = [threading.Thread(target=attempt, args=(a, lambda a=a: ping(a))) for a
       neighbour,
     );
     const address = await sh("ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1", neighbour);
+    const outside = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'));
+    expect(await readFile(`/sys/class/net/sy-${outside.join('')}/brport/isolated`, 'utf8')).toBe('1\n');
     const { options } = testHost;
     const { Name: name, Config } = await options.docker.getContainer(neighbour.containerId).inspect();
     const names = [address, name.slice(1), Config.Hostname, neighbour.containerId.slice(0, 12)];
@@ -275,6 +277,14 @@ attempt('transparent', lambda: socket.socket().setsockopt(socket.SOL_IP, 19, 1))
     await expect.poll(there, { timeout: 60_000 }).toBe(true);
     expect(await reached([['169.254.169.254', behind.port]])).toEqual([]);
   });
+});
+
+test('a network that somebody took away is made anew, with the computers on it', async () => {
+  const { docker, agentId } = testHost.options;
+  await docker.getNetwork(networkName(agentId)).remove();
+  const answering = () => reached([[ALLOWED_ADDRESS, behind.port]]);
+  await expect.poll(answering).toEqual([`${ALLOWED_ADDRESS} ${behind.port}`]);
+  expect(await reached([['169.254.169.254', behind.port]])).toEqual([]);
 });
 
 describe('of the host’s files and devices', () => {

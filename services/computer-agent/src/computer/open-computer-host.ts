@@ -20,6 +20,7 @@ import { startRunner } from '../docker/host-programs.ts';
 import { createMounter } from '../docker/mounter.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
 import { openNetwork } from '../docker/network.ts';
+import { openWires, type Wires } from '../docker/wires.ts';
 import { type Claim, openClaims } from './claims.ts';
 import type { ComputerHost, Reservation, ReserveOptions, RunningComputer } from './computer-host.ts';
 import { openControlSockets } from './control-sockets.ts';
@@ -135,6 +136,11 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const systemDisks = await openSystemDisks(at('system'), options.diskGb);
   /** Whether new containers get one: proven by the first, or given up. */
   let useSystemDisks = useDisks();
+  /**
+   * By which new containers get their network; undefined: by the engine. Proven by the first, or given up. Only with disks,
+   * on which the files are that say whom to ask for names.
+   */
+  let wires: Wires | undefined;
   const foreignImages = createForeignImages({
     docker,
     memory: at('images'),
@@ -215,12 +221,17 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     }
     return cgroup;
   };
+  const layWire = async (pid: number, containerId: string) => {
+    if (!wires) throw new Error('the container was created for a wire, and this host lays none any more');
+    await wires.lay(pid, containerId);
+  };
   /** Starts a container, and connects to its init; leaves nothing behind when it fails. */
   const begin = async (containerId: string, slot: string): Promise<StartedContainer> => {
     try {
       await engine.start(containerId);
       const init = await connectInit(await sockets.take(slot));
-      const pid = (await engine.inspect(containerId))?.pid ?? 0;
+      const { pid = 0, wired = false } = (await engine.inspect(containerId)) ?? {};
+      if (wired) await layWire(pid, containerId);
       const cgroup = await cgroupOf(pid, containerId);
       if (cgroup) preferInit(pid);
       return { containerId, slot, init, cgroup };
@@ -240,10 +251,11 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   ): Promise<string> => {
     await sockets.create(slot);
     try {
-      const disk = useSystemDisks ? await systemDisks.create(slot) : undefined;
+      const wired = wires !== undefined;
+      const disk = useSystemDisks ? await systemDisks.create(slot, wires?.nameServers) : undefined;
       const networkFiles = disk?.networkFiles;
       const controlDirectory = sockets.directory(slot);
-      const containerId = await engine.create({ slot, controlDirectory, networkFiles, ...spec });
+      const containerId = await engine.create({ slot, controlDirectory, networkFiles, wired, ...spec });
       slotOf.set(containerId, slot);
       if (disk) await carry(containerId, slot, disk);
       return containerId;
@@ -408,22 +420,22 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     };
   };
 
-  /** Once, before the pool is trusted: does what is mounted on the host now really appear in a running container? */
-  const verifyMounts = async (mounts: MountSlots) => {
+  /** Once, before the pool is trusted: is what the host does for a running container really seen in it? */
+  const verifyContainer = async (mounts: MountSlots) => {
     const probe = await makePooled(mounts);
     try {
       const source = at('mount-probe');
       await mkdir(source, { recursive: true });
       await writeFile(join(source, 'seen'), '');
       await mounts.mount(probe.slot, source);
-      const { exitCode } = await probe.init.exec({
-        id: 'mount-probe',
-        command: 'test -e /workspace/seen && touch /tmp/seen',
-        timeoutMs: VERIFY_TIMEOUT_MS,
-        outputBytesMax: 0,
-      });
-      if (exitCode !== 0)
+      const succeeds = async (id: string, command: string) => {
+        const options = { timeoutMs: VERIFY_TIMEOUT_MS, outputBytesMax: 0 };
+        return (await probe.init.exec({ id, command, ...options })).exitCode === 0;
+      };
+      if (!(await succeeds('mount-probe', 'test -e /workspace/seen && touch /tmp/seen')))
         throw new Error('what is mounted on the host does not appear in a running container');
+      if (wires && !(await succeeds('wire-probe', 'grep -q eth0 /proc/net/route')))
+        throw new Error('the wire of a running container is not seen in it');
       if (useSystemDisks && !(await systemDisks.isOn(probe.slot, '/tmp/seen')))
         throw new Error('what a computer writes does not land on the disk that is to bound it');
     } finally {
@@ -431,16 +443,29 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     }
   };
 
+  const withoutWires = (error: unknown): undefined => {
+    logger.warn({ err: error }, 'computers get their network from the engine, which takes longer');
+  };
+  /** What this host cannot do for a container is given up, one thing after the other. @throws what cannot be given up */
+  const verify = async (mounts: MountSlots): Promise<void> => {
+    try {
+      return await verifyContainer(mounts);
+    } catch (error) {
+      if (wires) {
+        wires = withoutWires(error);
+      } else if (useSystemDisks) {
+        logger.warn({ err: error }, 'what computers write outside of /workspace is NOT limited here');
+        useSystemDisks = false;
+      } else throw error;
+    }
+    return verify(mounts);
+  };
+
   const openPool = async () => {
     if (!slots) return;
     const mounts = slots;
     try {
-      await verifyMounts(mounts).catch(async (error: unknown) => {
-        if (!useSystemDisks) throw error;
-        logger.warn({ err: error }, 'what computers write outside of /workspace is NOT limited here');
-        useSystemDisks = false;
-        await verifyMounts(mounts);
-      });
+      await verify(mounts);
     } catch (error) {
       logger.warn({ err: error }, 'mounting into running containers does not work here: no warm pool');
       slots = undefined;
@@ -499,6 +524,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       engine = engineFor(await ensureInitBinary(compiled));
       await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
       await removeOldPool();
+      if (useSystemDisks) wires = await openWires(network.addresses, network.name).catch(withoutWires);
       await openPool();
       if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
       else

@@ -19,6 +19,8 @@ import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
 
 const COPY_TIMEOUT_MS = 60_000;
 const IMAGE_SUFFIX = '.ext4';
+/** The C library asks no more. */
+const NAME_SERVERS_MAX = 3;
 /** Root's to change, as on any machine; but on the disk, where the engine's own files would not be. */
 const NETWORK_FILES = {
   hosts: `127.0.0.1\tlocalhost
@@ -28,9 +30,9 @@ ff02::1\tip6-allnodes
 ff02::2\tip6-allrouters
 `,
   hostname: `${COMPUTER_HOSTNAME}\n`,
-  // The engine's own, which asks those of the host.
-  'resolv.conf': 'nameserver 127.0.0.11\noptions ndots:0\n',
 } as const;
+/** The engine's own, which asks those of the host. */
+const NAME_SERVER_OF_ENGINE = '127.0.0.11';
 
 export interface SystemDisk {
   /** Folder of the files that are mounted as /etc/hosts, /etc/hostname and /etc/resolv.conf. */
@@ -40,8 +42,11 @@ export interface SystemDisk {
 }
 
 export interface SystemDisks {
-  /** A new disk for the container of this slot. @throws where it cannot be made */
-  create(slot: string): Promise<SystemDisk>;
+  /**
+   * A new disk for the container of this slot. @throws where it cannot be made
+   * @param nameServers that it asks by itself; none: the engine's
+   */
+  create(slot: string, nameServers?: readonly string[]): Promise<SystemDisk>;
   /** Whether a file that was made in the container, at an absolute path, is on its disk. */
   isOn(slot: string, path: string): Promise<boolean>;
   /** So that the engine can remove a container's volumes: call it before. A running container keeps them. */
@@ -70,7 +75,7 @@ export async function openSystemDisks(directory: string, diskGb: number): Promis
   };
 
   return {
-    async create(slot) {
+    async create(slot, nameServers = [NAME_SERVER_OF_ENGINE]) {
       const at = mountOf(slot);
       await formatDisk(imageOf(slot), diskGb, { disposable: true });
       await mountDisk(imageOf(slot), at);
@@ -78,6 +83,8 @@ export async function openSystemDisks(directory: string, diskGb: number): Promis
       await mkdir(networkFiles);
       for (const [name, text] of Object.entries(NETWORK_FILES))
         await writeFile(join(networkFiles, name), text);
+      const servers = nameServers.slice(0, NAME_SERVERS_MAX).map((address) => `nameserver ${address}\n`);
+      await writeFile(join(networkFiles, 'resolv.conf'), `${servers.join('')}options ndots:0\n`);
       await mkdir(join(at, 'volumes'));
       return {
         networkFiles,

@@ -7,7 +7,7 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { CPU_SHARES_MIN } from './cpu-cgroup.ts';
 
 /** Every container of this product has it; its value is the agent that owns it. */
-const LABEL_AGENT = 'switchyard.agent';
+export const LABEL_AGENT = 'switchyard.agent';
 /** Names the slot (mount point, socket) of a container. */
 const LABEL_SLOT = 'switchyard.slot';
 /** `pool` or `direct`: how the container began. Labels cannot change, so who owns it now is not in them. */
@@ -57,6 +57,12 @@ const READONLY_PATHS = [
   '/proc/sysrq-trigger',
   '/sys/fs/cgroup',
 ];
+/** A name space with a loop. With `NetworkDisabled` the engine does nothing in it. */
+const NO_NETWORK = 'none';
+/** IPv6 but for the loop is off. Docker takes it off every interface, and names ::1 `localhost` all the same: servers listen there. */
+const IPV6_OF_ENGINE = { 'net.ipv6.conf.lo.disable_ipv6': '0' };
+/** Of the interface that comes later. */
+const IPV6_OF_WIRED = { 'net.ipv6.conf.default.disable_ipv6': '1' };
 /** Docker's own SIGKILL comes after this; the init ends sooner by itself. */
 const STOP_TIMEOUT_S = 4;
 
@@ -99,6 +105,8 @@ export interface ContainerSpec {
   };
   /** Host directory of the files that name hosts; undefined: Docker's own. */
   readonly networkFiles?: string | undefined;
+  /** It gets no network of the engine's: the agent lays a wire once it runs (wires.ts). */
+  readonly wired: boolean;
 }
 
 /** Folders of the host in which the files are that a container writes. */
@@ -122,6 +130,8 @@ export interface ContainerState {
   readonly running: boolean;
   /** Of its init, as the engine's host numbers processes; 0 when it does not run. */
   readonly pid: number;
+  /** As in `ContainerSpec`. */
+  readonly wired: boolean;
   /** By what the engine was told last. */
   readonly size: SizeMb;
   readonly oomKilled: boolean;
@@ -217,6 +227,7 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
     User: '0:0',
     WorkingDir: WORKSPACE_PATH,
     Hostname: COMPUTER_HOSTNAME,
+    NetworkDisabled: spec.wired,
     StopSignal: 'SIGTERM',
     Healthcheck: { Test: ['NONE'] },
     Labels: {
@@ -237,9 +248,8 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
       CapAdd: CAPABILITIES,
       SecurityOpt: ['no-new-privileges'],
       ReadonlyPaths: READONLY_PATHS,
-      NetworkMode: options.network,
-      // Docker takes IPv6 off every interface, and names ::1 `localhost` all the same: servers listen there.
-      ...(options.ipv6 ? { Sysctls: { 'net.ipv6.conf.lo.disable_ipv6': '0' } } : {}),
+      NetworkMode: spec.wired ? NO_NETWORK : options.network,
+      ...(options.ipv6 ? { Sysctls: spec.wired ? IPV6_OF_WIRED : IPV6_OF_ENGINE } : {}),
       IpcMode: 'private',
       RestartPolicy: { Name: 'no' },
       // Output goes through the init; what a log driver would write fills the host's disk.
@@ -287,6 +297,7 @@ function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): Container
     slot: Config.Labels[LABEL_SLOT] ?? '',
     running: State.Running,
     pid: State.Pid,
+    wired: HostConfig.NetworkMode === NO_NETWORK,
     size: {
       cpu: (HostConfig.CpuShares ?? CPU_SHARES_PER_CORE) / CPU_SHARES_PER_CORE,
       memoryMb: (HostConfig.MemoryReservation ?? 0) / BYTES_PER_MB,

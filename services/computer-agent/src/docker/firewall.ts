@@ -170,7 +170,8 @@ function hostHasIpv6(): Promise<boolean> {
   );
 }
 
-async function readResolvers(): Promise<string[]> {
+/** IPv4 name servers of this host that computers may ask themselves. */
+export async function readResolvers(): Promise<string[]> {
   const texts = await Promise.all(RESOLVER_FILES.map((path) => readFile(path, 'utf8').catch(() => '')));
   return [...new Set(texts.flatMap(parseResolvers))];
 }

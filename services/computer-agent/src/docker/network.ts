@@ -2,14 +2,19 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import type { HostLogger } from '../computer/logger.ts';
+import { LABEL_AGENT } from './engine.ts';
 import { firewallStands, lowerFirewall, raiseFirewall } from './firewall.ts';
+import { hasInterface, joinWires } from './wires.ts';
 
 /** Another program that sets the host's rules anew takes ours away with its own: they are looked after. */
 const WATCH_EVERY_MS = 15_000;
 
+type Addresses = Docker.NetworkInspectInfo['IPAM'];
+
 export interface ComputerNetwork {
   /** Name of the Docker network and of its bridge interface. */
   readonly name: string;
+  readonly addresses: Addresses;
   /** Why computers are not shut off from the host's networks, or undefined when they are. */
   readonly unprotected: string | undefined;
   /** Removes rules and network, if no container uses it any longer; else leaves both. */
@@ -37,7 +42,8 @@ export async function openNetwork({
   watchEveryMs = WATCH_EVERY_MS,
 }: NetworkOptions): Promise<ComputerNetwork> {
   const name = networkName(agentId);
-  await ensureBridge(docker, name, agentId);
+  const addresses = await ensureBridge(docker, name, agentId);
+  const isHere = await hasInterface(name); // or where the engine is
   let unprotected: string | undefined;
   try {
     const { connectionsLimited } = await raiseFirewall({ bridge: name, allowedNetworks });
@@ -49,6 +55,11 @@ export async function openNetwork({
 
   let raising = Promise.resolve();
   const lookAfter = async () => {
+    if (isHere && !(await hasInterface(name))) {
+      // `docker network prune` takes each network away of whose containers the engine does not know.
+      await ensureBridge(docker, name, agentId, addresses);
+      logger.warn({ bridge: name }, 'the bridge of the computers was gone; they have their network again');
+    }
     if (await firewallStands(name)) return;
     await raiseFirewall({ bridge: name, allowedNetworks });
     logger.warn({ bridge: name }, 'the walls around computers were gone; they stand again');
@@ -59,10 +70,14 @@ export async function openNetwork({
 
   return {
     name,
+    addresses,
     unprotected,
     async close() {
       clearInterval(watch);
       await raising;
+      // The engine does not know of computers that are on it by a wire.
+      const filters = { label: [`${LABEL_AGENT}=${agentId}`] };
+      if ((await docker.listContainers({ filters })).length > 0) return;
       const network = docker.getNetwork(name);
       try {
         await network.remove();
@@ -76,17 +91,30 @@ export async function openNetwork({
   };
 }
 
-async function ensureBridge(docker: Docker, name: string, agentId: string): Promise<void> {
+/**
+ * @param addresses that it had, if any
+ * @returns those that it has
+ */
+async function ensureBridge(
+  docker: Docker,
+  name: string,
+  agentId: string,
+  addresses?: Addresses,
+): Promise<Addresses> {
   const [existing] = await docker.listNetworks({ filters: { name: [`^${name}$`] } });
-  if (existing) return;
+  if (existing) return existing.IPAM;
   await docker.createNetwork({
     Name: name,
     Driver: 'bridge',
     CheckDuplicate: true,
-    Labels: { 'switchyard.agent': agentId },
+    Labels: { [LABEL_AGENT]: agentId },
+    ...(addresses ? { IPAM: addresses } : {}),
     Options: {
       'com.docker.network.bridge.name': name,
       'com.docker.network.bridge.enable_icc': 'false',
     },
   });
+  const { IPAM } = await docker.getNetwork(name).inspect();
+  if (await hasInterface(name)) await joinWires(IPAM, name);
+  return IPAM;
 }

@@ -25,6 +25,7 @@ export {
   readRequest,
   request,
   requestHost,
+  requestHostBytes,
   ServiceHost,
   serve,
 } from './operations.ts';

@@ -1,6 +1,7 @@
 // Request and reply in JSON, typed by the contracts, on top of the one call that everything uses: so they have the same
 // cancel, the same errors and the same notice of dead peers.
 
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Service } from '@nats-io/services';
 import {
   ALL_PLACES,
@@ -22,6 +23,7 @@ import {
 import type { z } from 'zod';
 import type { Bus } from './bus.ts';
 import type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
+import { isLong, jsonPieces } from './json-pieces.ts';
 
 export interface RequestOptions {
   /** Milliseconds; default `REQUEST_TIMEOUT_MS_DEFAULT`. `Infinity` for what takes as long as it takes. */
@@ -63,12 +65,32 @@ export function requestHost<N extends HostOperationName>(
   return requestJson(bus, hostSubject(hostId, verb), payload, options) as Promise<HostOperationResponse<N>>;
 }
 
-function requestJson(
+/** The same for who passes the answer on: its JSON as it came. */
+export function requestHostBytes<N extends HostOperationName>(
+  bus: Bus,
+  hostId: string,
+  verb: N,
+  payload: HostOperationRequest<N>,
+  options?: RequestOptions,
+): Promise<Buffer> {
+  return requestBytes(bus, hostSubject(hostId, verb), payload, options);
+}
+
+async function requestJson(
+  bus: Bus,
+  subject: string,
+  payload: unknown,
+  options?: RequestOptions,
+): Promise<unknown> {
+  return JSON.parse((await requestBytes(bus, subject, payload, options)).toString('utf8'));
+}
+
+function requestBytes(
   bus: Bus,
   subject: string,
   payload: unknown,
   options: RequestOptions = {},
-): Promise<unknown> {
+): Promise<Buffer> {
   const { signal, requestId, timeoutMs = REQUEST_TIMEOUT_MS_DEFAULT } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -93,7 +115,7 @@ function requestJson(
         },
         onEnd: (_end, last) => {
           settled();
-          resolve(JSON.parse(Buffer.concat([...chunks, last]).toString('utf8')));
+          resolve(chunks.length === 0 ? last : Buffer.concat([...chunks, last]));
         },
         onError: (error) => {
           settled();
@@ -166,7 +188,13 @@ async function answerJson(call: IncomingCall, schema: z.ZodType, handler: JsonHa
   const request = await readRequest(call, schema);
   const { request_id: requestId } = call.head as { request_id: string | null };
   const response = await handler(request, { signal: call.signal, requestId });
-  call.end(null, Buffer.from(JSON.stringify(response)));
+  if (!isLong(response)) return call.end(null, Buffer.from(JSON.stringify(response)));
+  for (const piece of jsonPieces(response)) {
+    if (!call.write(Buffer.from(piece))) await call.drained();
+    await othersTurn();
+    if (call.isCancelled) return;
+  }
+  call.end(null);
 }
 
 /**

@@ -9,7 +9,10 @@ import { ProcessorCredit } from './processor-credit.ts';
 
 /** A bomb has the processor for so long, and what it takes to use up its credit, before its neighbours go before it. */
 const LOOK_MS = 50;
-/** Of its weight, while it is heavy: the largest heavy computer and the smallest light one weigh the same. */
+/**
+ * Of the weight of its size, while it is heavy. Light ones all weigh as much as the largest: none uses more than its credit,
+ * and a bomb that has only begun must not have the better part of the cores before the short command of a small one.
+ */
 export const HEAVY_SHARE = 1 / 16;
 /** So long after it last used the processor a computer is at work. */
 const AT_WORK_MS = 1_000;
@@ -83,7 +86,7 @@ class Watched {
     this.cpu = cpu;
     this.#coresMax = this.#limit = coresMax;
     // An agent that died may have left it with the weight and the limit of a heavy one.
-    cgroup.setShares(sharesOf(cpu));
+    cgroup.setShares(sharesOf(coresMax));
     cgroup.setLimit(coresMax);
     this.#usedMs = cgroup.usedMs();
   }
@@ -105,8 +108,7 @@ class Watched {
     const wasHeavy = this.heavy;
     this.#credit.spend(usedMs, elapsedMs);
     if (this.heavy !== wasHeavy) {
-      const shares = sharesOf(this.cpu);
-      this.cgroup.setShares(this.heavy ? shares * HEAVY_SHARE : shares);
+      this.cgroup.setShares(this.heavy ? sharesOf(this.cpu) * HEAVY_SHARE : sharesOf(this.#coresMax));
       if (!this.heavy) this.limit(this.#coresMax);
     }
     return usedMs;

@@ -1,7 +1,7 @@
 // A command whose result is waited for. Where its host's agent is lost meanwhile, the command goes on in its computer:
 // the next agent is asked for the result of this very request, which runs nothing a second time.
-import { type Bus, requestHost } from '@switchyard/bus';
-import { type ExecResult, type HostExecRequest, ServiceError } from '@switchyard/contracts';
+import { type Bus, requestHostBytes } from '@switchyard/bus';
+import { type HostExecRequest, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
 /** How long a restarting agent is asked again: less than the 30 s for which it lets the result be claimed. */
@@ -21,8 +21,11 @@ export interface WholeExec {
   readonly signal: AbortSignal;
 }
 
-/** @throws ServiceError as the agent's `exec`; `service_unavailable` where the agent was lost and its successor knows nothing. */
-export async function execWhole(on: WholeExecOptions, exec: WholeExec): Promise<ExecResult> {
+/**
+ * The JSON of its result. @throws ServiceError as the agent's `exec`; `service_unavailable` where the agent was lost and its successor
+ * knows nothing.
+ */
+export async function execWhole(on: WholeExecOptions, exec: WholeExec): Promise<Buffer> {
   try {
     return await ask(on, exec, exec.request);
   } catch (error) {
@@ -31,7 +34,7 @@ export async function execWhole(on: WholeExecOptions, exec: WholeExec): Promise<
   }
 }
 
-async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError): Promise<ExecResult> {
+async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError): Promise<Buffer> {
   const until = on.clock.monotonic() + RESUME_MS_MAX;
   while (on.clock.monotonic() < until) {
     try {
@@ -48,7 +51,7 @@ async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError)
 
 function ask({ bus }: WholeExecOptions, { host, requestId, signal }: WholeExec, request: HostExecRequest) {
   const timeoutMs = Number.POSITIVE_INFINITY; // the agent keeps the time of commands
-  return requestHost(bus, host, 'exec', request, { timeoutMs, signal, requestId });
+  return requestHostBytes(bus, host, 'exec', request, { timeoutMs, signal, requestId });
 }
 
 function isLost(error: unknown): error is ServiceError {

@@ -2,9 +2,14 @@
 import type { FastifyReply } from 'fastify';
 
 export function sendJson(reply: FastifyReply, body: unknown, status = 200): void {
+  sendJsonBytes(reply, Buffer.from(JSON.stringify(body)), status);
+}
+
+/** JSON that is passed on as it came. */
+export function sendJsonBytes(reply: FastifyReply, json: Buffer, status = 200): void {
   reply
     .code(status)
     .header('content-type', 'application/json; charset=utf-8')
     .header('x-request-id', reply.request.id)
-    .send(JSON.stringify(body));
+    .send(json);
 }

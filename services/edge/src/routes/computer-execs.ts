@@ -19,7 +19,7 @@ import type { FindHost } from '../computers/find-host.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check, parseBody } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
-import { sendJson } from '../http/send-json.ts';
+import { sendJsonBytes } from '../http/send-json.ts';
 
 const TAG = 'Computers';
 const params = z.object({ id: z.string().describe('Id of the computer') });
@@ -83,8 +83,7 @@ export function computerExecRoutes(on: ComputerExecRoutesOptions): Route[] {
             return streamExec(on, { host, head, body, signal }, reply);
           }
           const exec = { host, request: { id, org, body }, requestId: request.id, signal };
-          const result = await execWhole({ bus, clock }, exec);
-          sendJson(reply, result);
+          sendJsonBytes(reply, await execWhole({ bus, clock }, exec));
         });
       },
     ),

@@ -105,7 +105,6 @@ int main(int count, char **arguments) {
   for (int fd = 0; fd <= 2; fd++) dup2(null, fd);
   if (null > 2) close(null);
   take_short_turns(1);
-  take_own_files();
   prctl(PR_SET_DUMPABLE, 0); // our memory is not for the processes inside
 
   int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -118,6 +117,7 @@ int main(int count, char **arguments) {
   connections_open(epoll, listener.fd);
 
   int64_t stop_at_us = 0; // 0: not stopping
+  int has_own_files = 0;
   for (;;) {
     execs_tick(now_us());
     connections_pump(now_us());
@@ -132,7 +132,11 @@ int main(int count, char **arguments) {
       struct source *source = events[i].data.ptr;
       if (source->fd < 0) continue; // closed earlier in this turn
       switch (source->kind) {
-        case SOURCE_LISTENER: connection_accept(); break;
+        case SOURCE_LISTENER:
+          // Not sooner: until the agent has moved the socket away nothing of the image may run.
+          if (!has_own_files) take_own_files(), has_own_files = 1;
+          connection_accept();
+          break;
         case SOURCE_SIGNALS: stop_asked = read_signals(source->fd); break;
         case SOURCE_CONNECTION: connection_on_event(source->owner, events[i].events, now); break;
         case SOURCE_REPORTS: exec_on_reports(source->owner, now); break;

@@ -5,5 +5,6 @@
 // end of a process takes. Where one computer forks without end the others' commands waited for that lock, for seconds:
 // its holder waits for turns that its computer no longer gets. So each takes a copy of what every command maps, a shell
 // and all that this loads: a change of nothing makes the overlay of the image's files copy them (a few MB).
-// To be called once, before anything else runs here. Where it does not work the files stay shared.
+// To be called once, before any command. It runs a program of the image, for a moment. Where it does not work the files stay
+// shared.
 void take_own_files(void);

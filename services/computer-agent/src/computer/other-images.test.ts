@@ -10,6 +10,10 @@ import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost, writtenFolder } fro
 const WITHOUT_BASH = 'switchyard-test/without-bash:latest';
 const EMPTY = 'switchyard-test/empty:latest';
 const HOSTILE = 'switchyard-test/hostile:latest';
+const EAGER = 'switchyard-test/eager:latest';
+/** Of a shell that takes the place of the init's socket, if it is run while the host still looks there. */
+const EAGER_SHELL =
+  '#!/bin/sh\\n[ -e /tried ] || { touch /tried; touch /run/switchyard/mine && touch /early; }\\nexec /bin/sh "$@"';
 /** All that an image can ask of the engine that runs it. */
 const DEMANDS = [
   'ENTRYPOINT ["/bin/sh", "-c", "touch /workspace/entered; sleep 1000"]',
@@ -39,6 +43,7 @@ beforeAll(async () => {
     const [repo, tag] = WITHOUT_BASH.split(':');
     await container.commit({ repo, tag });
     await commitHostile(container);
+    await commitEager();
     const archive = await container.getArchive({ path: '/empty' });
     const imported = await docker.importImage(archive, { repo: EMPTY.split(':')[0], tag: 'latest' });
     imported.resume();
@@ -50,8 +55,24 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await testHost?.close();
-  for (const image of [WITHOUT_BASH, EMPTY, HOSTILE]) await docker.getImage(image).remove();
+  for (const image of [EAGER, WITHOUT_BASH, EMPTY, HOSTILE]) await docker.getImage(image).remove();
 }, SETUP_TIMEOUT_MS);
+
+async function commitEager(): Promise<void> {
+  const container = await docker.createContainer({
+    Image: WITHOUT_BASH,
+    Cmd: ['sh', '-c', `printf '${EAGER_SHELL}' > /bin/bash && chmod +x /bin/bash`],
+    NetworkDisabled: true,
+  });
+  try {
+    await container.start();
+    await container.wait();
+    const [repo, tag] = EAGER.split(':');
+    await container.commit({ repo, tag });
+  } finally {
+    await container.remove({ force: true });
+  }
+}
 
 async function commitHostile(container: Docker.Container): Promise<void> {
   const [repo, tag] = HOSTILE.split(':');
@@ -77,6 +98,13 @@ test('an image without bash runs commands by sh', async () => {
   );
   expect(await run(computer, 'exit 4')).toMatchObject({ exitCode: 4 });
   await access(join(await writtenFolder(computer), 'usr/bin/dash')); // a file of its own, not the image's
+  await close();
+});
+
+test('nothing of an image runs while the host still looks where the init makes its socket', async () => {
+  const { computer, close } = await computerOf(EAGER);
+  expect((await run(computer, 'ls /tried /early')).output.toString()).toContain('/tried\n');
+  expect(await run(computer, '[ -e /early ]')).toMatchObject({ exitCode: 1 });
   await close();
 });
 

@@ -26,9 +26,10 @@ const LINES_SHOWN_MAX = 20;
 const NOBODY: Summary = { p50: Number.NaN, p95: Number.NaN, count: 0 };
 
 const computers = Number(values.computers);
-// Callers have machines of their own: how long one waits for its turn here is not how long it waits for an answer.
-goBeforeOthers(process.pid);
 const stack = await startStack({ env: soakSettings(computers) });
+// Callers have machines of their own: how long one waits for its turn here is not how long it waits for an answer. Once the
+// stack is there, which would take it over.
+goBeforeOthers(process.pid);
 try {
   say(`load ${loadavg()[0]?.toFixed(1)}, seed ${values.seed}`);
   const report = await runSoak({

@@ -53,8 +53,8 @@ export async function openCpuCgroup(
   containerId: string,
   proc = '/proc',
 ): Promise<CpuCgroup | undefined> {
-  const groups = await readFile(join(proc, String(pid), 'cgroup'), 'utf8').catch(() => '');
-  if (!groups.includes(containerId)) return undefined;
+  const groups = await cgroupsOf(pid, containerId, proc);
+  if (groups === undefined) return undefined;
   const files = filesOf(groups, await readFile(join(proc, 'self', 'mounts'), 'utf8'));
   if (files === undefined) return undefined;
   try {
@@ -62,6 +62,19 @@ export async function openCpuCgroup(
   } catch {
     return undefined; // its mounts are others than ours
   }
+}
+
+/**
+ * The groups of a container's process, one a line. Undefined where the process is not the container's: this process sees
+ * others than the engine's host, or it has ended and its number is another's.
+ */
+export async function cgroupsOf(
+  pid: number,
+  containerId: string,
+  proc = '/proc',
+): Promise<string | undefined> {
+  const groups = await readFile(join(proc, String(pid), 'cgroup'), 'utf8').catch(() => '');
+  return groups.includes(containerId) ? groups : undefined;
 }
 
 /** Sync, as these files are the kernel's memory: no disk is waited for. */

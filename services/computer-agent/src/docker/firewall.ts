@@ -86,21 +86,22 @@ export async function raiseFirewall({
     ['-j', 'DROP'],
   ];
   const raiseIpv4 = async () => {
-    const raise = (limits: string[][]) =>
-      raiseChains(IPV4, bridge, { [chains.forward]: forward(limits), [chains.input]: input });
+    const fill = (limits: string[][]) =>
+      fillChains(IPV4, { [chains.forward]: forward(limits), [chains.input]: input });
     // A kernel may lack the two matches of the limits: walls without them are walls all the same.
-    try {
-      await raise(tooManyConnections(bridge));
-      return true;
-    } catch {
-      await raise([]);
-      return false;
-    }
+    const isLimited = await fill(tooManyConnections(bridge)).then(
+      () => true,
+      () => false,
+    );
+    if (!isLimited) await fill([]);
+    await hang(IPV4, bridge);
+    return isLimited;
   };
   const raiseIpv6 = async () => {
     const nothing = [['-j', 'DROP']];
-    if (await hostHasIpv6())
-      await raiseChains(IPV6, bridge, { [chains.forward]: nothing, [chains.input]: nothing });
+    if (!(await hostHasIpv6())) return;
+    await fillChains(IPV6, { [chains.forward]: nothing, [chains.input]: nothing });
+    await hang(IPV6, bridge);
   };
   const [connectionsLimited] = await Promise.all([raiseIpv4(), raiseIpv6()]);
   return { connectionsLimited };
@@ -176,15 +177,8 @@ export async function readResolvers(): Promise<string[]> {
   return [...new Set(texts.flatMap(parseResolvers))];
 }
 
-/**
- * Makes each of our chains hold these rules in this order, all in one atomic step: there is no moment without them. Then
- * hangs them in front, where they do not hang.
- */
-async function raiseChains(
-  family: Family,
-  bridge: string,
-  chains: Readonly<Record<string, string[][]>>,
-): Promise<void> {
+/** Makes each chain hold these rules in this order, all in one atomic step: there is no moment without them. */
+async function fillChains(family: Family, chains: Readonly<Record<string, string[][]>>): Promise<void> {
   const lines = ['*filter'];
   for (const [chain, rules] of Object.entries(chains))
     lines.push(`:${chain} - [0:0]`, `-F ${chain}`, ...rules.map((rule) => `-A ${chain} ${rule.join(' ')}`));
@@ -194,6 +188,10 @@ async function raiseChains(
   });
   restoring.child.stdin?.end(lines.join('\n'));
   await restoring;
+}
+
+/** Hangs our chains in front, where they do not hang. */
+async function hang(family: Family, bridge: string): Promise<void> {
   const standing = await rulesOf(family);
   for (const [parent, chain] of hangingIn(chainsOf(bridge), family))
     if (!standing.includes(hookOf(parent, bridge, chain)))

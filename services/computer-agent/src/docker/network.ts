@@ -4,12 +4,10 @@ import type Docker from 'dockerode';
 import type { HostLogger } from '../computer/logger.ts';
 import { LABEL_AGENT } from './engine.ts';
 import { firewallStands, lowerFirewall, raiseFirewall } from './firewall.ts';
-import { hasInterface, joinWires } from './wires.ts';
+import { type Addresses, hasInterface, joinWires } from './wires.ts';
 
 /** Another program that sets the host's rules anew takes ours away with its own: they are looked after. */
 const WATCH_EVERY_MS = 15_000;
-
-type Addresses = Docker.NetworkInspectInfo['IPAM'];
 
 export interface ComputerNetwork {
   /** Name of the Docker network and of its bridge interface. */

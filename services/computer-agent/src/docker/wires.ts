@@ -8,6 +8,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
+import { cgroupsOf } from './cpu-cgroup.ts';
 import { readResolvers } from './firewall.ts';
 import { runProgram } from './host-programs.ts';
 
@@ -39,7 +40,7 @@ route add default via $7
 END`;
 
 /** Of a network, as the engine has them. */
-type Addresses = Docker.NetworkInspectInfo['IPAM'];
+export type Addresses = Docker.NetworkInspectInfo['IPAM'];
 
 export interface Wires {
   /** That a computer asks itself: the engine answers only in networks that it made. */
@@ -81,8 +82,7 @@ export async function openWires(addresses: Addresses, bridge: string): Promise<W
   return {
     nameServers,
     async lay(pid, containerId) {
-      const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-      if (!groups.includes(containerId))
+      if ((await cgroupsOf(pid, containerId)) === undefined)
         throw new Error('this agent does not see the processes of this host');
       const address = await takeAddress();
       const ends = [nameOf(address), bridge, String(pid), hardwareAddressOf(address), mtu];

@@ -32,7 +32,8 @@ const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
 };
 const RESTRICTED = new Set(Object.values(GRANTED).flat());
 /** How npm and this launcher were started is nothing to a service; HEALTH_PORT could serve only one of them. */
-const OURS = /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
+const OURS =
+  /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|STAND_BY|NATS_PORT|MONGODB_PORT))$/;
 
 export function serviceEnvironment(
   service: LocalService,

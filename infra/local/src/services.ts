@@ -8,6 +8,8 @@ export interface LocalService {
   readonly role: 'entry' | 'worker';
   /** It serves, and computes for nobody: it goes before what computes (precedence.ts). */
   readonly goesFirst?: true;
+  /** What it does nobody else can do while it is away: a second process stands by (standby.ts). */
+  readonly hasStandby?: true;
   /** What it gets beyond the common environment (see service-environment.ts). */
   readonly gets: readonly Grant[];
   /** What Node is started with beyond the program. */
@@ -69,6 +71,7 @@ export const SERVICES: readonly LocalService[] = [
     entry: 'services/computer-agent/src/main.ts',
     role: 'worker',
     goesFirst: true,
+    hasStandby: true,
     gets: ['docker'],
     flags: COMPUTER_AGENT_FLAGS,
     variables: COMPUTER_AGENT_VARIABLES,

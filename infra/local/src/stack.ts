@@ -249,6 +249,7 @@ function serviceProcess(
     env: serviceEnvironment(service, instance, machine, facts),
     ready: 'message',
     goesFirst: service.goesFirst,
+    hasStandby: service.hasStandby,
     stopTimeoutMs: SERVICE_STOP_TIMEOUT_MS,
   };
 }

@@ -77,6 +77,51 @@ test('a process that is killed is started again within a second and serves, time
   }
 });
 
+/** Says where it is in its life, and stands by as `untilNeeded` of libs/service does. */
+const STANDS_BY = `
+  const serve = () => { console.log(process.pid + ' serves'); process.send({ type: 'ready' }); setInterval(() => {}, 1000); };
+  if (process.env.SWITCHYARD_STAND_BY === undefined) serve();
+  else {
+    console.log(process.pid + ' stands by');
+    process.once('disconnect', () => process.exit(0));
+    process.once('message', serve);
+  }
+`;
+
+test('where a second process stands by, that one serves after a death, and a third stands by for it', async () => {
+  const { supervised, folder, noted } = await setup(STANDS_BY, { hasStandby: true });
+  const standingBy = async (nth: number) => {
+    const log = await readFile(join(folder, 'logs', 'subject.log'), 'utf8');
+    return Number([...log.matchAll(/^(\d+) stands by$/gm)][nth]?.[1]);
+  };
+  await supervised.ready;
+  for (const nth of [0, 1]) {
+    await expect.poll(() => standingBy(nth)).toBeGreaterThan(0);
+    const [next, again] = [await standingBy(nth), noted(/^serves again/)];
+    process.kill(supervised.pid()!, 'SIGKILL');
+    await again;
+    expect(supervised.pid()).toBe(next);
+    expect(Number(await readFile(join(folder, 'run', 'subject.pid'), 'utf8'))).toBe(next);
+  }
+  await expect.poll(() => standingBy(2)).toBeGreaterThan(0);
+  const last = await standingBy(2);
+  await supervised.stop();
+  await expect.poll(() => processIdentity(last)).toBeUndefined();
+});
+
+test('one that dies while it stands by is not missed: another one stands by, or a new one serves', async () => {
+  const { supervised, folder, noted } = await setup(
+    `if (process.env.SWITCHYARD_STAND_BY !== undefined) { console.log('gone'); process.exit(1); } ${SERVES}`,
+    { hasStandby: true },
+  );
+  await supervised.ready;
+  await noted(/^nobody stands by/);
+  expect((await readFile(join(folder, 'logs', 'subject.log'), 'utf8')).match(/^gone$/gm)).toHaveLength(3);
+  const again = noted(/^serves again/);
+  process.kill(supervised.pid()!, 'SIGKILL');
+  await again;
+});
+
 test('its pid file names the process of now, and is gone when it is stopped', async () => {
   const { supervised, folder } = await setup(SERVES);
   await supervised.ready;

@@ -9,6 +9,7 @@ import type { PidFiles } from './pid-files.ts';
 import { goBeforeOthers } from './precedence.ts';
 import type { ProcessLog } from './process-log.ts';
 import { SetupError } from './setup-error.ts';
+import { createStandby } from './standby.ts';
 
 export interface ProcessSpec {
   /** Names the process at the terminal, its log and its pid file. */
@@ -25,6 +26,8 @@ export interface ProcessSpec {
   readonly ready: 'message' | ((signal: AbortSignal) => Promise<void>);
   /** It goes before what computes on this machine (precedence.ts). */
   readonly goesFirst?: boolean | undefined;
+  /** While it serves, a second process stands by for its death (standby.ts). Only with `message`. */
+  readonly hasStandby?: boolean | undefined;
   /** How long it may take to stop after SIGTERM; then it is killed. */
   readonly stopTimeoutMs: number;
   /** Done before each start, for example to remove what a killed start left behind. */
@@ -67,6 +70,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
   ready.catch(() => {});
   const stopping = new AbortController();
   const killing = new AbortController();
+  const standby = createStandby((variables) => begin(variables), deps.note);
   let child: ChildProcess | undefined;
   let wasReady = false;
   const done = run();
@@ -95,13 +99,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
       return (error as Error).message;
     }
     if (stopping.signal.aborted) return 'stopped';
-    const life = spawn(spec.command, spec.args, {
-      cwd: spec.cwd,
-      env: spec.env,
-      stdio: spec.ready === 'message' ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
-      // A process group of its own: Ctrl-C at the terminal reaches the launcher alone, which stops all in order.
-      detached: true,
-    });
+    const life = standby.take() ?? begin();
     const over = new AbortController();
     const ended = untilEnd(life);
     if (life.pid === undefined) return ended;
@@ -109,14 +107,25 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     if (spec.goesFirst) goBeforeOthers(life.pid);
     const written = deps.pidFiles.write(spec.name, life.pid);
     watchReady(life, over.signal, written);
-    if (life.stdout) deps.log.attach(life.stdout);
-    if (life.stderr) deps.log.attach(life.stderr);
     await written;
     const end = await ended;
     child = undefined;
     over.abort();
     await deps.pidFiles.remove(spec.name);
     return end;
+  }
+
+  function begin(variables: NodeJS.ProcessEnv = {}): ChildProcess {
+    const begun = spawn(spec.command, spec.args, {
+      cwd: spec.cwd,
+      env: { ...spec.env, ...variables },
+      stdio: spec.ready === 'message' ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
+      // A process group of its own: Ctrl-C at the terminal reaches the launcher alone, which stops all in order.
+      detached: true,
+    });
+    if (begun.stdout) deps.log.attach(begun.stdout);
+    if (begun.stderr) deps.log.attach(begun.stderr);
+    return begun;
   }
 
   /** @param written its pid file: whoever hears that it serves may look there for whom to signal */
@@ -127,6 +136,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
       if (wasReady) deps.note(`serves again (process ${life.pid})`);
       wasReady = true;
       becameReady();
+      if (spec.hasStandby) standby.prepare(over);
     };
     const told = () => void serves().catch(() => {}); // where it cannot be written, `runOnce` says so
     if (spec.ready === 'message') life.on('message', (message) => isReadyMessage(message) && told());
@@ -141,6 +151,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     async stop() {
       stopping.abort();
       neverReady(new Error(`${spec.name} was stopped`));
+      standby.stop();
       await endChild(() => child, spec.stopTimeoutMs, killing.signal);
       await done;
     },

@@ -10,7 +10,7 @@ export const WINDOW_BYTES = 512 * 1024;
 /** How long a call is offered again while no instance of the service is there: longer than a restart takes. */
 export const NOBODY_THERE_MS_MAX = 5_000;
 /** Pause between two such offers. */
-export const NOBODY_THERE_PAUSE_MS = 100;
+export const NOBODY_THERE_PAUSE_MS = 50;
 
 /** A served call that has sent nothing yet after this time says "I have it". */
 export const ACCEPT_AFTER_MS = 500;

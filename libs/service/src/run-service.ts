@@ -1,4 +1,5 @@
-// The life of a service's process, the same for all: read the config, connect, start, say so, and drain on SIGTERM.
+// The life of a service's process, the same for all: read the config, connect, stand by where asked to, start, say so,
+// and drain on SIGTERM.
 import { flushCompileCache } from 'node:module';
 import { type Bus, connectBus } from '@switchyard/bus';
 import type { Registry } from 'prom-client';
@@ -7,6 +8,7 @@ import { type Clock, systemClock } from './clock.ts';
 import { type CommonConfig, ConfigError, readConfig } from './config.ts';
 import { makeMetrics, serveHealth } from './health.ts';
 import { type Logger, makeLogger } from './logger.ts';
+import { untilNeeded } from './stand-by.ts';
 
 /** A started service. */
 export interface Running {
@@ -39,6 +41,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   definition: ServiceDefinition<S>,
 ): Promise<void> {
   const config = readConfigOrExit(definition.config, definition.name);
+  const needed = untilNeeded();
   const logger = makeLogger(definition.name, config.LOG_LEVEL);
   const stopping = new AbortController();
   let running: Running | null = null;
@@ -67,6 +70,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   process.on('unhandledRejection', (error) => fail(logger, error));
 
   bus = await connectBus({ url: config.NATS_URL, service: definition.name, logger });
+  await needed;
   const metrics = makeMetrics(definition.name);
   running = await definition.start({
     config,

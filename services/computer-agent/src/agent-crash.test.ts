@@ -1,7 +1,7 @@
 // An agent that is killed: its computers run on, no minute is lost or doubled, and what it was in the middle of is
 // finished or taken back by the next one.
 import { once } from 'node:events';
-import { readdir, rename } from 'node:fs/promises';
+import { readdir, readFile, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
@@ -38,11 +38,15 @@ async function expectSettled(record: ComputerRecord, minutes: string[]): Promise
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
-/** In the place of the init's socket: its first caller is greeted, and hears nothing further. */
-async function openDeafSocket(): Promise<Server> {
-  const folder = `${agents.dataFolder}/hosts/computer-agent/computers/control`;
-  const [name] = await readdir(folder);
-  const path = `${folder}/${name}`;
+/**
+ * In the place of the socket of a computer's init: its first caller is greeted, and hears nothing further; or, with `until`,
+ * not before that.
+ */
+async function openDeafSocket(computerId: string, until?: Promise<void>): Promise<Server> {
+  const folder = `${agents.dataFolder}/hosts/computer-agent/computers`;
+  const claims = await readdir(`${folder}/claims`);
+  const claimed = await Promise.all(claims.map((slot) => readFile(`${folder}/claims/${slot}`, 'utf8')));
+  const path = `${folder}/control/${claims[claimed.findIndex((text) => text.includes(computerId))]}.sock`;
   const init = `${agents.dataFolder}/init.sock`; // what is not expected beside it would be cleared away
   await rename(path, init);
   let callers = 0;
@@ -50,8 +54,9 @@ async function openDeafSocket(): Promise<Server> {
     callers += 1;
     const behind = connect(init);
     behind.pipe(caller);
-    if (callers === 1) caller.resume();
-    else caller.pipe(behind);
+    if (callers > 1) caller.pipe(behind);
+    else if (until) void until.then(() => caller.pipe(behind));
+    else caller.resume();
     caller.on('error', () => {}).once('close', () => behind.destroy());
     behind.on('error', () => {}).once('close', () => caller.destroy());
   });
@@ -59,13 +64,37 @@ async function openDeafSocket(): Promise<Server> {
   return server;
 }
 
+test('a command after a crash waits for its own computer, and for no other one that is slow to answer', async () => {
+  const doomed = await startDoomed(NOON);
+  const { id: quick } = await doomed.host.create();
+  const { id: slow } = await doomed.host.create();
+  await doomed.kill();
+  const heard = Promise.withResolvers<void>();
+  const socket = await openDeafSocket(slow, heard.promise);
+  try {
+    const starting = agents.startSuccessor(NOON + 1_000);
+    const exec = (id: string) => {
+      const request = { org: 'org_test', id, body: { command: 'echo here' } };
+      return requestHost(agents.installation.bus, doomed.hostId, 'exec', request);
+    };
+    const first = await Promise.race([exec(quick), starting.then(() => 'all are in order')]);
+    expect(first).toMatchObject({ stdout: 'here\n' });
+    heard.resolve();
+    await starting;
+    expect(await exec(slow)).toMatchObject({ stdout: 'here\n' });
+  } finally {
+    heard.resolve();
+    socket.close();
+  }
+});
+
 describe('minutes', () => {
   test('an init that does not answer a successor at first: it is asked again, and every minute counts', async () => {
     const doomed = await startDoomed(NOON);
     const { id } = await doomed.host.create();
     await doomed.pass(30_000);
     await doomed.kill();
-    const socket = await openDeafSocket();
+    const socket = await openDeafSocket(id);
     try {
       const next = await agents.startSuccessor(NOON + 31_000);
       await next.agent.reconciler.reconcile();

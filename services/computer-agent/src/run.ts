@@ -1,7 +1,7 @@
 // Builds the agent from its parts, in the order in which they need each other, and takes it down again.
 import { join, resolve } from 'node:path';
 import { type Bus, createEventPublisher, ensureEventsStream, openBucket, serve } from '@switchyard/bus';
-import { STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
+import { type ComputerLimits, STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
 import { ensureImage, isImagePresent } from '@switchyard/sandbox-computer';
 import { type Clock, type Logger, passed, type Running, type Surroundings } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
@@ -13,7 +13,7 @@ import { engineInfo } from './docker/engine.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Capacity } from './lifecycle/capacity.ts';
 import { Computers } from './lifecycle/computers.ts';
-import { openDiskRoom } from './lifecycle/disk-room.ts';
+import { type DiskRoom, openDiskRoom } from './lifecycle/disk-room.ts';
 import { HostOrders } from './lifecycle/host-orders.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
 import { BillableClock } from './metering/billable-clock.ts';
@@ -71,40 +71,18 @@ export async function startAgent({ config, bus, logger, clock }: Surroundings<Ag
 }
 
 export async function openAgent(options: AgentOptions): Promise<Agent> {
-  const { config, bus, logger, clock, docker, standardImage } = options;
+  const { config, bus, logger, clock } = options;
   const folder = resolve(config.SWITCHYARD_DATA, 'hosts', config.SWITCHYARD_INSTANCE);
   const hostId = await loadHostId(folder);
   const limits = toComputerLimits(config);
 
-  const askedEngine = engineInfo(docker);
-  askedEngine.catch(() => {}); // told where it is waited for
-  await ensureEventsStream(bus);
-  const [hosts, hostOrders, computerBucket] = await Promise.all([
-    openBucket(bus, 'hosts'),
-    openBucket(bus, 'host-orders'),
-    openBucket(bus, 'computers'),
+  // Callers wait for an agent that takes over: what does not need each other goes side by side.
+  const [stores, { cores, memoryBytes, disk, host }, lastHeard] = await Promise.all([
+    openStores(bus, join(folder, 'outbox'), logger),
+    openOwnHost(options, { hostId, folder, limits }),
+    openLastHeard(folder, clock.now()),
   ]);
-  const events = await createEventPublisher({ bus, outboxDir: join(folder, 'outbox'), logger });
-  const lastHeard = await openLastHeard(folder, clock.now());
-  const { NCPU: cores, MemTotal: memoryBytes, DockerRootDir: dockerFolder } = await askedEngine;
-  const disk = await openDiskRoom([folder, dockerFolder], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
-  const host = await openComputerHost({
-    agentId: hostId,
-    dataDirectory: join(folder, 'computers'),
-    docker,
-    logger,
-    standardImage,
-    burst: limits.burst,
-    defaultSize: { cpu: limits.cpu.default, memoryMb: limits.memoryMb.default },
-    diskGb: limits.diskGb,
-    disks: config.SWITCHYARD_COMPUTER_DISKS === 'auto',
-    warmPool: config.SWITCHYARD_WARM_POOL,
-    runtime: config.SWITCHYARD_COMPUTER_RUNTIME,
-    allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
-    imageGbMax: config.SWITCHYARD_IMAGE_GB_MAX,
-    hasRoom: () => disk.enough,
-    engineAnswerMsMax: options.engineAnswerMsMax,
-  });
+  const { events } = stores;
 
   const size = {
     cpu: cores * config.SWITCHYARD_CPU_OVERCOMMIT,
@@ -113,7 +91,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const capacity = new Capacity(size, disk);
   const billable = new BillableClock(clock);
   const holds = new HoldKeeper({ bus, logger });
-  const records = new ComputerRecords(computerBucket, hostId);
+  const records = new ComputerRecords(stores.computers, hostId);
   const computers = new Computers({
     hostId,
     host,
@@ -129,20 +107,23 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
     lastHeardBefore: lastHeard.before,
   });
 
-  // What an earlier agent left is put in order before anything new is taken, and before this host is heard again:
-  // until then the time of the last heartbeat still says how long nobody metered.
+  // What an earlier agent left is put in order before anything new is done with it, and before this host is heard again:
+  // until then the time of the last heartbeat still says how long nobody metered. A call waits for its own computer alone.
   const reconciler = new Reconciler({ host, records, computers, clock, logger });
-  await reconciler.reconcile();
+  const inOrder = reconciler.reconcile();
+  inOrder.catch(() => {}); // told where it is waited for
   const service = await serve(bus, {
     name: 'computer-agent',
     version: '0.1.0',
     description: 'Computers of one Docker host: lifecycle, commands, minutes',
   });
+  await Promise.race([reconciler.found, inOrder]);
   register(service, { hostId, computers, limits });
-  const orders = new HostOrders({ hostId, orders: hostOrders, capacity, computers, logger });
+  await inOrder;
+  const orders = new HostOrders({ hostId, orders: stores.orders, capacity, computers, logger });
   const heartbeat = new Heartbeat({
     hostId,
-    hosts,
+    hosts: stores.hosts,
     host,
     capacity,
     orders,
@@ -177,6 +158,53 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await events.close();
     },
   };
+}
+
+/** What is kept on the bus. @throws while JetStream is away */
+async function openStores(bus: Bus, outboxDir: string, logger: Logger) {
+  await ensureEventsStream(bus);
+  const [hosts, orders, computers, events] = await Promise.all([
+    openBucket(bus, 'hosts'),
+    openBucket(bus, 'host-orders'),
+    openBucket(bus, 'computers'),
+    createEventPublisher({ bus, outboxDir, logger }),
+  ]);
+  return { hosts, orders, computers, events };
+}
+
+interface HostParts {
+  readonly hostId: string;
+  readonly folder: string;
+  readonly limits: ComputerLimits;
+}
+
+/** The Docker host that this agent speaks for, and how large it is. @throws where the engine does not answer */
+async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: HostParts) {
+  const { config, logger, docker, standardImage } = options;
+  let disk: DiskRoom | undefined;
+  const asked = engineInfo(docker).then(async (info) => {
+    disk = await openDiskRoom([folder, info.DockerRootDir], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
+    return { cores: info.NCPU, memoryBytes: info.MemTotal, disk };
+  });
+  const opened = openComputerHost({
+    agentId: hostId,
+    dataDirectory: join(folder, 'computers'),
+    docker,
+    logger,
+    standardImage,
+    burst: limits.burst,
+    defaultSize: { cpu: limits.cpu.default, memoryMb: limits.memoryMb.default },
+    diskGb: limits.diskGb,
+    disks: config.SWITCHYARD_COMPUTER_DISKS === 'auto',
+    warmPool: config.SWITCHYARD_WARM_POOL,
+    runtime: config.SWITCHYARD_COMPUTER_RUNTIME,
+    allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
+    imageGbMax: config.SWITCHYARD_IMAGE_GB_MAX,
+    hasRoom: () => disk?.enough ?? true,
+    engineAnswerMsMax: options.engineAnswerMsMax,
+  });
+  const [engine, host] = await Promise.all([asked, opened]);
+  return { ...engine, host };
 }
 
 /** Each by itself: one that cannot be stopped is left to the next agent of this host. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IMAGE } from '@switchyard/sandbox-computer';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { mountPoints } from '../docker/mounts.ts';
 import { openComputerHost } from './open-computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -132,6 +132,37 @@ describe('an agent with a pool', () => {
     const reservation = await next.reserve({ computerId: id, image: IMAGE, cpu: 1, memoryMb: 1024 });
     const restarted = await reservation.start();
     expect((await run(restarted, 'cat file')).output.toString()).toBe('kept\n');
+  });
+
+  test('the next agent connects to what was settled before without a question to the engine', async () => {
+    const { docker } = pooling.options;
+    const { computer } = await pooling.createComputer();
+    const next = await pooling.reopen();
+    const asked = vi.spyOn(docker, 'getContainer');
+    try {
+      const again = await next.connect(computer.containerId);
+      expect(asked).not.toHaveBeenCalledWith(computer.containerId);
+      expect((await run(again, 'nproc')).exitCode).toBe(0);
+      await docker.getContainer(computer.containerId).kill(); // behind its back
+      await expect(next.connect(computer.containerId)).rejects.toMatchObject({ code: 'computer_failed' });
+    } finally {
+      asked.mockRestore();
+      await next.remove(computer.containerId);
+    }
+  });
+
+  test('until it prepares, an agent answers for computers that are there and makes no new ones', async () => {
+    const { id, computer } = await pooling.createComputer();
+    await pooling.host.poolFilled();
+    const next = await openComputerHost(pooling.options);
+    const again = await next.connect(computer.containerId);
+    expect((await run(again, 'echo here')).output.toString()).toBe('here\n');
+    await next.workspaces.create(id); // which has its own
+    await expect(next.workspaces.create('cmp_new')).rejects.toMatchObject({ code: 'no_capacity' });
+    await expect(
+      next.reserve({ computerId: 'cmp_new', image: IMAGE, cpu: 1, memoryMb: 1024 }),
+    ).rejects.toMatchObject({ code: 'no_capacity' });
+    again.release();
   });
 
   test('an agent that ends before it was ready leaves nothing of the pool before it', async () => {

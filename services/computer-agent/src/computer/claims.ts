@@ -1,11 +1,17 @@
 // Which containers are whose: those that left the warm pool, and those that get their files when they have started. Docker's labels cannot change, so a note on disk tells the next
 // agent a pooled container (to be destroyed) from one that was claimed; and where an agent died between claiming one
-// and giving it its files and size, the next one gives them.
+// and giving it its files and size, the next one gives them. What has them needs no question to the engine.
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-const claim = z.object({ computerId: z.string(), cpu: z.number(), memoryMb: z.number() });
+const claim = z.object({
+  computerId: z.string(),
+  cpu: z.number(),
+  memoryMb: z.number(),
+  /** Of its init, as this host numbers processes; there once it has its computer's files and size. */
+  pid: z.number().optional(),
+});
 export type Claim = z.infer<typeof claim>;
 
 export interface Claims {
@@ -35,13 +41,14 @@ export async function openClaims(directory: string): Promise<Claims> {
       const file = join(directory, slot);
       await writeFile(`${file}${unfinished}`, JSON.stringify(content));
       await rename(`${file}${unfinished}`, file); // there as a whole, or not at all
+      if (!claimed.has(slot)) await rm(file, { force: true }); // cleared meanwhile
     },
     get: (slot) => claimed.get(slot),
     has: (slot) => claimed.has(slot),
     holds: (computerId) => [...claimed.values()].some((one) => one.computerId === computerId),
     async clear(slot) {
-      await rm(join(directory, slot), { force: true });
       claimed.delete(slot);
+      await rm(join(directory, slot), { force: true });
     },
     list: () => [...claimed.keys()],
   };

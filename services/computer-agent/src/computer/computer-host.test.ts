@@ -1,15 +1,16 @@
 // Computers as a whole: their files, their limits, their walls, and how they end.
 import { execFile } from 'node:child_process';
-import { access } from 'node:fs/promises';
+import { access, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { networkInterfaces } from 'node:os';
-import { basename } from 'node:path';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mountPoints } from '../docker/mounts.ts';
 import { networkName } from '../docker/network.ts';
 import type { Reservation } from './computer-host.ts';
+import { openComputerHost } from './open-computer-host.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const exec = promisify(execFile);
@@ -186,6 +187,27 @@ describe('walls', () => {
     const after = await rules();
     expect(ofNoAgent(after)).toEqual(before);
     expect(after.filter((line) => line.includes(name))).toEqual([]);
+  });
+
+  test('the walls stand as soon as an agent prepares, whether there is an image or not', async () => {
+    const noImage = new AbortController();
+    const ensure = (_: unknown, signal: AbortSignal) =>
+      new Promise<void>((_, reject) => {
+        for (const end of [noImage.signal, signal]) end.addEventListener('abort', () => reject(end.reason));
+      });
+    const agentId = `${testHost.options.agentId}_walls`;
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'switchyard-host-test-'));
+    const standardImage = { name: IMAGE, ensure };
+    const other = await openComputerHost({ ...testHost.options, agentId, dataDirectory, standardImage });
+    const name = networkName(agentId);
+    const ofName = async () => (await exec('iptables-save', ['-t', 'filter'])).stdout.includes(`-j ${name}-`);
+    expect(await ofName()).toBe(false);
+    other.prepare();
+    await expect.poll(ofName).toBe(true);
+    expect(other.imageStatus().ready).toBe(false);
+    await other.close();
+    expect(await ofName()).toBe(false);
+    await rm(dataDirectory, { recursive: true });
   });
 
   test('inside there is no way to the init’s socket, no host device, no right to mount', async () => {

@@ -33,8 +33,13 @@ export interface DisksOptions {
 }
 
 export interface Disks {
-  /** Why no disk can be made on this host; null where it can. */
-  readonly unusable: string | null;
+  /**
+   * Takes away what an earlier agent left and is nobody's, and finds out whether this host can make and mount a disk. Those
+   * of computers can be used before; none is made before. Once.
+   */
+  prove(): Promise<void>;
+  /** Why no disk can be made on this host; null where it can, undefined where that is not known yet. */
+  readonly unusable: string | null | undefined;
   has(computerId: string): boolean;
   /** Whether the disk that it has is still on the host. */
   exists(computerId: string): Promise<boolean>;
@@ -53,18 +58,17 @@ export interface Disks {
   delete(computerId: string): Promise<void>;
   /** Resolves when as many disks wait as there shall be. */
   filled(): Promise<void>;
-  /** Ends the disks that wait, leaves those of computers as they are. */
+  /** Ends the disks that wait, also an earlier agent's; leaves those of computers as they are. */
   close(): Promise<void>;
 }
 
-/** Where this process cannot make and mount a disk, those that there are can still be asked for and deleted. */
+/** Takes no program of the host: computers that run are waited for. */
 export async function openDisks(options: DisksOptions): Promise<Disks> {
   const { spares, diskGb: spareGb, quiet, logger } = options;
   await mkdir(options.directory, { recursive: true, mode: 0o700 });
   const folder = await openFolder(await realpath(options.directory)); // as the kernel's table of mounts has it
   /** Computer -> its disk. */
   const disks = await folder.computers();
-  await folder.clear(new Set(disks.values()));
   const mounted = new Set<string>();
   for (const point of await mountPoints()) if (point.startsWith(folder.mounts)) mounted.add(basename(point));
 
@@ -96,15 +100,17 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
       .catch((error: unknown) => logger.warn({ err: error }, 'no disk could be made ahead of need'));
   };
 
-  // The proof that it can be done here.
-  const unusable = await make(spareGb).then(
-    (disk) => {
-      waiting.push(disk);
+  let unusable: string | null | undefined;
+  const prove = async () => {
+    await folder.clear(new Set(disks.values()));
+    try {
+      waiting.push(await make(spareGb));
+      unusable = null;
       refill();
-      return null;
-    },
-    (error: Error) => error.message,
-  );
+    } catch (error) {
+      unusable = (error as Error).message;
+    }
+  };
 
   /** A disk that waited; undefined: none does, or somebody unmounted it. */
   const claim = async (diskGb: number): Promise<string | undefined> => {
@@ -147,7 +153,10 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
   };
 
   return {
-    unusable,
+    prove,
+    get unusable() {
+      return unusable;
+    },
     has: (id) => disks.has(id),
     async exists(id) {
       const disk = disks.get(id);
@@ -187,6 +196,7 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
     async close() {
       closing.abort();
       await filling;
+      if (unusable === undefined) await folder.clear(new Set(disks.values()));
       await Promise.all([...locks.values()].map((lock) => lock.run(() => {})));
       await Promise.all(waiting.splice(0).map(destroy));
     },

@@ -11,15 +11,15 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
-import { type CpuCgroup, openCpuCgroup } from '../docker/cpu-cgroup.ts';
-import { createEngine, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
+import { type CpuCgroup, cgroupsOf, openCpuCgroup, viewCgroups } from '../docker/cpu-cgroup.ts';
+import { type ContainerState, createEngine, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
 import { createForeignImages } from '../docker/foreign-images.ts';
 import { openHostIdle } from '../docker/host-idle.ts';
 import { raiseHostLimits } from '../docker/host-limits.ts';
-import { startRunner } from '../docker/host-programs.ts';
+import { startCompiledRunner, startRunner } from '../docker/host-programs.ts';
 import { createMounter } from '../docker/mounter.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
-import { openNetwork } from '../docker/network.ts';
+import { type ComputerNetwork, networkName, openNetwork } from '../docker/network.ts';
 import { openWires, type Wires } from '../docker/wires.ts';
 import { type Claim, openClaims } from './claims.ts';
 import type { ComputerHost, Reservation, ReserveOptions, RunningComputer } from './computer-host.ts';
@@ -88,20 +88,42 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   const { docker, logger, agentId, standardImage, allowedNetworks = [] } = options;
   const at = (name: string) => join(options.dataDirectory, name);
   await mkdir(options.dataDirectory, { recursive: true });
+  const ipv6 = await access(IPV6_SETTINGS).then(
+    () => true,
+    () => false,
+  );
+  const engineFor = (initBinary: string): Engine =>
+    createEngine({
+      docker,
+      agentId,
+      network: networkName(agentId),
+      burst: options.burst,
+      pidsMax: options.pidsMax ?? PIDS_MAX_DEFAULT,
+      runtime: options.runtime,
+      ipv6,
+      initBinary,
+      answerMsMax: options.engineAnswerMsMax,
+    });
+  // Everything but creating containers works before the init is compiled.
+  let engine = engineFor('');
+  const listed = engine.list();
+  listed.catch(() => {}); // told where it is waited for
   const sockets = await openControlSockets(at('control'));
   const claims = await openClaims(at('claims'));
   const activity = createExecActivity();
   const cores = cpus().length;
+  const cgroups = await viewCgroups();
   const precedence = openPrecedence({ cores, coresMax: options.burst.cpu, idleMs: openHostIdle() });
   const mounter = createMounter(logger);
-  // What commands wait for where an agent takes computers over: each of these is mostly programs of the host.
-  const [network, openedSlots, disks] = await Promise.all([
-    openNetwork({
-      docker,
-      agentId,
-      allowedNetworks,
+  // Whoever takes computers over is waited for, and programs of the host take their time: what needs them comes when the
+  // host is prepared, and new computers wait for it.
+  const [disks, openedSlots] = await Promise.all([
+    openDisks({
+      directory: at('disks'),
+      diskGb: options.diskGb,
+      spares: options.warmPool,
+      quiet: () => activity.quiet(QUIET_WAIT_MS_MAX),
       logger,
-      ...(options.wallsWatchMs === undefined ? {} : { watchEveryMs: options.wallsWatchMs }),
     }),
     openMountSlots(at('slots'), mounter.bind).catch((error: unknown) => {
       logger.warn(
@@ -110,32 +132,19 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       );
       return undefined;
     }),
-    openDisks({
-      directory: at('disks'),
-      diskGb: options.diskGb,
-      spares: options.warmPool,
-      quiet: () => activity.quiet(QUIET_WAIT_MS_MAX),
-      logger,
-    }),
     raiseHostLimits(logger),
   ]);
   let slots = openedSlots;
-  if (network.unprotected) {
-    logger.warn(
-      { reason: network.unprotected },
-      'computers are NOT shut off from the host and private networks',
-    );
-  }
-  const useDisks = () => options.disks && slots !== undefined && disks.unusable === null;
+  /** Whether new computers get disks. @throws ServiceError `no_capacity` where that is not known yet */
+  const useDisks = () => {
+    if (disks.unusable === undefined) throw new ServiceError('no_capacity', 'the host is being prepared');
+    return options.disks && slots !== undefined && disks.unusable === null;
+  };
   const workspaces = await openWorkspaces(at('workspaces'), { disks, useDisks });
 
-  const ipv6 = await access(IPV6_SETTINGS).then(
-    () => true,
-    () => false,
-  );
   const systemDisks = await openSystemDisks(at('system'), options.diskGb);
   /** Whether new containers get one: proven by the first, or given up. */
-  let useSystemDisks = useDisks();
+  let useSystemDisks = false;
   /**
    * By which new containers get their network; undefined: by the engine. Proven by the first, or given up. Only with disks,
    * on which the files are that say whom to ask for names.
@@ -150,20 +159,6 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     logger,
   });
 
-  const engineFor = (initBinary: string): Engine =>
-    createEngine({
-      docker,
-      agentId,
-      network: network.name,
-      burst: options.burst,
-      pidsMax: options.pidsMax ?? PIDS_MAX_DEFAULT,
-      runtime: options.runtime,
-      ipv6,
-      initBinary,
-      answerMsMax: options.engineAnswerMsMax,
-    });
-  // Everything but creating containers works before the init is compiled.
-  let engine = engineFor('');
   let pool: WarmPool | undefined;
   /** Slots of containers that are on their way into the pool. */
   const making = new Set<string>();
@@ -212,7 +207,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   /** Undefined where this agent cannot see it. */
   const cgroupOf = async (pid: number, containerId: string): Promise<CpuCgroup | undefined> => {
-    const cgroup = await openCpuCgroup(pid, containerId);
+    const cgroup = await openCpuCgroup(pid, containerId, cgroups);
     if (cgroup) preferEngine(cgroup, cores);
     if (!cgroup && !cgroupsMissed) {
       cgroupsMissed = true;
@@ -234,7 +229,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       if (wired) await layWire(pid, containerId);
       const cgroup = await cgroupOf(pid, containerId);
       if (cgroup) preferInit(pid);
-      return { containerId, slot, init, cgroup };
+      return { containerId, slot, pid, init, cgroup };
     } catch (error) {
       await removeContainer(containerId, slot).catch((failure: unknown) =>
         logger.warn({ err: failure, container: containerId }, 'a container that did not start is left over'),
@@ -348,12 +343,34 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   };
   /** Gives a claimed container its computer's files and size, as far as it has not got them. */
   const settle = async (
-    { containerId, slot }: Pick<StartedContainer, 'containerId' | 'slot'>,
+    { containerId, slot, pid }: Pick<StartedContainer, 'containerId' | 'slot' | 'pid'>,
     claim: Claim,
     has: SizeMb,
     mounts: MountSlots,
   ) => {
     await Promise.all([showFiles(claim.computerId, slot, mounts), giveSize(containerId, claim, has)]);
+    noteSettled(slot, claim, pid);
+  };
+  /** For the next agent, and waited for by nobody: without it, that one asks the engine. */
+  const noteSettled = (slot: string, claim: Claim, pid: number) => {
+    if (claim.pid === pid) return;
+    claims
+      .set(slot, { ...claim, pid })
+      .catch((error: unknown) => logger.warn({ err: error, slot }, 'a container could not be noted'));
+  };
+  /**
+   * What is noted of a container that had all that it is to have, where it still runs; else what the engine says, which
+   * takes it milliseconds for each. @throws ServiceError `computer_failed` where it does not run
+   */
+  const stateOf = async (containerId: string): Promise<Pick<ContainerState, 'slot' | 'pid' | 'size'>> => {
+    const slot = slotOf.get(containerId);
+    const claim = slot === undefined ? undefined : claims.get(slot);
+    if (slot !== undefined && claim?.pid !== undefined && (await cgroupsOf(claim.pid, containerId)))
+      return { slot, pid: claim.pid, size: claim };
+    const state = await engine.inspect(containerId);
+    if (!state?.running)
+      throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
+    return state;
   };
   const reserveWarm = async (
     request: ReserveOptions,
@@ -402,14 +419,15 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     await mounts.create(slot);
     const workspace = { directory: mounts.directory(slot), followsMounts: true };
     const containerId = await create(slot, { ...spec, workspace });
-    await claims.set(slot, { computerId, cpu, memoryMb });
+    const claim: Claim = { computerId, cpu, memoryMb };
+    await claims.set(slot, claim);
     return {
       containerId,
       warm: false,
       async start() {
         const started = await begin(containerId, slot);
         try {
-          await showFiles(computerId, slot, mounts);
+          await settle(started, claim, claim, mounts);
         } catch (error) {
           await destroyStarted(started);
           throw error;
@@ -483,7 +501,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   };
 
   // What an earlier agent left: its pool, which goes when new computers are prepared for, and slots without a container.
-  const left = await engine.list();
+  const left = await listed;
   const oldPool = left.filter(({ origin, slot }) => origin === 'pool' && !claims.has(slot));
   const removeOldPool = async () => {
     for (let next = oldPool[0]; next; next = oldPool[0]) {
@@ -516,15 +534,44 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   for (const id of disks.mounted()) if (!claims.holds(id)) closeLater(id);
 
+  const directory = at('init');
+  const compiled = { directory, docker, builderImage: standardImage.name };
+  const openOwnNetwork = async (): Promise<ComputerNetwork> => {
+    await startCompiledRunner(compiled, logger);
+    const opened = await openNetwork({
+      docker,
+      agentId,
+      allowedNetworks,
+      logger,
+      ...(options.wallsWatchMs === undefined ? {} : { watchEveryMs: options.wallsWatchMs }),
+    });
+    if (opened.unprotected) {
+      logger.warn(
+        { reason: opened.unprotected },
+        'computers are NOT shut off from the host and private networks',
+      );
+    }
+    return opened;
+  };
+  let network: Promise<ComputerNetwork> | undefined;
+  /** Opened once; where that failed, whoever asks next tries again. */
+  const ownNetwork = (): Promise<ComputerNetwork> => {
+    network ??= openOwnNetwork().catch((error: unknown) => {
+      network = undefined;
+      throw error;
+    });
+    return network;
+  };
   const preparation = prepareStandardImage(
     standardImage,
     async () => {
-      const directory = at('init');
-      const compiled = { directory, docker, builderImage: standardImage.name };
       engine = engineFor(await ensureInitBinary(compiled));
+      const { addresses, name } = await ownNetwork();
       await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
       await removeOldPool();
-      if (useSystemDisks) wires = await openWires(network.addresses, network.name).catch(withoutWires);
+      if (disks.unusable === undefined) await disks.prove();
+      useSystemDisks = useDisks();
+      if (useSystemDisks) wires = await openWires(addresses, name).catch(withoutWires);
       await openPool();
       if (useDisks()) logger.info({ gb: options.diskGb }, 'each new computer has a disk of its own');
       else
@@ -538,7 +585,10 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   return {
     workspaces,
-    prepare: preparation.start,
+    prepare() {
+      ownNetwork().catch(() => {}); // its walls stand whether there is an image or not; what fails is tried again
+      preparation.start();
+    },
     imageStatus: () => preparation.status(),
     ready: preparation.ready,
     poolFilled: async () => {
@@ -554,21 +604,18 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       return (slots && (await reserveWarm(request, slots))) ?? reserveCold(request);
     },
     async connect(containerId) {
-      const state = await engine.inspect(containerId);
-      if (!state?.running)
-        throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
-      const { slot } = state;
+      const { slot, pid, size } = await stateOf(containerId);
       const init = await connectInit(await sockets.find(slot));
       const claim = claims.get(slot);
       try {
         // An agent that died between the record and the mount must not leave a computer without its files.
-        if (claim && slots) await settle({ containerId, slot }, claim, state.size, slots);
+        if (claim && slots) await settle({ containerId, slot, pid }, claim, size, slots);
       } catch (error) {
         init.close();
         throw error;
       }
-      const cgroup = await cgroupOf(state.pid, containerId);
-      return runningComputer({ containerId, slot, init, cgroup }, claim?.cpu ?? state.size.cpu);
+      const cgroup = await cgroupOf(pid, containerId);
+      return runningComputer({ containerId, slot, pid, init, cgroup }, claim?.cpu ?? size.cpu);
     },
     async containers() {
       return (await engine.list()).map(({ containerId, slot, origin, running, createdAt }) => ({
@@ -592,7 +639,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       mounter.close();
       await Promise.all([...closings.keys()].map(closeNow));
       await calmly(disks.close());
-      await calmly(network.close());
+      await calmly(network?.then((opened) => opened.close()));
       if ((await readdir(at('slots'))).length === 0) await closeMountSlots(at('slots'));
     },
   };

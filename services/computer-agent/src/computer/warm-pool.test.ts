@@ -16,7 +16,7 @@ function openPool(size: number, activity = createExecActivity()): number[] {
   const make = async (): Promise<StartedContainer> => {
     madeAt.push(performance.now());
     const init = { closed: new Promise<void>(() => {}) } as StartedContainer['init'];
-    return { containerId: `container_${madeAt.length}`, slot: 'slot', init, cgroup: undefined };
+    return { containerId: `container_${madeAt.length}`, slot: 'slot', pid: 1, init, cgroup: undefined };
   };
   pool = openWarmPool({ size, make, destroy: async () => {}, activity, logger });
   return madeAt;

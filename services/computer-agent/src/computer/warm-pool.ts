@@ -17,6 +17,8 @@ const REFILL_PAUSE_MS = 500;
 export interface StartedContainer {
   readonly containerId: string;
   readonly slot: string;
+  /** Of its init, as the engine's host numbers processes. */
+  readonly pid: number;
   readonly init: InitClient;
   /** Undefined where this agent cannot see it. */
   readonly cgroup: CpuCgroup | undefined;

@@ -14,7 +14,7 @@ const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 export interface Workspaces {
   /** The directory of a computer's /workspace on this host. */
   path(computerId: string): string;
-  /** Makes it if it is not there, with room for `diskGb` (the host's default) where it gets a disk. */
+  /** Makes it if it is not there, with room for `diskGb` (the host's default) where it gets a disk. @throws as `useDisks` */
   create(computerId: string, diskGb?: number): Promise<void>;
   /** Mounts its disk: before each use of its path or its staging, but for what was just made. */
   open(computerId: string): Promise<void>;
@@ -72,8 +72,8 @@ export async function openWorkspaces(
     place: (computerId, staged, to) => placeFile(path(computerId), staged, to),
     async create(computerId, diskGb) {
       const directory = directoryOf(computerId);
-      const wanted = useDisks?.() && diskGb !== 0 && !(await hasDirectory(computerId));
-      const getsDisk = disks?.has(computerId) || wanted;
+      const isNew = async () => diskGb !== 0 && !(await hasDirectory(computerId));
+      const getsDisk = disks?.has(computerId) || ((await isNew()) && useDisks?.());
       if (disks && getsDisk) await disks.create(computerId, diskGb);
       else await mkdir(directory, { recursive: true, mode: 0o755 });
     },

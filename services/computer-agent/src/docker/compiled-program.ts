@@ -32,11 +32,8 @@ export interface CompiledProgramOptions {
  * @throws when neither the host nor the builder image can compile it.
  */
 export async function ensureCompiled(options: CompiledProgramOptions): Promise<string> {
-  const sources = await readSources(options.source);
-  const hash = createHash('sha256').update(COMPILER_ARGUMENTS.join(' '));
-  for (const { name, text } of sources) hash.update(`\0${name}\0${text}`);
-  const binary = join(options.directory, `${options.name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`);
-  if (await isFile(binary)) return binary;
+  const { binary, sources, isThere } = await lookUp(options);
+  if (isThere) return binary;
 
   await mkdir(options.directory, { recursive: true });
   const unfinished = `${binary}.${process.pid}`;
@@ -49,6 +46,26 @@ export async function ensureCompiled(options: CompiledProgramOptions): Promise<s
     await rm(unfinished, { force: true });
   }
   return binary;
+}
+
+/** The path of a program that was compiled before; undefined: it was not, or its source has changed since. */
+export async function findCompiled(
+  options: Pick<CompiledProgramOptions, 'name' | 'source' | 'directory'>,
+): Promise<string | undefined> {
+  const { binary, isThere } = await lookUp(options);
+  return isThere ? binary : undefined;
+}
+
+async function lookUp({
+  name,
+  source,
+  directory,
+}: Pick<CompiledProgramOptions, 'name' | 'source' | 'directory'>) {
+  const sources = await readSources(source);
+  const hash = createHash('sha256').update(COMPILER_ARGUMENTS.join(' '));
+  for (const file of sources) hash.update(`\0${file.name}\0${file.text}`);
+  const binary = join(directory, `${name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`);
+  return { binary, sources, isThere: await isFile(binary) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openCpuCgroup } from './cpu-cgroup.ts';
+import { openCpuCgroup, viewCgroups } from './cpu-cgroup.ts';
 
 const ID = 'c0ffee'.padEnd(64, '0');
 const PID = 4711;
@@ -52,7 +52,7 @@ const cgroupFile = (...path: string[]) => readFile(join(root, 'cgroup', ...path)
 
 test('a limit is cores within a short period, never less than the kernel takes, and none where it takes none', async () => {
   await write(V1());
-  const v1 = await openCpuCgroup(PID, ID, proc());
+  const v1 = await openCpuCgroup(PID, ID, await viewCgroups(proc()));
   for (const [cores, quota] of [
     [1.5, '30000'],
     [0.01, '1000'],
@@ -63,12 +63,12 @@ test('a limit is cores within a short period, never less than the kernel takes, 
   }
   v1?.close();
   await write(V2());
-  const v2 = await openCpuCgroup(PID, ID, proc());
+  const v2 = await openCpuCgroup(PID, ID, await viewCgroups(proc()));
   v2?.setLimit(1.5);
   expect(await cgroupFile(SCOPE, 'cpu.max')).toBe('30000 20000');
   v2?.close();
   await rm(join(root, 'cgroup', SCOPE, 'cpu.max'));
-  const without = await openCpuCgroup(PID, ID, proc());
+  const without = await openCpuCgroup(PID, ID, await viewCgroups(proc()));
   expect(() => without?.setLimit(1.5)).not.toThrow();
   without?.close();
 });
@@ -80,7 +80,7 @@ test('the weight of the engine’s own group is raised and never lowered; a grou
     [V2(), ['system.slice', 'cpu.weight'], ['100\n', '100\n']],
   ] as const) {
     await write(files);
-    const cgroup = await openCpuCgroup(PID, ID, proc());
+    const cgroup = await openCpuCgroup(PID, ID, await viewCgroups(proc()));
     for (const [at, shares] of [4_096, 2_048].entries()) {
       cgroup?.raiseEngine(shares);
       expect(await cgroupFile(...weight)).toBe(weights[at]);
@@ -96,7 +96,7 @@ describe.each([
 ])('cgroups of version %s', (_, files, weight, weights) => {
   test('tell what was used, and take a weight', async () => {
     await write(files());
-    const cgroup = await openCpuCgroup(PID, ID, proc());
+    const cgroup = await openCpuCgroup(PID, ID, await viewCgroups(proc()));
     expect(cgroup?.usedMs()).toBe(2_500);
     for (const [at, shares] of [1024, 16, 1].entries()) {
       cgroup?.setShares(shares);
@@ -107,15 +107,15 @@ describe.each([
 
   test('are not taken for a container’s when the process is another’s, or has ended', async () => {
     await write(files());
-    expect(await openCpuCgroup(PID, 'another'.padEnd(64, '0'), proc())).toBeUndefined();
-    expect(await openCpuCgroup(PID + 1, ID, proc())).toBeUndefined();
+    expect(await openCpuCgroup(PID, 'another'.padEnd(64, '0'), await viewCgroups(proc()))).toBeUndefined();
+    expect(await openCpuCgroup(PID + 1, ID, await viewCgroups(proc()))).toBeUndefined();
   });
 
   test('that are not mounted here are done without', async () => {
     await write(files());
     await rm(join(root, 'cgroup'), { recursive: true });
-    expect(await openCpuCgroup(PID, ID, proc())).toBeUndefined();
+    expect(await openCpuCgroup(PID, ID, await viewCgroups(proc()))).toBeUndefined();
     await write({ 'proc/self/mounts': 'proc /proc proc rw 0 0\n' });
-    expect(await openCpuCgroup(PID, ID, proc())).toBeUndefined();
+    expect(await openCpuCgroup(PID, ID, await viewCgroups(proc()))).toBeUndefined();
   });
 });

@@ -43,19 +43,37 @@ interface CpuFiles {
   readonly toEngineWeight: (shares: number) => number;
 }
 
+/** What this process sees of processes and cgroups. */
+export interface CgroupView {
+  readonly proc: string;
+  /** Of cgroups, a line each. */
+  readonly mounts: string;
+}
+
+/** Once: the table has hundreds of other mounts, and these stay. */
+export async function viewCgroups(proc = '/proc'): Promise<CgroupView> {
+  const mounts = await readFile(join(proc, 'self', 'mounts'), 'utf8');
+  return {
+    proc,
+    mounts: mounts
+      .split('\n')
+      .filter((line) => line.includes(' cgroup'))
+      .join('\n'),
+  };
+}
+
 /**
- * @param pid of the container's first process, as this host numbers them
+ * @param pid of the container's first process, as this host numbers processes
  * @returns undefined where this process does not see the container's processes or cgroups (an agent in a container
  * without the host's, an engine elsewhere): the pid may be another's then
  */
 export async function openCpuCgroup(
   pid: number,
   containerId: string,
-  proc = '/proc',
+  { proc, mounts }: CgroupView,
 ): Promise<CpuCgroup | undefined> {
   const groups = await cgroupsOf(pid, containerId, proc);
-  if (groups === undefined) return undefined;
-  const files = filesOf(groups, await readFile(join(proc, 'self', 'mounts'), 'utf8'));
+  const files = groups === undefined ? undefined : filesOf(groups, mounts);
   if (files === undefined) return undefined;
   try {
     return open(files);

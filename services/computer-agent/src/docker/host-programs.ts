@@ -6,7 +6,12 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { HostLogger } from '../computer/logger.ts';
-import { type CompiledProgramOptions, ensureCompiled, startResident } from './compiled-program.ts';
+import {
+  type CompiledProgramOptions,
+  ensureCompiled,
+  findCompiled,
+  startResident,
+} from './compiled-program.ts';
 
 const SOURCE_DIRECTORY = fileURLToPath(new URL('../../runner/', import.meta.url));
 /** What a program may take where nobody says. */
@@ -25,9 +30,11 @@ export interface RunOptions {
   readonly timeout?: number;
 }
 
+const PROGRAM = { name: 'runner', source: SOURCE_DIRECTORY } as const;
+
 /** The path of the compiled program. @throws when it cannot be compiled */
 export function ensureRunnerBinary(options: RunnerBinaryOptions): Promise<string> {
-  return ensureCompiled({ name: 'runner', source: SOURCE_DIRECTORY, ...options });
+  return ensureCompiled({ ...PROGRAM, ...options });
 }
 
 /** Of this process: how it starts programs is no matter of one host that it keeps. */
@@ -37,10 +44,23 @@ let runner: Runner | undefined;
  * From now on programs are run by the runner, where it can be had. Nothing happens where it runs already; one that has
  * ended is started anew.
  */
-export async function startRunner(compiled: RunnerBinaryOptions, logger: HostLogger): Promise<void> {
+export function startRunner(compiled: RunnerBinaryOptions, logger: HostLogger): Promise<void> {
+  return startFound(() => ensureRunnerBinary(compiled), logger);
+}
+
+/** The same where it need not be compiled first. */
+export function startCompiledRunner(
+  { directory }: Pick<RunnerBinaryOptions, 'directory'>,
+  logger: HostLogger,
+): Promise<void> {
+  return startFound(() => findCompiled({ ...PROGRAM, directory }), logger);
+}
+
+async function startFound(find: () => Promise<string | undefined>, logger: HostLogger): Promise<void> {
   if (runner?.isThere) return;
   try {
-    runner = attend(await startResident(await ensureRunnerBinary(compiled)));
+    const path = await find();
+    if (path !== undefined) runner = attend(await startResident(path));
   } catch (error) {
     logger.warn({ err: error }, 'no program that runs programs: the agent stands still while one is started');
   }

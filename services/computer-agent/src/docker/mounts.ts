@@ -30,9 +30,9 @@ export interface MountSlots {
 export async function openMountSlots(path: string, bind = bindByCommand): Promise<MountSlots> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const directory = await realpath(path); // as the kernel's table of mounts has it
-  const points = await mountPoints();
-  if (!points.includes(directory)) await bindByCommand(directory, directory);
-  await mountCommand('mount', '--make-rshared', directory);
+  const own = (await mounts()).findLast(({ point }) => point === directory);
+  if (!own) await bindByCommand(directory, directory);
+  if (!own?.shared) await mountCommand('mount', '--make-rshared', directory);
 
   const pathOf = (slot: string) => join(directory, slot);
   return {
@@ -76,6 +76,8 @@ export interface Mount {
   readonly point: string;
   /** The device, or whatever else. */
   readonly source: string;
+  /** What is mounted below it is seen by others. */
+  readonly shared: boolean;
 }
 
 /** Every mount point of this process's name space, one entry for each mount. */
@@ -90,7 +92,7 @@ export async function sourceOfMount(point: string): Promise<string | undefined> 
 
 /**
  * Every mount of this process's name space, the newest last. The kernel's table:
- * `<id> <parent> <device> <root> <mount point> <options> … - <file system> <source> <options>`.
+ * `<id> <parent> <device> <root> <mount point> <options> <tags> … - <file system> <source> <options>`.
  */
 export async function mounts(): Promise<Mount[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
@@ -99,9 +101,15 @@ export async function mounts(): Promise<Mount[]> {
     .filter((line) => line !== '')
     .map((line) => {
       const [before = '', after = ''] = line.split(' - ');
-      const [, , device = '', root = '', point = ''] = before.split(' ');
+      const [, , device = '', root = '', point = '', , ...tags] = before.split(' ');
       const [, source = ''] = after.split(' ');
-      return { device, root: unescapePath(root), point: unescapePath(point), source: unescapePath(source) };
+      return {
+        device,
+        root: unescapePath(root),
+        point: unescapePath(point),
+        source: unescapePath(source),
+        shared: tags.some((tag) => tag.startsWith('shared:')),
+      };
     });
 }
 

@@ -25,9 +25,20 @@ export class Reconciler {
   #cancel: (() => void) | null = null;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
+  readonly #found = Promise.withResolvers<void>();
+  /** Before its computers are found nothing is asked of this agent: what its list of records says is so. */
+  #firstRound = true;
 
   constructor(options: ReconcilerOptions) {
     this.#on = options;
+  }
+
+  /**
+   * Resolves in the first round, when each computer of this host is known and has begun to be brought in order: who calls
+   * it from now on waits for that one, and not for the others.
+   */
+  get found(): Promise<void> {
+    return this.#found.promise;
   }
 
   /** Goes round every RECONCILE_MS from now on. */
@@ -55,19 +66,19 @@ export class Reconciler {
 
   async #goRound(): Promise<void> {
     const { host, records, computers, logger } = this.#on;
-    const entries = await records.all();
-    const containers = await host.containers();
+    const [entries, containers] = await Promise.all([records.all(), host.containers()]);
     const running = new Set(containers.filter((one) => one.running).map((one) => one.containerId));
-    await Promise.all(
-      entries.map((listed) =>
-        this.#recover(listed, running).catch((error: unknown) => {
-          logger.warn(
-            { err: error, computer: listed.value.id },
-            'a computer could not be brought in order yet',
-          );
-        }),
-      ),
+    const recovered = entries.map((listed) =>
+      this.#recover(listed, running).catch((error: unknown) => {
+        logger.warn(
+          { err: error, computer: listed.value.id },
+          'a computer could not be brought in order yet',
+        );
+      }),
     );
+    this.#firstRound = false;
+    this.#found.resolve();
+    await Promise.all(recovered);
     const owned = new Set<string>();
     for (const { value } of entries) if (value.container !== null) owned.add(value.container);
     for (const { record } of computers.all()) if (record.container !== null) owned.add(record.container);
@@ -80,7 +91,8 @@ export class Reconciler {
     const { computers, records } = this.#on;
     const { org, id } = listed.value;
     // One that was deleted since the list was made must not be taken up as if it were there.
-    const entry = computers.has(listed.key) ? listed : await records.get(org, id);
+    const known = this.#firstRound || computers.has(listed.key);
+    const entry = known ? listed : await records.get(org, id);
     if (!entry) return;
     const computer = computers.adopt(entry);
     if (computer.changing) return; // the next round finds it at rest

@@ -1,0 +1,64 @@
+/**
+ * A second process of a service that reads its program and waits until the one that serves dies: most of what a start
+ * takes is done by then. For a service whose work nobody else can do meanwhile.
+ *
+ * It finds SWITCHYARD_STAND_BY in its environment, and begins to serve when it is told `{ type: 'serve' }`. When this
+ * process ends, so does it.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Standby {
+  /** Begins one in a moment, and another one where it ends by itself, until `over` is aborted. */
+  prepare(over: AbortSignal): void;
+  /** The one that stands by, told to serve: it is the caller's from now on. Undefined where there is none. */
+  take(): ChildProcess | undefined;
+  /** Ends it for good. */
+  stop(): void;
+}
+
+/** It computes for half a second: first those are served who waited for the one that serves now. */
+const PAUSE_MS = 2_000;
+/** Begun while one process serves; a program that cannot wait does not end again and again. */
+const ATTEMPTS_MAX = 3;
+
+/**
+ * @param begin starts a process with these variables in its environment
+ * @param note told when it is given up
+ */
+export function createStandby(
+  begin: (variables: NodeJS.ProcessEnv) => ChildProcess,
+  note: (text: string) => void,
+): Standby {
+  let waiting: ChildProcess | undefined;
+  let stopped = false;
+
+  async function keep(over: AbortSignal): Promise<void> {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      await delay(PAUSE_MS, undefined, { signal: over, ref: false }).catch(() => {});
+      if (over.aborted || stopped) return;
+      const one = begin({ SWITCHYARD_STAND_BY: '1' });
+      waiting = one;
+      await once(one, 'exit', { signal: over }).catch(() => {}); // or it could not be started, or is needed
+      if (over.aborted || stopped) return;
+      waiting = undefined;
+    }
+    note(`nobody stands by for it: those who should, ended, ${ATTEMPTS_MAX} times in a row`);
+  }
+
+  return {
+    prepare: (over) => void keep(over),
+    take() {
+      const one = waiting;
+      waiting = undefined;
+      if (!one?.connected) return undefined;
+      one.send({ type: 'serve' }); // heard as soon as it listens, however far it is
+      return one;
+    },
+    stop() {
+      stopped = true;
+      waiting?.kill('SIGKILL');
+    },
+  };
+}

@@ -83,7 +83,9 @@ function judge(report: SoakReport): boolean {
     verdict(
       memory.slope <= SLOPE_MIB_A_MINUTE_MAX,
       `agent’s memory flat (at most ${SLOPE_MIB_A_MINUTE_MAX} MiB a minute)`,
-      [`slope ${memory.slope.toFixed(2)} MiB a minute`],
+      [
+        `slope ${memory.slope.toFixed(2)} MiB a minute, with what passes through ${memory.slopeOfAll.toFixed(2)}`,
+      ],
     ),
     verdict(
       longestBombOverMs <= BOMB_OVER_MS_MAX,

@@ -4,6 +4,11 @@ import type { TestStack } from '@switchyard/testing';
 import { residentMiB } from '../processes.ts';
 
 const SAMPLE_MS = 1_000;
+/**
+ * Of each such time the least counts for the slope: what is held. What passes through, the output of a bomb before all, is up to
+ * 25 MiB for a few seconds, and by it a fit to some minutes says what came last.
+ */
+const HELD_MINUTES = 0.25;
 
 interface Sample {
   readonly pid: number;
@@ -16,8 +21,10 @@ export interface MemoryTrend {
   readonly firstMiB: number;
   readonly lastMiB: number;
   readonly mostMiB: number;
-  /** Least squares, MiB a minute. */
+  /** Of what it holds; least squares, MiB a minute. */
   readonly slope: number;
+  /** The same of all that there was at the time. */
+  readonly slopeOfAll: number;
   /** Minutes that it was fitted to. */
   readonly minutes: number;
 }
@@ -43,20 +50,35 @@ export function trendOf(samples: readonly Sample[], warmUpMinutes: number): Memo
   const from = (last[0]?.minute ?? 0) + warmUpMinutes;
   const warm = last.filter(({ minute }) => minute >= from);
   const [first, end] = [warm[0], warm.at(-1)];
-  if (first === undefined || end === undefined)
-    return { firstMiB: Number.NaN, lastMiB: Number.NaN, mostMiB: Number.NaN, slope: Number.NaN, minutes: 0 };
+  if (first === undefined || end === undefined) return NOTHING_MEASURED;
   return {
     firstMiB: first.mib,
     lastMiB: end.mib,
     mostMiB: Math.max(...warm.map(({ mib }) => mib)),
-    slope: slopeOf(warm.map(({ minute, mib }) => [minute, mib])),
+    slope: slopeOf(heldOf(warm)),
+    slopeOfAll: slopeOf(warm),
     minutes: end.minute - first.minute,
   };
 }
 
-function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
-  const mean = (pick: 0 | 1) => points.reduce((sum, point) => sum + point[pick], 0) / points.length;
-  const [x, y] = [mean(0), mean(1)];
-  const above = points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0);
-  return above / points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0);
+const NOTHING_MEASURED: MemoryTrend = {
+  firstMiB: Number.NaN,
+  lastMiB: Number.NaN,
+  mostMiB: Number.NaN,
+  slope: Number.NaN,
+  slopeOfAll: Number.NaN,
+  minutes: 0,
+};
+
+/** The least of each `HELD_MINUTES`. */
+function heldOf(samples: readonly Sample[]): Sample[] {
+  const times = Map.groupBy(samples, ({ minute }) => Math.floor(minute / HELD_MINUTES));
+  return [...times.values()].map((some) => some.reduce((least, one) => (one.mib < least.mib ? one : least)));
+}
+
+function slopeOf(samples: readonly Sample[]): number {
+  const mean = (of: 'minute' | 'mib') => samples.reduce((sum, one) => sum + one[of], 0) / samples.length;
+  const [x, y] = [mean('minute'), mean('mib')];
+  const above = samples.reduce((sum, { minute, mib }) => sum + (minute - x) * (mib - y), 0);
+  return above / samples.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0);
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -107,6 +107,18 @@ test('where a second process stands by, that one serves after a death, and a thi
   const last = await standingBy(2);
   await supervised.stop();
   await expect.poll(() => processIdentity(last)).toBeUndefined();
+});
+
+test('one that stood by goes first with all its threads', async () => {
+  const { supervised, folder, noted } = await setup(STANDS_BY, { hasStandby: true, goesFirst: true });
+  await supervised.ready;
+  await expect.poll(() => readFile(join(folder, 'logs', 'subject.log'), 'utf8')).toMatch(/^\d+ stands by$/m);
+  const again = noted(/^serves again/);
+  process.kill(supervised.pid()!, 'SIGKILL');
+  await again;
+  const given = process.getuid?.() === 0 ? PRECEDENCE_NICE : getPriority();
+  const threads = await readdir(`/proc/${supervised.pid()}/task`).catch(() => [String(supervised.pid())]);
+  expect(threads.map((thread) => getPriority(Number(thread)))).toEqual(threads.map(() => given));
 });
 
 test('one that dies while it stands by is not missed: another one stands by, or a new one serves', async () => {

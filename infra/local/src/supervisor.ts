@@ -151,7 +151,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     async stop() {
       stopping.abort();
       neverReady(new Error(`${spec.name} was stopped`));
-      standby.stop();
+      await standby.stop();
       await endChild(() => child, spec.stopTimeoutMs, killing.signal);
       await done;
     },

@@ -25,6 +25,9 @@ import { openLastHeard } from './store/last-heard.ts';
 /** At the end of the agent, commands may run on for this long before their callers are left to ask its successor. */
 const COMMANDS_FINISH_MS = 5_000;
 
+/** One that is not in order by then does not keep the others from being heard, and so from being paid for. */
+const IN_ORDER_MS = 10_000;
+
 /** Preparing a host on which the image is there takes about a second. */
 const PREPARE_MS = 4_000;
 
@@ -119,7 +122,8 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   });
   await Promise.race([reconciler.found, inOrder]);
   register(service, { hostId, computers, limits });
-  await inOrder;
+  host.guard();
+  await Promise.race([inOrder, passed(IN_ORDER_MS, clock)]);
   const orders = new HostOrders({ hostId, orders: stores.orders, capacity, computers, logger });
   const heartbeat = new Heartbeat({
     hostId,

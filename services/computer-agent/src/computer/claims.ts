@@ -47,8 +47,14 @@ export async function openClaims(directory: string): Promise<Claims> {
     has: (slot) => claimed.has(slot),
     holds: (computerId) => [...claimed.values()].some((one) => one.computerId === computerId),
     async clear(slot) {
+      const had = claimed.get(slot);
       claimed.delete(slot);
-      await rm(join(directory, slot), { force: true });
+      try {
+        await rm(join(directory, slot), { force: true });
+      } catch (error) {
+        if (had) claimed.set(slot, had); // whoever clears it again must find it
+        throw error;
+      }
     },
     list: () => [...claimed.keys()],
   };

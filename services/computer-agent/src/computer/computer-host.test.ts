@@ -189,7 +189,7 @@ describe('walls', () => {
     expect(after.filter((line) => line.includes(name))).toEqual([]);
   });
 
-  test('the walls stand as soon as an agent prepares, whether there is an image or not', async () => {
+  test('the walls stand as soon as an agent guards them, whether there is an image or not', async () => {
     const noImage = new AbortController();
     const ensure = (_: unknown, signal: AbortSignal) =>
       new Promise<void>((_, reject) => {
@@ -202,6 +202,7 @@ describe('walls', () => {
     const name = networkName(agentId);
     const ofName = async () => (await exec('iptables-save', ['-t', 'filter'])).stdout.includes(`-j ${name}-`);
     expect(await ofName()).toBe(false);
+    other.guard();
     other.prepare();
     await expect.poll(ofName).toBe(true);
     expect(other.imageStatus().ready).toBe(false);

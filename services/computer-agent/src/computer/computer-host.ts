@@ -93,6 +93,8 @@ export type ImageStatus = { readonly ready: true } | { readonly ready: false; re
 
 export interface ComputerHost {
   readonly workspaces: Workspaces;
+  /** Puts up the walls around computers, in the background, and looks after them. As soon as those that run are served. */
+  guard(): void;
   /**
    * Gets ready in the background for new computers: removes the pool of an earlier agent, and makes its own, which
    * takes a second of a core. Once, when those that run are taken over: they need nothing of it.

@@ -102,7 +102,9 @@ export async function openDisks(options: DisksOptions): Promise<Disks> {
 
   let unusable: string | null | undefined;
   const prove = async () => {
-    await folder.clear(new Set(disks.values()));
+    await folder
+      .clear(new Set(disks.values()))
+      .catch((error: unknown) => logger.warn({ err: error }, 'disks of nobody are left over'));
     try {
       waiting.push(await make(spareGb));
       unusable = null;

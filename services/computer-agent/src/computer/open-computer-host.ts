@@ -19,7 +19,8 @@ import { raiseHostLimits } from '../docker/host-limits.ts';
 import { startCompiledRunner, startRunner } from '../docker/host-programs.ts';
 import { createMounter } from '../docker/mounter.ts';
 import { closeMountSlots, type MountSlots, openMountSlots } from '../docker/mounts.ts';
-import { type ComputerNetwork, networkName, openNetwork } from '../docker/network.ts';
+import { networkName, openNetwork } from '../docker/network.ts';
+import { keepNetwork } from '../docker/network-keeper.ts';
 import { openWires, type Wires } from '../docker/wires.ts';
 import { type Claim, openClaims } from './claims.ts';
 import type { ComputerHost, Reservation, ReserveOptions, RunningComputer } from './computer-host.ts';
@@ -536,7 +537,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   const directory = at('init');
   const compiled = { directory, docker, builderImage: standardImage.name };
-  const openOwnNetwork = async (): Promise<ComputerNetwork> => {
+  const network = keepNetwork(async () => {
     await startCompiledRunner(compiled, logger);
     const opened = await openNetwork({
       docker,
@@ -552,21 +553,12 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       );
     }
     return opened;
-  };
-  let network: Promise<ComputerNetwork> | undefined;
-  /** Opened once; where that failed, whoever asks next tries again. */
-  const ownNetwork = (): Promise<ComputerNetwork> => {
-    network ??= openOwnNetwork().catch((error: unknown) => {
-      network = undefined;
-      throw error;
-    });
-    return network;
-  };
+  }, logger);
   const preparation = prepareStandardImage(
     standardImage,
     async () => {
       engine = engineFor(await ensureInitBinary(compiled));
-      const { addresses, name } = await ownNetwork();
+      const { addresses, name } = await network.opened();
       await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
       await removeOldPool();
       if (disks.unusable === undefined) await disks.prove();
@@ -585,10 +577,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
 
   return {
     workspaces,
-    prepare() {
-      ownNetwork().catch(() => {}); // its walls stand whether there is an image or not; what fails is tried again
-      preparation.start();
-    },
+    guard: network.guard,
+    prepare: preparation.start,
     imageStatus: () => preparation.status(),
     ready: preparation.ready,
     poolFilled: async () => {
@@ -639,7 +629,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       mounter.close();
       await Promise.all([...closings.keys()].map(closeNow));
       await calmly(disks.close());
-      await calmly(network?.then((opened) => opened.close()));
+      await calmly(network.close());
       if ((await readdir(at('slots'))).length === 0) await closeMountSlots(at('slots'));
     },
   };

@@ -25,7 +25,7 @@ export interface Mounter {
    * @throws what the kernel, or the command, said
    */
   bind(source: string, point: string): Promise<void>;
-  /** Starts the program, where it can be had. */
+  /** Starts the program, where it can be had. Nothing happens where it was started. */
   start(compiled: MounterBinaryOptions): Promise<void>;
   /** Of the program, where it runs. */
   readonly pid: number | undefined;
@@ -49,6 +49,7 @@ export function createMounter(logger: HostLogger): Mounter {
       await bindByCommand(source, point);
     },
     async start(compiled) {
+      if (program) return;
       try {
         program = attend(await startResident(await ensureMounterBinary(compiled)));
       } catch (error) {

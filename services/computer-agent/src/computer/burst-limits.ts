@@ -4,7 +4,7 @@
 // Weights (processor-credit.ts) decide who is next, but not at once: on the way of one command through its processes there
 // are a dozen turns to wait for, each of some milliseconds. So while others are at work, those who compute leave a reserve
 // of the host's cores idle. What is guaranteed to them they have in any case.
-export const RESERVE_SHARE = 0.3;
+export const RESERVE_SHARE = 0.5;
 /** Cores: on a large host some are free at any moment. */
 export const RESERVE_CORES_MAX = 2;
 /** Cores: the kernel takes no less of a short period. */

@@ -1,7 +1,7 @@
 // A restart of the agent loses no computer, no running exec, and no result that nobody has received.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -163,6 +163,25 @@ describe('an agent with a pool', () => {
       next.reserve({ computerId: 'cmp_new', image: IMAGE, cpu: 1, memoryMb: 1024 }),
     ).rejects.toMatchObject({ code: 'no_capacity' });
     again.release();
+  });
+
+  test('of a container that went after the next agent had seen it nothing is left', async () => {
+    const { docker, dataDirectory } = pooling.options;
+    const { computer } = await pooling.createComputer();
+    await pooling.host.poolFilled();
+    const container = docker.getContainer(computer.containerId);
+    const slot = (await container.inspect()).Config.Labels['switchyard.slot'];
+    const next = await openComputerHost(pooling.options);
+    await container.remove({ force: true });
+    const left = async () =>
+      (await readdir(dataDirectory, { recursive: true })).filter((path) => path.includes(`${slot}`));
+    expect(await left()).not.toEqual([]);
+    next.prepare();
+    await next.ready;
+    expect(await left()).toEqual([]);
+    expect((await mountPoints()).filter((point) => point.includes(`${slot}`))).toEqual([]);
+    await next.close();
+    await pooling.reopen();
   });
 
   test('an agent that ends before it was ready leaves nothing of the pool before it', async () => {

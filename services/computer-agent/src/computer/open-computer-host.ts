@@ -501,25 +501,28 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     });
   };
 
-  // What an earlier agent left: its pool, which goes when new computers are prepared for, and slots without a container.
-  const left = await listed;
-  const oldPool = left.filter(({ origin, slot }) => origin === 'pool' && !claims.has(slot));
-  const removeOldPool = async () => {
-    for (let next = oldPool[0]; next; next = oldPool[0]) {
-      await removeContainer(next.containerId, next.slot);
-      oldPool.shift();
+  for (const { containerId, slot } of await listed) slotOf.set(containerId, slot);
+  let clearedUp = false;
+  /**
+   * What an earlier agent left: its pool, and slots without a container. By a list of its own: when that agent died the engine
+   * may have been making a container for it, or removing one.
+   */
+  const clearUp = async () => {
+    const left = await engine.list();
+    for (const { containerId, slot } of left) slotOf.set(containerId, slot);
+    for (const { containerId, slot, origin } of left)
+      if (origin === 'pool' && !claims.has(slot)) await removeContainer(containerId, slot);
+    const keptSlots = new Set(left.map(({ slot }) => slot));
+    for (const slot of new Set([
+      ...((await slots?.list()) ?? []),
+      ...(await sockets.list()),
+      ...claims.list(),
+      ...(await systemDisks.list()),
+    ])) {
+      if (!keptSlots.has(slot)) await clearSlot(slot);
     }
+    clearedUp = true;
   };
-  for (const { containerId, slot } of left) slotOf.set(containerId, slot);
-  const keptSlots = new Set(left.map(({ slot }) => slot));
-  for (const slot of new Set([
-    ...((await slots?.list()) ?? []),
-    ...(await sockets.list()),
-    ...claims.list(),
-    ...(await systemDisks.list()),
-  ])) {
-    if (!keptSlots.has(slot)) await clearSlot(slot);
-  }
 
   let makingRoom: Promise<void> = Promise.resolve();
   const makeRoom = async () => {
@@ -560,7 +563,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       engine = engineFor(await ensureInitBinary(compiled));
       const { addresses, name } = await network.opened();
       await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
-      await removeOldPool();
+      if (!clearedUp) await clearUp();
       if (disks.unusable === undefined) await disks.prove();
       useSystemDisks = useDisks();
       if (useSystemDisks) wires = await openWires(addresses, name).catch(withoutWires);
@@ -624,8 +627,8 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       clearInterval(roomWatch);
       await makingRoom;
       await preparation.close();
-      await calmly(removeOldPool()); // where it was not yet ready
       await calmly(pool?.close());
+      await calmly(clearUp()); // of an agent that was never ready, too
       mounter.close();
       await Promise.all([...closings.keys()].map(closeNow));
       await calmly(disks.close());

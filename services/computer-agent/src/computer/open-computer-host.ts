@@ -502,7 +502,6 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
   };
 
   for (const { containerId, slot } of await listed) slotOf.set(containerId, slot);
-  let clearedUp = false;
   /**
    * What an earlier agent left: its pool, and slots without a container. By a list of its own: when that agent died the engine
    * may have been making a container for it, or removing one.
@@ -521,7 +520,6 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     ])) {
       if (!keptSlots.has(slot)) await clearSlot(slot);
     }
-    clearedUp = true;
   };
 
   let makingRoom: Promise<void> = Promise.resolve();
@@ -563,7 +561,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       engine = engineFor(await ensureInitBinary(compiled));
       const { addresses, name } = await network.opened();
       await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
-      if (!clearedUp) await clearUp();
+      await clearUp();
       if (disks.unusable === undefined) await disks.prove();
       useSystemDisks = useDisks();
       if (useSystemDisks) wires = await openWires(addresses, name).catch(withoutWires);

@@ -89,24 +89,24 @@ export class Mirror<V> {
   }
 
   /**
-   * Resolves when memory has what was in the bucket when this was called: a record that it lacks then was not there.
-   * Not so after `withinMs`, and where too many ask: what it lacks may be on its way still.
+   * Resolves when memory has what was in the bucket when this was called: with true, a record that it lacks then was
+   * not there. With false after `withinMs`, and where too many ask: what it lacks may be on its way still.
    * @throws ServiceError `service_unavailable`
    */
-  async caughtUp(withinMs: number): Promise<void> {
-    if (!this.#mayAskForMissing()) return;
+  async caughtUp(withinMs: number): Promise<boolean> {
+    if (!this.#mayAskForMissing()) return false;
     const last = await this.#bucket.lastRevision();
-    if (this.#revision >= last) return;
-    await new Promise<void>((resolve) => {
-      const end = () => {
+    if (this.#revision >= last) return true;
+    return new Promise<boolean>((resolve) => {
+      const end = (caughtUp: boolean) => {
         clearTimeout(timer);
         this.#awaited.delete(look);
-        resolve();
+        resolve(caughtUp);
       };
       const look = () => {
-        if (this.#revision >= last) end();
+        if (this.#revision >= last) end(true);
       };
-      const timer = setTimeout(end, withinMs);
+      const timer = setTimeout(end, withinMs, false);
       this.#awaited.add(look);
     });
   }
@@ -145,21 +145,24 @@ export class Mirror<V> {
     this.#watch = watch;
     const total = (await this.#bucket.kv.status()).values;
     await new Promise<void>((resolve) => {
-      let loaded = total === 0;
-      if (loaded) resolve();
+      let loaded = false;
+      const swap = () => {
+        loaded = true;
+        this.#replace(fresh);
+        resolve();
+      };
+      if (total === 0) swap();
       void (async () => {
         for await (const entry of watch) {
           this.#apply(fresh, entry, loaded);
+          if (!loaded && (entry.delta ?? 0) === 0) swap();
+          if (this.#entries !== fresh) continue; // memory vouches for what it has, not for what it loads
           this.#revision = entry.revision;
           for (const look of this.#awaited) look();
-          if (loaded || (entry.delta ?? 0) > 0) continue;
-          loaded = true;
-          resolve();
         }
         resolve();
       })();
     });
-    this.#replace(fresh);
     // Read a moment ago, the first load vouches for itself. After a silence only a new tick does.
     if (this.#loadedAt === 0) this.#seenAt = performance.now();
     this.#loadedAt = performance.now();

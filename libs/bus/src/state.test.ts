@@ -115,10 +115,10 @@ describe('a mirror', () => {
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     for (let i = 0; i < 20; i++) {
       await keys.put(`new-${i}`, record(`key_new_${i}`));
-      await mirror.caughtUp(BUSY_MS);
+      expect(await mirror.caughtUp(BUSY_MS)).toBe(true);
       expect(mirror.peek(`new-${i}`)).toMatchObject({ id: `key_new_${i}` });
       await keys.delete(`new-${i}`);
-      await mirror.caughtUp(BUSY_MS);
+      expect(await mirror.caughtUp(BUSY_MS)).toBe(true);
       expect(mirror.peek(`new-${i}`)).toBeNull();
     }
     mirror.close();
@@ -129,7 +129,7 @@ describe('a mirror', () => {
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     mirror.close();
     await keys.put('unheard', record('key_unheard'));
-    await mirror.caughtUp(1);
+    expect(await mirror.caughtUp(1)).toBe(false);
     expect(mirror.peek('unheard')).toBeNull();
     await keys.delete('unheard');
   });

@@ -23,7 +23,7 @@ export interface AccountsOptions {
   /** Null for a key that is gone, or was made a moment ago. */
   readonly keyRecord: (org: string, keyId: string) => KeyRecord | null;
   /** Resolves when `keyRecord` knows the keys that there were when it was called. */
-  readonly keysCaughtUp: () => Promise<void>;
+  readonly keysCaughtUp: () => Promise<unknown>;
   /** What was spent is read only of sums that have every row of the ledger. */
   readonly progress: Progress;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ export interface AccountRecords {
   /** Null for a key that is gone, or was made a moment ago. */
   keyRecord(org: string, keyId: string): KeyRecord | null;
   /** Resolves when memory has the keys that there were when it was called. @throws ServiceError `service_unavailable` */
-  keysCaughtUp(): Promise<void>;
+  keysCaughtUp(): Promise<unknown>;
   close(): void;
 }
 

@@ -1,7 +1,9 @@
-// Finds a key's records by the key's id: in memory, or in the bucket for one made a moment ago.
-import type { Entry } from '@switchyard/bus';
+// Finds a key's records by the key's id: in memory that has heard of all, or else in the bucket.
+import type { Bucket, Entry, Mirror } from '@switchyard/bus';
 import { type KeyRecord, ServiceError } from '@switchyard/contracts';
-import type { KeyOperations } from '../operations/keys-create.ts';
+
+/** For memory to hear of what was written a moment ago; after it the bucket itself is gone through. */
+const CAUGHT_UP_MS_MAX = 500;
 
 /** A key by its secrets: the one in use, and those that a rotation has taken, or was about to take, out of use. */
 export interface FoundKey {
@@ -10,19 +12,23 @@ export interface FoundKey {
 }
 
 /**
- * The records of an org's key, as the bucket has them now.
- * @throws ServiceError `key_not_found`, also for a key of another org
+ * All records of an org's key, as the bucket has them now: a secret that is missed here outlives its revocation.
+ * @throws ServiceError `key_not_found`, also for a key of another org; `service_unavailable`
  */
 export async function findKey(
-  { keys, known }: Pick<KeyOperations, 'keys' | 'known'>,
+  { keys, known }: { keys: Bucket<KeyRecord>; known: Pick<Mirror<KeyRecord>, 'entries' | 'caughtUp'> },
   org: string,
   id: string,
 ): Promise<FoundKey> {
   const isIt = (record: KeyRecord) => record.org === org && record.id === id;
-  const inMemory = known.entries().filter(([, record]) => isIt(record));
-  const read = await Promise.all(inMemory.map(([hash]) => keys.get(hash)));
-  const entries = read.filter((entry) => entry !== null);
-  return inUse(entries) ?? inUse((await keys.entries()).filter(({ value }) => isIt(value))) ?? unknown(id);
+  if (await known.caughtUp(CAUGHT_UP_MS_MAX)) {
+    const inMemory = known.entries().filter(([, record]) => isIt(record));
+    if (inMemory.length === 0) unknown(id);
+    const read = await Promise.all(inMemory.map(([hash]) => keys.get(hash)));
+    const found = inUse(read.filter((entry) => entry !== null));
+    if (found) return found; // else it was rotated or revoked since
+  }
+  return inUse((await keys.entries()).filter(({ value }) => isIt(value))) ?? unknown(id);
 }
 
 /** A rotation that was cut short leaves two that are in use: the later one counts. */

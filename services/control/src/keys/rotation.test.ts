@@ -6,11 +6,14 @@ import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchy
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { config as controlConfig } from '../config.ts';
 import { start } from '../run.ts';
+import { findKey } from './find-key.ts';
 import { hashKey, newSecret } from './secret.ts';
 
 const logger = makeLogger('control', 'silent');
 const caller = { org: DEFAULT_ORG, key_id: 'key_caller' };
 const MINUTE_MS = 60_000;
+/** How often what depends on a moment is done. */
+const MOMENTS = 100;
 
 let nats: TestServer;
 let bus: Bus;
@@ -117,15 +120,43 @@ describe('a key that is rotated', () => {
   });
 });
 
-test('a rotation that died between its two steps leaves the former secret in use, and the next ends both', async () => {
+/** A key with the secret that a rotation made which died before its second step. */
+async function cutShort() {
   const made = await make();
   const lost = newSecret();
   const record = await recordOf(made.key);
   if (!record) throw new Error('the key was made');
   await keys.create(hashKey(lost), { ...record, rotation: 1 });
-  const rotated = await rotate(made.id, 0);
-  expect(await Promise.all([made.key, lost].map(recordOf))).toEqual([null, null]);
-  expect(await recordOf(rotated.key)).toMatchObject({ id: made.id, rotation: 2 });
+  return { id: made.id, secrets: [made.key, lost] };
+}
+
+describe('a rotation that died between its two steps', () => {
+  test('leaves the former secret in use, and the next ends both', async () => {
+    const { id, secrets } = await cutShort();
+    const rotated = await rotate(id, 0);
+    expect(await Promise.all(secrets.map(recordOf))).toEqual([null, null]);
+    expect(await recordOf(rotated.key)).toMatchObject({ id, rotation: 2 });
+  });
+
+  test('leaves no secret that a revocation would miss because it was made a moment before', async () => {
+    for (let i = 0; i < MOMENTS; i++) {
+      const { id, secrets } = await cutShort();
+      await request(bus, 'keys.delete', { ...caller, id });
+      expect(await Promise.all(secrets.map(recordOf))).toEqual([null, null]);
+    }
+  });
+
+  test('is found by who has not heard of it yet', async () => {
+    const { id, secrets } = await cutShort();
+    const first = secrets.map(hashKey).slice(0, 1);
+    const deaf = {
+      entries: (): [string, KeyRecord][] => first.map((hash) => [hash, { ...caller, id } as never]),
+      caughtUp: async () => false,
+    };
+    const { current, former } = await findKey({ keys, known: deaf }, DEFAULT_ORG, id);
+    expect([current, ...former].map(({ key }) => key).sort()).toEqual(secrets.map(hashKey).sort());
+    expect(current.value.rotation).toBe(1);
+  });
 });
 
 test('former secrets are removed when they are accepted no longer', async () => {

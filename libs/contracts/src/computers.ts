@@ -126,7 +126,9 @@ export const computerObject = z.object({
   idle_since: z.iso
     .datetime()
     .nullable()
-    .describe('Since when no command has been running; null while one runs or the computer is stopped'),
+    .describe(
+      'Since when no command has been running, up to 6 s behind; null while one runs or the computer is stopped',
+    ),
   stops_at: z.iso
     .datetime()
     .nullable()

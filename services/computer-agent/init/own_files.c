@@ -55,6 +55,7 @@ static void copy_up(const char *path) {
 }
 
 void take_own_files(void) {
+  copy_up(STATIC_SHELL);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return;
   pid_t shell = fork();

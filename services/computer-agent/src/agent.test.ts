@@ -254,6 +254,24 @@ describe('minutes', () => {
 });
 
 describe('stopping by itself', () => {
+  test('a computer that gets one short command after the other has its record written each 5 s, the last time included', async () => {
+    const { id } = await on.create();
+    const lastActivity = async () => Date.parse((await on.record(id))?.last_activity_at ?? '');
+    await on.pass(1_000);
+    await on.exec(id, 'true');
+    const first = on.clock.now();
+    await on.pass(1_000);
+    expect(await lastActivity()).toBe(first);
+    for (let i = 0; i < 3; i++) {
+      await on.exec(id, 'true');
+      await on.pass(1_000);
+      expect(await lastActivity()).toBe(first);
+    }
+    const last = on.clock.now() - 1_000;
+    await on.pass(5_000);
+    expect(await lastActivity()).toBe(last);
+  });
+
   test('after the idle window, which a command restarts and a look at it does not; it costs the window', async () => {
     const { id } = await on.create();
     await on.pass(90_000);

@@ -34,7 +34,7 @@ beforeAll(async () => {
   testHost = await openTestHost();
   const container = await docker.createContainer({
     Image: IMAGE,
-    Cmd: ['sh', '-c', 'rm /bin/bash && mkdir /empty'],
+    Cmd: ['sh', '-c', 'rm /bin/bash /bin/bash-static && mkdir /empty'],
     NetworkDisabled: true,
   });
   try {

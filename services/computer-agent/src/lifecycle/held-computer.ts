@@ -24,6 +24,8 @@ export class HeldComputer {
   cancelLook: (() => void) | null = null;
   cancelRetry: (() => void) | null = null;
   cancelActivityWrite: (() => void) | null = null;
+  /** By the monotonic clock. */
+  activityWrittenAt = Number.NEGATIVE_INFINITY;
   connectFailures = 0;
   #entry: RecordEntry;
   /** Called once when there is no such computer on this host any more. */

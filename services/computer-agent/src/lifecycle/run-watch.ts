@@ -11,6 +11,13 @@ import type { LiveRun } from './live-run.ts';
 const AGAIN_MS = 1_000;
 /** Activity is written into the record this long after it happened: one write for a burst of commands. */
 const ACTIVITY_WRITE_MS = 500;
+/**
+ * Of a computer that gets one short command after the other no more than one write in this time: a write is a message
+ * that is kept on disk, where a command is none.
+ */
+const ACTIVITY_WRITE_EVERY_MS = 5_000;
+/** So long the record may say of a computer that is active now and then that it is idle since an earlier moment. */
+export const ACTIVITY_BEHIND_MS_MAX = ACTIVITY_WRITE_MS + ACTIVITY_WRITE_EVERY_MS;
 
 /** From now on, until the run is forgotten. */
 export function watchRun(computer: HeldComputer, live: LiveRun): void {
@@ -27,23 +34,39 @@ export function watchRun(computer: HeldComputer, live: LiveRun): void {
 
 /** A command, or the like, began or ended. */
 export function noteActivity(computer: HeldComputer): void {
-  const { live, on } = computer;
+  const { live } = computer;
   if (!live) return;
   lookLater(computer, live.nextLookMs());
-  computer.cancelActivityWrite ??= on.clock.after(ACTIVITY_WRITE_MS, () => {
+  if (!computer.cancelActivityWrite) writeActivityIn(computer, live, ACTIVITY_WRITE_MS);
+}
+
+function writeActivityIn(computer: HeldComputer, live: LiveRun, ms: number): void {
+  const { clock, logger } = computer.on;
+  computer.cancelActivityWrite = clock.after(ms, () => {
     computer.cancelActivityWrite = null;
+    const restMs = activityWaitsMs(computer, live);
+    if (restMs > 0) return writeActivityIn(computer, live, restMs);
     exclusively(computer, async () => {
       if (computer.live === live && computer.record.state === 'running') await writeActivity(computer);
     }).catch((error: unknown) =>
-      on.logger.debug({ err: error, computer: computer.id }, 'activity was not written; the next will be'),
+      logger.debug({ err: error, computer: computer.id }, 'activity was not written; the next will be'),
     );
   });
+}
+
+/** Whether it is busy or idle is written at once; since when it is idle, now and then. */
+function activityWaitsMs({ record, on, activityWrittenAt }: HeldComputer, live: LiveRun): number {
+  const wasBusy = record.last_activity_at === null;
+  if (wasBusy !== (live.idleSince === null)) return 0;
+  return activityWrittenAt + ACTIVITY_WRITE_EVERY_MS - on.clock.monotonic();
 }
 
 /** Under the lock. */
 export async function writeActivity(computer: HeldComputer): Promise<void> {
   const idleSince = computer.live?.idleSince?.toISOString() ?? null;
-  if (idleSince !== computer.record.last_activity_at) await computer.write({ last_activity_at: idleSince });
+  if (idleSince === computer.record.last_activity_at) return;
+  await computer.write({ last_activity_at: idleSince });
+  computer.activityWrittenAt = computer.on.clock.monotonic();
 }
 
 function lookLater(computer: HeldComputer, ms: number): void {

@@ -10,7 +10,7 @@ import type { HeldComputer } from './held-computer.ts';
 import { changedEvent } from './lifecycle-event.ts';
 import { LiveRun } from './live-run.ts';
 import { RecoveredExecs } from './recovered-execs.ts';
-import { noteActivity, watchRun } from './run-watch.ts';
+import { ACTIVITY_BEHIND_MS_MAX, noteActivity, watchRun } from './run-watch.ts';
 
 /** Reconciler's rounds in which a container that is there but does not answer is tried again before it is given up. */
 const CONNECT_ATTEMPTS_MAX = 3;
@@ -137,8 +137,12 @@ async function takeOver(computer: HeldComputer, { running, execs }: Found): Prom
   return live;
 }
 
-/** The idle window stands still while there was no agent to take a command. */
+/**
+ * The idle window stands still while there was no agent to take a command. What was active a moment before that may have
+ * been so until then: of that the record has not heard yet.
+ */
 function idleMsBefore({ last_activity_at }: ComputerRecord, lastHeardBefore: number): number {
   if (last_activity_at === null) return 0;
-  return Math.max(0, lastHeardBefore - Date.parse(last_activity_at));
+  const idleMs = lastHeardBefore - Date.parse(last_activity_at);
+  return idleMs > ACTIVITY_BEHIND_MS_MAX ? idleMs : 0;
 }

@@ -33,9 +33,9 @@ test('stdout and stderr come merged, in the order in which they were written', a
 test('a command runs in bash, from /workspace, as root, in a session of its own', async () => {
   expect(
     await text(
-      '[ -n "$BASH_VERSION" ] && echo $0 $BASH; pwd; id -u; [ "$(ps -o sid= $$)" -eq $$ ] && echo leader',
+      '[ -n "$BASH_VERSION" ] && echo $0 $BASH $(readlink /proc/$$/exe); pwd; id -u; [ "$(ps -o sid= $$)" -eq $$ ] && echo leader',
     ),
-  ).toBe('bash /bin/bash-static\n/workspace\n0\nleader\n');
+  ).toBe('bash /usr/bin/bash /usr/bin/bash-static\n/workspace\n0\nleader\n');
 });
 
 test('exit codes are those of the command', async () => {

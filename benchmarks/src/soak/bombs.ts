@@ -36,5 +36,8 @@ export const BOMBS: readonly Bomb[] = [
   { name: 'cpu', command: 'for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; sleep 60', timeout: 8 },
 ];
 
-/** What a bomb that was cut short may have left. */
-export const CLEAN_UP = 'rm -rf bomb many';
+/**
+ * What a bomb that was cut short may have left. One whose call was lost with its agent runs on until its timeout, and may
+ * be writing still.
+ */
+export const CLEAN_UP = 'until rm -rf bomb many 2>/dev/null; do sleep 0.1; done';

@@ -6,6 +6,7 @@ import { type Event, type PartitionCount, partitionOf, placeOf } from '@switchya
 import { makeLogger, systemClock } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { HOLD_WAIT_MS_MAX } from '../accounts/hold-desk.ts';
 import { openAccounts } from '../accounts/open-accounts.ts';
 import { openRecords } from '../accounts/records.ts';
 import { audit } from '../audit/audit.ts';
@@ -291,14 +292,18 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
   const call = async (org: string, i: number): Promise<string> => {
     const id = `req_${org}_${i}`;
     const hold = { org, key_id: 'key_1', call: id, amount_nano: String(3n * cost) };
-    for (;;)
+    for (;;) {
+      const askedAt = performance.now();
       try {
         await on.client.ask('holds.take', { ...hold, exact: false });
         break;
       } catch (error) {
         const { code } = error as { code: string };
-        if (code !== 'service_unavailable') return code;
+        // A settlement that met a move is made up for by the end of its lease: who waited for that in vain asks again.
+        const inVain = performance.now() - askedAt >= HOLD_WAIT_MS_MAX;
+        if (code !== 'service_unavailable' && !inVain) return code;
       }
+    }
     held.set(id, hold);
     letIn += 1;
     // Of 100 at most 32 hold at once: there are calls before, during and after each move, which those let in wait for.

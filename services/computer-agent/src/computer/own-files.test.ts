@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => testHost?.close());
 
 async function mappedFiles(computer: RunningComputer): Promise<string[]> {
-  const byBash = `bash -c "$(cat <<'END'\n${LIST_MAPPED}; true\nEND\n)"`;
-  const { output } = await run(computer, `{ ${LIST_MAPPED}; ${byBash}; } | sort -u`);
+  const both = `{ ${LIST_MAPPED}\nbash <<'END'\n${LIST_MAPPED}\nEND\n} | sort -u`;
+  const { output } = await run(computer, both);
   return output.toString().split('\n').filter(Boolean);
 }
 
@@ -36,10 +36,10 @@ test('what every command maps is a file of the computer’s own, as it is in the
     const [first, second] = await Promise.all(folders.map((folder) => stat(join(folder, path))));
     expect([first!.dev, first!.ino], path).not.toEqual([second!.dev, second!.ino]);
   }
-  // Manuals are not in the image.
+  // Its manuals are not in the image.
   const { output } = await run(
     one.computer,
-    'dpkg --verify bash bash-static libc6 libtinfo6 | grep -v /usr/share/',
+    'dpkg --verify bash bash-static libc6 libtinfo6 | grep -vE "/usr/share/(doc|man)/.*bash-static"',
   );
   expect(output.toString()).toBe('');
 });

@@ -10,7 +10,7 @@ import type { Bus } from './bus.ts';
 export const TICK_MS = 1_000;
 /** A mirror that saw no tick for this long answers from the bucket itself, and starts its watch anew. */
 export const TICK_SILENT_MS_MAX = 3_000;
-/** Keys that memory does not have are asked for at the bucket this often in a second: what was made a moment ago may be
+/** Keys that memory does not have are looked up in the bucket this often in a second: what was made a moment ago may be
  * on its way, and guessing must not become load. */
 const MISSES_PER_SECOND_MAX = 200;
 /** How often freshness is looked at, and how often a silent watch is started anew at the most. */
@@ -52,6 +52,10 @@ export class Mirror<V> {
   /** Of the entry that came last. */
   #revision = 0;
   readonly #awaited = new Set<() => void>();
+  /** The bucket's last revision, while it is asked for. */
+  #asked: Promise<number> | null = null;
+  /** The answer after it. */
+  #askedNext: Promise<number> | null = null;
   #loadedAt = 0;
   #timer: NodeJS.Timeout | null = null;
   #missSecond = 0;
@@ -90,12 +94,12 @@ export class Mirror<V> {
 
   /**
    * Resolves when memory has what was in the bucket when this was called: with true, a record that it lacks then was
-   * not there. With false after `withinMs`, and where too many ask: what it lacks may be on its way still.
+   * not there. With false after `withinMs`: what it lacks may be on its way still. However many ask, the bucket is asked
+   * one question at a time.
    * @throws ServiceError `service_unavailable`
    */
   async caughtUp(withinMs: number): Promise<boolean> {
-    if (!this.#mayAskForMissing()) return false;
-    const last = await this.#bucket.lastRevision();
+    const last = await this.#lastRevision();
     if (this.#revision >= last) return true;
     return new Promise<boolean>((resolve) => {
       const end = (caughtUp: boolean) => {
@@ -109,6 +113,22 @@ export class Mirror<V> {
       const timer = setTimeout(end, withinMs, false);
       this.#awaited.add(look);
     });
+  }
+
+  /** Of what is in the bucket now. Who comes while it is asked shares the next answer: the one under way may be from before. */
+  #lastRevision(): Promise<number> {
+    if (this.#asked === null) {
+      this.#asked = this.#bucket.lastRevision().finally(() => {
+        this.#asked = null;
+      });
+      return this.#asked;
+    }
+    const askAgain = () => {
+      this.#askedNext = null;
+      return this.#lastRevision();
+    };
+    this.#askedNext ??= this.#asked.then(askAgain, askAgain);
+    return this.#askedNext;
   }
 
   #mayAskForMissing(): boolean {

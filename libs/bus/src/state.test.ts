@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EVENTS_STREAM, type Event, type KeyRecord, makeEvent } from '@switchyard/contracts';
+import { EVENTS_STREAM, type Event, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -121,6 +121,35 @@ describe('a mirror', () => {
       expect(await mirror.caughtUp(BUSY_MS)).toBe(true);
       expect(mirror.peek(`new-${i}`)).toBeNull();
     }
+    mirror.close();
+  });
+
+  test('says of as many as ask at once whether it has caught up, for a question or two to the bucket', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    const question = vi.spyOn(keys, 'lastRevision');
+    const asked = Array.from({ length: 1_000 }, () => mirror.caughtUp(BUSY_MS));
+    // Those who ask after a record was written must not be told by an answer from before.
+    await keys.put('amid', record('key_amid'));
+    asked.push(...Array.from({ length: 1_000 }, () => mirror.caughtUp(BUSY_MS)));
+    expect(await asked.at(-1)).toBe(true);
+    expect(mirror.peek('amid')).toMatchObject({ id: 'key_amid' });
+    expect(new Set(await Promise.all(asked))).toEqual(new Set([true]));
+    expect(question.mock.calls.length).toBeLessThanOrEqual(4);
+    await keys.delete('amid');
+    mirror.close();
+  });
+
+  test('asks the bucket again after a question that failed', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    vi.spyOn(keys, 'lastRevision').mockRejectedValueOnce(
+      new ServiceError('service_unavailable', 'no answer'),
+    );
+    const [first, second] = await Promise.allSettled([mirror.caughtUp(BUSY_MS), mirror.caughtUp(BUSY_MS)]);
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'service_unavailable' } });
+    expect(second).toEqual({ status: 'fulfilled', value: true });
+    expect(await mirror.caughtUp(BUSY_MS)).toBe(true);
     mirror.close();
   });
 

@@ -27,14 +27,10 @@ export interface LocalService {
 export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
 
 /**
- * What passes through an agent is garbage the next moment, and V8 would let up to 96 MiB of it pile up before it looks (the
- * size is in MiB). Buffers outside of its heap, which die with their owners, are to count as the heap does; by themselves
- * they may be 64 MiB first. The same in infra/services/Dockerfile.
+ * What passes through an agent is garbage the next moment, and V8 would let up to 96 MiB of it pile up before it looks;
+ * buffers outside of its heap, which die with their owners, pile up beside. In MiB; the same in infra/services/Dockerfile.
  */
-export const COMPUTER_AGENT_FLAGS: readonly string[] = [
-  '--max-semi-space-size=4',
-  '--external-memory-accounted-in-global-limit',
-];
+export const COMPUTER_AGENT_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
 
 /**
  * glibc takes every large block that is given back as a reason to keep larger ones the next time, up to 32 MiB, and holes

@@ -52,10 +52,17 @@ function say(line: string): void {
 
 /** Prints what was measured and each goal's verdict; whether all were reached. */
 function judge(report: SoakReport): boolean {
-  const { calm, storm, served, faults, counts, memory, account, wrong, leftBehind, longestBombOverMs } =
-    report;
+  const { calm, calmOfEach, storm, served, faults, counts, memory, account, wrong, leftBehind } = report;
+  crowd('calm, neighbours one by one', calmOfEach);
   const worst = crowd('storm', storm);
   crowd('without what waited for a killed agent', served);
+  const byOwnCalm = storm
+    .map(({ p95 }, at) => p95 / (calmOfEach[at]?.p95 ?? Number.NaN))
+    .toSorted((a, b) => a - b);
+  say(
+    `each neighbour’s p95 by its own in the calm: middle ${byOwnCalm[byOwnCalm.length >> 1]?.toFixed(2)}, ` +
+      `worst ${byOwnCalm.at(-1)?.toFixed(2)}; the worst by the worst ${(worst.p95 / worstOf(calmOfEach).p95).toFixed(2)}`,
+  );
   say(
     `${counts.commands} commands (${counts.triedAgain} tried again), ${counts.bombs} bombs, ${counts.restarts} restarts; ` +
       `${faults.outages.length} agents killed (the longest gap ${longestMs(faults.outages).toFixed(0)} ms), ` +
@@ -63,7 +70,7 @@ function judge(report: SoakReport): boolean {
   );
   say(
     `agent: ${memory.firstMiB.toFixed(1)} MiB, ${memory.minutes.toFixed(1)} minutes later ${memory.lastMiB.toFixed(1)}, ` +
-      `at most ${memory.mostMiB.toFixed(1)}`,
+      `at most ${memory.mostMiB.toFixed(1)}; held ${memory.heldMiB.map((mib) => mib.toFixed(0)).join(' ')}`,
   );
   say(
     `bill: ${account.minutes} minutes in ${account.runs} runs of ${storm.length} neighbours and the bombers`,
@@ -88,9 +95,9 @@ function judge(report: SoakReport): boolean {
       ],
     ),
     verdict(
-      longestBombOverMs <= BOMB_OVER_MS_MAX,
+      report.longestBombOverMs <= BOMB_OVER_MS_MAX,
       `every bomb at an end ${BOMB_OVER_MS_MAX / 1_000} s after its timeout`,
-      [`the slowest ${(longestBombOverMs / 1_000).toFixed(1)} s`],
+      [`the slowest ${(report.longestBombOverMs / 1_000).toFixed(1)} s`],
     ),
     verdict(account.differences.length === 0, 'records, events, ledger and stopwatch agree on every minute', [
       `${account.differences.length} differences`,

@@ -21,6 +21,8 @@ export interface MemoryTrend {
   readonly firstMiB: number;
   readonly lastMiB: number;
   readonly mostMiB: number;
+  /** The least of each quarter minute, from the process's first on. */
+  readonly heldMiB: readonly number[];
   /** Of what it holds; least squares, MiB a minute. */
   readonly slope: number;
   /** The same of all that there was at the time. */
@@ -55,6 +57,7 @@ export function trendOf(samples: readonly Sample[], warmUpMinutes: number): Memo
     firstMiB: first.mib,
     lastMiB: end.mib,
     mostMiB: Math.max(...warm.map(({ mib }) => mib)),
+    heldMiB: heldOf(last).map(({ mib }) => mib),
     slope: slopeOf(heldOf(warm)),
     slopeOfAll: slopeOf(warm),
     minutes: end.minute - first.minute,
@@ -65,6 +68,7 @@ const NOTHING_MEASURED: MemoryTrend = {
   firstMiB: Number.NaN,
   lastMiB: Number.NaN,
   mostMiB: Number.NaN,
+  heldMiB: [],
   slope: Number.NaN,
   slopeOfAll: Number.NaN,
   minutes: 0,

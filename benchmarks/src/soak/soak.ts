@@ -39,7 +39,9 @@ export interface Summary {
 export interface SoakReport {
   /** Of `true`, all computers together in the calm. */
   readonly calm: Summary;
-  /** Of each neighbour of the bombers, in the storm. */
+  /** Of each of those that are neighbours of the bombers later, in the calm. */
+  readonly calmOfEach: readonly Summary[];
+  /** Of each neighbour of the bombers, in the storm; in the same order. */
   readonly storm: readonly Summary[];
   /** The same without those that waited for a killed agent. */
   readonly served: readonly Summary[];
@@ -89,7 +91,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const client = new ComputerClient(stack);
   try {
     const tenants = await moveIn(options, client);
-    const calm = await calmPhase(options, tenants);
+    const { calm, calmOfEach } = await calmPhase(options, tenants);
     say(`calm: true p50 ${calm.p50.toFixed(1)} ms, p95 ${calm.p95.toFixed(1)} ms, n ${calm.count}`);
     const storm = await stormPhase(options, tenants, await containersBy(bus, events));
     say('the storm is over');
@@ -106,6 +108,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await eachOf(tenants, CREATIONS_AT_ONCE, ({ computer }) => client.remove(computer));
     return {
       calm,
+      calmOfEach,
       ...storm,
       counts: sumOf(tenants),
       longestBombOverMs: Math.max(...tenants.map(({ longestBombOverMs }) => longestBombOverMs)),
@@ -146,10 +149,11 @@ async function createWhenReady(client: ComputerClient, size: object): Promise<Co
   }
 }
 
-async function calmPhase({ calmSeconds }: SoakOptions, tenants: readonly Tenant[]) {
+async function calmPhase({ calmSeconds, bombers }: SoakOptions, tenants: readonly Tenant[]) {
   const until = performance.now() + calmSeconds * 1_000;
   await Promise.all(tenants.map((tenant) => tenant.work(until)));
-  return summaryOf(tenants.flatMap(({ probes }) => probes.splice(0)));
+  const calmOfEach = tenants.slice(bombers).map(({ probes }) => summaryOf(probes));
+  return { calm: summaryOf(tenants.flatMap(({ probes }) => probes.splice(0))), calmOfEach };
 }
 
 type ContainerOf = (id: string) => Promise<string | null>;

@@ -272,6 +272,23 @@ describe('stopping by itself', () => {
     expect(await lastActivity()).toBe(last);
   });
 
+  test('one that becomes busy is said to be within a second, however lately its activity was written', async () => {
+    const { id } = await on.create();
+    await on.pass(1_000);
+    await on.exec(id, 'true');
+    await on.pass(1_000);
+    await on.exec(id, 'true'); // since when it is idle now waits to be written
+    await on.pass(1_000);
+    const running = on.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
+    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await on.pass(1_000);
+    expect((await on.record(id))?.last_activity_at).toBeNull();
+    await on.exec(id, 'touch go');
+    await running;
+    await on.pass(1_000);
+    expect(Date.parse((await on.record(id))?.last_activity_at ?? '')).toBe(on.clock.now() - 1_000);
+  });
+
   test('after the idle window, which a command restarts and a look at it does not; it costs the window', async () => {
     const { id } = await on.create();
     await on.pass(90_000);

@@ -1,6 +1,7 @@
 // What a computer of a host must be after any sequence of calls and faults: its state, its minutes, the events of its
 // life. Pure, and without a step in between: what is true when everything has come to rest.
 import { MINUTE_MS, type StopReason, startedMinutes } from '@switchyard/contracts';
+import { ACTIVITY_BEHIND_MS_MAX } from '../lifecycle/run-watch.ts';
 
 /** As much of a silence is billed. */
 const SILENCE_BILLED_MS = 60_000;
@@ -13,7 +14,8 @@ export interface ModelLimits {
 interface Run {
   /** By the wall clock, as `now`. */
   readonly startedAt: number;
-  idleSince: number;
+  /** When it began, and when its commands ended, the last one last. */
+  activeAt: number[];
   /** A command runs. */
   busy: boolean;
   billedMs: number;
@@ -30,6 +32,8 @@ export class ModelComputer {
   /** The tails of their ids, after the computer's. */
   readonly events: string[] = [];
   run: Run | null = null;
+  /** By its record, as it was when its agent was lost. */
+  toldIdleSince: number | null = null;
   /** What its commands have written into a file, one word each. */
   words: string[] = [];
   filesAreThere = true;
@@ -46,10 +50,28 @@ export class ModelComputer {
 
   begin(now: number): void {
     this.runs += 1;
-    this.run = { startedAt: now, idleSince: now, busy: false, billedMs: 0, charged: 0 };
+    this.run = { startedAt: now, activeAt: [now], busy: false, billedMs: 0, charged: 0 };
     this.state = 'running';
     this.stopReason = null;
     this.events.push(`${this.runs}:${this.runs === 1 ? 'created' : 'started'}`);
+  }
+
+  /** A command, or the like, ends. */
+  rest(now: number): void {
+    this.on.activeAt.push(now);
+  }
+
+  /** Since when it is idle; null while it is busy. */
+  get idleSince(): number | null {
+    return this.run && !this.run.busy ? (this.run.activeAt.at(-1) ?? null) : null;
+  }
+
+  /** What the record may say of that: activity is in it a few seconds later. */
+  mayBeIdleSince(now: number): (number | null)[] {
+    if (this.idleSince === null) return [null];
+    const { activeAt } = this.on;
+    const next = (index: number) => activeAt[index + 1] ?? Number.POSITIVE_INFINITY;
+    return activeAt.filter((_, index) => now - next(index) <= ACTIVITY_BEHIND_MS_MAX);
   }
 
   end(reason: StopReason): void {
@@ -75,7 +97,7 @@ export class ModelComputer {
     const { run } = this;
     if (!run) return;
     const billable = (until: number) => Math.min(until - now, heard ? ms : SILENCE_BILLED_MS);
-    const idleEnd = run.busy ? Number.POSITIVE_INFINITY : run.idleSince + limits.idleStopMs;
+    const idleEnd = (this.idleSince ?? Number.POSITIVE_INFINITY) + limits.idleStopMs;
     const lifetimeEnd = run.startedAt + limits.maxLifetimeMs;
     const end = Math.min(idleEnd, lifetimeEnd);
     run.billedMs += billable(Math.min(end, now + ms));
@@ -83,13 +105,17 @@ export class ModelComputer {
     this.#charge(Math.floor(run.billedMs / MINUTE_MS));
   }
 
-  /** Time passes with none: the idle window stands still, the lifetime does not. */
+  /**
+   * Time passes with none: the idle window stands still, the lifetime does not. The next agent knows what the record said,
+   * and takes what was active a moment before for active until then.
+   */
   passUnwatched(now: number, ms: number, limits: ModelLimits): void {
     const { run } = this;
     if (!run) return;
     const lifetimeEnd = run.startedAt + limits.maxLifetimeMs;
     run.billedMs += Math.min(Math.min(lifetimeEnd, now + ms) - now, SILENCE_BILLED_MS);
-    run.idleSince += ms;
+    const known = this.toldIdleSince !== null && now - this.toldIdleSince > ACTIVITY_BEHIND_MS_MAX;
+    run.activeAt = [(known ? this.toldIdleSince! : now) + ms];
     if (lifetimeEnd <= now + ms) this.end('max_lifetime');
   }
 

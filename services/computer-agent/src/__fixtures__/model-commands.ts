@@ -110,7 +110,7 @@ const exec: CommandSpec = {
     computer.words.push(word);
     const result = await host.exec(computer.id, `echo ${word} >> words; cat words`);
     expect(result).toMatchObject({ exit_code: 0, stdout: computer.words.map((one) => `${one}\n`).join('') });
-    computer.on.idleSince = model.now;
+    computer.rest(model.now);
   },
 };
 
@@ -130,7 +130,7 @@ const execTwice: CommandSpec = {
       else expect(one.reason).toMatchObject({ code: 'computer_failed' });
     }
     expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
-    computer.on.idleSince = model.now;
+    computer.rest(model.now);
   },
 };
 
@@ -161,7 +161,7 @@ const endBusy: CommandSpec = {
       .poll(() => host.lookAtExec(computer.id, execId), { interval: 20 })
       .toMatchObject({ status: 'finished', result: { exit_code: 7 } });
     computer.on.busy = false;
-    computer.on.idleSince = model.now;
+    computer.rest(model.now);
   },
 };
 
@@ -173,7 +173,7 @@ const upload: CommandSpec = {
     const word = `u${host.history.length}`;
     await host.upload(computer.id, 'words', Buffer.from(`${word}\n`));
     computer.words = [word];
-    computer.on.idleSince = model.now;
+    computer.rest(model.now);
   },
 };
 
@@ -238,7 +238,7 @@ const die = (awayMs: number, endsMeanwhile: boolean): CommandSpec => ({
       await (await host.container(first.id)).kill();
       first.end('exited');
     }
-    model.passUnwatched(awayMs);
+    await host.passUnwatched(awayMs);
     await host.startAgent();
   },
 });
@@ -267,7 +267,7 @@ async function dieIn(model: HostModel, host: ModelHost, step: string, ask: () =>
   ask().catch(() => {}); // its caller is told nothing for certain
   await gone;
   return async () => {
-    model.passUnwatched(SECOND_MS);
+    await host.passUnwatched(SECOND_MS);
     await host.startAgent();
     // What was begun for nothing is cleared away after the grace.
     await host.agent.reconcile();

@@ -75,6 +75,15 @@ export class ModelHost {
     this.#agent = await startAgentProcess(this.installation, options);
   }
 
+  /** Time passes in the model with no agent there. */
+  async passUnwatched(ms: number): Promise<void> {
+    for (const computer of this.#model.those('running')) {
+      const told = (await this.#agent.host.record(computer.id))?.last_activity_at ?? null;
+      computer.toldIdleSince = told === null ? null : Date.parse(told);
+    }
+    this.#model.passUnwatched(ms);
+  }
+
   /** As control makes it. */
   async putRecord(id: string): Promise<void> {
     const created_at = new Date(this.#model.now).toISOString();
@@ -152,14 +161,14 @@ export class ModelHost {
     expect(record.container === null).toBe(run === null);
     // As its owner sees it.
     const view = { limits: { ...defaultLimits(), ...limits }, cost: 0, hostSilent: false };
-    const at = (time: number) => new Date(time).toISOString();
-    const idleEnd = run && !run.busy ? run.idleSince + limits.idleStopMs : Number.POSITIVE_INFINITY;
-    expect(toComputerObject(record, view)).toMatchObject({
-      status: state,
-      stop_reason: stopReason,
-      idle_since: run && !run.busy ? at(run.idleSince) : null,
-      stops_at: run ? at(Math.min(run.startedAt + limits.maxLifetimeMs, idleEnd)) : null,
-    });
+    const seen = toComputerObject(record, view);
+    expect(seen).toMatchObject({ status: state, stop_reason: stopReason });
+    if (!run) return expect(seen).toMatchObject({ idle_since: null, stops_at: null });
+    const idleSince = seen.idle_since === null ? null : Date.parse(seen.idle_since);
+    expect(computer.mayBeIdleSince(this.#model.now)).toContain(idleSince);
+    const idleEnd = (idleSince ?? Number.POSITIVE_INFINITY) + limits.idleStopMs;
+    const end = Math.min(run.startedAt + limits.maxLifetimeMs, idleEnd);
+    expect(seen.stops_at).toBe(new Date(end).toISOString());
   }
 
   #containers() {

@@ -37,15 +37,15 @@ export function noteActivity(computer: HeldComputer): void {
   const { live } = computer;
   if (!live) return;
   lookLater(computer, live.nextLookMs());
-  if (!computer.cancelActivityWrite) writeActivityIn(computer, live, ACTIVITY_WRITE_MS);
+  if (!computer.cancelActivityWrite) writeActivitySoon(computer, live);
 }
 
-function writeActivityIn(computer: HeldComputer, live: LiveRun, ms: number): void {
+/** Looks again every so often while it waits: it may have become busy meanwhile. */
+function writeActivitySoon(computer: HeldComputer, live: LiveRun): void {
   const { clock, logger } = computer.on;
-  computer.cancelActivityWrite = clock.after(ms, () => {
+  computer.cancelActivityWrite = clock.after(ACTIVITY_WRITE_MS, () => {
     computer.cancelActivityWrite = null;
-    const restMs = activityWaitsMs(computer, live);
-    if (restMs > 0) return writeActivityIn(computer, live, restMs);
+    if (activityMayWait(computer, live)) return writeActivitySoon(computer, live);
     exclusively(computer, async () => {
       if (computer.live === live && computer.record.state === 'running') await writeActivity(computer);
     }).catch((error: unknown) =>
@@ -55,10 +55,10 @@ function writeActivityIn(computer: HeldComputer, live: LiveRun, ms: number): voi
 }
 
 /** Whether it is busy or idle is written at once; since when it is idle, now and then. */
-function activityWaitsMs({ record, on, activityWrittenAt }: HeldComputer, live: LiveRun): number {
+function activityMayWait({ record, on, activityWrittenAt }: HeldComputer, live: LiveRun): boolean {
   const wasBusy = record.last_activity_at === null;
-  if (wasBusy !== (live.idleSince === null)) return 0;
-  return activityWrittenAt + ACTIVITY_WRITE_EVERY_MS - on.clock.monotonic();
+  if (wasBusy !== (live.idleSince === null)) return false;
+  return on.clock.monotonic() < activityWrittenAt + ACTIVITY_WRITE_EVERY_MS;
 }
 
 /** Under the lock. */

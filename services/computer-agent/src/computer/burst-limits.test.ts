@@ -25,6 +25,13 @@ test('those who compute leave others what these use and the reserve, and share t
   expect(large / small).toBeCloseTo(3);
 });
 
+test('the first look says as much as many', () => {
+  const [limits, later] = [new BurstLimits(CORES), new BurstLimits(CORES)];
+  turns(limits, 1, { computing: 0.5, others: 0.7 });
+  turns(later, 100, { computing: 0.5, others: 0.7 });
+  expect(limits.limits([0.1], 0.1)[0]).toBeCloseTo(later.limits([0.1], 0.1)[0]!);
+});
+
 test('what they use themselves changes nothing about it: a limit does not swing', () => {
   const limits = new BurstLimits(CORES);
   turns(limits, 100, { computing: 1.5, others: 0.2 });

@@ -24,8 +24,8 @@ export interface HostUse {
 export class BurstLimits {
   readonly #cores: number;
   readonly #reserve: number;
-  /** Cores that others than those who compute use, on average. */
-  #others = 0;
+  /** Cores that others than those who compute use, on average; undefined before the first look. */
+  #others: number | undefined;
 
   /** @param cores of the host */
   constructor(cores: number) {
@@ -36,7 +36,8 @@ export class BurstLimits {
   look({ elapsedMs, idleMs, computingMs }: HostUse): void {
     if (elapsedMs <= 0) return;
     const others = Math.max(0, this.#cores - (idleMs + computingMs) / elapsedMs);
-    this.#others += (others - this.#others) * Math.min(1, elapsedMs / AVERAGE_MS);
+    const before = this.#others ?? others;
+    this.#others = before + (others - before) * Math.min(1, elapsedMs / AVERAGE_MS);
   }
 
   /**
@@ -45,7 +46,7 @@ export class BurstLimits {
    * @returns cores that each of them may use beside others at work
    */
   limits(sizes: readonly number[], promised: number): number[] {
-    const together = this.#cores - this.#others - this.#reserve;
+    const together = this.#cores - (this.#others ?? 0) - this.#reserve;
     const all = sizes.reduce((sum, size) => sum + size, 0);
     // On a host on which more is promised than it has, each guarantee is that much smaller.
     const kept = Math.min(1, this.#cores / promised);

@@ -29,6 +29,9 @@ class Load implements CpuCgroup {
   setShares(shares: number): void {
     this.shares = shares;
   }
+  hasShares(shares: number): boolean {
+    return this.shares === shares;
+  }
   setLimit(cores: number): void {
     if (this.ended) throw new Error('ENODEV');
     this.limits.push(cores);
@@ -145,6 +148,28 @@ test('one that has ended is watched no longer, and the others are', () => {
   pass(1_000);
   expect([gone.closed, builder.closed]).toEqual([true, false]);
   expect(builder.limits.at(-1)).toBeLessThan(CORES);
+});
+
+test('one that was heavy with the agent before is heavy, and keeps its limit until a look has another one for it', () => {
+  const before = open();
+  const [builder, neighbour] = [makeLoad(), makeLoad()];
+  for (const load of loads) before.watch(load, SMALL);
+  builder.cores = 1.5;
+  neighbour.cores = 0.1;
+  pass(1_000);
+  vi.clearAllTimers(); // that agent was killed
+  const [heavyShares, lightShares] = [builder.shares, neighbour.shares];
+  expect(heavyShares).toBeLessThan(lightShares);
+  const limitsBefore = [...builder.limits];
+  const next = open();
+  for (const load of loads) next.watch(load, SMALL);
+  expect(builder.limits).toEqual(limitsBefore);
+  pass(1_000);
+  expect(Math.max(...builder.limits.slice(limitsBefore.length))).toBeLessThan(CORES);
+  expect([builder.shares, neighbour.shares]).toEqual([heavyShares, lightShares]);
+  builder.cores = 0;
+  pass(2_000);
+  expect([builder.shares, builder.limits.at(-1)]).toEqual([lightShares, CEILING]);
 });
 
 test('an agent that goes leaves nobody with a limit, and closes what it opened', () => {

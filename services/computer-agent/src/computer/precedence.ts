@@ -74,21 +74,32 @@ class Watched {
   readonly cgroup: CpuCgroup;
   readonly cpu: number;
   readonly #coresMax: number;
-  readonly #credit = new ProcessorCredit();
+  readonly #credit: ProcessorCredit;
   #usedMs = 0;
   #restedMs = Number.POSITIVE_INFINITY;
-  #limit: number;
+  /** NaN while it is what an agent before left: the next one is written, whatever it is. */
+  #limit = Number.NaN;
   #lifts = 0;
 
-  /** @throws when the container has ended */
+  /**
+   * One that an agent before left heavy is heavy and keeps its limit until it has rested, or a look says otherwise: all who
+   * compute would have the cores for themselves otherwise, just when everybody waited for the agent.
+   * @throws when the container has ended
+   */
   constructor(cgroup: CpuCgroup, cpu: number, coresMax: number) {
     this.cgroup = cgroup;
     this.cpu = cpu;
-    this.#coresMax = this.#limit = coresMax;
-    // An agent that died may have left it with the weight and the limit of a heavy one.
-    cgroup.setShares(sharesOf(coresMax));
-    cgroup.setLimit(coresMax);
+    this.#coresMax = coresMax;
+    this.#credit = new ProcessorCredit(cgroup.hasShares(this.#heavyShares));
+    if (!this.heavy) {
+      cgroup.setShares(sharesOf(coresMax));
+      this.limit(coresMax);
+    }
     this.#usedMs = cgroup.usedMs();
+  }
+
+  get #heavyShares(): number {
+    return sharesOf(this.cpu) * HEAVY_SHARE;
   }
 
   get heavy(): boolean {
@@ -108,7 +119,7 @@ class Watched {
     const wasHeavy = this.heavy;
     this.#credit.spend(usedMs, elapsedMs);
     if (this.heavy !== wasHeavy) {
-      this.cgroup.setShares(this.heavy ? sharesOf(this.cpu) * HEAVY_SHARE : sharesOf(this.#coresMax));
+      this.cgroup.setShares(this.heavy ? this.#heavyShares : sharesOf(this.#coresMax));
       if (!this.heavy) this.limit(this.#coresMax);
     }
     return usedMs;

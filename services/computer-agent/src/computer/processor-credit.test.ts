@@ -29,6 +29,10 @@ test('however long it computed, it is light again after a second of rest', () =>
   expect(turnsUntil(credit, true, 1)).toBe(2);
 });
 
+test('one that begins heavy is so until it has rested', () => {
+  expect(turnsUntil(new ProcessorCredit(true), false, 0) * TURN_MS).toBe(REST_MS);
+});
+
 test('one that goes on computing stays heavy, however little of the processor others leave it', () => {
   const credit = new ProcessorCredit();
   turnsUntil(credit, true, 2);

@@ -16,7 +16,12 @@ export const REST_MS = 1_000;
 export class ProcessorCredit {
   #creditMs = CREDIT_MS;
   #restedMs = 0;
-  #heavy = false;
+  #heavy: boolean;
+
+  /** @param heavy as it begins: it has not rested yet then */
+  constructor(heavy = false) {
+    this.#heavy = heavy;
+  }
 
   get heavy(): boolean {
     return this.#heavy;

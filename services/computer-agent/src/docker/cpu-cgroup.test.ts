@@ -101,6 +101,7 @@ describe.each([
     for (const [at, shares] of [1024, 16, 1].entries()) {
       cgroup?.setShares(shares);
       expect((await readFile(join(root, weight), 'utf8')).trim()).toBe(weights[at]);
+      expect([cgroup?.hasShares(shares), cgroup?.hasShares(4 * 1024)]).toEqual([true, false]);
     }
     cgroup?.close();
   });

@@ -9,6 +9,8 @@ export interface CpuCgroup {
   usedMs(): number;
   /** In Docker's measure: 1024 is what any other group has. @throws when the container has ended */
   setShares(shares: number): void;
+  /** Whether that is its weight. @throws when the container has ended */
+  hasShares(shares: number): boolean;
   /** Cores that it uses at most; a kernel that cannot do that is left alone. @throws when the container has ended */
   setLimit(cores: number): void;
   /**
@@ -103,6 +105,7 @@ function open({ usage, weight, limit, engineWeight, toMs, toWeight, toEngineWeig
   return {
     usedMs: () => toMs(bytes.toString('latin1', 0, readSync(file, bytes, 0, FILE_BYTES_MAX, 0))),
     setShares: (shares) => writeFileSync(weight, String(toWeight(shares))),
+    hasShares: (shares) => Number(readFileSync(weight, 'utf8')) === toWeight(shares),
     setLimit(cores) {
       const quotaUs = Math.max(LIMIT_QUOTA_US_MIN, Math.round(cores * LIMIT_PERIOD_US));
       if (canLimit) for (const [path, text] of limit(quotaUs)) writeFileSync(path, text);

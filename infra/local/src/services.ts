@@ -29,11 +29,11 @@ export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
 /**
  * What passes through an agent is garbage the next moment, and V8 would let up to 96 MiB of it pile up before it looks (in MiB;
  * 4 of new objects), and as much again of old ones and of buffers outside of its heap, whose room then stays free within
- * glibc's pools: all of it is collected at 30 % over what was alive the last time. The same in infra/services/Dockerfile.
+ * glibc's pools: all of it is collected at 15 % over what was alive the last time. The same in infra/services/Dockerfile.
  */
 export const COMPUTER_AGENT_FLAGS: readonly string[] = [
   '--max-semi-space-size=4',
-  '--heap-growing-percent=30',
+  '--heap-growing-percent=15',
   '--external-memory-accounted-in-global-limit',
 ];
 

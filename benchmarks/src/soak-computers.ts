@@ -5,6 +5,7 @@ import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { goBeforeOthers } from '@switchyard/local';
 import { startStack } from '@switchyard/testing';
+import { median } from './figures.ts';
 import { longestMs } from './soak/faults.ts';
 import { runSoak, type SoakReport, type Summary, soakSettings } from './soak/soak.ts';
 
@@ -56,12 +57,10 @@ function judge(report: SoakReport): boolean {
   crowd('calm, neighbours one by one', calmOfEach);
   const worst = crowd('storm', storm);
   crowd('without what waited for a killed agent', served);
-  const byOwnCalm = storm
-    .map(({ p95 }, at) => p95 / (calmOfEach[at]?.p95 ?? Number.NaN))
-    .toSorted((a, b) => a - b);
+  const byOwnCalm = storm.map(({ p95 }, at) => p95 / (calmOfEach[at]?.p95 ?? Number.NaN));
   say(
-    `each neighbour’s p95 by its own in the calm: middle ${byOwnCalm[byOwnCalm.length >> 1]?.toFixed(2)}, ` +
-      `worst ${byOwnCalm.at(-1)?.toFixed(2)}; the worst by the worst ${(worst.p95 / worstOf(calmOfEach).p95).toFixed(2)}`,
+    `each neighbour’s p95 by its own in the calm: middle ${median(byOwnCalm).toFixed(2)}, ` +
+      `worst ${Math.max(...byOwnCalm).toFixed(2)}; the worst by the worst ${(worst.p95 / worstOf(calmOfEach).p95).toFixed(2)}`,
   );
   say(
     `${counts.commands} commands (${counts.triedAgain} tried again), ${counts.bombs} bombs, ${counts.restarts} restarts; ` +

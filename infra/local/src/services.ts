@@ -27,9 +27,9 @@ export interface LocalService {
 export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
 
 /**
- * What passes through an agent is garbage the next moment, and V8 would let up to 96 MiB of it pile up before it looks (in MiB;
- * 4 of new objects), and as much again of old ones and of buffers outside of its heap, whose room then stays free within
- * glibc's pools: all of it is collected at 15 % over what was alive the last time. The same in infra/services/Dockerfile.
+ * What passes through an agent is garbage the next moment, and V8 would let up to 96 MiB of it pile up before it looks: here 4
+ * MiB. Of what has outlived that, and of buffers outside of its heap, whose room stays free within glibc's pools, it would let
+ * as much again pile up: all of it is collected at 15 % over what was alive the last time. The same in infra/services/Dockerfile.
  */
 export const COMPUTER_AGENT_FLAGS: readonly string[] = [
   '--max-semi-space-size=4',

@@ -8,9 +8,14 @@ import { BASES } from './base-recipes.ts';
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const compose = read('docker-compose.yml');
 const dockerfile = read('infra/services/Dockerfile');
+/** How each image starts what is in it. */
 const imageCommands = [...dockerfile.replaceAll('\\\n', '').matchAll(/^CMD (\[.*\])$/gm)].map(
   ([, words]): string[] => JSON.parse(words!),
 );
+
+const AGENT = 'services/computer-agent/src/main.ts';
+const commandOf = (program: string) =>
+  program === AGENT ? [...COMPUTER_AGENT_FLAGS, program].join(' ') : program;
 
 describe('docker-compose.yml', () => {
   it('takes the images that are made here where no registry is reached, under the same variables', () => {
@@ -22,7 +27,8 @@ describe('docker-compose.yml', () => {
   it('runs every service', () => {
     for (const program of globSync('services/*/src/main.ts', { cwd: ROOT })) {
       const isCommand =
-        compose.includes(`command: [${program}]`) || imageCommands.some((words) => words.at(-1) === program);
+        compose.includes(`command: [${program}]`) ||
+        imageCommands.some((words) => words.join(' ') === commandOf(program));
       expect(isCommand, program).toBe(true);
     }
   });
@@ -40,8 +46,7 @@ describe('the Dockerfile', () => {
   });
 
   it('starts the agent of computers as the launcher does', () => {
-    const program = [...COMPUTER_AGENT_FLAGS, 'services/computer-agent/src/main.ts'];
-    expect(imageCommands).toContainEqual(program);
+    expect(imageCommands).toContainEqual([...COMPUTER_AGENT_FLAGS, AGENT]);
     for (const [name, value] of Object.entries(COMPUTER_AGENT_VARIABLES))
       expect(dockerfile).toContain(`ENV ${name}=${value}\n`);
   });

@@ -32,8 +32,6 @@ export class ModelComputer {
   /** The tails of their ids, after the computer's. */
   readonly events: string[] = [];
   run: Run | null = null;
-  /** By its record, as it was when its agent was lost. */
-  toldIdleSince: number | null = null;
   /** What its commands have written into a file, one word each. */
   words: string[] = [];
   filesAreThere = true;
@@ -108,14 +106,15 @@ export class ModelComputer {
   /**
    * Time passes with none: the idle window stands still, the lifetime does not. The next agent knows what the record said,
    * and takes what was active a moment before for active until then.
+   * @param told since when it was idle by that; null where it was busy
    */
-  passUnwatched(now: number, ms: number, limits: ModelLimits): void {
+  passUnwatched(now: number, ms: number, limits: ModelLimits, told: number | null): void {
     const { run } = this;
     if (!run) return;
     const lifetimeEnd = run.startedAt + limits.maxLifetimeMs;
     run.billedMs += Math.min(Math.min(lifetimeEnd, now + ms) - now, SILENCE_BILLED_MS);
-    const known = this.toldIdleSince !== null && now - this.toldIdleSince > ACTIVITY_BEHIND_MS_MAX;
-    run.activeAt = [(known ? this.toldIdleSince! : now) + ms];
+    const known = told !== null && now - told > ACTIVITY_BEHIND_MS_MAX;
+    run.activeAt = [(known ? told : now) + ms];
     if (lifetimeEnd <= now + ms) this.end('max_lifetime');
   }
 
@@ -149,8 +148,10 @@ export class HostModel {
     this.now += ms;
   }
 
-  passUnwatched(ms: number): void {
-    for (const computer of this.computers) computer.passUnwatched(this.now, ms, this.limits);
+  /** @param told since when computers were idle by their records, where they were */
+  passUnwatched(ms: number, told: ReadonlyMap<ModelComputer, number>): void {
+    for (const computer of this.computers)
+      computer.passUnwatched(this.now, ms, this.limits, told.get(computer) ?? null);
     this.now += ms;
   }
 }

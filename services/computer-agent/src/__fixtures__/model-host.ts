@@ -77,11 +77,12 @@ export class ModelHost {
 
   /** Time passes in the model with no agent there. */
   async passUnwatched(ms: number): Promise<void> {
+    const told = new Map<ModelComputer, number>();
     for (const computer of this.#model.those('running')) {
-      const told = (await this.#agent.host.record(computer.id))?.last_activity_at ?? null;
-      computer.toldIdleSince = told === null ? null : Date.parse(told);
+      const idleSince = (await this.#agent.host.record(computer.id))?.last_activity_at;
+      if (idleSince) told.set(computer, Date.parse(idleSince));
     }
-    this.#model.passUnwatched(ms);
+    this.#model.passUnwatched(ms, told);
   }
 
   /** As control makes it. */

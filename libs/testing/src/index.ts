@@ -1,5 +1,6 @@
 /** What tests share: real servers of their own. */
 export { docker } from './docker.ts';
+export { dyingWithUs } from './dying-with-us.ts';
 export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
 export { mongo, startMongo, type TestDatabase } from './mongo.ts';

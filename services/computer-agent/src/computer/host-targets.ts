@@ -1,14 +1,9 @@
-// What a computer must not reach, standing on this machine for real: servers on every address of the host, and a network
-// behind it with a metadata service, as clouds have one. For tests; needs root.
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+// What a computer must not reach on the host itself: real servers on every address of this machine. For tests. What is
+// behind the host is in network-behind.ts.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
 
 export interface HostServer {
   readonly port: number;
@@ -67,51 +62,6 @@ export async function listenForDatagrams(): Promise<HostServer> {
       await once(socket, 'close');
     },
   };
-}
-
-export interface NetworkBehind {
-  readonly port: number;
-  readonly addresses: readonly string[];
-  close(): Promise<void>;
-}
-
-/** A machine behind the host, in a network name space, with a web server on each of the addresses. */
-export async function networkBehind(addresses: readonly string[]): Promise<NetworkBehind> {
-  const id = randomBytes(3).toString('hex');
-  const [space, near, far] = [`behind-${id}`, `bh${id}a`, `bh${id}b`];
-  const port = 8_080;
-  const ip = (...args: string[]) => run('ip', args);
-  let server: ChildProcess | undefined;
-  const close = async () => {
-    server?.kill('SIGKILL');
-    await ip('netns', 'del', space).catch(() => {}); // the pair goes with it
-    await ip('link', 'del', near).catch(() => {});
-  };
-  try {
-    await ip('netns', 'add', space);
-    await ip('link', 'add', near, 'type', 'veth', 'peer', 'name', far);
-    await ip('link', 'set', far, 'netns', space);
-    await ip('addr', 'add', '198.18.255.253/30', 'dev', near);
-    await ip('link', 'set', near, 'up');
-    const inside = (...args: string[]) => run('ip', ['netns', 'exec', space, 'ip', ...args]);
-    await inside('addr', 'add', '198.18.255.254/30', 'dev', far);
-    await inside('link', 'set', far, 'up');
-    await inside('link', 'set', 'lo', 'up');
-    await inside('route', 'add', 'default', 'via', '198.18.255.253');
-    for (const address of addresses) {
-      await inside('addr', 'add', `${address}/32`, 'dev', 'lo');
-      await ip('route', 'add', `${address}/32`, 'via', '198.18.255.254');
-    }
-    const program = `require('node:http').createServer((_, answer) => answer.end('of the network behind')).listen(${port}, '0.0.0.0', () => console.log('up'))`;
-    server = spawn('ip', ['netns', 'exec', space, process.execPath, '-e', program], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await once(server.stdout!, 'data');
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { port, addresses, close };
 }
 
 /** What is there answers the host before this, however busy this machine is. */

@@ -17,9 +17,8 @@ import {
   hostAddresses,
   hostReaches,
   listenForDatagrams,
-  type NetworkBehind,
-  networkBehind,
 } from './host-targets.ts';
+import { type NetworkBehind, networkBehind } from './network-behind.ts';
 import { listFolder, openEntry } from './open-entry.ts';
 import { removeEntry } from './remove-entry.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';

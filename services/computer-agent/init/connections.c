@@ -30,7 +30,7 @@ struct connection {
   int wants_writable;
 };
 
-static int epoll_fd, listener_fd, refuse_execs;
+static int epoll_fd, listener_fd, stop_asked, refuse_execs;
 static struct connection connections[CONNECTIONS_MAX];
 
 // Its execs go on; their results wait for the next one who asks. Its streams end.
@@ -214,6 +214,7 @@ static int on_frame(struct connection *connection, char type, uint32_t channel, 
     case 'w': return stream_resize(connection, channel, payload, size);
     case 'z': return stream_finish_input(connection, channel, now_us), 1;
     case 'c': return stream_close(connection, channel, now_us), 1;
+    case 'T': return stop_asked = 1;
     case 'P': return size > PING_BYTES_MAX ? 0 : (send_frame(connection, 'P', channel, payload, size), 1);
     default: return 0;
   }
@@ -241,6 +242,8 @@ void connections_open(int epoll, int listener) {
   epoll_fd = epoll, listener_fd = listener;
   for (int i = 0; i < CONNECTIONS_MAX; i++) connections[i].source.fd = -1;
 }
+
+int connections_stop_asked(void) { return stop_asked; }
 
 void connections_refuse_execs(void) { refuse_execs = 1; }
 

@@ -15,5 +15,7 @@ void connection_accept(void);
 void connection_on_event(struct connection *connection, uint32_t events, int64_t now_us);
 // Sends what there is to send, as far as each socket takes it now: call it after every turn of the loop.
 void connections_pump(int64_t now_us);
+// Whether an agent has asked for the end of the computer.
+int connections_stop_asked(void);
 // From now on no exec is started and no stream opened.
 void connections_refuse_execs(void);

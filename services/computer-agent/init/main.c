@@ -150,7 +150,7 @@ int main(int count, char **arguments) {
     // After the reports: what a supervisor said before it died counts first.
     int processes_left = reap(now);
 
-    if (stop_asked && !stop_at_us) {
+    if ((stop_asked || connections_stop_asked()) && !stop_at_us) {
       stop_at_us = now + STOP_GRACE_MS * 1000;
       connections_refuse_execs();
       kill(-1, SIGTERM);

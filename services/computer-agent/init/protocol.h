@@ -15,6 +15,7 @@
 //     L  list the execs
 //     M  read small files, those that tell what the computer uses: their paths, each with \0
 //     P  ping; the payload comes back
+//     T  end the computer in order, as Docker's SIGTERM does; that the connection closes is the answer (version 4)
 //   and, of streams (version 3; W, M and the flags of E but EXEC_HAS_STDIN came with 2):
 //     s  open one: u32 kind, u32 credit (bytes it may send before a grant), u16 port or columns, u16 rows;
 //        for a terminal, to the frame's end, NAME=value\0 of its environment
@@ -40,7 +41,7 @@
 //     F  it could not be opened, or broke off: a code\0 and a message\0
 #pragma once
 
-#define PROTOCOL_VERSION 3
+#define PROTOCOL_VERSION 4
 #define FRAME_HEAD_BYTES 9
 // A command (64 KiB), its environment and its stdin (4 MiB) with room to spare.
 #define FRAME_PAYLOAD_BYTES_MAX (8u << 20)

@@ -4,6 +4,7 @@ import { access, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -234,6 +235,33 @@ until [ -e listens ]; do sleep 0.01; done`,
     expect(await computer.exited).toMatchObject({ reason: 'stopped' });
     const again = await (await testHost.host.reserve({ computerId: id, image: IMAGE, ...size })).start();
     expect((await run(again, 'cat asked')).output.toString()).toBe('asked\n');
+  });
+
+  test('to stop one its init is asked, no program of the engine’s; one whose init hangs is ended by the engine', async () => {
+    const { docker } = testHost.options;
+    const asked = (await testHost.createComputer()).computer;
+    const hung = (await testHost.createComputer()).computer;
+    const { State } = await docker.getContainer(hung.containerId).inspect();
+    const signalled = new Set<string>();
+    const destroyed = new Set<string>();
+    const events = await docker.getEvents({
+      filters: { container: [asked.containerId, hung.containerId], event: ['kill', 'destroy'] },
+    });
+    events.setEncoding('utf8').on('data', (lines: string) => {
+      for (const line of lines.split('\n').filter(Boolean)) {
+        const { Action, id } = JSON.parse(line) as { readonly Action: string; readonly id: string };
+        (Action === 'kill' ? signalled : destroyed).add(id);
+      }
+    });
+    process.kill(State.Pid, 'SIGSTOP');
+    await Promise.all([asked.stop(), hung.stop()]);
+    await expect.poll(() => destroyed).toEqual(new Set([asked.containerId, hung.containerId]));
+    (events as Readable).destroy();
+    expect(signalled).toEqual(new Set([hung.containerId]));
+    expect([await asked.exited, await hung.exited]).toMatchObject([
+      { reason: 'stopped' },
+      { reason: 'stopped' },
+    ]);
   });
 
   test('a command that runs when its computer ends gets an error or its true end, never an invented one', async () => {

@@ -4,6 +4,7 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import { COMMAND_BYTES_MAX, ServiceError } from '@switchyard/contracts';
+import { inTime } from '@switchyard/service';
 import {
   type AttachOptions,
   type ExecOptions,
@@ -35,6 +36,8 @@ import { InitStream, STREAM_CREDIT_BYTES } from './init-stream.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 5_000;
+/** It gives processes two seconds to end in order; far beyond that it hangs. */
+const STOP_MS_MAX = 4_000;
 /** A server that listens and accepts nobody is given up after this. */
 const OPEN_STREAM_TIMEOUT_MS = 10_000;
 /** What the init may need beyond a command's own timeout to kill a tree that resists. */
@@ -56,6 +59,11 @@ export interface InitClient {
    * @throws ServiceError `port_unreachable`, `rate_limited`, `computer_failed`
    */
   openStream(request: StreamRequest, signal: AbortSignal): Promise<InitStream>;
+  /**
+   * Has it end all that runs, and then itself.
+   * @returns whether it did: one that is too old cannot, and one that hangs does not
+   */
+  stop(): Promise<boolean>;
   /** How many execs wait for their end on this connection. */
   readonly waiting: number;
   /** Resolves when the connection has ended, by whomever. */
@@ -265,6 +273,15 @@ export async function connectInit(socketPath: string): Promise<InitClient> {
       } finally {
         clearTimeout(late);
       }
+    },
+    async stop() {
+      if (socket.destroyed || version < SINCE.stop) return false;
+      socket.write(encodeFrame('T', 0));
+      const ended = inTime(closed.promise, STOP_MS_MAX, () => new Error('the init hangs'));
+      return ended.then(
+        () => true,
+        () => false,
+      );
     },
     get waiting() {
       return followed.size;

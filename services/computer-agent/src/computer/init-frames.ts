@@ -1,14 +1,29 @@
 // The frames that the agent and a computer's init exchange; ../../init/protocol.h describes them.
 
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 /** The init of a container that an earlier agent started is as old as that one: since which version it knows what. */
-export const SINCE = { execs: 1, execFlags: 2, files: 2, streams: 3 } as const;
+export const SINCE = { execs: 1, execFlags: 2, files: 2, streams: 3, stop: 4 } as const;
 export const EXEC_ID_BYTES_MAX = 64;
 export const STDIN_BYTES_MAX = 4 * 1024 * 1024;
 export const FRAME_PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
 const HEAD_BYTES = 9;
 
-export type RequestType = 'E' | 'A' | 'W' | 'K' | 'R' | 'L' | 'M' | 'P' | 's' | 'd' | 'g' | 'w' | 'z' | 'c';
+export type RequestType =
+  | 'E'
+  | 'A'
+  | 'W'
+  | 'K'
+  | 'R'
+  | 'L'
+  | 'M'
+  | 'P'
+  | 'T'
+  | 's'
+  | 'd'
+  | 'g'
+  | 'w'
+  | 'z'
+  | 'c';
 export type ReplyType = 'H' | 'O' | 'X' | 'F' | 'L' | 'M' | 'P';
 
 export interface Frame {

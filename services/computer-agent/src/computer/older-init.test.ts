@@ -82,6 +82,8 @@ test(
       await expect(computer.openPort(80, nobody())).rejects.toMatchObject(tooOld);
       await expect(computer.openTerminal({ columns: 80, rows: 24 }, nobody())).rejects.toMatchObject(tooOld);
       expect((await run(computer, 'echo on')).output.toString()).toBe('on\n');
+      await computer.stop();
+      expect(await computer.exited).toMatchObject({ reason: 'stopped' });
     } finally {
       await older.close();
     }

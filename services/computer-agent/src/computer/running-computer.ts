@@ -95,6 +95,7 @@ async function withTimeToEnd(
 
 /** An engine that does not answer must not keep it a secret that the computer has ended. */
 async function exitOf({ inspect, ending }: RunningComputerParts): Promise<ComputerExit> {
+  if (ending()) return { reason: 'stopped', exitCode: null };
   const late = new AbortController();
   const unknown = delay(INSPECT_TIMEOUT_MS, undefined, { signal: late.signal, ref: false });
   const state = await Promise.race([inspect(), unknown]).catch(() => undefined);

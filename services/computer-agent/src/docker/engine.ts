@@ -148,6 +148,8 @@ export interface Engine {
   resize(containerId: string, size: SizeMb): Promise<void>;
   /** SIGTERM, and SIGKILL after a grace. Nothing happens if it is stopped or gone. */
   stop(containerId: string): Promise<void>;
+  /** Resolves when it does not run, or is gone. */
+  ended(containerId: string): Promise<void>;
   /** Kills and removes. Nothing happens if it is gone. */
   remove(containerId: string): Promise<void>;
   /** Undefined if there is no such container of this agent. */
@@ -192,6 +194,9 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async stop(containerId) {
       await unlessGone(docker.getContainer(containerId).stop({ t: STOP_TIMEOUT_S }));
+    },
+    async ended(containerId) {
+      await unlessGone(docker.getContainer(containerId).wait());
     },
     async remove(containerId) {
       await unlessGone(docker.getContainer(containerId).remove({ force: true, v: true }));

@@ -11,6 +11,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import type Docker from 'dockerode';
+import { quickenCgroupMoves } from '../docker/cgroup-moves.ts';
 import { type CpuCgroup, cgroupsOf, openCpuCgroup, viewCgroups } from '../docker/cpu-cgroup.ts';
 import { type ContainerState, createEngine, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
 import { createForeignImages } from '../docker/foreign-images.ts';
@@ -562,7 +563,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
     async () => {
       engine = engineFor(await ensureInitBinary(compiled));
       const { addresses, name } = await network.opened();
-      await Promise.all([mounter.start(compiled), startRunner(compiled, logger)]);
+      await Promise.all([mounter.start(compiled), startRunner(compiled, logger), quickenCgroupMoves(logger)]);
       await clearUp();
       if (disks.unusable === undefined) await disks.prove();
       useSystemDisks = useDisks();

@@ -74,8 +74,12 @@ export interface Mount {
   /** What is mounted: a path in that file system. */
   readonly root: string;
   readonly point: string;
+  /** Of the file system. */
+  readonly type: string;
   /** The device, or whatever else. */
   readonly source: string;
+  /** Those of the mount and those of the file system. */
+  readonly options: readonly string[];
   /** What is mounted below it is seen by others. */
   readonly shared: boolean;
 }
@@ -92,7 +96,7 @@ export async function sourceOfMount(point: string): Promise<string | undefined> 
 
 /**
  * Every mount of this process's name space, the newest last. The kernel's table:
- * `<id> <parent> <device> <root> <mount point> <options> <tags> … - <file system> <source> <options>`.
+ * `<id> <parent> <device> <root> <mount point> <options> <tags> … - <type> <source> <options>`.
  */
 export async function mounts(): Promise<Mount[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
@@ -101,13 +105,15 @@ export async function mounts(): Promise<Mount[]> {
     .filter((line) => line !== '')
     .map((line) => {
       const [before = '', after = ''] = line.split(' - ');
-      const [, , device = '', root = '', point = '', , ...tags] = before.split(' ');
-      const [, source = ''] = after.split(' ');
+      const [, , device = '', root = '', point = '', own = '', ...tags] = before.split(' ');
+      const [type = '', source = '', whole = ''] = after.split(' ');
       return {
         device,
         root: unescapePath(root),
         point: unescapePath(point),
+        type,
         source: unescapePath(source),
+        options: [...new Set(`${own},${whole}`.split(','))],
         shared: tags.some((tag) => tag.startsWith('shared:')),
       };
     });

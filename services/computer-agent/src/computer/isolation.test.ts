@@ -280,9 +280,14 @@ attempt('transparent', lambda: socket.socket().setsockopt(socket.SOL_IP, 19, 1))
 
 test('a network that somebody took away is made anew, with the computers on it', async () => {
   const { docker, agentId } = testHost.options;
-  await docker.getNetwork(networkName(agentId)).remove();
+  const bridge = networkName(agentId);
+  // With another one, those who remember it would find their gateway half a minute later.
+  const hardwareAddress = () => readFile(`/sys/class/net/${bridge}/address`, 'utf8').catch(() => 'gone');
+  const before = await hardwareAddress();
+  await docker.getNetwork(bridge).remove();
   const answering = () => reached([[ALLOWED_ADDRESS, behind.port]]);
   await expect.poll(answering).toEqual([`${ALLOWED_ADDRESS} ${behind.port}`]);
+  expect(await hardwareAddress()).toBe(before);
   expect(await reached([['169.254.169.254', behind.port]])).toEqual([]);
 });
 

@@ -42,7 +42,6 @@ export async function networkBehind(addresses: readonly string[]): Promise<Netwo
       throw new Error('the server behind the host died at its start');
     });
     await Promise.race([once(server.stdout, 'data'), died]);
-    died.catch(() => {});
     const pid = String(server.pid);
     await run('ip', ['link', 'add', wire, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid]);
     await run('ip', ['addr', 'add', `${ours}/30`, 'dev', wire]);

@@ -315,7 +315,7 @@ export async function openComputerHost(options: ComputerHostOptions): Promise<Co
       },
       stop: async () => {
         ending.add(containerId);
-        // The engine starts a program to signal a container, which costs as much as all else of a stop together.
+        // The engine starts a program of its own to signal a container, and neighbours wait beside it.
         if (await init.stop()) await engine.ended(containerId);
         else await engine.stop(containerId);
       },

@@ -3,8 +3,8 @@
 // While it moves a process the kernel lets none of the whole host fork, execute or exit, so that none slips away: it waits
 // for all that are at it already, those of a fork bomb included, and all others wait for it. Since Linux 6.0 there is a way
 // to do it sooner, and since 6.18 one that stops the moved process alone; both are taken with a mount option of cgroup2,
-// `favordynmods`, that holds for all cgroups of the host, those of version 1 too. It makes each fork a little slower
-// (figures: docs/decisions/2026-11-22-cgroup-moves.md).
+// `favordynmods` (the kernel’s admin-guide/cgroup-v2.rst), that holds for all cgroups of the host, those of version 1 too. It
+// makes each fork a little slower (figures: docs/decisions/2026-11-22-cgroup-moves.md).
 import type { HostLogger } from '../computer/logger.ts';
 import { type Mount, mountCommand, mounts } from './mounts.ts';
 
@@ -17,15 +17,17 @@ const OPTION = 'favordynmods';
 export async function quickenCgroupMoves(logger: HostLogger, mount = mountCommand): Promise<void> {
   try {
     const { point, options } = await hierarchy();
-    if (options.includes(OPTION)) return;
+    if (has(options)) return;
     // What is not named is taken back by the kernel.
-    await mount('mount', '-o', ['remount', ...options, OPTION].join(','), point);
+    await mount('mount', '-o', `remount,${options},${OPTION}`, point);
     // From within a name space of cgroups it takes the option, and does nothing.
-    if (!(await hierarchy()).options.includes(OPTION)) throw new Error(`${point} did not take ${OPTION}`);
+    if (!has((await hierarchy()).options)) throw new Error(`${point} did not take ${OPTION}`);
   } catch (error) {
     logger.warn({ err: error }, 'commands wait for a moment whenever a computer starts on this host');
   }
 }
+
+const has = (options: string): boolean => options.split(',').includes(OPTION);
 
 async function hierarchy(): Promise<Mount> {
   const found = (await mounts()).find(({ type }) => type === 'cgroup2');

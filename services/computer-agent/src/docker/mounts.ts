@@ -78,8 +78,8 @@ export interface Mount {
   readonly type: string;
   /** The device, or whatever else. */
   readonly source: string;
-  /** Those of the mount and those of the file system. */
-  readonly options: readonly string[];
+  /** Those of the mount and those of the file system, with commas between them; some are named twice. */
+  readonly options: string;
   /** What is mounted below it is seen by others. */
   readonly shared: boolean;
 }
@@ -113,7 +113,7 @@ export async function mounts(): Promise<Mount[]> {
         point: unescapePath(point),
         type,
         source: unescapePath(source),
-        options: [...new Set(`${own},${whole}`.split(','))],
+        options: `${own},${whole}`,
         shared: tags.some((tag) => tag.startsWith('shared:')),
       };
     });

@@ -4,7 +4,7 @@ import type Docker from 'dockerode';
 import type { HostLogger } from '../computer/logger.ts';
 import { LABEL_AGENT } from './engine.ts';
 import { firewallStands, lowerFirewall, raiseFirewall } from './firewall.ts';
-import { type Addresses, hasInterface, joinWires } from './wires.ts';
+import { type Addresses, hasInterface, settleBridge } from './wires.ts';
 
 /** Another program that sets the host's rules anew takes ours away with its own: they are looked after. */
 const WATCH_EVERY_MS = 15_000;
@@ -113,6 +113,6 @@ async function ensureBridge(
     },
   });
   const { IPAM } = await docker.getNetwork(name).inspect();
-  if (await hasInterface(name)) await joinWires(IPAM, name);
+  if (await hasInterface(name)) await settleBridge(IPAM, name);
   return IPAM;
 }

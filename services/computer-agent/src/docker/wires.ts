@@ -96,10 +96,20 @@ export async function openWires(addresses: Addresses, bridge: string): Promise<W
   };
 }
 
-/** Puts wires that have lost their bridge on the one that was made in its place, with the same addresses. */
-export async function joinWires(addresses: Addresses, bridge: string): Promise<void> {
-  const range = rangeOf(addresses?.Config?.[0]?.Subnet ?? '');
+/**
+ * Makes a new bridge one that stands in the place of the last one of that name, with the same addresses: it gets the hardware
+ * address that computers remember of their gateway, for half a minute, and the wires that have lost their bridge.
+ */
+export async function settleBridge(addresses: Addresses, bridge: string): Promise<void> {
+  const { Subnet: subnet = '', Gateway: gateway = '' } = addresses?.Config?.[0] ?? {};
+  const range = rangeOf(subnet);
   if (range === undefined) return;
+  const at = numberOf(gateway);
+  if (at !== undefined) {
+    const options = ['link', 'set', 'dev', bridge, 'address', hardwareAddressOf(at)];
+    // Where that is refused, they find it after that time.
+    await runProgram('ip', options, { timeout: TIMEOUT_MS }).catch(() => {});
+  }
   for (const name of await readdir(INTERFACES)) {
     const address = addressOf(name);
     if (address === undefined || address < range.first || address >= range.first + range.count) continue;
@@ -125,14 +135,20 @@ export interface AddressRange {
 
 /** The addresses of an IPv4 network (CIDR) that the engine does not begin with; undefined: there are none. */
 export function rangeOf(subnet: string): AddressRange | undefined {
-  const match = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/.exec(subnet);
-  if (!match) return undefined;
-  const [a = 0, b = 0, c = 0, d = 0, prefix = 0] = match.slice(1).map(Number);
+  const [address = '', bits = ''] = subnet.split('/');
+  const network = numberOf(address);
+  if (network === undefined || !/^\d+$/.test(bits)) return undefined;
+  const prefix = Number(bits);
   const size = 2 ** (32 - prefix);
   const ofEngine = Math.floor(size * ENGINE_SHARE);
   const count = size - ofEngine - BROADCAST;
-  const first = ((a * 256 + b) * 256 + c) * 256 + d + ofEngine;
-  return count > 0 ? { first, count, prefix } : undefined;
+  return count > 0 ? { first: network + ofEngine, count, prefix } : undefined;
+}
+
+/** Of an IPv4 address in dots; undefined: it is none. */
+function numberOf(address: string): number | undefined {
+  if (!/^\d+\.\d+\.\d+\.\d+$/.test(address)) return undefined;
+  return address.split('.').reduce((number, byte) => number * 256 + Number(byte), 0);
 }
 
 /** `172.18.128.1` of a number. */

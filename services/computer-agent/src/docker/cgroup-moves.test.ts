@@ -2,41 +2,45 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { beforeEach, expect, test } from 'vitest';
 import { quickenCgroupMoves } from './cgroup-moves.ts';
-import { mounts } from './mounts.ts';
+import { mountCommand, mounts } from './mounts.ts';
 
 const OPTION = 'favordynmods';
 
-const hierarchy = async () => {
-  const { point, options } = (await mounts()).find(({ type }) => type === 'cgroup2')!;
-  return { point, options: [...new Set(options.split(','))].toSorted() };
-};
+const ofCgroups = async () => (await mounts()).filter(({ type }) => type === 'cgroup2');
+/** Of the host's, one by one. */
+const options = async () => new Set((await ofCgroups())[0]!.options.split(','));
 const warnings: string[] = [];
 const logger = { info: () => {}, warn: (_fields: object, message: string) => void warnings.push(message) };
 
-/** As the host was before any agent. */
-beforeEach(async () => {
+beforeEach(() => {
   warnings.length = 0;
-  const { point, options } = await hierarchy();
-  const others = options.filter((option) => option !== OPTION).join(',');
-  await promisify(execFile)('mount', ['-t', 'cgroup2', '-o', `remount,${others}`, 'none', point]);
-  expect((await hierarchy()).options).not.toContain(OPTION);
 });
 
 test('the kernel moves processes in the quick way, and keeps its other options', async () => {
-  const before = (await hierarchy()).options;
+  const others = await options();
+  others.delete(OPTION);
+  // As the host was before any agent; one of another test may set it again at any time.
+  const before = `remount,${[...others].join(',')}`;
+  await promisify(execFile)('mount', ['-t', 'cgroup2', '-o', before, 'none', (await ofCgroups())[0]!.point]);
   await quickenCgroupMoves(logger);
-  expect((await hierarchy()).options).toEqual([...before, OPTION].toSorted());
+  expect(await options()).toEqual(new Set([...others, OPTION]));
 
   const again: string[][] = [];
-  await quickenCgroupMoves(logger, async (_program, ...options) => void again.push(options));
+  const counted = async (_program: string, ...words: string[]) => void again.push(words);
+  await quickenCgroupMoves(logger, { mounts, mountCommand: counted });
   expect(again).toEqual([]);
   expect(warnings).toEqual([]);
 });
 
 test.each([
-  ['is refused', () => Promise.reject(new Error('not permitted'))],
-  ['does nothing', () => Promise.resolve()],
-])('where the option %s it is said, and the agent goes on', async (_, mount) => {
-  await quickenCgroupMoves(logger, mount);
+  ['no cgroup2 is mounted', async () => [], mountCommand],
+  ['it is refused', withoutOption, () => Promise.reject(new Error('not permitted'))],
+  ['it does nothing', withoutOption, () => Promise.resolve()],
+])('where %s it is said, and the agent goes on', async (_, table, mount) => {
+  await quickenCgroupMoves(logger, { mounts: table, mountCommand: mount });
   expect(warnings).toEqual(['commands wait for a moment whenever a computer starts on this host']);
 });
+
+async function withoutOption() {
+  return (await ofCgroups()).map((one) => ({ ...one, options: 'rw,relatime' }));
+}

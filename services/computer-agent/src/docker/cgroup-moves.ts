@@ -10,18 +10,18 @@ import { type Mount, mountCommand, mounts } from './mounts.ts';
 
 const OPTION = 'favordynmods';
 
-/**
- * Has the kernel move processes in that way from now on. Says why where it does not.
- * @param mount runs the program `mount`
- */
-export async function quickenCgroupMoves(logger: HostLogger, mount = mountCommand): Promise<void> {
+/** The kernel's table of mounts, and the program that changes it. */
+const HOST = { mounts, mountCommand };
+
+/** Has the kernel move processes in that way from now on. Says why where it does not. */
+export async function quickenCgroupMoves(logger: HostLogger, host = HOST): Promise<void> {
   try {
-    const { point, options } = await hierarchy();
+    const { point, options } = await hierarchy(host);
     if (has(options)) return;
     // What is not named is taken back by the kernel.
-    await mount('mount', '-o', `remount,${options},${OPTION}`, point);
+    await host.mountCommand('mount', '-o', `remount,${options},${OPTION}`, point);
     // From within a name space of cgroups it takes the option, and does nothing.
-    if (!has((await hierarchy()).options)) throw new Error(`${point} did not take ${OPTION}`);
+    if (!has((await hierarchy(host)).options)) throw new Error(`${point} did not take ${OPTION}`);
   } catch (error) {
     logger.warn({ err: error }, 'commands wait for a moment whenever a computer starts on this host');
   }
@@ -29,8 +29,8 @@ export async function quickenCgroupMoves(logger: HostLogger, mount = mountComman
 
 const has = (options: string): boolean => options.split(',').includes(OPTION);
 
-async function hierarchy(): Promise<Mount> {
-  const found = (await mounts()).find(({ type }) => type === 'cgroup2');
+async function hierarchy(host: typeof HOST): Promise<Mount> {
+  const found = (await host.mounts()).find(({ type }) => type === 'cgroup2');
   if (!found) throw new Error('this host has no cgroup2 mounted');
   return found;
 }

@@ -72,6 +72,13 @@ async function keepBusy(id: string): Promise<{ ended: Promise<unknown> }> {
   return { ended };
 }
 
+/** Its init does nothing any more: only the engine can end it. */
+async function hang(id: string): Promise<void> {
+  const { container } = (await on.record(id))!;
+  const { State } = await engine.docker.getContainer(container!).inspect();
+  process.kill(State.Pid, 'SIGSTOP');
+}
+
 describe.skipIf(!canStartTestEngine())('with live-restore', () => {
   beforeAll(async () => {
     engine = await startTestEngine({ liveRestore: true });
@@ -85,7 +92,9 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     const { id: stopped } = await on.create();
     await on.ask('stop', stopped);
     const { id: doomed } = await on.create();
+    const { id: asked } = await on.create();
     await keepBusy(id);
+    await hang(doomed);
 
     await engine.kill9();
     await on.pass(90_000);
@@ -94,20 +103,20 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     await expect(on.create()).rejects.toMatchObject({ code: 'computer_failed' });
     await expect(on.ask('start', stopped)).rejects.toMatchObject({ code: 'computer_failed' });
     expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
+    await expect(on.ask('stop', doomed)).rejects.toMatchObject({ code: 'computer_failed' });
     // A computer's own init ends it: what is left of the container waits for the engine.
-    expect(await on.ask('stop', doomed)).toMatchObject({
-      status: 'stopped',
-      stop_reason: 'user',
-      minutes: 2,
-    });
+    const ended = { stop_reason: 'user', minutes: 2 };
+    expect(await on.ask('stop', asked)).toMatchObject({ status: 'stopped', ...ended });
 
     await engine.restart();
     await on.agent.reconciler.reconcile();
+    // What was asked for before is done, with the minutes that there were at the asking.
+    expect(await on.record(doomed)).toMatchObject({ state: 'stopped', ...ended });
     await on.pass(ORPHAN_GRACE_MS);
     await on.agent.reconciler.reconcile();
     const { container } = (await on.record(id))!;
     await expect.poll(containers).toEqual([{ id: container, state: 'running' }]);
-    expect(await on.record(doomed)).toMatchObject({ state: 'stopped', stop_reason: 'user', minutes: 2 });
+    expect(await on.record(asked)).toMatchObject({ state: 'stopped', ...ended });
     expect((await on.exec(id, 'echo still')).stdout).toBe('still\n');
     expect(await on.ask('start', stopped)).toMatchObject({ status: 'running' });
     await on.ask('stop', stopped);
@@ -124,19 +133,23 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     const { id: stopped } = await on.create();
     await on.ask('stop', stopped);
     const { id: doomed } = await on.create();
+    const { id: asked } = await on.create();
     await keepBusy(doomed);
+    await hang(doomed);
     engine.freeze();
     try {
       const failed = { code: 'computer_failed' };
       await Promise.all([
         expect(on.create()).rejects.toMatchObject(failed),
         expect(on.ask('start', stopped)).rejects.toMatchObject(failed),
-        expect(on.ask('stop', doomed)).resolves.toMatchObject({ status: 'stopped', stop_reason: 'user' }),
+        expect(on.ask('stop', doomed)).rejects.toMatchObject(failed),
+        expect(on.ask('stop', asked)).resolves.toMatchObject({ status: 'stopped', stop_reason: 'user' }),
       ]);
       expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
       await on.pass(60_000);
       expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 1 });
       expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
+      expect(await on.record(doomed)).toMatchObject({ state: 'stopping', stop_reason: 'user' });
     } finally {
       engine.thaw();
     }

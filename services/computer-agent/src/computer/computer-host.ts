@@ -39,7 +39,7 @@ export type ExitReason = 'stopped' | 'out_of_memory' | 'exited';
 
 export interface ComputerExit {
   readonly reason: ExitReason;
-  /** Of PID 1, or null where Docker no longer knows. */
+  /** Of PID 1, or null where Docker no longer knows, and where this agent itself has ended it. */
   readonly exitCode: number | null;
 }
 

@@ -1,9 +1,9 @@
-/** The tests: those beside their sources, then those of the whole in `tests`, one file at a time. */
+/** The tests: those beside their sources (`parts`), and those of the whole stack in `tests` (`whole`). */
 import { defineConfig } from 'vitest/config';
 
 const SECOND_MS = 1_000;
-/** Each file may run a nats-server and a database of its own. */
-const WORKERS_MAX = 2;
+/** Files at once. Each may run a nats-server, a database or a whole stack; most of their time they wait. */
+const WORKERS_MAX = 4;
 
 export default defineConfig({
   test: {
@@ -14,16 +14,15 @@ export default defineConfig({
     // What is waited for comes when it comes on a busy machine; this bounds what never does.
     expect: { poll: { timeout: 60 * SECOND_MS } },
     maxWorkers: WORKERS_MAX,
+    exclude: ['**/node_modules/**'],
+    testTimeout: 120 * SECOND_MS,
     projects: [
       {
         extends: true,
         test: {
           name: 'parts',
           include: ['{libs,services,infra,examples}/**/*.test.ts'],
-          exclude: ['**/node_modules/**'],
-          testTimeout: 120 * SECOND_MS,
           hookTimeout: 120 * SECOND_MS,
-          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -32,12 +31,7 @@ export default defineConfig({
           name: 'whole',
           include: ['tests/**/*.test.ts'],
           setupFiles: ['tests/answers-as-described.setup.ts'],
-          exclude: ['**/node_modules/**'],
-          // The launcher and all services, several times over: with a second one beside them nothing is in time.
-          fileParallelism: false,
-          testTimeout: 120 * SECOND_MS,
           hookTimeout: 300 * SECOND_MS,
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -1,4 +1,4 @@
-// The same, streamed: the words as they come, and the cost with the last chunk.
+// A streamed chat: words as they arrive, and the cost in the last chunk.
 //   node examples/chat-stream.ts "Count to 20"
 import { costOf, dollars, openai } from './client.ts';
 

@@ -1,17 +1,24 @@
-// Where Switchyard is, with which key, and the two ways to talk to it that the examples use: the official OpenAI client
-// for models, plain HTTP for the rest.
+// The address and the key of Switchyard, and the two clients that the examples use: the official OpenAI client for
+// models, plain HTTP for the rest.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import OpenAI from 'openai';
 
 const REPOSITORY = resolve(import.meta.dirname, '..');
+const DATA = resolve(REPOSITORY, process.env.SWITCHYARD_DATA ?? '.data');
 
-export const url = (process.env.SWITCHYARD_URL ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
+export const url = (process.env.SWITCHYARD_URL ?? (await runningUrl())).replace(/\/+$/, '');
 export const key = process.env.SWITCHYARD_KEY ?? (await keptKey());
+
+/** The address of the stack that `npm start` runs on the data folder. It is in a file only while the stack runs. */
+async function runningUrl(): Promise<string> {
+  const addresses = await readFile(resolve(DATA, 'run', 'addresses.json'), 'utf8').catch(() => '{}');
+  return JSON.parse(addresses).SWITCHYARD_URL ?? 'http://127.0.0.1:8080';
+}
 
 /** The key that the first `npm start` made and kept. */
 async function keptKey(): Promise<string> {
-  const file = resolve(REPOSITORY, process.env.SWITCHYARD_DATA ?? '.data', 'key');
+  const file = resolve(DATA, 'key');
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (cause) {
@@ -21,12 +28,12 @@ async function keptKey(): Promise<string> {
   }
 }
 
-/** The official client; nothing in it knows of Switchyard but its address. */
+/** The official client, with Switchyard's address as its base URL. */
 export function openai(apiKey = key): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey });
 }
 
-/** An error that the API answered: `code` is what programs go by, the message is for people. */
+/** An error that the API answered: `code` is for programs, the message is for people. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -39,10 +46,10 @@ export class ApiError extends Error {
   }
 }
 
-/** `api` with its key chosen already. */
+/** `api` with a fixed key. */
 export type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 
-/** One call of the HTTP API: its JSON. @throws ApiError */
+/** Makes one call of the HTTP API and returns its JSON. @throws ApiError */
 export async function api<T>(method: string, path: string, body?: unknown, apiKey = key): Promise<T> {
   const response = await fetch(url + path, {
     method,
@@ -51,19 +58,21 @@ export async function api<T>(method: string, path: string, body?: unknown, apiKe
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  }).catch((cause: Error) => {
+    throw new Error(`nothing answers at ${url}: run \`npm start\`, or set SWITCHYARD_URL`, { cause });
   });
   const answer = (await response.json()) as T & { error: { code: string; message: string } };
   if (!response.ok) throw new ApiError(response.status, answer.error);
   return answer;
 }
 
-/** Dollars of an answer's `usage.cost`, which every model answer has beside OpenAI's own fields. */
+/** The dollars in `usage.cost`, which every model answer has in addition to OpenAI's fields. */
 export function costOf(usage: object | null | undefined): number {
   if (usage && 'cost' in usage && typeof usage.cost === 'number') return usage.cost;
-  throw new Error('the answer tells no cost');
+  throw new Error('the answer has no usage.cost');
 }
 
-/** The whole figure, never an exponent: 0.00000885 -> $0.00000885 */
+/** A plain decimal, never an exponent: 0.00000885 -> $0.00000885 */
 export function dollars(amount: number): string {
   return `$${amount.toFixed(9).replace(/0{1,7}$/, '')}`;
 }

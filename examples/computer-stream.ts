@@ -1,5 +1,5 @@
-// A command's output as it is written, a file put into /workspace and read back, what the computer uses meanwhile, and a
-// command that goes on when nobody listens any more.
+// Streams a command's output, writes and reads a file in /workspace, shows the computer's metrics, and leaves a command
+// running after its caller has gone.
 //   node examples/computer-stream.ts "ping -c 3 127.0.0.1"
 import { api, key, url } from './client.ts';
 
@@ -55,7 +55,7 @@ async function* stream(body: object): AsyncGenerator<ExecEvent> {
     const blocks = (text + piece).split('\n\n');
     text = blocks.pop() ?? '';
     for (const block of blocks) {
-      const data = /^data: (.*)$/m.exec(block)?.[1]; // none in a comment that keeps the connection open
+      const data = /^data: (.*)$/m.exec(block)?.[1]; // a keep-alive comment has none
       if (data) yield JSON.parse(data);
     }
   }
@@ -67,7 +67,7 @@ function show(event: ExecEvent): void {
   if (event.type === 'error') console.log(`(${event.error.code}: ${event.error.message})`);
 }
 
-/** Begins a command, goes away, and comes back for its result. */
+/** Starts a command, disconnects, and fetches the result later. */
 async function leftToItself(command: string): Promise<string> {
   let id = '';
   for await (const event of stream({ command, on_disconnect: 'continue' })) {

@@ -1,5 +1,5 @@
-// A Linux computer for a moment: create, run commands, stop, start, delete. Files in /workspace outlive a stop, and a
-// stored file can be copied there.
+// A Linux computer: create, run commands, stop, start, delete. Files in /workspace survive a stop, and a stored file can
+// be copied there.
 //   node examples/computer.ts "uname -a"
 import { toFile } from 'openai';
 import { api, dollars, openai } from './client.ts';

@@ -1,4 +1,4 @@
-// Vectors for texts, and which of them is nearest to a question: POST /v1/embeddings.
+// Vectors for texts, ranked by their similarity to a question: POST /v1/embeddings.
 //   node examples/embeddings.ts "Will there be rain?"
 import { costOf, dollars, openai } from './client.ts';
 
@@ -23,7 +23,7 @@ console.log(question);
 for (const { text, similarity } of ranked) console.log(`  ${similarity.toFixed(3)}  ${text}`);
 console.log(`\n${usage.prompt_tokens} tokens, ${dollars(costOf(usage))}`);
 
-/** The cosine, as the vectors have the norm 1. */
+/** The cosine, because the vectors have length 1. */
 function dot(a: readonly number[], b: readonly number[]): number {
   return a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
 }

@@ -1,4 +1,4 @@
-// Documents in the order in which they answer a query: POST /v1/rerank.
+// Documents ordered by how well they answer a query: POST /v1/rerank.
 //   node examples/rerank.ts "how to bake bread"
 import { api, dollars } from './client.ts';
 

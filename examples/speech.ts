@@ -1,4 +1,4 @@
-// A text, spoken, saved as it comes: POST /v1/audio/speech. Sound has no room for a usage: the cost is in a header.
+// Speech from text, saved as a file: POST /v1/audio/speech. The body is audio, so the cost is in a header.
 //   node examples/speech.ts "The quick brown fox"
 import { dollars, openai } from './client.ts';
 import { saved } from './saved.ts';

@@ -1,4 +1,4 @@
-// How the tour looks: headings, indented lines, one line that is written over while something is awaited.
+// The tour's output: headings, indented lines, and one line that shows the progress of a wait.
 
 const colours = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
 
@@ -16,7 +16,7 @@ export function line(text: string): void {
   console.log(`  ${text}`);
 }
 
-/** A line for what is being waited for: told once for each change; an empty text ends the wait. */
+/** Returns a function that shows the state of a wait, once for each change. An empty text ends the wait. */
 export function waitingLine(): (text: string) => void {
   let shown = '';
   return (text) => {

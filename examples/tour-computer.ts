@@ -1,4 +1,4 @@
-// The tour's computer: made, used, stopped and deleted.
+// The tour's computer: creates, uses, stops and deletes it.
 import { ApiError, type Call, dollars } from './client.ts';
 import { bold, dim, heading, line, waitingLine } from './terminal.ts';
 
@@ -14,7 +14,7 @@ interface Computer {
   cost: number;
 }
 
-/** Dollars of its minutes, by its own account; 0 where this installation has no computers. */
+/** Returns the cost of its minutes in dollars; 0 where this installation has no computers. */
 export async function useComputer(call: Call): Promise<number> {
   heading('A computer', 'created, used, stopped, deleted');
   if (!(await hasComputers(call))) return 0;
@@ -31,7 +31,7 @@ export async function useComputer(call: Call): Promise<number> {
     line(`$ ${command}`);
     line(`${bold(result.stdout.trim())} ${dim(`(exit ${result.exit_code}, ${result.duration_ms} ms)`)}`);
     if (result.stdout !== '42\n')
-      throw new Error(`the computer says ${JSON.stringify(result.stdout)}, not 42`);
+      throw new Error(`the computer printed ${JSON.stringify(result.stdout)}, not 42`);
     await call('POST', `${path}/stop`);
     const stopped = await call<Computer>('GET', path);
     line(`${stopped.name} is ${stopped.status}; ${stopped.minutes} minute(s) ${dim(dollars(stopped.cost))}`);
@@ -41,30 +41,30 @@ export async function useComputer(call: Call): Promise<number> {
   }
 }
 
-/** Whether this installation has computers at all; its options are there as soon as it has. */
+/** Whether this installation has computers. */
 async function hasComputers(call: Call): Promise<boolean> {
   try {
     await call('GET', '/v1/computers/options');
     return true;
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'no_capacity')) throw error;
-    line(`none here: ${error.message}`);
+    line(`not available: ${error.message}`);
     return false;
   }
 }
 
-/** Waits, telling the progress, while there is no room or the image is still being built. */
+/** Waits and shows the progress while the hosts are full or the image is still being built. */
 async function createComputer(call: Call): Promise<Computer> {
   const until = Date.now() + COMPUTER_WAIT_MS_MAX;
-  const tell = waitingLine();
+  const show = waitingLine();
   for (;;) {
     try {
       const made = await call<Computer>('POST', '/v1/computers', { name: 'tour' });
-      tell('');
+      show('');
       return made;
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 'no_capacity') || Date.now() > until) throw error;
-      tell(error.message);
+      show(error.message);
       await new Promise((resolve) => setTimeout(resolve, COMPUTER_RETRY_MS));
     }
   }

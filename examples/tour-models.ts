@@ -1,4 +1,4 @@
-// The tour's models: one of each of the eight types is called, what it makes is saved, and what it cost is told.
+// The tour's models: calls one of each of the eight types, saves the results and shows their costs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
@@ -15,7 +15,7 @@ export interface Visit {
   call: Call;
 }
 
-/** Calls one model of each type. Returns the dollars that each answer told. */
+/** Calls one model of each type. Returns the cost in each answer, in dollars. */
 export async function visitModels(visit: Visit): Promise<number[]> {
   const costs = [await chat(visit), await embed(visit), await rerank(visit), await decide(visit)];
   costs.push(await draw(visit));
@@ -25,14 +25,14 @@ export async function visitModels(visit: Visit): Promise<number[]> {
   return costs;
 }
 
-/** A local model says which program of the system it lacks; the tour goes on without it. */
+/** Skips a step whose model is unavailable. A local model names the program that is missing. */
 async function orNone<T>(step: () => Promise<T>): Promise<T | undefined> {
   try {
     return await step();
   } catch (error) {
     const { status, message } = error as { status?: number; message: string };
     if (status === undefined || status < 500) throw error;
-    line(`not here: ${message}`);
+    line(`not available: ${message}`);
     return undefined;
   }
 }
@@ -136,7 +136,7 @@ async function speak({ client }: Visit): Promise<{ wav: Uint8Array; cost: number
 }
 
 async function listen({ client }: Visit, wav: Uint8Array): Promise<number> {
-  heading('And understood again', 'local/transcribe listens to it');
+  heading('A transcription', 'local/transcribe writes down that sound');
   const { text, usage } = await client.audio.transcriptions.create({
     model: 'local/transcribe',
     file: await toFile(wav, 'tour.wav'),
@@ -169,20 +169,20 @@ async function film({ call }: Visit): Promise<number> {
 
 async function ended(call: Call, video: Video): Promise<Video> {
   const until = Date.now() + VIDEO_WAIT_MS_MAX;
-  const tell = waitingLine();
+  const show = waitingLine();
   let latest = video;
   while (latest.status === 'pending') {
     if (Date.now() > until)
       throw new ApiError(504, { code: 'upstream_timeout', message: `${video.id} is still pending` });
-    tell('it is being made …');
+    show('rendering …');
     await sleep(VIDEO_POLL_MS);
     latest = await call<Video>('GET', `/v1/videos/${video.id}`);
   }
-  tell('');
+  show('');
   return latest;
 }
 
-/** The cosine, as the vectors have the norm 1. */
+/** The cosine, because the vectors have length 1. */
 function dot(a: readonly number[], b: readonly number[]): number {
   return a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
 }

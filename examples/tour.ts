@@ -1,5 +1,5 @@
-// `npm run tour`: the whole of Switchyard in a minute or two, and the proof that its bill is right. It works under a key
-// of its own, so that whatever else goes on is not in its figures; it exits with 1 when a figure is off by a nano-dollar.
+// `npm run tour`: calls one model of each type, uses a computer, and compares the bill with the answers. It works under a
+// key of its own, so its figures include no other calls. It exits with 1 when a figure is off by a nano-dollar.
 import { api, type Call, dollars, openai, url } from './client.ts';
 import { bold, dim, heading, line } from './terminal.ts';
 import { useComputer } from './tour-computer.ts';
@@ -24,9 +24,9 @@ const call: Call = (method, path, body) => api(method, path, body, tourKey.key);
 
 try {
   await listModels();
-  const told = await visitModels({ client, call });
+  const costs = await visitModels({ client, call });
   const computerCost = await useComputer(call);
-  process.exitCode = (await bill(told, computerCost)) ? 0 : 1;
+  process.exitCode = (await bill(costs, computerCost)) ? 0 : 1;
 } finally {
   await api('DELETE', `/v1/keys/${tourKey.id}`);
 }
@@ -45,8 +45,8 @@ async function listModels(): Promise<void> {
     line(dim(`and ${models.length - here.length} more, whose makers’ keys are not set here`));
 }
 
-/** Whether the bill, its lines and what the answers told all come to the same, to the nano-dollar. */
-async function bill(told: readonly number[], computerCost: number): Promise<boolean> {
+/** Whether Usage, Logs and the costs in the answers have the same sum, to the nano-dollar. */
+async function bill(costs: readonly number[], computerCost: number): Promise<boolean> {
   heading('The bill', `GET ${url}/v1/usage and /v1/logs, for the tour’s own key`);
   const usage = await call<Usage>('GET', '/v1/usage?group_by=key');
   const logs = await call<Logs>('GET', `/v1/logs?key=${tourKey.id}`);
@@ -60,7 +60,7 @@ async function bill(told: readonly number[], computerCost: number): Promise<bool
   const figures = {
     'the bill, from Usage': nanos(usage.data.find(({ group }) => group === tourKey.id)?.cost ?? 0),
     'its lines, from Logs': logs.data.reduce((sum, { cost }) => sum + nanos(cost), 0n),
-    'told in the answers': told.reduce((sum, cost) => sum + nanos(cost), nanos(computerCost)),
+    'costs in the answers': costs.reduce((sum, cost) => sum + nanos(cost), nanos(computerCost)),
   };
   console.log();
   for (const [name, figure] of Object.entries(figures))
@@ -70,7 +70,7 @@ async function bill(told: readonly number[], computerCost: number): Promise<bool
   return right;
 }
 
-/** Whole nano-dollars: JSON's figures have at most 9 decimals, and sums of floats would not be exact. */
+/** Whole nano-dollars, because sums of floats are not exact. Amounts in JSON have at most 9 decimals. */
 function nanos(amount: number): bigint {
   return BigInt(Math.round(amount * 1e9));
 }

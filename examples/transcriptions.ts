@@ -1,4 +1,4 @@
-// Sound, written down: POST /v1/audio/transcriptions. Without a file, digits are spoken first and then listened to.
+// Text from speech: POST /v1/audio/transcriptions. Without a file, local/speech speaks some digits first.
 //   node examples/transcriptions.ts recording.mp3
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

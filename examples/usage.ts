@@ -1,4 +1,4 @@
-// What was used and what it cost: GET /v1/usage by model and by hour, and the latest lines of GET /v1/logs.
+// Usage and its cost: GET /v1/usage by model and by hour, and the latest lines of GET /v1/logs.
 //   node examples/usage.ts
 import { api, dollars } from './client.ts';
 

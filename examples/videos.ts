@@ -1,4 +1,4 @@
-// A video from words: POST /v1/videos/generations starts a job, GET /v1/videos/{id} tells when it is there.
+// A video from words: POST /v1/videos/generations starts a job, GET /v1/videos/{id} shows its status.
 //   node examples/videos.ts "a house by the sea"
 import { setTimeout as sleep } from 'node:timers/promises';
 import { api, dollars } from './client.ts';
@@ -32,7 +32,7 @@ while (video.status === 'pending') {
 }
 if (video.status === 'failed') throw new Error(`${video.id} failed: ${video.error?.message}`);
 
-// The address needs no key and expires: what is to be kept is copied.
+// The address needs no key and expires, so save a copy.
 for (const { url, media_type } of video.videos ?? []) {
   const content = new Uint8Array(await (await fetch(url)).arrayBuffer());
   console.log(`  ${await saved('video.mp4', content)}, ${media_type}, ${content.length} bytes`);

@@ -1,7 +1,8 @@
-// Limits on spending through the whole of it: two edges and two routers ask one ledger, and nobody spends a nano-dollar
-// more than he may, nor is refused what fits.
+// Spending limits through the whole stack: with two edges and two routers on one ledger, no key spends a nano-dollar
+// more than its limit, and no call that fits is refused.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from '@switchyard/local';
@@ -13,6 +14,7 @@ import {
   type TestStack,
   temporaryFolder,
   type Upstream,
+  type UpstreamRequest,
   untilMidnightIsFar,
   writeTestCatalog,
 } from '@switchyard/testing';
@@ -22,7 +24,7 @@ import { firstComputer } from './__fixtures__/first-computer.ts';
 
 const run = promisify(execFile);
 
-/** A minute, and what it takes to stop a computer on a busy machine. */
+/** One minute plus the time to stop a computer on a busy machine. */
 const MINUTE_IS_OVER_MS_MAX = 150_000;
 
 let upstream: Upstream;
@@ -37,6 +39,12 @@ beforeAll(async () => {
     chatModel('acme/endless', upstream.url, 'endless'),
     chatModel('acme/broken', upstream.url, 'broken+fault-500'),
     chatModel('other/plain', upstream.url, 'other'),
+    { ...chatModel('acme/long', upstream.url, 'long'), limits: { output_tokens: 8_000 } },
+    chatModel('acme/wide', upstream.url, 'long'),
+    {
+      ...chatModel('acme/dear', upstream.url, 'dear'),
+      pricing: { input_token: '0.00001', output_token: '0.0001' },
+    },
   ];
   const catalog = await writeTestCatalog({ url: upstream.url, models });
   stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_COMPUTERS: 'on' } });
@@ -54,7 +62,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** Another instance of a service, as a second machine would run it; resolves when it says that it is ready. */
+/** Starts another instance of a service, as on a second machine; resolves when it is ready. */
 async function startBeside(service: string, env: Record<string, string>): Promise<void> {
   const data = await temporaryFolder(`beside-${service}`);
   const child = spawn(process.execPath, [join(ROOT, 'services', service, 'src/main.ts')], {
@@ -65,7 +73,7 @@ async function startBeside(service: string, env: Record<string, string>): Promis
   await once(child, 'message');
 }
 
-/** `npm run partitions`; resolves with what it says. */
+/** `npm run partitions`; resolves with its output. */
 async function splitBilling(to: number): Promise<string> {
   const command = join(ROOT, 'services/billing/src/partitions/main.ts');
   const env = { ...process.env, NATS_URL: stack.natsUrl, MONGODB_URL: stack.mongoUrl };
@@ -122,8 +130,8 @@ async function costOfOneCall(): Promise<number> {
 }
 
 /**
- * So many calls at once, by their statuses. A call waits for what others hold, but not for ever: where it took so long that
- * some may have waited in vain, whoever was refused asks again.
+ * Makes concurrent calls and returns their statuses. A call waits a limited time for held amounts. When a round was so
+ * slow that some calls may have timed out waiting, refused calls are repeated.
  */
 async function untilSpent(calls: number, ask: (i: number) => Promise<number>): Promise<number[]> {
   const statuses = Array.from({ length: calls }, () => 402);
@@ -149,7 +157,7 @@ async function spentBy(id: string): Promise<{ nanos: number; calls: number }> {
   return { nanos: nanos(row?.cost ?? 0), calls: row?.calls ?? 0 };
 }
 
-test('200 calls at once on a budget that fits exactly 50, over two edges and two routers: 50 are answered', async () => {
+test('200 concurrent calls on a budget for exactly 50, over two edges and two routers: 50 are answered', async () => {
   const cost = await costOfOneCall();
   const limit = { amount: (nanos(cost) * 50) / 1e9, interval: 'day' };
   const { id, key } = await newKey({ limit });
@@ -165,7 +173,7 @@ test('200 calls at once on a budget that fits exactly 50, over two edges and two
   expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
 }, 300_000);
 
-test('and 50 again while billing is split in two, which stays so from here on: whoever is told to come back does', async () => {
+test('and 50 again while billing is split in two, permanently; refused callers that may retry do so', async () => {
   await startBeside('billing', { MONGODB_URL: stack.mongoUrl });
   const cost = await costOfOneCall();
   const limit = { amount: (nanos(cost) * 50) / 1e9, interval: 'day' };
@@ -184,8 +192,64 @@ test('and 50 again while billing is split in two, which stays so from here on: w
   expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
 }, 300_000);
 
+describe('long answers in one piece', () => {
+  /** Tokens of an answer. */
+  const LONG_TOKENS = 8_000;
+  /** The estimated number: then exactly 50 answers fit. */
+  const INPUT_TOKENS = 13;
+  const LONG_NANOS = INPUT_TOKENS * 150 + LONG_TOKENS * 600;
+
+  /** Produces as many tokens as allowed, and reports the count. */
+  const talkAtLength = ({ json }: UpstreamRequest, response: ServerResponse) => {
+    const asked = (json?.max_tokens as number | undefined) ?? LONG_TOKENS;
+    const completion_tokens = Math.min(asked, LONG_TOKENS);
+    const total_tokens = INPUT_TOKENS + completion_tokens;
+    const usage = { prompt_tokens: INPUT_TOKENS, completion_tokens, total_tokens };
+    const message = { role: 'assistant', content: 'word '.repeat(50) };
+    const choices = [{ index: 0, message, finish_reason: 'stop' }];
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(
+      JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices, usage }),
+    );
+  };
+
+  test.each([
+    ['whose longest answer is known', 'acme/long'],
+    ['whose longest answer is its whole context', 'acme/wide'],
+  ])(
+    '200 calls at once of a model %s, on a budget for 50: not a nano-dollar more is spent',
+    async (_which, model) => {
+      upstream.on('long', talkAtLength);
+      const limit = { amount: (50 * LONG_NANOS) / 1e9, interval: 'day' };
+      const { id, key } = await newKey({ limit });
+      const outcomes = await untilSpent(200, async (i) => {
+        const { status, json } = await chat({ key, model, url: i % 2 === 0 ? stack.url : secondEdge });
+        if (status === 402) expect(json.error.code).toBe('budget_exceeded');
+        return status;
+      });
+      const ofStatus = (status: number) => outcomes.filter((one) => one === status);
+      expect([ofStatus(200).length, ofStatus(402).length]).toEqual([50, 150]);
+      expect(await spentBy(id)).toEqual({ nanos: nanos(limit.amount), calls: 50 });
+    },
+    300_000,
+  );
+
+  test('of an expensive model, called one after the other without max_tokens, stay within a dollar', async () => {
+    const asked: unknown[] = [];
+    upstream.on('dear', (request, response) => {
+      asked.push(request.json?.max_tokens);
+      talkAtLength(request, response);
+    });
+    const { id, key } = await newKey({ limit: { amount: 1, interval: 'day' } });
+    for (let call = 0; call < 2; call += 1)
+      expect((await chat({ key, model: 'acme/dear' })).status).toBe(200);
+    expect(asked).toEqual([expect.any(Number), expect.any(Number)]);
+    expect((await spentBy(id)).nanos).toBeLessThanOrEqual(1e9);
+  });
+});
+
 describe('a key', () => {
-  test('may use the models that it is for, and no other, also not as a fallback', async () => {
+  test('may use only its allowed models, also as fallbacks', async () => {
     const { key } = await newKey({ models: ['acme/*'] });
     expect((await chat({ key })).status).toBe(200);
     const refused = await chat({ key, model: 'other/plain' });
@@ -195,16 +259,16 @@ describe('a key', () => {
     expect([fallback.status, fallback.json.error.code]).toEqual([502, 'upstream_error']);
   });
 
-  test('that is changed has its new limit at once; null takes it away', async () => {
+  test('that is changed has its new limit at once; null removes it', async () => {
     const { id, key } = await newKey({ limit: { amount: 0.000000001, interval: 'day' } });
-    expect((await chat({ key })).status).toBe(200); // alone with what is left, and kept within it
+    expect((await chat({ key })).status).toBe(200); // the call runs alone and is kept within the limit
     expect((await chat({ key })).json.error?.code).toBe('budget_exceeded');
     const { json } = await api('PATCH', `/v1/keys/${id}`, { body: { limit: null, name: 'free' } });
     expect(json).toMatchObject({ id, name: 'free', limit: null });
     await expect.poll(async () => (await chat({ key })).status).toBe(200);
   });
 
-  test('that fails its calls spends nothing, and holds nothing afterwards', async () => {
+  test('whose calls fail spends nothing, and holds nothing afterwards', async () => {
     const cost = await costOfOneCall();
     const { id, key } = await newKey({ limit: { amount: cost, interval: 'day' } });
     for (let i = 0; i < 3; i++) expect((await chat({ key, model: 'acme/broken' })).status).toBe(502);
@@ -214,7 +278,18 @@ describe('a key', () => {
 });
 
 describe('a computer', () => {
-  const create = (key: string) => api('POST', '/v1/computers', { key, body: { cpu: 0.25, memory_mb: 512 } });
+  /** A busy host may be without room for a moment: 503 is asked again, as official clients do. */
+  async function create(key: string) {
+    const ask = () => api('POST', '/v1/computers', { key, body: { cpu: 0.25, memory_mb: 512 } });
+    let answer = await ask();
+    await expect
+      .poll(async () => {
+        if (answer.status === 503) answer = await ask();
+        return answer.status;
+      })
+      .not.toBe(503);
+    return answer;
+  }
   const change = (verb: string, id: string) => api('POST', `/v1/computers/${id}/${verb}`);
   const permissions = ['computers:write'];
 
@@ -225,7 +300,7 @@ describe('a computer', () => {
     return (stopped as unknown as { cost: number }).cost;
   }
 
-  test('runs for the minutes that its key may pay for, and stops with its files; not a nano-dollar more is spent', async () => {
+  test('runs for the minutes that its key can pay, then stops with its files; nothing more is spent', async () => {
     const minute = await costOfOneMinute();
     const { id: keyId, key } = await newKey({ permissions, limit: { amount: minute, interval: 'day' } });
     const outcomes = await Promise.all([create(key), create(key)]);
@@ -242,7 +317,7 @@ describe('a computer', () => {
       .toMatchObject({ status: 'stopped', stop_reason: 'insufficient_funds', minutes: 1, cost: minute });
     const shown = async () => (await api('GET', `/v1/keys/${keyId}`)).json;
     await expect.poll(shown).toMatchObject({ spent: minute, held: 0 });
-    // Also by a key without a limit: the minutes are those of the key that created it.
+    // Also with a key without a limit: the minutes count for the key that created the computer.
     expect((await change('start', id)).json.error.code).toBe('budget_exceeded');
     expect((await api('PATCH', `/v1/keys/${keyId}`, { body: { limit: null } })).status).toBe(200);
     await expect.poll(async () => (await change('start', id)).status).toBe(200);
@@ -251,7 +326,7 @@ describe('a computer', () => {
   }, 1_200_000);
 });
 
-test('a stream ends where its budget does: no [DONE], an error event, and what was produced is charged', async () => {
+test('a stream ends at its budget: no [DONE], an error event, and the output so far is charged', async () => {
   // A thousand tokens are held beforehand, at 600,000 nano-dollars; there is room for half as many more.
   const { id, key } = await newKey({ limit: { amount: 0.0009, interval: 'day' } });
   let sent = 0;
@@ -276,7 +351,7 @@ test('a stream ends where its budget does: no [DONE], an error event, and what w
     error: { code: 'budget_exceeded' },
   });
   expect(events.length).toBeGreaterThan(1_400);
-  // What was on its way when the end came: at most what one turn of the socket holds.
+  // Output in flight at the end: at most one turn of the socket.
   const spent = await spentBy(id);
   expect(spent.calls).toBe(1);
   expect(spent.nanos).toBeGreaterThan(890_000);
@@ -284,15 +359,15 @@ test('a stream ends where its budget does: no [DONE], an error event, and what w
   expect((await chat({ key })).json.error.code).toBe('budget_exceeded');
 }, 300_000);
 
-describe('an org that pays beforehand', () => {
-  test('is refused without credits, spends them exactly, and goes on when there are more', async () => {
+describe('a prepaid org', () => {
+  test('is refused without credits, spends them exactly, and continues after a top-up', async () => {
     const cost = await costOfOneCall();
     expect((await api('PATCH', '/v1/account', { body: { billing: 'prepaid' } })).json).toMatchObject({
       billing: 'prepaid',
     });
-    await expect.poll(async () => (await chat()).status).toBe(402); // those before are owed
+    await expect.poll(async () => (await chat()).status).toBe(402); // earlier charges are still owed
     const { json: account } = await api('GET', '/v1/account');
-    expect(account.balance).toBeLessThan(0); // it had paid afterwards until now
+    expect(account.balance).toBeLessThan(0); // the org was postpaid until now
     expect((await chat()).json.error.code).toBe('insufficient_funds');
     const owed = -nanos(account.balance);
     const amount = (owed + 3 * nanos(cost)) / 1e9;
@@ -310,7 +385,7 @@ describe('an org that pays beforehand', () => {
     await expect.poll(async () => (await chat()).status).toBe(200);
   }, 300_000);
 
-  test('is told what is wrong with a change', async () => {
+  test('gets an error for an invalid change', async () => {
     for (const [path, method, body, param] of [
       ['/v1/account', 'PATCH', { billing: 'later' }, 'billing'],
       ['/v1/account', 'PATCH', { billing: 'prepaid', monthly_limit: 5 }, 'monthly_limit'],

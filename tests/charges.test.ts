@@ -2,6 +2,7 @@
 // the line in Logs and what the caller was told.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import {
   chatModel,
   startStack,
@@ -18,14 +19,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 let upstream: Upstream;
 let stack: TestStack;
 let mongo: MongoClient;
+/** Accepts connections and never answers, so a TLS handshake cannot complete. */
+let silent: Server;
 
 beforeAll(async () => {
   upstream = await startUpstream();
+  silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const silentUrl = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const model = (name: string, behaviour = name) => chatModel(`acme/${name}`, upstream.url, behaviour);
   const models = [
     model('plain'),
     model('endless', 'endless+gap-20+megabytes-64'),
     model('hangs', 'hangs+latency-60000'),
+    chatModel('acme/unconnected', silentUrl, 'unconnected'),
     model('fails', 'fails+fault-500'),
     model('cut', 'cut+cut-3'),
     model('nousage', 'nousage+nousage'),
@@ -42,10 +49,11 @@ afterAll(async () => {
   await mongo?.close();
   await stack?.stop();
   await upstream?.close();
+  silent?.close();
 });
 
 const USAGE = { prompt_tokens: 19, completion_tokens: 20, total_tokens: 39 };
-/** Nano-dollars of a token of the test catalog's chat models. */
+/** Nano-dollars per token of the test catalog's chat models. */
 const INPUT = 150n;
 const OUTPUT = 600n;
 
@@ -57,7 +65,7 @@ function answerWith(response: ServerResponse, message: object, finish_reason: st
   );
 }
 
-/** A maker that says in each chunk how many tokens there were until then. */
+/** A maker that reports the token count so far in each chunk. */
 async function countAloud({ gone }: UpstreamRequest, response: ServerResponse): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (let tokens = 1; !gone.aborted; tokens++) {
@@ -70,7 +78,7 @@ async function countAloud({ gone }: UpstreamRequest, response: ServerResponse): 
   }
 }
 
-/** Until a call is in the ledger; and until the audit, which looks each second, has found it there. */
+/** Time until a call is in the ledger, and until the audit, which runs every second, has found it there. */
 const LOGGED_MS_MAX = 60_000;
 const AUDITED_MS_MAX = 60_000;
 
@@ -108,7 +116,7 @@ interface LogLine {
   attempts: { model: string }[];
 }
 
-/** The line in Logs, once it is there: the ledger is booked before it is answered. */
+/** The line in Logs, once it exists: billing books the ledger before it answers. */
 async function lineOf(id: string): Promise<LogLine> {
   const url = `${stack.url}/v1/logs/${id}`;
   const init = { headers: { authorization: `Bearer ${stack.key}` } };
@@ -128,7 +136,7 @@ async function ledgerOf(id: string): Promise<bigint[]> {
 const nanos = (dollars: number) => BigInt(Math.round(dollars * 1e9));
 const costOf = ({ text }: Call) => nanos((JSON.parse(text) as { usage: { cost: number } }).usage.cost);
 
-/** One row, which says what the line in Logs says. */
+/** Checks that there is one row, equal to the line in Logs. */
 async function expectCharged(id: string, line: LogLine): Promise<bigint> {
   const rows = await ledgerOf(id);
   expect(rows).toEqual([nanos(line.cost)]);
@@ -136,14 +144,14 @@ async function expectCharged(id: string, line: LogLine): Promise<bigint> {
 }
 
 describe('an answer', () => {
-  test('is charged once, what the caller was told, by the maker’s count', async () => {
+  test('is charged once, at the cost reported to the caller, by the maker’s count', async () => {
     const call = await chat({ model: 'acme/plain' });
     const line = await lineOf(call.id);
     expect(line).toMatchObject({ status: 'ok', basis: 'upstream' });
     expect(await expectCharged(call.id, line)).toBe(costOf(call));
   });
 
-  test('whose maker counts nothing is charged by estimate', async () => {
+  test('is charged by estimate when its maker reports no usage', async () => {
     const call = await chat({ model: 'acme/nousage' });
     const line = await lineOf(call.id);
     expect(line).toMatchObject({ status: 'ok', basis: 'estimated' });
@@ -151,7 +159,7 @@ describe('an answer', () => {
     expect(line.cost).toBeGreaterThan(0);
   });
 
-  test('of a fallback is charged at its own price, and the attempt that failed is not', async () => {
+  test('of a fallback is charged at its own price; the failed attempt is not', async () => {
     const call = await chat({ model: 'acme/fails', models: ['acme/plain'] });
     const line = await lineOf(call.id);
     expect(line).toMatchObject({
@@ -184,7 +192,7 @@ describe('a client that goes away', () => {
     return idOf(response);
   }
 
-  test('in the middle of a stream pays for what was produced until then, by estimate', async () => {
+  test('in mid-stream pays for the output so far, by estimate', async () => {
     const id = await leaveAfterFirstPiece('acme/endless');
     expect(await (await upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
     const line = await lineOf(id);
@@ -192,7 +200,7 @@ describe('a client that goes away', () => {
     expect(await expectCharged(id, line)).toBeGreaterThan(0n);
   });
 
-  test('pays by the maker’s own count, where it gave one', async () => {
+  test('pays by the maker’s own count, if there is one', async () => {
     const id = await leaveAfterFirstPiece('acme/counting');
     const line = await lineOf(id);
     expect(line).toMatchObject({ status: 'cancelled', basis: 'upstream' });
@@ -202,21 +210,86 @@ describe('a client that goes away', () => {
     expect(output % OUTPUT).toBe(0n);
   });
 
-  test('before anything was said pays nothing for the answer that it did not wait for', async () => {
+  /** Leaves once `begun`, before anything was said; resolves with its line in Logs. */
+  async function leaveBeforeFirstByte(
+    model: string,
+    call: (signal: AbortSignal) => Promise<Response>,
+    begun: Promise<unknown>,
+  ): Promise<LogLine & { id: string }> {
     const leaving = new AbortController();
-    const answer = send({ model: 'acme/hangs' }, { signal: leaving.signal });
-    const sent = await upstream.request('hangs+latency-60000');
+    const before = (await lastLine(model))?.id;
+    const answer = call(leaving.signal);
+    await begun;
     leaving.abort();
     await expect(answer).rejects.toThrow();
-    expect(await sent.over).toBe('cut');
-    await expect
-      .poll(async () => (await lastLine('acme/hangs'))?.status, { timeout: LOGGED_MS_MAX })
-      .toBe('cancelled');
-    const line = await lastLine('acme/hangs');
-    expect(line?.cost).toBe(0);
-    expect((await ledgerOf(line?.id ?? '')).every((cost) => cost === 0n)).toBe(true);
+    const isLogged = async () => (await lastLine(model))?.id !== before;
+    await expect.poll(isLogged, { timeout: LOGGED_MS_MAX }).toBe(true);
+    const line = (await lastLine(model)) as LogLine & { id: string };
+    expect(line.status).toBe('cancelled');
+    return line;
+  }
+
+  test.each([false, true])(
+    'before anything was said pays for the input that its maker has, and no more than for the answer (streamed: %s)',
+    async (stream) => {
+      const sent = upstream.request('hangs+latency-60000');
+      const call = (signal: AbortSignal) => send({ model: 'acme/hangs', stream }, { signal });
+      const line = await leaveBeforeFirstByte('acme/hangs', call, sent);
+      expect(await (await sent).over).toBe('cut');
+      expect(line).toMatchObject({ status: 'cancelled', http_status: 499, basis: 'estimated' });
+      const charged = await expectCharged(line.id, line);
+      expect(charged).toBeGreaterThan(0n);
+      expect(charged % INPUT).toBe(0n);
+      expect(charged).toBeLessThanOrEqual(costOf(await chat({ model: 'acme/plain' })));
+    },
+  );
+
+  test.each([
+    ['a batch of images', 'images/generations', 'image-1', { prompt: 'the sea', n: 2 }, 80_000_000n],
+    ['a text to speak', 'audio/speech', 'tts-1', { input: 'Hello', voice: 'a' }, 75_000n],
+    ['a search', 'rerank', 'rerank-1', { query: 'a', documents: ['x', 'y'] }, 2_000_000n],
+    ['texts to embed', 'embeddings', 'text-embedding-3-small', { input: ['abcd', 'efgh'] }, 40n],
+    [
+      'questions',
+      'decisions',
+      'decide-1',
+      { state: 'It rains.', questions: { wet: { type: 'boolean', instructions: 'Is it wet?' } } },
+      2_200n,
+    ],
+  ])('pays for what its maker has begun: %s', async (_what, path, upstreamModel, body, cost) => {
+    upstream.on(upstreamModel, ({ gone }) => once(gone, 'abort').then(() => {}));
+    const model = MODEL_OF[path] as string;
+    const call = (signal: AbortSignal) =>
+      fetch(`${stack.url}/v1/${path}`, {
+        method: 'POST',
+        signal,
+        headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, ...body }),
+      });
+    const line = await leaveBeforeFirstByte(model, call, upstream.request(upstreamModel));
+    expect(line.basis).toBe('estimated');
+    expect(await expectCharged(line.id, line)).toBe(cost);
+  });
+
+  test.each([
+    ['that no upstream has', { model: 'acme/unconnected' }],
+    ['whose last attempt failed', { model: 'acme/fails', models: ['acme/unconnected'] }],
+  ])('pays nothing for a request %s', async (_what, body) => {
+    const call = (signal: AbortSignal) => send(body, { signal });
+    const line = await leaveBeforeFirstByte(body.model, call, once(silent, 'connection'));
+    expect(line).toMatchObject({ cost: 0, basis: null });
+    expect((await ledgerOf(line.id)).every((cost) => cost === 0n)).toBe(true);
   });
 });
+
+/** The model of the test catalog that an endpoint has. */
+const MODEL_OF: Readonly<Record<string, string>> = {
+  'images/generations': 'acme/image-1',
+  'audio/speech': 'acme/speech-1',
+  rerank: 'acme/rerank-1',
+  embeddings: 'acme/embed-1',
+  decisions: 'acme/decide-1',
+};
 
 async function lastLine(model: string): Promise<(LogLine & { id: string }) | undefined> {
   const response = await fetch(`${stack.url}/v1/logs?limit=20`, {
@@ -295,7 +368,7 @@ describe('a refusal has a line in Logs at no cost, and no row in the ledger', ()
   });
 });
 
-test('each answer that said what it cost was looked up in the ledger, and nothing drifts', async () => {
+test('the audit finds each reported cost in the ledger, without drift', async () => {
   const response = await fetch(`${stack.url}/metrics`);
   const answers = Number(/^switchyard_edge_answers_total(?:{.*})? (\d+)$/m.exec(await response.text())?.[1]);
   expect(answers).toBeGreaterThan(5);
@@ -311,4 +384,18 @@ test('each answer that said what it cost was looked up in the ledger, and nothin
     statements_drift: 0,
     gapless: true,
   });
+});
+
+// Runs last: the restarted edge has counted no answers yet.
+test('a client whose edge dies before the first output pays nothing: its charge is voided', async () => {
+  const answer = send({ model: 'acme/hangs' }).catch(() => null);
+  const sent = await upstream.request('hangs+latency-60000');
+  const id = String(sent.headers['x-request-id']);
+  const { back } = await stack.kill9('edge');
+  await Promise.all([answer, back]);
+  expect(await sent.over).toBe('cut');
+  await expect.poll(async () => (await lineOf(id)).status, { timeout: LOGGED_MS_MAX }).toBe('voided');
+  expect((await lineOf(id)).cost).toBe(0);
+  const rows = await ledgerOf(id);
+  expect(rows.reduce((sum, cost) => sum + cost, 0n)).toBe(0n);
 });

@@ -76,7 +76,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await expectBill();
   });
 
-  it('runs its services as nobody, on a file system that they cannot change', async () => {
+  it('runs its services as user nobody, on a read-only file system', async () => {
     const edge = await runCompose(['exec', '-T', 'edge', 'bash', '-c', 'id -u; touch /app/x 2>&1 || true']);
     expect(edge.stdout).toMatch(/^10001\n.*Read-only file system/s);
   });

@@ -1,4 +1,4 @@
-// Commands over HTTP as they run: streams, clients that read slowly or go away, services killed in between.
+// Commands over HTTP: streams, clients that read slowly or go away, and services killed on the way.
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { type ExecEvent, type ExecObject, execEvent } from '@switchyard/contracts';
@@ -8,9 +8,9 @@ import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { serverEvents } from './__fixtures__/server-events.ts';
 
 const PATIENCE = { timeout: 60_000, interval: 200 };
-/** Of a command that is to run into it, having said something first. */
+/** Timeout of commands that write something and then exceed it. */
 const SHORT_TIMEOUT_S = 10;
-/** Of tests in which a service is killed and waited for, more than once. */
+/** Time limit of tests that kill services and wait for them more than once. */
 const KILL_TEST_MS_MAX = 300_000;
 
 let stack: TestStack;
@@ -45,7 +45,7 @@ const exec = (command: string, more: object = {}) =>
 
 const stdout = async (command: string): Promise<string> => (await exec(command)).body.stdout;
 
-/** How many processes have this in their command line; the asker's own has not. */
+/** Number of processes whose command line contains these words, except the counting process. */
 const countOf = async (words: string) =>
   Number(await stdout(`pgrep -fc '[${words[0]}]${words.slice(1)}' || true`));
 
@@ -58,7 +58,7 @@ async function stream(command: string, more: object = {}, signal?: AbortSignal) 
     events,
     response,
     requestId: response.headers.get('x-request-id') ?? '',
-    /** Resolves with the text so far once it holds these words. */
+    /** Resolves with the text so far when it contains these words. */
     async until(words: string): Promise<string> {
       let text = '';
       while (!text.includes(words)) {
@@ -71,7 +71,7 @@ async function stream(command: string, more: object = {}, signal?: AbortSignal) 
   };
 }
 
-/** All of a stream: its bytes, and its last event. */
+/** Reads a whole stream: its bytes and its last event. */
 async function all(events: AsyncIterable<ExecEvent>) {
   const pieces: Buffer[] = [];
   let last: ExecEvent | null = null;
@@ -91,7 +91,7 @@ afterAll(async () => {
 });
 
 describe('a stream', () => {
-  test('tells of its start, of output as it is written, and of its end', async () => {
+  test('reports its start, output as it is written, and its end', async () => {
     const { events, response, requestId, until } = await stream(
       'echo first; until [ -e go ]; do sleep 0.05; done; echo second >&2; exit 3',
     );
@@ -109,7 +109,7 @@ describe('a stream', () => {
     expect(last).toMatchObject({ type: 'exit', exit_code: 3 });
   });
 
-  test('has all of 30 MB, text and bytes that are none, though a whole answer is cut at 1 MB', async () => {
+  test('delivers all of 30 MB, text and binary, though a whole answer is cut at 1 MB', async () => {
     const text = await all((await stream('seq 1 4000000 | head -c 30000000')).events);
     expect(text.last).toMatchObject({ type: 'exit', exit_code: 0 });
     expect(text.last).not.toHaveProperty('truncated');
@@ -124,7 +124,7 @@ describe('a stream', () => {
     expect((await exec('cat noise')).body.truncated).toBe(true);
   });
 
-  test('that is not read holds its command back, and goes on when it is read', async () => {
+  test('pauses its command while it is not read, and resumes with the reader', async () => {
     const flood = await stream(`python3 -u -c '
 import os
 block = bytes(range(256)) * 256
@@ -146,13 +146,13 @@ for count in range(2000):
         { ...PATIENCE, interval: 500 },
       )
       .toBe(true);
-    expect(before).toBeLessThan(1_000); // of 2,000 blocks of 64 KiB; what lies between is in sockets
+    expect(before).toBeLessThan(1_000); // of 2,000 blocks of 64 KiB; the rest is in socket buffers
     const { bytes, last } = await all(flood.events);
     expect(last).toMatchObject({ type: 'exit', exit_code: 0 });
     expect(bytes.length).toBe(2_000 * 65_536);
   });
 
-  test('ends with an error event at its timeout, after what it wrote', async () => {
+  test('ends with an error event at its timeout, after the output so far', async () => {
     const { bytes, last } = await all(
       (await stream('echo so far; sleep 60', { timeout: SHORT_TIMEOUT_S })).events,
     );
@@ -160,7 +160,7 @@ for count in range(2000):
     expect(last).toMatchObject({ type: 'error', error: { code: 'command_timed_out', param: null } });
   });
 
-  test('is refused as any call is before its command began, and ends with an error where its folder is not there', async () => {
+  test('is refused before its command begins; a missing folder ends it with an error event', async () => {
     for (const [body, status, code] of [
       [{ command: '' }, 400, 'invalid_request'],
       [{ command: 'true', timeout: 9_999 }, 400, 'invalid_request'],
@@ -178,7 +178,7 @@ for count in range(2000):
     expect(last).toMatchObject({ type: 'error', error: { code: 'invalid_request', param: 'cwd' } });
   });
 
-  test('beside others is whole, each its own', async () => {
+  test('is complete and separate from concurrent streams', async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, async (_, n) => all((await stream(`seq ${n} 200000`)).events)),
     );
@@ -191,7 +191,7 @@ for count in range(2000):
 });
 
 describe('a client that goes away', () => {
-  test.each([true, false])('takes its command’s whole tree with it (stream: %s)', async (streams) => {
+  test.each([true, false])('ends its command’s whole process tree (stream: %s)', async (streams) => {
     const words = `sleep 47${streams ? 11 : 12}`;
     const gone = new AbortController();
     const body = { command: `setsid ${words} & ${words}`, stream: streams };
@@ -199,13 +199,13 @@ describe('a client that goes away', () => {
     answer.catch(() => {});
     await expect.poll(() => countOf(words), PATIENCE).toBeGreaterThan(1);
     gone.abort();
-    // Held until here: `fetch` itself gives up an answer that nobody holds.
+    // Keep a reference until here: `fetch` cancels an unreferenced answer.
     await answer.then((response) => response.body?.cancel()).catch(() => {});
     await expect.poll(() => countOf(words), PATIENCE).toBe(0);
   });
 
   test.each([true, false])(
-    'leaves one that is to continue to its end and its result (stream: %s)',
+    'leaves a continuing command running to its end and its result (stream: %s)',
     async (streams) => {
       const gone = new AbortController();
       const command = `rm -f ended; echo begun > "began-${streams}"; until [ -e "end-${streams}" ]; do sleep 0.05; done; echo all; exit 6`;
@@ -217,7 +217,7 @@ describe('a client that goes away', () => {
         (await call('GET', `/computers/${id}/execs`)).body.data.filter(
           ({ status }: ExecObject) => status === 'running',
         );
-      // What has just answered may be told as running for a moment more.
+      // A command that has just ended may be listed as running for another moment.
       await expect.poll(async () => (await running()).length, PATIENCE).toBe(1);
       const path = `/computers/${id}/execs/${(await running())[0]?.id}`;
       expect((await call('GET', path)).body).toMatchObject({ status: 'running', result: null, error: null });
@@ -232,7 +232,7 @@ describe('a client that goes away', () => {
     },
   );
 
-  test('finds the timeout of one that continued, and nothing of one that was never there', async () => {
+  test('finds the timeout of a continued command, and nothing for an unknown id', async () => {
     const more = { timeout: SHORT_TIMEOUT_S, on_disconnect: 'continue' };
     const { events, requestId } = await stream('echo a; sleep 60', more);
     await all(events);
@@ -264,7 +264,7 @@ describe('files of /workspace', () => {
     fetch(files(path) + more, { method: 'DELETE', headers: headers() });
   const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-  test('20 MB there and back are the same, seen from inside too, and in parts', async () => {
+  test('20 MB are the same both ways, seen from inside too, and in ranges', async () => {
     const bytes = randomBytes(20_000_000);
     const written = await put('deep/down/file.bin', bytes);
     expect(written.status).toBe(200);
@@ -327,7 +327,7 @@ describe('files of /workspace', () => {
       expect(await answer.json()).toMatchObject({ error: { code: 'path_not_found', param: 'path' } });
   });
 
-  test('no link and no .. leads out, for reading, writing or deleting', async () => {
+  test('links and .. cannot leave /workspace, for reading, writing or deleting', async () => {
     await exec('ln -sf /etc/passwd out; ln -sfn / root; ln -sfn /workspace/.. up; echo safe > /tmp/victim');
     for (const path of ['../x', '/etc/passwd', 'a/../../x', 'root/etc/passwd', 'up/x'])
       for (const answer of [await get(path), await put(path, Buffer.from('x')), await remove(path)])
@@ -336,7 +336,7 @@ describe('files of /workspace', () => {
           'invalid_request',
         ]);
     expect((await get('out')).status).toBe(400);
-    // A link in the file's place is replaced or removed itself; what it points to is as it was.
+    // A link in the file's place is replaced or removed itself; its target stays unchanged.
     await exec('ln -sf /tmp/victim a; ln -sf /tmp/victim b');
     expect((await put('a', Buffer.from('mine'))).status).toBe(200);
     expect((await remove('b')).status).toBe(200);
@@ -345,7 +345,7 @@ describe('files of /workspace', () => {
     );
   });
 
-  test('a body that is cut leaves nothing under the name, nor over what was there', async () => {
+  test('an incomplete upload leaves no file and keeps the previous one', async () => {
     await put('kept', Buffer.from('before'));
     for (const path of ['kept', 'never']) {
       const { hostname, port } = new URL(stack.url);
@@ -361,7 +361,7 @@ describe('files of /workspace', () => {
     expect((await get('never')).status).toBe(404);
   });
 
-  test('of a stopped computer are out of reach until it starts', async () => {
+  test('of a stopped computer are unavailable until it starts', async () => {
     const other = (await call('POST', '/computers', { cpu: 0.25, memory_mb: 512 })).body.id;
     const path = `/computers/${other}/files?path=f`;
     expect((await send('PUT', path, { a: 1 })).status).toBe(200);
@@ -378,7 +378,7 @@ describe('files of /workspace', () => {
   });
 });
 
-test('metrics move with what the computer does', async () => {
+test('metrics follow the activity of the computer', async () => {
   const metrics = async () => (await call('GET', `/computers/${id}/metrics`)).body;
   const before = await metrics();
   expect(before).toMatchObject({ object: 'computer_metrics', cpu: { cores_max: expect.any(Number) } });
@@ -396,7 +396,7 @@ until [ -e holding ]; do sleep 0.05; done`);
 });
 
 describe('kill -9', { timeout: KILL_TEST_MS_MAX }, () => {
-  test('of the agent: a stream ends with an error event, and its command is ended', async () => {
+  test('of the agent: a stream ends with an error event, and its command is killed', async () => {
     const { events, until } = await stream('echo on; sleep 4721');
     await until('on\n');
     const { back } = await stack.kill9('computer-agent');
@@ -407,7 +407,7 @@ describe('kill -9', { timeout: KILL_TEST_MS_MAX }, () => {
       .toBe(0);
   });
 
-  test('of the agent: a caller who waits for the whole gets the result of the one run', async () => {
+  test('of the agent: a caller who waits for the whole answer gets the result of the single run', async () => {
     const waiting = exec('echo run >> runs; until [ -e finish ]; do sleep 0.05; done; echo result; exit 5');
     await expect.poll(() => stdout('cat runs'), PATIENCE).toBe('run\n');
     const { back } = await stack.kill9('computer-agent');
@@ -417,7 +417,7 @@ describe('kill -9', { timeout: KILL_TEST_MS_MAX }, () => {
     expect(await stdout('cat runs')).toBe('run\n');
   });
 
-  test('of the agent: a command that continues outlives it, and its result is there afterwards', async () => {
+  test('of the agent: a continuing command survives, and its result is available afterwards', async () => {
     const { until, requestId } = await stream(
       'echo on; until [ -e over ]; do sleep 0.05; done; echo after; exit 8',
       { on_disconnect: 'continue' },
@@ -431,7 +431,7 @@ describe('kill -9', { timeout: KILL_TEST_MS_MAX }, () => {
     expect((await call('GET', path)).body.result).toMatchObject({ stdout: 'on\nafter\n', exit_code: 8 });
   });
 
-  test('of the edge: commands end with it, but for those that continue', async () => {
+  test('of the edge: commands end with it, except continuing ones', async () => {
     const killed = await stream('echo on; sleep 4731');
     const continued = await stream('echo on; sleep 4732', { on_disconnect: 'continue' });
     await Promise.all([killed.until('on\n'), continued.until('on\n')]);

@@ -18,12 +18,11 @@ import type Docker from 'dockerode';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, test as anyTest, beforeAll, describe, expect, vi } from 'vitest';
 import {
-  type AgentProcess,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  startAgentProcess,
   type TestInstallation,
 } from '../services/computer-agent/src/test-agent.ts';
+import { type AgentProcess, startAgentProcess } from '../services/computer-agent/src/test-agent-process.ts';
 import { config as controlConfig } from '../services/control/src/config.ts';
 import { hostsCommand } from '../services/control/src/hosts-command/hosts-command.ts';
 import { start as startControl } from '../services/control/src/run.ts';
@@ -236,7 +235,7 @@ describe('two hosts', () => {
     }
     await pass(1_000);
     const full = async () => (await create(half)).body.error?.message;
-    await expect.poll(full).toBe('every computer host is full; try again later');
+    await expect.poll(full).toBe('Every computer host is full. Retry later.');
   }, 300_000);
 });
 
@@ -283,7 +282,7 @@ test('a cordoned host gets no new ones; drained it stops its own, files kept; th
   expect(await call('DELETE', `/computers/${home}`)).toMatchObject({ status: 200 });
 }, 300_000);
 
-test('a host whose agent is killed: its computers are unreachable after a minute, the other’s go on; back, they are as they were', async () => {
+test('a host whose agent is killed: its computers are unreachable after a minute, others run on; all recover', async () => {
   const [first, second] = hosts;
   const [near, far] = [await createOn(first), await createOn(second)];
   await exec(far, 'echo kept > file; (sleep 100000 & echo $! > pid)');

@@ -1,17 +1,17 @@
-// Busy means busy, through the whole of it: what is open keeps a computer on for longer than its idle window, and looking
-// at it does not. The computer that nobody uses tells when the window is over, for it is the last that was used.
+// Idle detection through the whole stack: open connections and commands keep a computer running beyond its idle window,
+// and reading its state does not. The unused computer is the last one used, so its stop shows that the window is over.
 import { once } from 'node:events';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SET_UP_MS_MAX, untilComputers } from './__fixtures__/first-computer.ts';
 
-/** 15 s: longer than it takes from a computer’s creation until it is used, on a busy machine too. */
+/** 15 s: longer than the time from a computer’s creation to its first use, also on a busy machine. */
 const IDLE_MINUTES = 0.25;
 const IDLE_STOP_MS_MAX = 90_000;
 /** Longer than the test. */
 const SLEEP = { command: 'echo on; sleep 600', timeout: 900 };
 const PORT = 3000;
-/** Says something at once, and then nothing. */
+/** Sends some bytes at once, then nothing. */
 const SERVER = `require('node:http').createServer((req, res) => { res.writeHead(200); res.write('hello'); }).listen(${PORT})`;
 
 let stack: TestStack;
@@ -46,16 +46,16 @@ async function createComputer(): Promise<string> {
   return made.id;
 }
 
-/** Whoever is to leave it holds it until then: an answer that nobody holds is given up by `fetch` itself. */
+/** Cancels an answer. The reference keeps it open until then: `fetch` cancels an unreferenced answer itself. */
 async function letGo(answer: Response): Promise<void> {
   await answer.body?.cancel().catch(() => {});
 }
 
 const look = (id: string) => call('GET', `/computers/${id}`);
 
-test('a connection, a terminal, a streamed and a plain command keep their computers on; looking keeps none', async () => {
+test('a connection, a terminal, a streamed and a plain command keep computers running; reads do not', async () => {
   const leave = new AbortController();
-  // Each begins when its own computer is there, before that has been idle for the window.
+  // Each starts as soon as its own computer exists, before the idle window is over.
   const withPort = async () => {
     const id = await createComputer();
     await call('POST', `/computers/${id}/exec`, {
@@ -81,7 +81,7 @@ test('a connection, a terminal, a streamed and a plain command keep their comput
   };
   const withCommand = async () => {
     const id = await createComputer();
-    ask('POST', `/computers/${id}/exec`, SLEEP, leave.signal).catch(() => {}); // it is left
+    ask('POST', `/computers/${id}/exec`, SLEEP, leave.signal).catch(() => {}); // the test abandons it
     return { id, leave: () => {} };
   };
   const used = await Promise.all([withPort(), withTerminal(), withStream(), withCommand()]);

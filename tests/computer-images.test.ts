@@ -1,5 +1,5 @@
-// Computers of images that have to be pulled first, through the whole of it: from a real registry whose layers come as slowly
-// as the test has them come.
+// Computers whose images must be pulled, through the whole stack: from a real registry that sends layers at the pace of
+// the test.
 import { type CreationEvent, type CreationProgress, creationEvent } from '@switchyard/contracts';
 import { docker, startRegistry, startStack, type TestRegistry, type TestStack } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -7,11 +7,11 @@ import { SET_UP_MS_MAX, untilComputers } from './__fixtures__/first-computer.ts'
 import { serverEvents } from './__fixtures__/server-events.ts';
 
 const LAYER_BYTES = 3_000_000;
-/** An engine that fetches, an agent that starts anew, on a machine that does other things too. */
+/** Time for a pull and a restart of the agent on a busy machine. */
 const WAIT_MS = 60_000;
 let stack: TestStack;
 let registry: TestRegistry;
-/** Lets the layers come that are held. */
+/** Releases the held layers. */
 let letGo = () => {};
 
 beforeAll(async () => {
@@ -32,8 +32,8 @@ afterEach(() => {
 afterAll(async () => {
   await stack?.stop();
   const engine = await docker();
-  for (const { Id, RepoDigests } of (await engine?.listImages()) ?? [])
-    if (RepoDigests?.some((name) => name.startsWith(registry.address)))
+  for (const { Id, RepoTags } of (await engine?.listImages()) ?? [])
+    if (RepoTags?.some((name) => name.startsWith(registry.address)))
       await engine?.getImage(Id).remove({ force: true });
   await registry?.stop();
 });
@@ -54,7 +54,7 @@ const create = (body: object, signal?: AbortSignal) =>
 // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at by the test
 const get = async (path: string): Promise<any> => (await send('GET', path)).json();
 
-/** From now on half of a layer comes, and the rest when it is let go. */
+/** From now on half of each layer is sent, and the rest when it is released. */
 function holdLayers(): void {
   const { promise: until, resolve } = Promise.withResolvers<void>();
   letGo = resolve;
@@ -63,8 +63,8 @@ function holdLayers(): void {
 }
 
 /**
- * A streamed creation, read until some of its layer is there: the engine tells of the first bytes, and of what comes soon after
- * them only once more comes. All events until then are in `events`.
+ * A streamed creation, read until part of its layer has arrived. The engine reports the first bytes; it reports the
+ * next ones only when more arrive. `events` holds all events until then.
  */
 async function begunCreation(image: string, signal?: AbortSignal) {
   const response = await create({ image, stream: true }, signal);
@@ -81,7 +81,7 @@ async function begunCreation(image: string, signal?: AbortSignal) {
   }
 }
 
-test('how far a pull is comes as events and shows in the computer, and ends with the computer as it is', async () => {
+test('pull progress is sent as events and shown in the computer; the stream ends with the computer', async () => {
   holdLayers();
   const { id, events, coming } = await begunCreation(
     await registry.push('slow/seen', { bytes: LAYER_BYTES }),
@@ -106,7 +106,7 @@ test('how far a pull is comes as events and shows in the computer, and ends with
   expect((await send('DELETE', `/${id}`)).status).toBe(200);
 });
 
-test('an image that cannot be had is the last event, with its code and reason, and takes no place', async () => {
+test('an unavailable image is the last event, with code and reason, and takes no slot', async () => {
   const response = await create({ image: `${registry.address}/no/such`, stream: true });
   const events = await Array.fromAsync(serverEvents(response, creationEvent));
   expect(events.at(-1)).toMatchObject({
@@ -117,7 +117,7 @@ test('an image that cannot be had is the last event, with its code and reason, a
   expect((await get('')).data).toEqual([]);
 });
 
-test('a client that goes away in the middle loses nothing: the computer comes to be', async () => {
+test('a client that goes away midway loses nothing: the computer is created', async () => {
   holdLayers();
   const gone = new AbortController();
   const image = await registry.push('slow/left', { bytes: LAYER_BYTES });
@@ -129,7 +129,7 @@ test('a client that goes away in the middle loses nothing: the computer comes to
   expect((await send('DELETE', `/${id}`)).status).toBe(200);
 });
 
-test('a computer that is deleted while its image is pulled is gone at once, and its creator is told', async () => {
+test('a computer deleted during its pull is gone at once, and its creator gets an error', async () => {
   holdLayers();
   const image = await registry.push('slow/deleted', { bytes: LAYER_BYTES });
   const { id, coming } = await begunCreation(image);
@@ -141,7 +141,7 @@ test('a computer that is deleted while its image is pulled is gone at once, and 
   expect((await get('')).data).toEqual([]);
 });
 
-test('an agent that is killed in the middle of a pull: the caller is told, and nothing is left', async () => {
+test('an agent killed during a pull: the caller gets an error, and nothing is left behind', async () => {
   holdLayers();
   const image = await registry.push('slow/killed', { bytes: LAYER_BYTES });
   const { id, coming } = await begunCreation(image);

@@ -2,22 +2,19 @@
 // server inside that listens on localhost only.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { STANDARD_IMAGE } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
-import Docker from 'dockerode';
-import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
+import { openBrowser } from './__fixtures__/open-browser.ts';
 
 const MANY_BYTES = 20 * 1024 * 1024;
 const PORT = 3000;
 const SIZE = { cpu: 0.5, memory_mb: 1024 };
-/** Of Chromium: until it takes commands, and until it shows the desktop. */
-const BROWSER_MS_MAX = 90_000;
+/** Time for Chromium to show the desktop. */
 const PAGE_MS_MAX = 120_000;
 const CONNECTED_MS_MAX = 30_000;
 const COLOURS_MS_MAX = 60_000;
-/** A server as a renter would write it, with the WebSocket handshake by hand. */
+/** A server such as a user would write, with a hand-written WebSocket handshake. */
 const SERVER = `
 const http = require('node:http'), crypto = require('node:crypto');
 const server = http.createServer((req, res) => {
@@ -74,7 +71,7 @@ async function createComputer(): Promise<string> {
 
 const link = async (body: object): Promise<string> => (await post(`/computers/${id}/links`, body)).body.url;
 
-/** Messages of a WebSocket as they come. */
+/** Messages of a WebSocket as they arrive. */
 function messagesOf(socket: WebSocket): {
   next(): Promise<MessageEvent>;
   text(until: string): Promise<string>;
@@ -156,7 +153,7 @@ describe('a server on a port', () => {
     expect(await response.text()).toBe('nonsense');
   });
 
-  test('takes and gives 20 MB at once, each byte as it was', async () => {
+  test('transfers 20 MB both ways at once, byte for byte', async () => {
     const sent = createHash('sha256');
     let left = MANY_BYTES;
     const body = new ReadableStream<Uint8Array>({
@@ -180,7 +177,7 @@ describe('a server on a port', () => {
     let text = '';
     for await (const chunk of response.body as ReadableStream<Uint8Array>) {
       text += Buffer.from(chunk).toString();
-      // The others are not written before the first one has come.
+      // The server writes the others only after this request.
       if (text === 'data: 1\n\n') expect((await inside('/next')).status).toBe(200);
     }
     expect(text).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
@@ -223,7 +220,7 @@ describe('a server on a port', () => {
     expect((await fetch(`${bare.slice(0, -4)}x`, { headers: authorization() })).status).toBe(400);
   });
 
-  test('that is not there is a 502 of its own; a port that is none a 400', async () => {
+  test('that is missing gets its own 502; an invalid port a 400', async () => {
     const at = (port: string) =>
       fetch(`${stack.url}/v1/computers/${id}/ports/${port}/`, { headers: authorization() });
     const nobody = await at('9');
@@ -232,7 +229,7 @@ describe('a server on a port', () => {
     expect((await at('70000')).status).toBe(400);
   });
 
-  test('is for its org’s keys only', async () => {
+  test('is available only to keys of its org', async () => {
     expect((await fetch(`${stack.url}/v1/computers/${id}/ports/${PORT}/`)).status).toBe(401);
     const unknown = await fetch(`${stack.url}/v1/computers/cmp_another/ports/${PORT}/`, {
       headers: authorization(),
@@ -268,7 +265,7 @@ describe('a link', () => {
     expect(await refused.json()).toMatchObject({ error: { code: 'url_not_valid' } });
   });
 
-  test('ends with its key: what is open through it is closed, and it opens nothing more', async () => {
+  test('ends with its key: open connections are closed, and new ones refused', async () => {
     const { body: key } = await post('/keys', { name: 'of a link', permissions: ['computers:write'] });
     const made = await fetch(`${stack.url}/v1/computers/${id}/links`, {
       method: 'POST',
@@ -298,7 +295,7 @@ describe('a link', () => {
     await once(socket, 'close');
   });
 
-  test('opens a terminal: keys in, what is shown out, sizes, and the exit code at last', async () => {
+  test('opens a terminal: input, output, resizing, and the exit code', async () => {
     const socket = new WebSocket(`${await link({})}?cols=100&rows=30`);
     const messages = messagesOf(socket);
     await once(socket, 'open');
@@ -325,37 +322,7 @@ test('a browser’s desktop: noVNC answers at the address that starting it gives
   await once(socket, 'close');
 });
 
-/** The Chromium of the standard image, on this machine's own network: a browser as far from the computer as any. */
-async function openBrowser(): Promise<{ browser: Browser; close(): Promise<void> }> {
-  const container = await new Docker().createContainer({
-    Image: STANDARD_IMAGE,
-    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', 'about:blank'],
-    HostConfig: { NetworkMode: 'host', AutoRemove: true, Init: true },
-  });
-  const remove = () => container.remove({ force: true }).catch(() => {}); // it goes by itself, too
-  const connect = async () => {
-    const said = (await container.logs({ stdout: true, stderr: true })).toString();
-    const address = /DevTools listening on ws:\/\/(\S+?)\//.exec(said)?.[1];
-    if (address === undefined) throw new Error(`Chromium does not listen: ${said}`);
-    return chromium.connectOverCDP(`http://${address}`);
-  };
-  try {
-    await container.start();
-    const browser = await vi.waitFor(connect, { timeout: BROWSER_MS_MAX, interval: 250 });
-    return {
-      browser,
-      async close() {
-        await browser.close();
-        await remove();
-      },
-    };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
-}
-
-/** In the page: how large the canvas is, and how many colours are on it. */
+/** Runs in the page: the size of the canvas and its number of colours. */
 const COLOURS = `(() => {
   const canvas = document.querySelector('canvas');
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -374,7 +341,7 @@ test('a real browser sees the desktop: noVNC’s canvas is there, of its size, a
     // Containers come and go on this machine, and Chromium gives up what it loads when interfaces do (ERR_NETWORK_CHANGED).
     const open = async () => {
       await page.goto(body.url);
-      // It is shown for a second and a half: it may be hidden when it is looked for.
+      // The message disappears after a second and a half, so it may already be hidden.
       await page.getByText('Connected to').waitFor({ state: 'attached', timeout: CONNECTED_MS_MAX });
     };
     await vi.waitFor(open, { timeout: PAGE_MS_MAX, interval: 250 });
@@ -387,7 +354,7 @@ test('a real browser sees the desktop: noVNC’s canvas is there, of its size, a
   }
 }, 420_000);
 
-test('a stopped computer takes no connection, and says so', async () => {
+test('a stopped computer refuses connections with an error', async () => {
   const other = await createComputer();
   await post(`/computers/${other}/stop`);
   const response = await fetch(`${stack.url}/v1/computers/${other}/ports/${PORT}/`, {

@@ -1,5 +1,5 @@
-// What people rent a computer for, done over HTTP: version control, packages from the registries, compilers, a
-// database, a browser whose picture is looked at; and what a command may do at the edges of its limits.
+// Typical work on a computer, over HTTP: version control, packages from the registries, compilers, a database, a browser
+// whose screenshot is checked; and commands at their limits.
 import { createHash } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { type Colour, readPng } from './__fixtures__/read-png.ts';
 
 const OUTPUT_BYTES_MAX = 1024 * 1024;
-/** Of a command that is to run into it, having said something first. */
+/** Timeout of commands that write something and then exceed it. */
 const SHORT_TIMEOUT_S = 10;
-/** As long as a command may take that waits for a program to be there. */
+/** Maximum time of a command that waits for a program. */
 const LONG_TIMEOUT_S = 90;
-/** Of tests that fetch packages, or start a browser. */
+/** Time limit of tests that fetch packages or start a browser. */
 const WORK_MS_MAX = 300_000;
 let stack: TestStack;
 /** The one that most tests work in. */
@@ -48,7 +48,7 @@ async function call(method: string, path: string, body?: object): Promise<Answer
 const exec = (command: string, more: object = {}) =>
   call('POST', `/computers/${id}/exec`, { command, ...more });
 
-/** What the command wrote; fails with that when it ends with anything but 0. */
+/** The output of a command; fails with it when the exit code is not 0. */
 async function run(command: string, more: object = {}): Promise<string> {
   const { status, body } = await exec(`set -eo pipefail\n${command}`, more);
   if (status !== 200 || body.exit_code !== 0)
@@ -132,7 +132,7 @@ for row in sqlite3.connect('shop.db').execute('select what, sum(pence) from sold
     expect(await run('python3 -', { stdin: sums })).toBe('cake 410\ntea 500\n');
   });
 
-  test('Chromium takes a picture, and it is a picture of the page', async () => {
+  test('Chromium takes a screenshot that shows the page', async () => {
     // Three fields by style sheet, one that only a script colours, and a word in the middle of the last.
     await upload(
       'page.html',
@@ -213,7 +213,7 @@ describe('a command', { timeout: WORK_MS_MAX }, () => {
     });
   });
 
-  test('that takes too long is ended with all that it began; its output so far is in the error', async () => {
+  test('that exceeds its timeout is killed with all its children; its output so far is in the error', async () => {
     const answer = await exec(
       'echo so far; setsid sleep 4321 & trap "" TERM; echo and further >&2; sleep 4322',
       {
@@ -228,7 +228,7 @@ describe('a command', { timeout: WORK_MS_MAX }, () => {
     expect((await exec('pgrep -f "sleep 432"')).body).toMatchObject({ stdout: '', exit_code: 1 });
   });
 
-  test('may write 1 MiB; of more the beginning is kept, it is said, and the exit code is still its own', async () => {
+  test('may write 1 MiB; longer output is cut and marked, and the exit code is kept', async () => {
     const write = (bytes: number) => exec(`head -c ${bytes} /dev/zero | tr '\\0' x; exit 5`);
     const { body: whole } = await write(OUTPUT_BYTES_MAX);
     expect(whole.stdout.length).toBe(OUTPUT_BYTES_MAX);
@@ -294,8 +294,8 @@ RUN printf '#!/bin/sh\necho $GREETING from $(id -un)\n' > /usr/local/bin/greet &
   });
 
   test.each([
-    ['registry.invalid/none:1', 'registry.invalid cannot be found'],
-    ['127.0.0.1:5000/none:1', 'is not a public one'],
+    ['registry.invalid/none:1', 'the host name could not be resolved'],
+    ['127.0.0.1:5000/none:1', 'of public addresses are reached'],
     ['switchyard-test/none:1', 'cannot be pulled'],
   ])('that cannot be had (%s) is a 400 that says why, and takes no slot', async (image, why) => {
     const { status, body } = await call('POST', '/computers', { image });

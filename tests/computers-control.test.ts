@@ -21,10 +21,10 @@ import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  startAgentProcess,
   type TestAgent,
   type TestInstallation,
 } from '../services/computer-agent/src/test-agent.ts';
+import { startAgentProcess } from '../services/computer-agent/src/test-agent-process.ts';
 import { SWEEP_MS } from '../services/control/src/computers/sweeper.ts';
 import { config as controlConfig } from '../services/control/src/config.ts';
 import { hostsCommand } from '../services/control/src/hosts-command/hosts-command.ts';
@@ -236,7 +236,14 @@ describe('placement', () => {
   const beat = async (change: Partial<HostHeartbeat>): Promise<void> => {
     const hosts = await openBucket(installation.bus, 'hosts');
     const own = (await hosts.get(on.agent.hostId))!.value;
-    const plain = { ...own, cordoned: false, image_ready: true, image_progress: null, cpu_used: 0 };
+    const plain = {
+      ...own,
+      cordoned: false,
+      image_ready: true,
+      image_progress: null,
+      refuses: null,
+      cpu_used: 0,
+    };
     await hosts.put(change.id ?? own.id, { ...plain, ...change });
   };
   /** What was put is seen by control's watch as soon as creates answer so. */
@@ -254,9 +261,11 @@ describe('placement', () => {
 
   test('without a host, without the image, or without room: 503 that says which', async () => {
     await beat({ cordoned: true });
-    await eventually('no_capacity', /no computer host is connected/);
+    await eventually('no_capacity', /No computer host is connected/);
     await beat({ image_ready: false, image_progress: 'building: step 7 of 19' });
     await eventually('no_capacity', /step 7 of 19/);
+    await beat({ refuses: 'its firewall is missing' });
+    await eventually('no_capacity', /its firewall is missing/);
     await beat({ cpu_used: 1_000 });
     await eventually('no_capacity', /full/);
     expect(await slotsOf(caller.org)).toEqual([]);
@@ -317,8 +326,8 @@ describe('placement', () => {
     expect(await order('cordon', host)).toContain(host);
     await on.agent.heartbeat.beat();
     expect(await order()).toMatch(new RegExp(`${host} +cordon +1 running`));
-    await eventually('no_capacity', /no computer host is connected/);
-    // Whoever asks the host itself, by an older heartbeat, is refused there.
+    await eventually('no_capacity', /No computer host is connected/);
+    // A request sent to the host itself, by an older heartbeat, is refused there.
     await expect(on.create()).rejects.toMatchObject({ code: 'no_capacity' });
     await on.ask('stop', id);
     expect(await on.ask('start', id)).toMatchObject({ status: 'running' });

@@ -1,6 +1,5 @@
-// Upstreams that really misbehave, streamed and not, with another model to fall back on and alone: which attempts were
-// made, what the client saw, what was charged, what the log says. Through the whole of it: HTTP, edge, NATS, router,
-// sockets, and billing's ledger.
+// Misbehaving upstreams, streamed and not, with and without a fallback model: the attempts made, the answer to the
+// client, the charge, and the log. Through the whole stack: HTTP, edge, NATS, router, sockets, and billing's ledger.
 import { connectBus } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
 import {
@@ -30,20 +29,20 @@ import {
   UNKNOWN_HOST_URL,
 } from './__fixtures__/raw-upstream.ts';
 
-/** Of attempts that are to run out of time: long enough for one to begin on a busy machine. */
+/** Timeout of attempts that are meant to time out: long enough to start one on a busy machine. */
 const FIRST_BYTE_MS = 5_000;
 const NOT_BEGUN = new RegExp(`had not begun to answer within ${FIRST_BYTE_MS} ms`);
 const SILENT = new RegExp(`sent nothing for ${FIRST_BYTE_MS} ms`);
-/** Room for an attempt that runs out of time, or cannot connect, and for a good one after it. */
+/** Room for an attempt that times out or cannot connect, and for a good one after it. */
 const CALL_TIMEOUT_S = 20;
-/** Two of them are longer than a call may take, one is not. */
+/** Two such delays exceed the time limit of a call; one does not. */
 const LATE_FIRST_BYTE_MS = 12_000;
-/** Until the call is in the ledger. */
+/** Time until a call is in the ledger. */
 const LOGGED_MS_MAX = 60_000;
-/** Between pieces of one answer. */
+/** Pause between pieces of one answer. */
 const PIECE_MS = 200;
 
-// What OpenAI sends, whole and in chunks.
+// OpenAI's answer, whole and in chunks.
 const completion = FIXTURES.text;
 const said = completion.choices[0]?.message.content ?? '';
 const frame = { ...FIXTURES.chunk, id: completion.id, created: completion.created, model: completion.model };
@@ -64,15 +63,15 @@ const whole = (content: string | null, finish: string) =>
 const GOOD = whole(said, 'stop');
 const error = (name: keyof typeof FIXTURES.errors) => JSON.stringify(FIXTURES.errors[name]);
 const OVERLOADED = { error: { message: 'Overloaded', type: 'server_error', code: null } };
-/** Azure's words for a refusal, which it may also send in a stream. */
+/** Azure's wording of a refusal, which it may also send in a stream. */
 const FILTERED = { error: { message: 'The response was filtered', code: 'content_filter', type: null } };
 
-/** The same answer, streamed and not. */
+/** The same response, streamed and not. */
 const status =
   (code: number, body: string, headers: Record<string, string> = {}): RawScript =>
   ({ socket }) =>
     socket.write(answer(code, body, headers));
-/** Different ones. */
+/** Different responses, streamed and not. */
 const either =
   (stream: RawScript, notStream: RawScript): RawScript =>
   (exchange) =>
@@ -85,7 +84,7 @@ const begin =
   (...data: (string | object)[]): RawScript =>
   ({ socket }) =>
     socket.write(SSE_HEAD + (data.length > 0 ? events(...data) : ''));
-/** A stream that has begun, and in a later piece, when its caller has read that, the rest. */
+/** A stream that starts, and sends the rest after its caller has read the start. */
 const begunThen =
   (...rest: (string | object)[]): RawScript =>
   (exchange) => {
@@ -102,8 +101,8 @@ const withCut =
   };
 
 /**
- * What must come of it. `fault`: another model is asked; alone it is this error. `begun`: the answer had begun, so it
- * breaks off with this error. `refusal`: the error is the answer. `answer`: it is an answer, however little is in it.
+ * The expected outcome. `fault`: another model is tried; without one, this error. `begun`: the answer had started, so
+ * it breaks off with this error. `refusal`: the error is the answer. `answer`: an answer, however little it contains.
  */
 type Expected =
   | { is: 'fault'; status: number; code: string; attempts?: number; retryAfter?: string; log?: 'refused' }
@@ -123,14 +122,14 @@ const REFUSAL: Expected = { is: 'refusal' };
 
 interface Row {
   name: string;
-  /** An address where there is nobody to run a script. */
+  /** An address without a scripted upstream. */
   at?: 'refusing' | 'unknown host' | 'no certificate' | 'no TLS' | 'silence';
   script?: RawScript;
-  /** Its attempts are to run out of time. */
+  /** Its attempts are meant to time out. */
   quick?: true;
   stream: Expected;
   whole: Expected;
-  /** What the log says of the attempt. */
+  /** The logged attempt. */
   log: { status: number | null; error: RegExp };
 }
 
@@ -423,7 +422,7 @@ interface Cell {
   stream: boolean;
   alone: boolean;
   model: string;
-  /** The model to fall back on, its upstream's name the same. */
+  /** The fallback model and its upstream's name. */
   spare: string;
 }
 
@@ -436,7 +435,7 @@ const CELLS: Cell[] = ROWS.flatMap((row) =>
   ),
 );
 
-// The types of model that answer in other shapes: what is special about them, and one plain fault each.
+// Other model types: their peculiarities, and one simple fault for each.
 
 const VECTORS = JSON.stringify(FIXTURES.embeddings);
 const PNG = Buffer.from('a picture').toString('base64');
@@ -447,7 +446,7 @@ interface Kind {
   path: string;
   body: object;
   entry: Pick<CatalogEntry, 'type' | 'modalities' | 'pricing'>;
-  /** A good answer, as it is on the wire. */
+  /** A good answer as sent over the wire. */
   good: string;
   cost: number;
 }
@@ -488,7 +487,7 @@ interface OtherRow {
   name: string;
   kind: keyof typeof KINDS;
   script: RawScript;
-  /** `cut`: the answer had begun, and has no words for an error: its connection is cut. */
+  /** `cut`: the answer had started and cannot carry an error, so its connection is cut. */
   is: 'fault' | 'refusal' | 'cut';
   quick?: true;
   error: RegExp;
@@ -695,7 +694,7 @@ interface Completion {
   }[];
 }
 
-/** An answer whole and good, in either form; returns its cost. */
+/** Checks that an answer is complete, streamed or not; returns its cost. */
 function readAnswer(text: string, stream: boolean, model: string): number {
   const parts = stream ? dataOf(text) : [text];
   if (stream) expect(parts.pop()).toBe('[DONE]');
@@ -706,7 +705,7 @@ function readAnswer(text: string, stream: boolean, model: string): number {
   return usage?.cost ?? Number.NaN;
 }
 
-/** What the catalog's prices make of the recorded usage. */
+/** The cost of the recorded usage at the catalog's prices. */
 const FULL_COST = (completion.usage.prompt_tokens * 150 + completion.usage.completion_tokens * 600) / 1e9;
 
 describe.concurrent('an upstream that misbehaves', () => {
@@ -821,7 +820,7 @@ describe.concurrent('an upstream of another type that misbehaves', () => {
   });
 });
 
-test('the whole call ends at its deadline, whatever its attempts might still take', async () => {
+test('the whole call ends at its deadline, whatever time its attempts still have', async () => {
   const startedAt = performance.now();
   const response = await chat(['acme/late-1', 'acme/late-2', 'acme/late-3']);
   const tookMs = performance.now() - startedAt;
@@ -834,7 +833,7 @@ test('the whole call ends at its deadline, whatever its attempts might still tak
   expect(log).toMatchObject({ status: 'error', http_status: 504, cost: 0 });
 });
 
-test('an upstream that asked for a second is left alone for it: a call with no other waits and is answered', async () => {
+test('an upstream with a retry-after of a second is not called during it: calls without a fallback wait', async () => {
   const startedAt = performance.now();
   const response = await chat(['acme/limited-once']);
   expect(response.status).toBe(200);
@@ -844,10 +843,10 @@ test('an upstream that asked for a second is left alone for it: a call with no o
   expect(log).toMatchObject({ status: 'ok', cost: FULL_COST });
 });
 
-test('an upstream that asked for time is skipped until then by calls that have another', async () => {
+test('an upstream that asked for time is skipped until then by calls that have a fallback', async () => {
   for (const attempt of [
     { status: 429 },
-    { status: null, skipped: true, error: expect.stringMatching(/left alone/) },
+    { status: null, skipped: true, error: expect.stringMatching(/rate limited/) },
   ]) {
     const response = await chat(['acme/limited', 'acme/chat-1']);
     expect(response.status).toBe(200);
@@ -856,7 +855,7 @@ test('an upstream that asked for time is skipped until then by calls that have a
   expect(raw.asked('limited')).toBe(1);
 });
 
-test('a caller that goes away while its call waits ends the wait: nobody is asked again, nothing is charged', async () => {
+test('a waiting call ends when its caller goes away: no upstream is called, nothing is charged', async () => {
   const gone = new AbortController();
   const response = chat(['acme/limited-for-a-while'], false, gone.signal);
   await expect.poll(() => raw.asked('limited-for-a-while')).toBe(1);
@@ -871,7 +870,7 @@ test('a caller that goes away while its call waits ends the wait: nobody is aske
   expect(raw.asked('limited-for-a-while')).toBe(1);
 });
 
-test('an upstream that failed five times in a row is skipped, and the log and `nats micro stats` say so', async () => {
+test('an upstream that failed five times in a row is skipped, and the log and `nats micro stats` show it', async () => {
   for (let call = 0; call < 5; call += 1) await (await chat(['acme/breaks'])).text();
   const response = await chat(['acme/breaks', 'acme/chat-1']);
   expect(response.status).toBe(200);
@@ -892,7 +891,7 @@ test('an upstream that failed five times in a row is skipped, and the log and `n
   expect((await logOf(alone)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
 });
 
-/** As `nats micro stats model-router` asks. */
+/** The same request as `nats micro stats model-router`. */
 async function circuitsInStats(): Promise<unknown> {
   const bus = await connectBus({ url: stack.natsUrl, service: 'test', logger: makeLogger('test', 'silent') });
   try {

@@ -1,5 +1,5 @@
-// Stored files and copying them into computers, through the whole of it: HTTP, edge, control, the object store, the agent,
-// Docker; with services killed in between.
+// Stored files and copying them into computers, through the whole stack: HTTP, edge, control, the object store, the
+// agent, Docker; with services killed on the way.
 import { createHash, hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 const MIB = 1024 * 1024;
 const FILE_BYTES_MAX = 512 * MIB;
 const QUOTA_GB = 0.7;
-/** Until the edge has heard of a key that was put beside it. */
+/** Until the edge knows a key that was added directly to the bucket. */
 const KNOWN_MS_MAX = 30_000;
 const BOUNDARY = 'a-boundary-of-these-tests';
 
@@ -68,7 +68,7 @@ const content = (id: string, headers: Record<string, string> = {}, method = 'GET
 const storedIds = async (): Promise<string[]> =>
   (await call('GET', '/files')).body.data.map(({ id }: FileObject) => id);
 
-/** What counts against the quota of an org, as control keeps it. */
+/** Usage of an org's quota, as kept by control. */
 const usage = async (org: string) => (await (await openBucket(bus, 'file-usage')).get(org))?.value;
 
 async function keyOf(org: string, permissions: readonly Permission[] = ALL_PERMISSIONS): Promise<string> {
@@ -99,7 +99,7 @@ interface RawUpload {
   readonly headers?: Record<string, string>;
 }
 
-/** Writes a request's body piece by piece, to its end, whatever the answer is. */
+/** Writes the whole request body piece by piece, whatever the answer is. */
 async function rawUpload({ pieces, key = stack.key, headers = {} }: RawUpload): Promise<Answer> {
   const outgoing = httpRequest(`${stack.url}/v1/files`, {
     method: 'POST',
@@ -110,7 +110,7 @@ async function rawUpload({ pieces, key = stack.key, headers = {} }: RawUpload): 
     },
   });
   const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
-  outgoing.on('error', () => {}); // before the answer `answered` tells of it; afterwards there was an answer
+  outgoing.on('error', () => {}); // `answered` reports an error before the answer; later errors do not matter
   Readable.from(pieces).pipe(outgoing);
   const [response] = await answered;
   const body = Buffer.concat(await response.toArray()).toString('utf8');
@@ -121,7 +121,7 @@ async function rawUpload({ pieces, key = stack.key, headers = {} }: RawUpload): 
 
 const text = (...pieces: string[]) => ({ pieces: [Buffer.from(pieces.join(''))] });
 
-/** A file of so many bytes, made as it goes; `sha256` is right once it has been read. */
+/** Streams a file of this size; `sha256` is correct after it has been read. */
 function largeFile(bytes: number) {
   const sha256 = createHash('sha256');
   const block = randomBytes(MIB);
@@ -138,7 +138,7 @@ function largeFile(bytes: number) {
   return { pieces: pieces(), digest: () => sha256.digest('hex') };
 }
 
-/** MiB of memory that a process has had at most. */
+/** Peak memory of a process in MiB. */
 async function peakMib(service: string): Promise<number> {
   const status = await readFile(`/proc/${await stack.pidOf(service)}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
@@ -161,7 +161,7 @@ afterAll(async () => {
 });
 
 describe('a stored file', () => {
-  test('does what OpenAI’s client asks of it', async () => {
+  test('supports the calls of OpenAI’s client', async () => {
     const client = new OpenAI({ apiKey: stack.key, baseURL: `${stack.url}/v1`, maxRetries: 0 });
     const bytes = randomBytes(300_000);
     const file = await toFile(bytes, 'numbers.bin', { type: 'application/x-numbers' });
@@ -185,7 +185,7 @@ describe('a stored file', () => {
     await expect(client.files.retrieve(stored.id)).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  test('of 512 MB goes through both ways with edge and control holding none of it; a byte more is refused', async () => {
+  test('of 512 MB passes both ways without being held by edge or control; one more byte is refused', async () => {
     const key = await keyOf('org_large');
     const before = { edge: await peakMib('edge'), control: await peakMib('control') };
     const { pieces, digest } = largeFile(FILE_BYTES_MAX);
@@ -210,7 +210,7 @@ describe('a stored file', () => {
     await expect.poll(() => usage('org_large')).toEqual({ bytes: 0, arriving: {}, leaving: {} });
   }, 600_000);
 
-  test('that its length says is too large is refused before it comes, and its client reads why', async () => {
+  test('with too large a Content-Length is refused before its body, and the client can read the error', async () => {
     const bytes = FILE_BYTES_MAX + MIB;
     async function* pieces() {
       yield Buffer.from(part('file', 'large.bin'));
@@ -255,7 +255,7 @@ describe('a stored file', () => {
     expect(headers.get('content-type')).toBe('application/octet-stream');
   });
 
-  test('comes in parts for who asks so, and tells its length to HEAD', async () => {
+  test('supports range requests, and reports its length to HEAD', async () => {
     const bytes = randomBytes(400_000);
     const { id, sha256 } = await store(bytes);
     const partly = await content(id, { range: 'bytes=131000-262999' });
@@ -280,7 +280,7 @@ describe('a stored file', () => {
     ]);
   });
 
-  test('needs storage:write to be stored and deleted, storage:read to be seen, and its own org for anything', async () => {
+  test('needs storage:write to be stored or deleted, storage:read to be read, and its own org for both', async () => {
     const { id } = await store('mine');
     const reader = await keyOf('org_default', ['storage:read']);
     const writer = await keyOf('org_default', ['storage:write']);
@@ -305,7 +305,7 @@ describe('a stored file', () => {
   });
 });
 
-describe('a form that is no upload', () => {
+describe('a form that is not an upload', () => {
   test.each<[string, string[], string, string | null]>([
     ['has no file', [part('purpose', null, 'x'), END], 'invalid_request', 'file'],
     ['has a field in place of the file', [part('file', null, 'x'), END], 'invalid_request', 'file'],
@@ -333,14 +333,14 @@ describe('a form that is no upload', () => {
     expect(await storedIds()).toEqual(before);
   });
 
-  test('is refused for its type', async () => {
+  test('is refused by its media type', async () => {
     const json = await call('POST', '/files', { file: 'x' });
     expect([json.status, json.body.error.code]).toEqual([415, 'unsupported_media_type']);
     const unbound = await rawUpload({ ...text('x'), headers: { 'content-type': 'multipart/form-data' } });
     expect([unbound.status, unbound.body.error.code]).toEqual([400, 'invalid_multipart']);
   });
 
-  test('does not hold the connection for the next request', async () => {
+  test('does not block the connection for the next request', async () => {
     const refused = await call(
       'POST',
       '/files',
@@ -356,7 +356,7 @@ describe('a form that is no upload', () => {
 });
 
 describe('the quota', () => {
-  test('refuses what is over it while it is still coming, and is free again with a deletion', async () => {
+  test('refuses an upload over the quota midway; a deletion frees space', async () => {
     const key = await keyOf('org_quota');
     const first = await rawUpload({ pieces: largeFile(400 * MIB).pieces, key });
     expect(first.status).toBe(201);
@@ -381,7 +381,7 @@ describe('a computer', () => {
     ({ id: computer } = await firstComputer(stack));
   }, SET_UP_MS_MAX);
 
-  test('is given a stored file, under its own name or where it is wanted, readable and owned by its user', async () => {
+  test('receives a stored file under its own name or a given path, readable and owned by its user', async () => {
     const bytes = randomBytes(20 * MIB);
     const file = await store(bytes, 'numbers.bin');
     const first = await upload({ file: file.id });
@@ -395,11 +395,11 @@ describe('a computer', () => {
     expect(seen.stdout).toBe(
       `${file.sha256}  -\n${file.sha256}  -\n${user} 644 numbers.bin\n${user} 755 data\n${user}\ndata\nnumbers.bin\n`,
     );
-    await exec('echo mine > data/in\\ here/n.bin && rm numbers.bin'); // its user's, to write and to remove
+    await exec('echo mine > data/in\\ here/n.bin && rm numbers.bin'); // its user can write and remove it
     expect((await exec('cat data/in\\ here/n.bin; ls')).stdout).toBe('mine\ndata\n');
   });
 
-  test('is given nothing outside its /workspace, by name or by link', async () => {
+  test('receives nothing outside its /workspace, by name or by link', async () => {
     const { id: file } = await store('out');
     await exec('mkdir -p there && ln -s /etc etc && ln -s /etc/hostname last && ln -s ../../.. up');
     for (const path of ['/etc/x', '../x', 'there/../../x', 'etc/x', 'up/x', 'last/x']) {
@@ -416,7 +416,7 @@ describe('a computer', () => {
     expect((await exec('cat last; test -L last || echo a file; ls /etc/x')).stdout).toContain('outa file');
   });
 
-  test('and what it is not given: an unknown file, another org’s, one for a computer that is unknown or stopped', async () => {
+  test('does not receive unknown files or files of another org, and must be known and running', async () => {
     const { id: file } = await store('x');
     const refusals = async (body: unknown, key?: string, id?: string) => {
       const answer = await upload(body, key, id);
@@ -446,8 +446,8 @@ describe('a computer', () => {
   });
 });
 
-describe('a death in the middle of an upload', () => {
-  /** An upload of which the first 20 MB are sent, and nothing more comes. */
+describe('a death during an upload', () => {
+  /** An upload that sends its first 20 MB and then stalls. */
   function stalledUpload(key: string): Promise<Answer> {
     async function* pieces() {
       yield Buffer.from(part('file', 'half.bin'));
@@ -455,13 +455,13 @@ describe('a death in the middle of an upload', () => {
       await new Promise(() => {});
     }
     const outcome = rawUpload({ pieces: pieces(), key });
-    outcome.catch(() => {}); // whoever awaits it hears of it
+    outcome.catch(() => {}); // the caller that awaits it gets the error
     return outcome;
   }
 
   const arriving = async (org: string) => Object.keys((await usage(org))?.arriving ?? {}).length;
 
-  test('of control: the client is told not to repeat it blindly, nobody sees a file, and the next upload goes through', async () => {
+  test('of control: the client gets an error, no file is visible, and the next upload succeeds', async () => {
     const key = await keyOf('org_control_dies');
     const outcome = stalledUpload(key);
     await expect.poll(() => arriving('org_control_dies')).toBe(1);
@@ -474,7 +474,7 @@ describe('a death in the middle of an upload', () => {
     expect((await call('POST', '/files', formWith('a'), key)).status).toBe(201);
   });
 
-  test('of the edge: nobody sees a file, and the quota is free again', async () => {
+  test('of the edge: no file is visible, and the quota is free again', async () => {
     const key = await keyOf('org_edge_dies');
     const outcome = stalledUpload(key);
     await expect.poll(() => arriving('org_edge_dies')).toBe(1);
@@ -487,7 +487,7 @@ describe('a death in the middle of an upload', () => {
     expect((await call('GET', '/files', undefined, key)).body.data).toEqual([]);
   });
 
-  test('of the client: nobody sees a file, and the quota is free again', async () => {
+  test('of the client: no file is visible, and the quota is free again', async () => {
     const key = await keyOf('org_client_dies');
     const outgoing = httpRequest(`${stack.url}/v1/files`, {
       method: 'POST',

@@ -118,6 +118,25 @@ describe('a key that is rotated', () => {
   });
 });
 
+test('a limited key makes keys within its limit, and together they spend it once', async () => {
+  const cost = (await chat(stack.key)).json.usage.cost;
+  const limit = { amount: cost, interval: 'day' };
+  const maker = await newKey({ permissions: ['keys:write', 'models:write'], limit });
+  const makes = (body: object) =>
+    api('POST', '/v1/keys', { name: 'a', permissions: ['models:write'], ...body }, maker.key);
+  const { status, json: wider } = await makes({ limit: null });
+  expect([status, wider.error]).toMatchObject([403, { code: 'permission_denied', param: 'limit' }]);
+  const [one, two] = [(await makes({})).json, (await makes({})).json];
+  expect([one.limit, two.limit]).toEqual([limit, limit]);
+  await api('PATCH', `/v1/keys/${two.id}`, { limit: null });
+  expect((await chat(one.key)).status).toBe(200);
+  for (const key of [two.key, maker.key])
+    expect((await chat(key)).json.error).toMatchObject({ code: 'budget_exceeded' });
+  expect((await api('GET', `/v1/keys/${maker.id}`)).json.spent).toBe(cost);
+  await api('DELETE', `/v1/keys/${maker.id}`);
+  await expect.poll(async () => (await chat(two.key)).status).toBe(401);
+});
+
 test('a key that expires ends the streams that it opened', async () => {
   const { key } = await newKey({ expires_at: new Date(Date.now() + KEY_LIFE_MS).toISOString() });
   const stream = await openStream(key);

@@ -1,7 +1,6 @@
-// The promise of the bill: whatever is killed with `kill -9`, and whenever, every answered call is in the ledger exactly
-// once at the cost its caller was told, and no call is charged whose caller got an error. But for one call of each killed edge
-// at most, which it had handed to the kernel and not yet noted (docs/decisions/2026-11-21-delivery-journal.md): its charge is
-// taken back.
+// The billing guarantee: whichever part is killed with `kill -9`, every answered call is in the ledger exactly once at
+// the cost reported to its caller, and no failed call is charged. Exception: at most one call per killed edge, handed
+// to the kernel but not yet recorded (docs/decisions/2026-11-21-delivery-journal.md); its charge is voided.
 import {
   chatModel,
   docker,
@@ -18,20 +17,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const CALLS = 2_000;
 const CONCURRENCY = 16;
-/** A victim dies each time this many calls have come to an end. */
+/** One part is killed each time this many calls have ended. */
 const CALLS_PER_KILL = 110;
 const SETTLE_TIMEOUT_MS = 90_000;
-/** How long a caller waits for the edge to be there again, and how often it looks. */
+/** How long a caller waits for the edge to return, and how often it checks. */
 const EDGE_BACK_MS_MAX = 90_000;
 const EDGE_LOOK_MS = 50;
 const TEST_MS_MAX = 900_000;
-/** A call that its edge did not live to note was answered so shortly before, or heard of so shortly after, on a busy machine. */
+/** A call that its edge could not record was answered, or seen by its caller, within this time around the kill. */
 const AROUND_A_KILL_MS = 1_000;
 
 interface Told {
   requestId: string;
   nanos: bigint;
-  /** `performance.now()` when the answer was there. */
+  /** `performance.now()` when the answer arrived. */
   at: number;
 }
 
@@ -39,7 +38,7 @@ let upstream: Upstream;
 let stack: TestStack;
 let withComputers: boolean;
 const agent = new Agent({ connections: CONCURRENCY, pipelining: 1 });
-/** Whatever dies, and whenever: the answer is one that the OpenAPI document tells of. */
+/** Checks that every answer matches the OpenAPI document, whatever is killed. */
 const watch = watchAnswers(((url: string, init: object) =>
   undiciFetch(url, { ...init, dispatcher: agent })) as unknown as typeof fetch);
 
@@ -78,8 +77,8 @@ const KINDS = [
   { path: '/v1/embeddings', body: { model: 'acme/embed-1', input: 'Hello!' } },
 ];
 
-/** Makes one call. What the caller was told, or null when it got an error; `nobody`: no edge was there to call. */
-async function call(n: number): Promise<Told | null | 'nobody'> {
+/** Makes one call. Returns the reported cost, null after an error, or `refused` when no edge accepts connections. */
+async function call(n: number): Promise<Told | null | 'refused'> {
   const kind = KINDS[n % KINDS.length] as (typeof KINDS)[number];
   try {
     const init = { method: 'POST', headers: headers(), body: JSON.stringify(kind.body) };
@@ -97,7 +96,7 @@ async function call(n: number): Promise<Told | null | 'nobody'> {
           at: performance.now(),
         };
   } catch (error) {
-    return isRefused(error) ? 'nobody' : null;
+    return isRefused(error) ? 'refused' : null;
   }
 }
 
@@ -112,7 +111,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof Error && (error.cause as { code?: string } | undefined)?.code === 'ECONNREFUSED';
 }
 
-/** Asks until an answer comes: reads of the bill meet restarting services too. */
+/** Retries until an answer arrives: reads of the bill also meet restarting services. */
 async function read<T>(path: string): Promise<T> {
   const response = await watch.fetch(stack.url + path, { headers: headers() });
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
@@ -134,7 +133,7 @@ describe('the bill', () => {
     const told: Told[] = [];
     const kills = new Map<string, number>();
     const down = new Map<string, Promise<void>>();
-    /** `performance.now()` at each. */
+    /** `performance.now()` at each kill of an edge. */
     const edgeKills: number[] = [];
     let begun = 0;
     let ended = 0;
@@ -142,7 +141,7 @@ describe('the bill', () => {
 
     let killing = Promise.resolve();
     const kill = async (victim: string) => {
-      await down.get(victim); // who is not back yet cannot be killed
+      await down.get(victim); // a victim that is not back yet cannot be killed
       const { back } = await stack.kill9(victim);
       if (victim === 'edge') edgeKills.push(performance.now());
       kills.set(victim, (kills.get(victim) ?? 0) + 1);
@@ -166,11 +165,11 @@ describe('the bill', () => {
         )
         .toBe(true);
     const worker = async () => {
-      // How many fail depends on how long it takes until somebody is back.
+      // The number of failed calls depends on how long the restarts take.
       while (begun < CALLS || told.length <= CALLS / 2) {
         const n = begun++;
         let outcome = await call(n);
-        while (outcome === 'nobody') {
+        while (outcome === 'refused') {
           await untilEdge();
           outcome = await call(n);
         }
@@ -192,7 +191,7 @@ describe('the bill', () => {
     expect(new Set(kills.keys())).toEqual(new Set(victims));
     expect(told.length).toBeGreaterThan(CALLS / 2);
     const expected = told.reduce((sum, { nanos }) => sum + nanos, 0n);
-    // Voids of the last calls may still be on their way; the sum must come to rest there, but for what is said above.
+    // Voids of the last calls may still be in flight; the sum must settle at this value, but for the exception above.
     await expect
       .poll(
         () =>
@@ -206,14 +205,14 @@ describe('the bill', () => {
         },
       )
       .toBe(expected)
-      .catch(() => {}); // what differs is said below, call by call
+      .catch(() => {}); // the check of each call below reports the differences
 
     const rows = await ledgerByCall();
     for (const { requestId, nanos, at } of told) {
       const row = rows.get(requestId);
       const killed = edgeKills.findIndex((kill) => Math.abs(kill - at) < AROUND_A_KILL_MS);
       if (row?.net === 0n && killed >= 0)
-        edgeKills.splice(killed, 1); // one call is the most that each may have had in hand
+        edgeKills.splice(killed, 1); // each killed edge may explain only one call
       else expect(row, requestId).toEqual({ charges: 1, net: nanos });
     }
     const answered = new Set(told.map(({ requestId }) => requestId));
@@ -223,7 +222,7 @@ describe('the bill', () => {
   });
 });
 
-/** Every call in the ledger: how many charges it has, and what they and their voids come to. */
+/** Every call in the ledger: its number of charges, and the net amount after voids. */
 async function ledgerByCall(): Promise<Map<string, { charges: number; net: bigint }>> {
   const client = await new MongoClient(stack.mongoUrl, { useBigInt64: true }).connect();
   try {

@@ -223,7 +223,7 @@ test('a maker that is overloaded before its first word is fallen back from, stre
   }
 });
 
-test('a refusal of the model is its answer, and nobody else is asked', async () => {
+test('a refusal of the model is its answer, and no other model is called', async () => {
   answer = (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(fixtureJson('refusal'));
   };

@@ -201,6 +201,32 @@ test('a field that a maker cannot serve is refused, naming it', async () => {
   expect([response.status, await response.json()]).toMatchObject([400, { error: { param: 'seed' } }]);
 });
 
+test.each([
+  [
+    '/v1/images/generations',
+    { model: 'black-forest-labs/flux-pro-1.1', prompt: 'x' },
+    { width: 1440 },
+    'width',
+  ],
+  [
+    '/v1/images/generations',
+    { model: 'google/gemini-2.5-flash-image', prompt: 'x' },
+    { model: 'dear' },
+    'model',
+  ],
+  ['/v1/audio/speech', { model: 'elevenlabs/eleven_v3', input: 'x' }, { text: 'much longer' }, 'text'],
+  ['/v1/embeddings', { model: 'google/gemini-embedding-2', input: 'x' }, { content: {} }, 'content'],
+])(
+  'what prices the work is refused in provider_options before a maker is asked: %s %j',
+  async (path, body, options, name) => {
+    const response = await post(path, { ...body, provider_options: options });
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { code: 'invalid_request', param: `provider_options.${name}` } },
+    ]);
+  },
+);
+
 test('every model of the list is found by its id; one without its key says which variable to set', async () => {
   const { data } = (await (await get('/v1/models')).json()) as { data: { id: string }[] };
   for (const listed of data) expect(await (await get(`/v1/models/${listed.id}`)).json()).toEqual(listed);

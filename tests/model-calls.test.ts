@@ -39,6 +39,7 @@ const models = (url: string): CatalogEntry[] => [
   chatModel('acme/drips', url, 'drips+gap-20+megabytes-64'),
   chatModel('acme/flood', url, 'flood+megabytes-200'),
   chatModel('acme/hangs', url, 'hangs+latency-60000'),
+  chatModel('acme/names-us', url, 'names-us'),
   chatModel('acme/refuses', url, 'refuses+fault-400'),
   ...FAULTS.map((fault) => chatModel(`acme/fault-${fault}`, url, `fault-model+fault-${fault}`)),
 ];
@@ -96,7 +97,7 @@ const eventsOf = (text: string) =>
 const requestIdOf = (response: Response) => response.headers.get('x-request-id') ?? '';
 
 describe('a chat call', () => {
-  test('reaches the upstream as it was written, but for the model’s name, with our credentials and not the caller’s', async () => {
+  test('reaches the upstream unchanged except for the model’s name, with our credentials', async () => {
     const body =
       '{"x_maker_field":{"deep":[1.0,12345678901234567890]},"model":"acme/plain", "messages":[{"role":"user","content":"\\u00fc"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]}';
     const response = await post('/v1/chat/completions', body);
@@ -242,6 +243,24 @@ describe('fallback', () => {
     expect(upstream.requests.length - before).toBe(1);
     expect(await log(requestIdOf(response))).toMatchObject({ status: 'refused', cost: 0, http_status: 400 });
   });
+
+  test.each([400, 429, 500])(
+    'tells callers no account of ours, whatever the maker says with %d',
+    async (status) => {
+      upstream.on('names-us', (_request, response) => {
+        const message = `Rate limit reached for gpt-4o in organization org-abc123 (project: proj_Zq8Lk2).`;
+        response
+          .writeHead(status, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ error: { message, type: 'x', param: null, code: null } }));
+      });
+      const response = await chat({ model: 'acme/names-us' });
+      const body = await response.text();
+      expect(body).toContain('Rate limit reached for gpt-4o in organization [redacted]');
+      const row = JSON.stringify(await log(requestIdOf(response)));
+      expect(row).toContain('organization [redacted]');
+      expect(body + row).not.toMatch(/org-abc123|proj_Zq8Lk2/);
+    },
+  );
 
   test.each([
     ['acme/nowhere', 502, 'upstream_error'],

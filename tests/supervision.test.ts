@@ -34,7 +34,7 @@ test.each(['edge', 'control', 'model-router', 'billing', 'nats', 'mongo'])(
     await back;
     expect(performance.now() - at).toBeLessThan(BACK_WITHIN_MS);
     expect(await stack.pidOf(name)).not.toBe(before);
-    // Whoever was connected to it may take a moment until he is again.
+    // Clients may need a moment to reconnect.
     const answer = async () => {
       const response = await getModels();
       return `${response.status} ${await response.text()}`;

@@ -302,7 +302,7 @@ describe('an upstream', () => {
   });
 });
 
-test('repeated under its Idempotency-Key, with another boundary, a form is answered as before and asks nobody', async () => {
+test('a form repeated under its Idempotency-Key gets the stored answer, also with another boundary', async () => {
   const send = () => {
     const form = new FormData();
     form.append('model', 'acme/transcribe-1');

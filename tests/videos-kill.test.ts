@@ -1,4 +1,4 @@
-/** Videos while everything around them is killed: none is lost, none is started twice, and the bill is exact. */
+/** Videos while services are killed: none is lost, none is started twice, and the bill is exact. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { globSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 
 const TEST_TIMEOUT_MS = 600_000;
 const ENDED_WITHIN_MS = 90_000;
-/** Looks until a job is done: enough for it to live through a kill. */
+/** Polls until a job is done: enough for the job to live through a kill. */
 const LOOKS = 5;
 const VICTIMS = ['video-worker', 'video-worker-2', 'edge', 'billing', 'nats', 'mongo', 'control'] as const;
 const MODELS = ['acme/once', 'acme/repeatable', 'acme/failing'];
@@ -74,7 +74,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** Null where nobody answered. */
+/** Null when no edge answered. */
 async function startOne(model: string): Promise<number | null> {
   const body = JSON.stringify({ model, prompt: 'a cat', duration: 3 });
   const headers = { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' };
@@ -86,10 +86,10 @@ async function startOne(model: string): Promise<number | null> {
 }
 const nobody = () => null;
 
-/** What is refused, or answered by nobody, is no job, or one that is in the list: the list is what counts. */
+/** Refused and unanswered starts may or may not be jobs: only the list counts. */
 const startSome = () => Promise.allSettled(MODELS.map(startOne));
 
-/** One of each at least: who died before may take a moment until it takes jobs again. */
+/** At least one of each: a restarted worker may need a moment until it takes jobs. */
 const startAll = () =>
   Promise.all(
     MODELS.map((model) => expect.poll(() => startOne(model), { timeout: ENDED_WITHIN_MS }).toBe(202)),
@@ -106,7 +106,7 @@ test(
   async () => {
     for (const victim of VICTIMS) {
       await startAll();
-      const starting = startSome(); // some are on their way when it dies
+      const starting = startSome(); // some starts are in flight when it dies
       const { back } = await stack.kill9(victim);
       await Promise.all([starting, back]);
     }
@@ -130,7 +130,7 @@ test(
       else expect(status, id).toBe('completed');
       if (status === 'completed') expect(starts, id).toBeGreaterThanOrEqual(1);
     }
-    // Whoever was charged and is in no list would be an upstream's job that we know nothing of.
+    // A charge without a listed video would be an upstream job that Switchyard does not know.
     const known = new Set(videos.map(({ id }) => id));
     expect(
       upstream.requests.filter(
@@ -153,7 +153,7 @@ test(
 );
 
 test.skipIf(spawnSync('ffmpeg', ['-version']).error)(
-  'a rendering that dies with its worker is done again',
+  'a rendering whose worker dies is repeated',
   async () => {
     const response = await fetch(`${stack.url}/v1/videos/generations`, {
       method: 'POST',
@@ -175,7 +175,7 @@ test.skipIf(spawnSync('ffmpeg', ['-version']).error)(
     );
     const file = await fetch(video.videos?.[0]?.url ?? '');
     expect(Number(file.headers.get('content-length'))).toBe((await file.arrayBuffer()).byteLength);
-    await expect.poll(() => renderings().length).toBe(1); // what the dead one left; the living one has cleared its own away
+    await expect.poll(() => renderings().length).toBe(1); // only the dead worker's leftovers
   },
   TEST_TIMEOUT_MS,
 );

@@ -147,10 +147,10 @@ const ended = (id: string) =>
   );
 
 const refusal = (json: unknown) => errorBody.parse(json).error;
-/** Billing hears of what became of a job a little after the job's end. */
+/** Billing books the outcome of a job shortly after the job ends. */
 const BOOKED = { timeout: 60_000 };
 
-/** The line in Logs of what was given back of a job. */
+/** The line in Logs of a job's refund. */
 async function refunded(id: string): Promise<unknown> {
   const line = async () => (await call('GET', `/v1/logs/${id}:refund`)).json;
   await expect.poll(line, BOOKED).toMatchObject({ kind: 'refund' });
@@ -160,7 +160,7 @@ async function refunded(id: string): Promise<unknown> {
 const total = async () => usageReport.parse((await call('GET', '/v1/usage')).json).total;
 
 describe('a video of a maker', () => {
-  test('is a job at once, charged in full, and then a file behind an address that needs no key', async () => {
+  test('is a job at once, charged in full, then a file at a URL that needs no key', async () => {
     const before = await total();
     const { headers, ...job } = await startOne({ model: 'acme/video-ok', resolution: '720p' });
     expect(headers.get('x-service-cost')).toBe('0.4');
@@ -200,7 +200,7 @@ describe('a video of a maker', () => {
     expect(await total()).toEqual(charged);
   });
 
-  test('may be fetched in parts, as players do', async () => {
+  test('supports range requests, as players send them', async () => {
     const { id } = await startOne({ model: 'acme/video-ok' });
     const url = (await ended(id)).videos?.[0]?.url ?? '';
     const part = async (range: string) => {
@@ -221,7 +221,7 @@ describe('a video of a maker', () => {
     expect([head.status, head.headers.get('content-length')]).toEqual([200, String(MP4.length)]);
   });
 
-  test('behind an address that was changed is refused', async () => {
+  test('is refused when its signed URL was changed', async () => {
     const { id } = await startOne({ model: 'acme/video-ok' });
     const url = new URL((await ended(id)).videos?.[0]?.url ?? '');
     const code = async (change: (params: URLSearchParams) => void) => {
@@ -235,7 +235,7 @@ describe('a video of a maker', () => {
     expect(await code((params) => params.delete('signature'))).toEqual([403, 'url_not_valid']);
   });
 
-  test('that fails is given back, once: a charge and a refund in the logs, nothing in the total', async () => {
+  test('that fails is refunded once: a charge and a refund in the logs, nothing in the total', async () => {
     const before = await total();
     const { id } = await startOne({ model: 'acme/video-fails', resolution: '1080p' });
     const failed = await ended(id);
@@ -250,17 +250,17 @@ describe('a video of a maker', () => {
     expect(after.quantities.seconds ?? 0).toBe(before.quantities.seconds ?? 0);
   });
 
-  test('whose request the maker refuses fails without asking another', async () => {
+  test('fails without a fallback when the maker refuses the request', async () => {
     const { id } = await startOne({ models: ['acme/video-refuses', 'acme/video-ok'] });
     expect(await ended(id)).toMatchObject({
       status: 'failed',
       error: { code: 'upstream_rejected', message: 'no such thing may be shown' },
       usage: { cost: 0 },
     });
-    await refunded(id); // or the next test would meet it
+    await refunded(id); // otherwise the next test would see it
   });
 
-  test('falls back until one takes it; a cheaper one gives the difference back', async () => {
+  test('falls back until a maker accepts it; a cheaper one refunds the difference', async () => {
     const before = await total();
     const { id, usage } = await startOne({
       model: 'acme/video-busy',
@@ -276,13 +276,13 @@ describe('a video of a maker', () => {
     await expect.poll(async () => (await total()).cost, BOOKED).toBeCloseTo(before.cost + 0.04, 9);
   });
 
-  test('without a resolution, or of a size of its own, is charged at the highest rate', async () => {
+  test('without a resolution, or with a custom size, is charged at the highest rate', async () => {
     expect((await startOne({ model: 'acme/video-ok' })).usage.cost).toBe(0.8);
     expect((await startOne({ model: 'acme/video-ok', resolution: '640x640' })).usage.cost).toBe(0.8);
     expect((await startOne({ model: 'acme/video-limits' })).resolution).toBe('720p');
   });
 
-  test('gets the caller’s words on the wire, under the job’s own Idempotency-Key, provider_options unchanged', async () => {
+  test('sends the caller’s words unchanged, with the job’s own Idempotency-Key and provider_options', async () => {
     const provider_options = { motion: { strength: 0.8 }, list: [1, null] };
     const image = `data:image/png;base64,${PNG.toString('base64')}`;
     const { id } = await startOne({
@@ -340,13 +340,20 @@ describe('a request', () => {
       { model: 'acme/video-limits', image: `data:image/png;base64,${PNG.toString('base64')}` },
       'image',
     ],
+    ['another model for the maker', { provider_options: { model: 'dear' } }, 'provider_options.model'],
+    [
+      'another length for the maker',
+      { provider_options: { parameters: { durationSeconds: 60 } } },
+      'provider_options.parameters.durationSeconds',
+    ],
+    ['another size among the further fields', { size: '3840x2160' }, 'size'],
   ])('with %s is refused, naming the field, and costs nothing', async (_what, body, param) => {
     const { status, json } = await start({ model: 'acme/video-ok', ...body });
     expect(status).toBe(400);
     expect(refusal(json)).toMatchObject({ code: 'invalid_request', param });
   });
 
-  test('at the limits is taken: 1 and 60 seconds; a fallback that cannot is left out', async () => {
+  test('at the limits is accepted: 1 and 60 seconds; an incapable fallback is left out', async () => {
     expect((await startOne({ model: 'acme/video-ok', duration: 1 })).usage.seconds).toBe(1);
     expect((await startOne({ model: 'acme/video-ok', duration: 60 })).usage.cost).toBe(12);
     const { id } = await startOne({ model: 'acme/video-ok', models: ['acme/video-limits'], duration: 5 });
@@ -364,7 +371,7 @@ describe('a request', () => {
     expect([status, refusal(json)]).toMatchObject([400, { code: 'url_not_allowed', param: 'image' }]);
   });
 
-  test('for an image that has an address fetches it', async () => {
+  test('downloads an image that is given by URL', async () => {
     const { id } = await startOne({
       model: 'acme/video-ok',
       prompt: 'by its address',
@@ -380,7 +387,7 @@ describe('a request', () => {
     expect(refusal(wrong.json)).toMatchObject({ code: 'invalid_request', param: 'image' });
   });
 
-  test('for a model of another type, an unknown one or one without a key says which', async () => {
+  test('for a model of another type, an unknown one or one without a key gets an error that says which', async () => {
     const of = async (model: string) => refusal((await start({ model })).json);
     expect(await of('local/chat')).toMatchObject({ code: 'wrong_endpoint', param: 'model' });
     expect(await of('acme/nothing')).toMatchObject({ code: 'model_not_found', param: 'model' });
@@ -389,7 +396,7 @@ describe('a request', () => {
 });
 
 describe('an org’s videos', () => {
-  test('are listed page by page, the newest first', async () => {
+  test('are listed page by page, newest first', async () => {
     const ids = [];
     for (let i = 0; i < 3; i += 1) ids.unshift((await startOne({ model: 'acme/video-ok' })).id);
     const first = videoList.parse((await call('GET', '/v1/videos?limit=2')).json);
@@ -408,7 +415,7 @@ describe('an org’s videos', () => {
     expect(refusal((await call('DELETE', `/v1/videos/${id}`)).json).code).toBe('video_not_found');
   });
 
-  test('that a maker has already are stopped there when they are deleted, and stay charged', async () => {
+  test('that a maker is already making are stopped there when they are deleted, and stay charged', async () => {
     const before = await total();
     const { id } = await startOne({ model: 'acme/video-endless', resolution: '480p' });
     const isLookedFor = () =>
@@ -421,7 +428,7 @@ describe('an org’s videos', () => {
     await expect.poll(async () => (await total()).cost, BOOKED).toBeCloseTo(before.cost + 0.2, 9);
   });
 
-  test('of nobody, and of odd names, are not there', async () => {
+  test('with unknown ids or odd names are not found', async () => {
     for (const id of ['vid_none', '*', '%3E', 'org_default.vid_x'])
       expect(refusal((await call('GET', `/v1/videos/${id}`)).json).code).toBe('video_not_found');
   });
@@ -439,7 +446,7 @@ describe('a key', () => {
   const startWith = (key: string, body: object) =>
     call('POST', '/v1/videos/generations', { prompt: 'a cat', duration: 4, ...body }, key);
 
-  test('with a limit may spend that much on videos, and not a nano-dollar more; a refund is his again', async () => {
+  test('with a limit may spend exactly that on videos; a refund can be spent again', async () => {
     const key = await keyWith({ limit: { amount: 0.5, interval: 'day' } });
     const failing = await startWith(key, { model: 'acme/video-fails', resolution: '720p' }); // $0.40
     expect(failing.status).toBe(202);
@@ -458,7 +465,7 @@ describe('a key', () => {
     );
   });
 
-  test('with room for one video makes one of two that are started at once', async () => {
+  test('with room for one video makes one of two that are started concurrently', async () => {
     const key = await keyWith({ limit: { amount: 0.4, interval: 'day' } });
     const one = { model: 'acme/video-ok', resolution: '720p' }; // $0.40
     const outcomes = await Promise.all([startWith(key, one), startWith(key, one)]);
@@ -467,7 +474,7 @@ describe('a key', () => {
     expect(refusal(refused?.json).code).toBe('budget_exceeded');
   });
 
-  test('for some models makes videos with those alone; fallbacks that it may not use are left out', async () => {
+  test('restricted to some models makes videos with those only; other fallbacks are left out', async () => {
     const key = await keyWith({ models: ['acme/video-busy', 'acme/video-ok'] });
     const refused = await startWith(key, { model: 'acme/video-cheap' });
     expect([refused.status, refusal(refused.json).code]).toEqual([403, 'model_not_allowed']);
@@ -477,7 +484,7 @@ describe('a key', () => {
     expect((await ended(videoObject.parse(json).id)).model).toBe('acme/video-ok');
   });
 
-  test('without the permission for models makes none, and sees none', async () => {
+  test('without the permission for models creates and sees no videos', async () => {
     const key = await keyWith({ permissions: ['usage:read'] });
     for (const [method, path] of [
       ['POST', '/v1/videos/generations'],
@@ -491,7 +498,7 @@ describe('a key', () => {
   });
 });
 
-test('a first frame of 20 MiB goes through; one byte more does not', async () => {
+test('a first frame of 20 MiB is accepted; one byte more is refused', async () => {
   const image = (bytes: number) =>
     `data:image/png;base64,${Buffer.concat([PNG, Buffer.alloc(bytes - PNG.length)]).toString('base64')}`;
   const most = 20 * 1024 * 1024;
@@ -504,7 +511,7 @@ test('a first frame of 20 MiB goes through; one byte more does not', async () =>
   expect([status, refusal(json).param]).toEqual([400, 'image']);
 });
 
-test('a start repeated under its Idempotency-Key is the same job, charged once', async () => {
+test('a start repeated under its Idempotency-Key returns the same job, charged once', async () => {
   const before = await total();
   const once = () =>
     fetch(`${stack.url}/v1/videos/generations`, {
@@ -523,7 +530,7 @@ test('a start repeated under its Idempotency-Key is the same job, charged once',
   await expect.poll(async () => (await total()).cost, BOOKED).toBeCloseTo(before.cost + 0.2, 9);
 });
 
-test('the end of a job is told to its callback_url, signed', async () => {
+test('the end of a job is sent to its callback_url, signed', async () => {
   const callback_url = `http://127.0.0.1:${callbacks.port}/hook`;
   const { id } = await startOne({ model: 'acme/video-ok', callback_url });
   const told = await callbacks.until((one) => one.body.includes(id));
@@ -535,7 +542,7 @@ test('the end of a job is told to its callback_url, signed', async () => {
 });
 
 describe.skipIf(!hasFfmpeg)('local/video', () => {
-  test('is an MP4 of the asked size, length and sound', async () => {
+  test('is an MP4 of the requested size, length and sound', async () => {
     const { id, usage } = await startOne({
       model: 'local/video',
       prompt: 'Three yellow stars over the sea at night',
@@ -552,7 +559,7 @@ describe.skipIf(!hasFfmpeg)('local/video', () => {
     });
   });
 
-  test('begins with the first frame that it is given', async () => {
+  test('begins with the given first frame', async () => {
     const { id } = await startOne({
       model: 'local/video',
       duration: 1,
@@ -572,7 +579,7 @@ interface Probed {
   streams: { codec_type: string; width?: number; height?: number }[];
 }
 
-/** What ffprobe finds, every frame decoded. */
+/** The findings of ffprobe, with every frame decoded. */
 async function probe(url: string): Promise<Probed> {
   const bytes = Buffer.from(await (await fetch(url)).arrayBuffer());
   const show = ['-show_entries', 'format=duration:stream=codec_type,width,height', '-of', 'json'];
@@ -596,7 +603,7 @@ interface Callbacks {
   close(): Promise<void>;
 }
 
-/** A caller's own server: it takes callbacks, and serves a picture. */
+/** A caller's server: receives callbacks and serves an image. */
 async function startCallbacks(): Promise<Callbacks> {
   const told: Told[] = [];
   const server: Server = createServer(async (request, response) => {

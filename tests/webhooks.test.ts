@@ -108,7 +108,7 @@ test('a webhook is made, gets its events signed, shows its secret once, and is d
   expect((await api<ErrorBody>('GET', `/v1/webhooks/${shown.id}`)).body.error.code).toBe('webhook_not_found');
 });
 
-test('what is wrong with a webhook is told by the name of its field', async () => {
+test('an invalid webhook is refused with the name of the wrong field', async () => {
   const refused = async (body: object) => (await api<ErrorBody>('POST', '/v1/webhooks', body)).body.error;
   const events = ['*'];
   expect(await refused({ url: 'http://127.0.0.1/', events })).toMatchObject({

@@ -1,6 +1,6 @@
-// `npm run bench:audit`: how long `npm run audit` takes, and how much memory, over a ledger of a million rows of a year
-// with their log rows, the last of them with their events in the stream and the edge's receipts for them (`-- --rows`,
-// `-- --events`; the heap that it may have: `-- --heap-mb`), on the server of MONGODB_URL, else one that is started here. Rows are made by billing's own code.
+// `npm run bench:audit`: time and memory of `npm run audit` over a ledger of a million rows of one year with their log
+// rows; the last rows also have their events in the stream and the edge's receipts (`-- --rows`, `-- --events`; maximum
+// heap: `-- --heap-mb`). Uses the server of MONGODB_URL, or starts one. Billing's own code creates the rows.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,8 @@ import { mongo, startNats } from '@switchyard/testing';
 import { completed } from '../../services/billing/src/fixtures/events.ts';
 import { ONLY_PARTITION } from '../../services/billing/src/partitions/partition.ts';
 import { bookedMonth, lineIdOf, lineKeyOf } from '../../services/billing/src/statements/months.ts';
-import { type Entry, entryOf } from '../../services/billing/src/store/entries.ts';
+import type { Entry } from '../../services/billing/src/store/entries.ts';
+import { entryOf } from '../../services/billing/src/store/event-table.ts';
 import { ensureIndexes } from '../../services/billing/src/store/indexes.ts';
 import { LedgerWriter } from '../../services/billing/src/store/ledger-writer.ts';
 import { makeMongoClient, openStore, type Store } from '../../services/billing/src/store/store.ts';
@@ -62,7 +63,7 @@ async function run(): Promise<void> {
   await audit({ NATS_URL: nats.url, MONGODB_URL: url.href });
 }
 
-/** The year without its last events by bulk inserts; those, as billing books them; then the sums, as it recovers them. */
+/** Inserts the year in bulk, except its last events, which billing's code books; then computes the sums. */
 async function seed(store: Store, bus: Bus): Promise<void> {
   const now = Date.now();
   const began = performance.now();
@@ -81,7 +82,7 @@ async function seed(store: Store, bus: Bus): Promise<void> {
   }
   const writer = new LedgerWriter({ store, logger });
   await writer.recover();
-  // Billing has booked it all: the audit asks its consumer.
+  // The audit asks billing's consumer, so everything is booked first.
   for (let first = past; first < rows; first += EVENTS_AT_ONCE) {
     const some = Array.from({ length: Math.min(EVENTS_AT_ONCE, rows - first) }, (_, i) =>
       callAt(first + i, Date.now() + 10_000),
@@ -101,16 +102,16 @@ async function seed(store: Store, bus: Bus): Promise<void> {
 }
 
 async function insert(store: Store, entries: (Entry | null)[], first: number, now: number): Promise<void> {
-  const calls = entries.flatMap((entry) => (entry?.what === 'occurrence' && entry.charge ? [entry] : []));
+  const calls = entries.flatMap((entry) => (entry?.what === 'occurrence' ? [entry] : []));
   await store.logs.insertMany(
-    calls.map(({ log }) => log),
+    calls.flatMap(({ log }) => log ?? []),
     { ordered: false },
   );
-  const ledger = calls.flatMap(({ charge }, i) => {
-    if (!charge) return [];
-    const month = bookedMonth(charge.at.getTime(), charge.at.getTime() + 1_000);
-    const line = lineIdOf(lineKeyOf({ ...charge, month }));
-    return [{ ...charge, month, line, p: ONLY_PARTITION.name, n: BigInt(first + i + 1) }];
+  const ledger = calls.flatMap(({ row }, i) => {
+    if (!row) return [];
+    const month = bookedMonth(row.at.getTime(), row.at.getTime() + 1_000);
+    const line = lineIdOf(lineKeyOf({ ...row, month }));
+    return [{ ...row, month, line, p: ONLY_PARTITION.name, n: BigInt(first + i + 1) }];
   });
   if (ledger.some(({ at }) => at.getTime() > now)) throw new Error('a row of the past is of the future');
   await store.ledger.insertMany(ledger, { ordered: false });
@@ -140,11 +141,11 @@ async function audit(servers: Record<string, string>): Promise<void> {
   console.log(`${seconds} s, ${(kib / 1024).toFixed(0)} MiB at its peak, exit code ${code}`);
 }
 
-/** The most memory that the process has had, of which its own end takes the last word. */
+/** Peak memory of a process, sampled until it ends. */
 function peakKib(pid: number | undefined): number {
   try {
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
-    return 0; // it has ended
+    return 0; // the process has ended
   }
 }

@@ -1,7 +1,7 @@
-// `npm run bench:billing-reads`: how long Usage and Logs take to answer over a year of calls, spread over keys, models and
-// statuses: 10 million on the MongoDB of MONGODB_URL, else 1 million on a server started here (`-- --calls 100000` for
-// less). Rows and aggregates are made here and inserted in bulk, by the functions by which billing makes them. On the
-// stand-in Logs are measured with `-- --logs` alone: to fill them takes minutes.
+// `npm run bench:billing-reads`: response times of Usage and Logs over a year of calls, spread over keys, models and
+// statuses: 10 million on the MongoDB of MONGODB_URL, otherwise 1 million on a server started here (`-- --calls 100000`
+// for less). Rows and aggregates are created by billing's functions and inserted in bulk. On the stand-in, Logs are
+// measured only with `-- --logs`: filling them takes minutes.
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { LOG_STATUSES, type LogsQuery, type UsageQuery } from '@switchyard/contracts';
@@ -164,15 +164,15 @@ function logOf({
 }
 
 function fold(row: LedgerRow, hours: Map<string, HourAggregate>, days: Map<string, DayAggregate>): void {
-  for (const { id, span, org, family, value, start } of bucketsOf(row)) {
-    const head = { _id: id, p: row.p, org, family, value, start, n: row.n };
-    if (span === 'day') {
-      const day = days.get(id) ?? { ...head, ...noAmounts() };
+  for (const { into, id, head } of bucketsOf(row)) {
+    if (!('family' in head)) continue; // a line of a statement
+    if (into === 'days') {
+      const day = days.get(id) ?? { _id: id, ...head, n: row.n, ...noAmounts() };
       addAmounts(day as ReturnType<typeof noAmounts>, row);
       days.set(id, day);
       continue;
     }
-    const hour = hours.get(id) ?? { ...head, quarters: {} };
+    const hour = hours.get(id) ?? { _id: id, ...head, n: row.n, quarters: {} };
     const quarter = hour.quarters[quarterOf(row.at)] ?? noAmounts();
     addAmounts(quarter as ReturnType<typeof noAmounts>, row);
     hour.quarters[quarterOf(row.at)] = quarter;

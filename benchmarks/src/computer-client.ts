@@ -1,4 +1,4 @@
-// The computers' endpoints as any HTTP client calls them; an answer that is not the expected one ends the benchmark.
+// A client of the computer endpoints; an unexpected answer ends the benchmark.
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'undici';
 
@@ -6,7 +6,7 @@ export interface Computer {
   id: string;
 }
 
-/** Whatever came back. Status 0: the connection broke. */
+/** Any answer. Status 0: the connection broke. */
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -66,7 +66,7 @@ export class ComputerClient {
     return this.#call('POST', `/v1/computers/${id}/upload`, 200, { file, path: 'bench.bin' });
   }
 
-  /** One call, for who takes any answer. */
+  /** One call whose caller accepts any answer. */
   async attempt(method: Method, path: string, body?: object): Promise<Answer> {
     try {
       return await this.#ask(method, path, body);

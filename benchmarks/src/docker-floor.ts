@@ -1,4 +1,4 @@
-// What the same things cost with plain dockerode, as most sandboxes are built: the floor of the comparison.
+// The cost of the same operations with plain dockerode, as in most sandboxes: the floor of the comparison.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

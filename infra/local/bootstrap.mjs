@@ -1,7 +1,6 @@
 /**
- * The way in for `npm start` and `npm test` on a fresh clone. It runs on the machine's own Node (18 or newer) with
- * nothing installed: it brings node_modules in step with package-lock.json, then hands over to the Node that the
- * lock file names (the npm package `node`), which runs src/start.ts or src/test.ts.
+ * Entry point of `npm start` and `npm test` on a fresh clone. It needs only the machine's own Node (18 or newer).
+ * It installs what package-lock.json lists, then runs src/start.ts or src/test.ts with the Node from node_modules.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -23,12 +22,12 @@ if (!isInStep()) await install();
 if (!hasNode()) {
   fail(
     `node_modules/.bin/node is not Node ${NODE_MAJOR}: its install script did not run.`,
-    'Mend: run `npm rebuild node` in this folder, with scripts allowed (no `ignore-scripts` in your npm settings).',
+    'Fix: remove `ignore-scripts` from your npm settings, then run `npm rebuild node` in this folder.',
   );
 }
 await handOver();
 
-/** Whether node_modules holds what package-lock.json asks for: npm's own record of the folder says so. */
+/** Whether node_modules matches package-lock.json, by npm's own record of the folder. */
 function isInStep() {
   const record = join(ROOT, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
@@ -37,7 +36,7 @@ function isInStep() {
   return Object.entries(wanted).every(([path, entry]) => {
     if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return true;
     const found = present[path];
-    // Optional packages of other platforms are left out by npm.
+    // npm leaves out optional packages for other platforms.
     if (found === undefined) return entry.optional === true || entry.devOptional === true;
     return (
       found.link === entry.link && found.version === entry.version && found.integrity === entry.integrity
@@ -45,11 +44,11 @@ function isInStep() {
   });
 }
 
-/** `npm ci`, quiet unless it fails. Rejects nothing: a failure ends the process with npm's own last words. */
+/** Runs `npm ci`, quiet unless it fails. A failure ends the process with npm's error output. */
 async function install() {
   const started = Date.now();
   const seconds = () => `${((Date.now() - started) / 1000).toFixed(0)} s`;
-  console.log('npm packages     installing (npm ci); about half a minute, only after a change');
+  console.log('npm packages     installing with npm ci; takes about half a minute, only after a change');
   const progress = setInterval(
     () => console.log(`npm packages     still installing, ${seconds()}`),
     PROGRESS_EVERY_MS,
@@ -75,7 +74,7 @@ async function install() {
     fail(
       ...lines.slice(0, ERROR_LINES_SHOWN_MAX),
       `npm packages: npm ci failed after ${seconds()}.`,
-      'Mend: see that the npm registry can be reached (`npm ping`), then run this command again.',
+      'Fix: check that npm reaches its registry (`npm ping`), then run this command again.',
     );
   }
   console.log(`npm packages     installed in ${seconds()}`);
@@ -87,12 +86,12 @@ function hasNode() {
   return stdout?.startsWith(`v${NODE_MAJOR}.`) === true;
 }
 
-/** Runs the program in our stead: same terminal, its exit code ours, signals passed on. */
+/** Runs the program on this terminal, forwards signals to it and exits with its code. */
 async function handOver() {
   const path = [join(ROOT, 'node_modules', '.bin'), process.env.PATH].join(':');
-  // Before the child is there: it may be heard of, and we be told to stop, before `spawn` returns. No handler runs until then.
+  // Registered before `spawn`, so that no signal ends this process and leaves the child.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    // A terminal's Ctrl-C reaches the child by itself as well: the child takes the second for the same wish.
+    // Ctrl-C in a terminal reaches the child directly too; the child ignores the second signal.
     process.on(signal, () => child.kill(signal));
   }
   const child = spawn(NODE, [join(ROOT, program), ...args], {

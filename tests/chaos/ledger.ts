@@ -1,15 +1,15 @@
-// The ledger as a test reads it: every charge with what its voids and refunds leave of it.
+// The ledger as a test reads it: every charge, and its net amount after voids and refunds.
 import { MongoClient } from 'mongodb';
 
 export interface Charged {
   readonly kind: 'call' | 'video';
-  /** Rows that charge it: never more than one. */
+  /** Number of rows that charge it: at most one. */
   charges: number;
-  /** Nano-dollars, voids and refunds taken off. */
+  /** Nano-dollars after voids and refunds. */
   net: bigint;
 }
 
-/** By request id, of a video by its id. Rows of computers and credits are the audit's to look at. */
+/** Keyed by request id, or by video id. The audit checks the rows of computers and credits. */
 export async function readCharges(mongoUrl: string): Promise<Map<string, Charged>> {
   const client = await new MongoClient(mongoUrl, { useBigInt64: true }).connect();
   try {

@@ -1,4 +1,4 @@
-// Chance that can be repeated: the same seed, the same figures.
+// Reproducible random numbers: the same seed gives the same sequence.
 
 export interface Chance {
   /** From 0 (inclusive) to 1. */
@@ -11,7 +11,7 @@ export interface Chance {
 export function chanceOf(seed: number): Chance {
   let state = seed >>> 0;
   const next = () => {
-    // mulberry32: its low bits are as good as its high ones, unlike those of a linear congruence
+    // mulberry32: its low bits are as random as its high bits, unlike those of a linear congruential generator
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);

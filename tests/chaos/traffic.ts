@@ -1,4 +1,4 @@
-// Mixed traffic on an installation that is being killed all the time: what each caller was told.
+// Mixed traffic on an installation whose processes are being killed, and the outcome that each caller saw.
 import type { Chance } from './random.ts';
 
 export interface Caller {
@@ -6,29 +6,29 @@ export interface Caller {
   readonly key: string;
 }
 
-/** How a call ended for its caller. */
+/** Outcome of a call for its caller. */
 export type Outcome =
-  /** It has its answer, and was told what it cost. */
-  | { readonly how: 'told'; readonly what: string; readonly id: string; readonly nanos: bigint }
-  /** It went away in the middle of a stream: what was made until then may be charged. */
+  /** The caller received the answer and its cost. */
+  | { readonly how: 'answered'; readonly what: string; readonly id: string; readonly nanos: bigint }
+  /** The caller left in mid-stream: output produced until then may be charged. */
   | { readonly how: 'left'; readonly what: string; readonly id: string }
-  /** It got an error, or an answer that was cut: nothing may be charged. `id` is null where no head came. */
+  /** The caller got an error or a cut answer: nothing may be charged. `id` is null when no head arrived. */
   | { readonly how: 'failed'; readonly what: string; readonly id: string | null; readonly why: string }
-  /** Nobody listened: there was no call. */
-  | { readonly how: 'nobody' };
+  /** The connection was refused: there was no call. */
+  | { readonly how: 'refused' };
 
-/** Longer than anything takes that is still alive. */
+/** Longer than any call of a living service takes. */
 const CALL_TIMEOUT_MS = 60_000;
 
 type Read = (response: Response, leave: () => void) => Promise<bigint | 'left' | { cut: string }>;
 interface Kind {
   readonly what: string;
-  /** How often it comes, relative to the others: what runs programs of this machine comes seldom. */
+  /** Relative frequency: kinds that run programs on this machine are rare. */
   readonly weight: number;
   readonly path: string;
   readonly body: () => FormData | Record<string, unknown>;
   readonly read: Read;
-  /** With the key that has a limit. */
+  /** Uses the key that has a limit. */
   readonly limited?: true;
 }
 
@@ -51,14 +51,14 @@ const fromStream: Read = async (response) => {
   return nanosOf(last.usage.cost);
 };
 
-/** Reads the first piece of a stream and goes away. */
+/** Reads the first piece of a stream and leaves. */
 const leaving: Read = async (response, leave) => {
   await response.body?.getReader().read();
   leave();
   return 'left';
 };
 
-/** Seven of the eight types; videos are jobs and have `videoJob`. */
+/** Seven of the eight types; videos are jobs, made by `videoJob`. */
 function kindsOf(sound: Blob): Kind[] {
   const messages = [{ role: 'user', content: 'Hello!' }];
   const chat = (model: string, stream: boolean, also = {}) => ({
@@ -119,10 +119,10 @@ function kindsOf(sound: Blob): Kind[] {
 }
 
 export interface Traffic {
-  /** Makes one call of a kind that chance picks. */
+  /** Makes one call of a random kind. */
   call(chance: Chance): Promise<Outcome>;
   readonly kinds: readonly string[];
-  /** Kinds that nobody has had an answer to yet. */
+  /** Kinds without any answer so far. */
   readonly unanswered: number;
 }
 
@@ -136,11 +136,11 @@ export function trafficOf(caller: Caller, limitedKey: string, sound: Blob): Traf
       return unanswered.size;
     },
     async call(chance) {
-      // Half of the calls are of kinds that no kill has let through yet, as long as there are some.
+      // Half of the calls are of kinds without any answer so far, while there are some.
       const isNeeded = unanswered.size > 0 && chance.next() < 0.5;
       const kind = chance.pick(isNeeded ? [...unanswered] : draw);
       const outcome = await makeCall(kind.limited ? { ...caller, key: limitedKey } : caller, kind);
-      if (outcome.how === 'told' || outcome.how === 'left') unanswered.delete(kind);
+      if (outcome.how === 'answered' || outcome.how === 'left') unanswered.delete(kind);
       return outcome;
     },
   };
@@ -162,9 +162,9 @@ async function makeCall(caller: Caller, { what, path, body, read }: Kind): Promi
     const end = await read(response, () => leaving.abort());
     if (typeof end === 'object') return { how: 'failed', what, id, why: end.cut };
     if (id === null) throw new Error(`${path}: an answer without x-request-id`);
-    return end === 'left' ? { how: 'left', what, id } : { how: 'told', what, id, nanos: end };
+    return end === 'left' ? { how: 'left', what, id } : { how: 'answered', what, id, nanos: end };
   } catch (error) {
-    if (id === null && isRefused(error)) return { how: 'nobody' };
+    if (id === null && isRefused(error)) return { how: 'refused' };
     return { how: 'failed', what, id, why: String(error) };
   }
 }

@@ -40,7 +40,7 @@ afterAll(async () => {
   hook?.close();
 });
 
-/** Where a video job's end is told. */
+/** Receives the webhook at the end of a video job. */
 interface Hook {
   url: string;
   /** The first delivery. */
@@ -318,7 +318,7 @@ describe.skipIf(!withVideo)('generateVideo', () => {
     expect(await job.json()).toMatchObject({ status: 'completed', usage: { seconds: 2, cost: 0.002 } });
   });
 
-  it('is told of the end by a webhook, where the SDK is given one', async () => {
+  it('receives the end by a webhook, if the SDK has one', async () => {
     const { video, warnings } = await generateVideo({
       model: switchyard.videoModel('local/video'),
       prompt: 'a tree',

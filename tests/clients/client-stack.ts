@@ -51,7 +51,7 @@ export async function startClientStack(env: Record<string, string> = {}): Promis
 
 const usageWithCost = z.looseObject({ cost: z.number() });
 
-/** Dollars told in a usage object. @throws ZodError when it tells none. */
+/** The cost in a usage object, in dollars. @throws ZodError when there is none. */
 export function costOf(usage: unknown): number {
   return usageWithCost.parse(usage).cost;
 }

@@ -1,5 +1,5 @@
 // Every program in examples/ runs as a user would run it, and the tour notices a bill that is off by a nano-dollar.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -9,6 +9,7 @@ import { docker, startStack, type TestStack, temporaryFolder } from '@switchyard
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../examples');
+const EVENTS = resolve(import.meta.dirname, '../../infra/local/src/events-tail.ts');
 const RUN_TIMEOUT_MS = 280_000;
 const TEST_MS_MAX = 300_000;
 /** A line of the tour's bill for each type of model: the model, its cost, and what was counted. */
@@ -49,11 +50,14 @@ interface Ran {
   said: string;
 }
 
-function run(file: string, url = stack.url, args: string[] = []): Promise<Ran> {
-  const env = { ...process.env, SWITCHYARD_URL: url, SWITCHYARD_KEY: stack.key, OUTPUT: output };
+function run(file: string, url = stack.url): Promise<Ran> {
+  return runWith({ ...process.env, SWITCHYARD_URL: url, SWITCHYARD_KEY: stack.key, OUTPUT: output }, file);
+}
+
+function runWith(env: NodeJS.ProcessEnv, file: string): Promise<Ran> {
   const options = { env, timeout: RUN_TIMEOUT_MS };
   return new Promise((done) => {
-    execFile(process.execPath, [join(EXAMPLES, file), ...args], options, (error, stdout, stderr) => {
+    execFile(process.execPath, [join(EXAMPLES, file)], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
       done({ code, said: stdout + stderr });
     });
@@ -64,7 +68,7 @@ describe('the tour', { timeout: TEST_MS_MAX }, () => {
   it('ends with a bill that agrees to the nano-dollar', async () => {
     const { code, said } = await run('tour.ts');
     expect(said).toContain('6 * 7 = 42');
-    expect(said).toContain(withComputers ? '42 (exit 0' : 'computers are switched off');
+    expect(said).toContain(withComputers ? '42 (exit 0' : 'Computers are switched off');
     expect(said).toContain('They agree to the nano-dollar.');
     expect(code).toBe(0);
     for (const line of BILLED) expect(said).toMatch(line);
@@ -128,15 +132,43 @@ describe('the examples', { timeout: TEST_MS_MAX }, () => {
     expect(code).toBe(0);
   });
 
+  it('find the stack of the data folder without an address in the environment', async () => {
+    const { SWITCHYARD_URL: _, ...env } = process.env;
+    const here = { ...env, SWITCHYARD_DATA: stack.dataFolder, SWITCHYARD_KEY: stack.key };
+    const { code, said } = await runWith(here, 'chat.ts');
+    expect(said).toMatch(expected['chat.ts'] ?? /^$/);
+    expect(code).toBe(0);
+  });
+
+  it('`npm run events` finds the stack of the data folder too', async () => {
+    const { NATS_URL: _, ...env } = process.env;
+    const here = { ...env, SWITCHYARD_DATA: stack.dataFolder };
+    const events = spawn(process.execPath, [EVENTS, '--since', '1h'], {
+      env: here,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    for await (const text of events.stdout.setEncoding('utf8')) {
+      said += text;
+      if (/call\.completed .* local\/chat/.test(said)) break;
+    }
+    events.kill();
+    expect(said).toMatch(/call\.completed .* local\/chat/);
+  });
+
+  it('name the address where nothing answers', async () => {
+    const { code, said } = await run('usage.ts', 'http://127.0.0.1:65535');
+    expect(said).toContain(
+      'nothing answers at http://127.0.0.1:65535: run `npm start`, or set SWITCHYARD_URL',
+    );
+    expect(code).toBe(1);
+  });
+
   it('say how to get a key where there is none', async () => {
     const { SWITCHYARD_KEY: _, ...env } = process.env;
-    const options = { env: { ...env, SWITCHYARD_DATA: join(stack.dataFolder, 'nowhere') } };
-    const output = await new Promise<string>((done) => {
-      execFile(process.execPath, [join(EXAMPLES, 'chat.ts')], options, (_error, _stdout, stderr) =>
-        done(stderr),
-      );
-    });
-    expect(output).toContain('set SWITCHYARD_KEY, or run `npm start` first');
+    const nowhere = { ...env, SWITCHYARD_DATA: join(stack.dataFolder, 'nowhere') };
+    const { said } = await runWith(nowhere, 'chat.ts');
+    expect(said).toContain('set SWITCHYARD_KEY, or run `npm start` first');
   });
 });
 

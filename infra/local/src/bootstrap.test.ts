@@ -1,4 +1,4 @@
-/** The way in on a fresh clone, over a clone of the smallest kind: an npm and a Node that only say what they are asked. */
+/** The entry point on a fresh clone, over a minimal clone: an npm and a Node that only print their arguments. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ async function write(file: string, text: string, mode = 0o644): Promise<void> {
   await chmod(file, mode);
 }
 
-/** A clone with our bootstrap; `record` is what npm noted of its node_modules. */
+/** A clone with our bootstrap; `record` is npm's record of its node_modules. */
 async function clone({ record, npm = '' }: { record?: object; npm?: string }) {
   const root = await temporaryFolder();
   await write(join(root, 'package-lock.json'), JSON.stringify(LOCK));
@@ -51,7 +51,7 @@ exit 7
     await write(join(root, 'node_modules', '.bin', 'node'), node, 0o755);
   }
   const fakeNpm = join(root, 'npm.js');
-  await write(fakeNpm, `console.log('npm is asked', process.argv[2]); ${npm}`);
+  await write(fakeNpm, `console.log('npm runs', process.argv[2]); ${npm}`);
   return (...args: string[]) => {
     const child = spawn(process.execPath, [join(root, 'infra', 'local', 'bootstrap.mjs'), ...args], {
       env: { ...process.env, npm_execpath: fakeNpm },
@@ -80,19 +80,19 @@ test('where node_modules is in step nothing is installed, and the program gets t
 test.each([
   ['is missing', undefined],
   ['is of another state of the lock file', OUT_OF_STEP],
-])('where node_modules %s it is installed by npm ci; a failure is shown with the mend', async (_, record) => {
+])('where node_modules %s it is installed by npm ci; a failure is shown with a fix', async (_, record) => {
   const run = await clone({
     ...(record && { record }),
     npm: `console.error('no such registry'); process.exit(1)`,
   });
   const { code, output } = await run('start').end;
   expect(code).toBe(1);
-  expect(output).toContain('npm is asked ci');
+  expect(output).toContain('npm runs ci');
   expect(output).toContain('no such registry');
-  expect(output).toContain('Mend: ');
+  expect(output).toContain('Fix: ');
 });
 
-test('a Node that was not installed, since scripts were not allowed, is told', async () => {
+test('a Node that is missing because install scripts are disabled is an error that names the fix', async () => {
   const run = await clone({ npm: 'process.exit(0)' });
   const { code, output } = await run('start').end;
   expect(code).toBe(1);

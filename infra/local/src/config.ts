@@ -1,4 +1,4 @@
-/** What the launcher reads from the environment: the knobs of docs, with defaults and bounds, and nothing else. */
+/** The launcher's settings: environment variables with defaults and bounds. */
 import { join, resolve } from 'node:path';
 import { KEY_LENGTH_MIN } from '@switchyard/contracts';
 import { z } from 'zod';
@@ -14,11 +14,11 @@ const environment = z.object({
   /** The edge's address. */
   PORT: port.default(8080),
   HOST: z.string().default('127.0.0.1'),
-  /** Where local data lives; a relative path starts at the top of the repository. */
+  /** The folder for local data. A relative path starts at the top of the repository. */
   SWITCHYARD_DATA: z.string().default('.data'),
-  /** A key with every permission, for automation. Without it one is made at the first start. */
+  /** A key with every permission, for automation. Without it, the first start makes one. */
   SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN).optional(),
-  /** `off`: no Docker engine is looked for. */
+  /** `off`: the start does not look for a Docker engine. */
   SWITCHYARD_COMPUTERS: z.enum(['on', 'off']).default('on'),
   /** Instances of services, `model-router=2,control=2`. */
   SWITCHYARD_SCALE: z
@@ -30,12 +30,12 @@ const environment = z.object({
       (scale) => Object.values(scale).every((count) => count >= 1 && count <= INSTANCES_MAX),
       `1 to ${INSTANCES_MAX} instances`,
     ),
-  /** Only these services are started, `edge,control`; for tests, and for machines that carry a part. */
+  /** Starts only these services, `edge,control`: for tests, and for a machine that runs a part of the stack. */
   SWITCHYARD_SERVICES: z
     .string()
     .transform((names) => names.split(',').map((name) => name.trim()))
     .optional(),
-  /** Ports of the servers that we run; chosen free unless set (NATS: 4222 if it is free). */
+  /** Ports of the servers that the launcher starts; by default any free port (NATS: 4222 if it is free). */
   SWITCHYARD_NATS_PORT: port.optional(),
   SWITCHYARD_MONGODB_PORT: port.optional(),
 });
@@ -56,16 +56,13 @@ export interface LauncherConfig {
   readonly mongoPort: number | undefined;
 }
 
-/** Throws SetupError naming every setting that is wrong. An empty variable counts as not set. */
+/** An empty variable counts as not set. @throws SetupError that names every invalid setting */
 export function readLauncherConfig(env: NodeJS.ProcessEnv): LauncherConfig {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const parsed = environment.safeParse(set);
   if (!parsed.success) {
     const lines = parsed.error.issues.map((issue) => `    ${issue.path.join('.')}: ${issue.message}`);
-    throw new SetupError(
-      ['Wrong settings in the environment:', ...lines].join('\n'),
-      'Correct or unset these variables.',
-    );
+    throw new SetupError(['Invalid environment variables:', ...lines].join('\n'), 'Correct or unset them.');
   }
   const values = parsed.data;
   return {

@@ -1,12 +1,11 @@
 /**
- * Runs a server from a container image, as one more way to come by it. The attached `docker run` is the process
- * that is supervised; a container that outlives it (a kill of the client does not reach it) is removed before the
- * next start.
+ * Runs a server from a container image. The supervisor watches the attached `docker run`. Killing that client does not
+ * stop the container, so the container is removed before the next start.
  */
 import { CommandError, findProgram, runCommand } from './run-command.ts';
 
 const COMMAND_TIMEOUT_MS = 20_000;
-/** Long enough for a small image or a near registry; whoever is slower pulls it by hand. */
+/** Long enough for a small image or a fast registry. On a slow network, pull the image by hand. */
 const PULL_TIMEOUT_MS = 90_000;
 
 /** Whether the engine has the image. */
@@ -30,8 +29,8 @@ export async function pullImage(image: string, env: NodeJS.ProcessEnv): Promise<
 }
 
 /**
- * Whether containers can be run from here with folders of this machine mounted: a docker client, and an engine
- * that answers and is not on another host.
+ * Whether containers can run with folders of this machine mounted: there is a docker client, and an engine answers on
+ * this host.
  */
 export async function canRunContainers(env: NodeJS.ProcessEnv): Promise<boolean> {
   if (findProgram('docker', env.PATH) === undefined) return false;
@@ -48,10 +47,10 @@ export interface ContainerRun {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
-  /** The port inside, published on 127.0.0.1:`port`. */
+  /** The port in the container, published on 127.0.0.1:`port`. */
   readonly innerPort: number;
   readonly port: number;
-  /** Mounted: folder here -> folder inside. */
+  /** Mounts: folder of this machine -> folder in the container. */
   readonly mounts: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -72,7 +71,7 @@ export function dockerRunArgs(run: ContainerRun): string[] {
   ];
 }
 
-/** Removes a container by its name; there being none is fine. */
+/** Removes a container by its name, if it exists. */
 export async function removeContainer(name: string, env: NodeJS.ProcessEnv): Promise<void> {
   try {
     await runCommand('docker', ['rm', '--force', name], { timeoutMs: COMMAND_TIMEOUT_MS, env });

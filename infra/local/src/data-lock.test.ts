@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { lockDataFolder } from './data-lock.ts';
 
-test('a second launcher on the same folder is refused, and told who has it', async () => {
+test('a second launcher on the same folder is refused with the process id of the first', async () => {
   const folder = await temporaryFolder();
   const lock = await lockDataFolder(folder);
   await expect(lockDataFolder(folder)).rejects.toThrow(`process ${process.pid}`);

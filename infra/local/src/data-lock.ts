@@ -1,4 +1,4 @@
-/** One launcher per data folder: two would run two databases on one file. */
+/** Allows one launcher per data folder, because two would run two databases on the same files. */
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { processIdentity } from './process-identity.ts';
@@ -10,7 +10,7 @@ export interface DataLock {
 
 const TRIES_MAX = 5;
 
-/** Throws SetupError when another launcher that is alive holds the folder. */
+/** @throws SetupError if a running launcher holds the folder */
 export async function lockDataFolder(folder: string): Promise<DataLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const lock = join(folder, 'lock');
@@ -18,13 +18,13 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
   await writeFile(mine, `${process.pid} ${await processIdentity(process.pid)}\n`);
   try {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-      // A link appears whole and only once, unlike a file that is created and then filled.
+      // Creating a link is atomic; creating a file and filling it is not.
       if (await linked(mine, lock)) return { release: () => rm(lock, { force: true }) };
       const holder = await readHolder(lock);
       if (holder !== undefined && (await processIdentity(holder.pid)) === holder.identity) {
         throw new SetupError(
-          `Another Switchyard (process ${holder.pid}) is running on the data folder ${folder}.`,
-          `Stop it (kill ${holder.pid}), or give this one a folder of its own: SWITCHYARD_DATA=<folder>.`,
+          `Another Switchyard (process ${holder.pid}) uses the data folder ${folder}.`,
+          `Stop it (kill ${holder.pid}), or choose another folder: SWITCHYARD_DATA=<folder>.`,
         );
       }
       await rm(lock, { force: true });
@@ -32,10 +32,7 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
   } finally {
     await rm(mine, { force: true });
   }
-  throw new SetupError(
-    `The lock of the data folder ${folder} cannot be had.`,
-    `Remove ${lock} and start again.`,
-  );
+  throw new SetupError(`Could not lock the data folder ${folder}.`, `Remove ${lock} and start again.`);
 }
 
 async function linked(from: string, to: string): Promise<boolean> {

@@ -1,14 +1,14 @@
-/** Installs Debian packages where that can be done: Debian or a child of it, and root. One installation at a time. */
+/** Installs Debian packages: on Debian or a derivative, as root, one installation at a time. */
 import { findProgram, runCommand } from './run-command.ts';
 
 export interface DebianPackages {
-  /** Whether `install` can be tried at all. */
+  /** Whether this process may install packages. */
   readonly possible: boolean;
   install(names: readonly string[]): Promise<void>;
 }
 
 const INSTALL_TIMEOUT_MS = 10 * 60_000;
-/** Another apt may be at work, for example the machine's own at boot. */
+/** Another apt may hold the lock, for example the machine's own at boot. */
 const LOCK_TIMEOUT_S = 120;
 
 export function createDebianPackages(env: NodeJS.ProcessEnv): DebianPackages {
@@ -19,9 +19,11 @@ export function createDebianPackages(env: NodeJS.ProcessEnv): DebianPackages {
   };
   const lock = ['-o', `DPkg::Lock::Timeout=${LOCK_TIMEOUT_S}`];
   let queue: Promise<unknown> = Promise.resolve();
+  let isListUpdated = false;
 
   async function install(names: readonly string[]): Promise<void> {
-    await runCommand('apt-get', ['update', '-q', ...lock], options);
+    if (!isListUpdated) await runCommand('apt-get', ['update', '-q', ...lock], options);
+    isListUpdated = true;
     await runCommand(
       'apt-get',
       ['install', '-q', '-y', '--no-install-recommends', ...lock, ...names],
@@ -32,7 +34,7 @@ export function createDebianPackages(env: NodeJS.ProcessEnv): DebianPackages {
   return {
     possible,
     install(names) {
-      // Two steps may need packages at the same time, and apt serves one at a time.
+      // Several steps may install at the same time, and apt allows one.
       const turn = queue.then(() => install(names));
       queue = turn.catch(() => {});
       return turn;

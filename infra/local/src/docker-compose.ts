@@ -1,6 +1,6 @@
 /**
- * Finds Docker Compose, which the tests of docker-compose.yml need: the plugin of the docker client, else the program
- * docker-compose, else Debian's package of it, which only root can install.
+ * Finds Docker Compose for the tests of docker-compose.yml: the plugin of the docker client, else the program
+ * docker-compose, else Debian's package, which only root can install.
  */
 import type { DebianPackages } from './debian-packages.ts';
 import type { Doing } from './progress.ts';
@@ -25,24 +25,24 @@ export interface FindDockerComposeOptions {
 const VERSION_TIMEOUT_MS = 20_000;
 const DEBIAN_PACKAGE = 'docker-compose';
 
-/** Throws SetupError, which says why there is none. */
+/** @throws SetupError if there is none and none can be installed */
 export async function findDockerCompose(options: FindDockerComposeOptions): Promise<DockerCompose> {
   const { env, packages, doing } = options;
   const found = await presentDockerCompose(env);
   if (found !== undefined) return found;
-  const mend = 'Install the Compose plugin of Docker, or docker-compose.';
-  if (!packages.possible) throw new SetupError('There is no Docker Compose here.', mend);
+  const fix = 'Install the Compose plugin of Docker, or docker-compose.';
+  if (!packages.possible) throw new SetupError('Docker Compose not found.', fix);
   doing(`installing ${DEBIAN_PACKAGE} with apt-get; about 20 s, once per machine`, { announce: true });
   await packages.install([DEBIAN_PACKAGE]).catch((cause: Error) => {
-    throw new SetupError(`${DEBIAN_PACKAGE} could not be installed. ${cause.message}`, mend, { cause });
+    throw new SetupError(`${DEBIAN_PACKAGE} could not be installed. ${cause.message}`, fix, { cause });
   });
   const installed = await presentDockerCompose(env);
   if (installed === undefined)
-    throw new SetupError(`${DEBIAN_PACKAGE} was installed, but is not found.`, mend);
+    throw new SetupError(`${DEBIAN_PACKAGE} was installed, but its program is not on the PATH.`, fix);
   return { ...installed, origin: 'installed with apt-get' };
 }
 
-/** What is there without installing anything, or undefined. */
+/** The installed Docker Compose, or undefined. */
 export async function presentDockerCompose(env: NodeJS.ProcessEnv): Promise<DockerCompose | undefined> {
   const docker = findProgram('docker', env.PATH);
   const standalone = findProgram('docker-compose', env.PATH);
@@ -53,7 +53,7 @@ export async function presentDockerCompose(env: NodeJS.ProcessEnv): Promise<Dock
   );
 }
 
-/** What the step's line says. */
+/** The result in the step's line. */
 export function describeDockerCompose({ version, origin }: DockerCompose): string {
   return `Docker Compose ${version}, ${origin}`;
 }
@@ -71,7 +71,7 @@ async function tryCompose(
     });
     return { version: readVersion(stdout) ?? stdout.trim(), origin, command, args };
   } catch {
-    // A client without the plugin refuses the word.
+    // A client without the plugin rejects the subcommand.
     return undefined;
   }
 }

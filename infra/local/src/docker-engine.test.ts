@@ -12,7 +12,7 @@ test('an engine that DOCKER_HOST names and that does not answer is an error, not
   const find = findDockerEngine({ env: process.env, cacheFolder, packages, doing: () => {} });
   await expect(find).rejects.toMatchObject({
     message: expect.stringContaining('unix:///nowhere/docker.sock'),
-    mend: expect.stringContaining('DOCKER_HOST'),
+    fix: expect.stringContaining('DOCKER_HOST'),
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Finds or makes the Docker engine that computers run on: DOCKER_HOST, else the engine that answers at the usual
- * socket, else `dockerd` started, else Debian's docker.io installed and started (both need root).
+ * Finds or starts the Docker engine for computers: DOCKER_HOST, else the engine at the usual socket, else a started
+ * `dockerd`, else Debian's docker.io, installed and started (both need root).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { SetupError } from './setup-error.ts';
 export interface DockerEngine {
   readonly version: string;
   readonly origin: string;
-  /** Set where this process started it, and so has to stop it. */
+  /** Set if this process started the engine and must stop it. */
   readonly started?: StartedEngine;
 }
 
@@ -34,35 +34,35 @@ export interface FindDockerEngineOptions {
   readonly doing: Doing;
 }
 
-/** For an engine that takes connections and answers nothing: one on a busy machine answers before that. */
+/** An engine on a busy machine answers before that. */
 const PING_TIMEOUT_MS = 15_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_EVERY_MS = 100;
 const LOG_LINES_SHOWN = 10;
 const DEBIAN_PACKAGES = ['docker.io', 'debootstrap', 'iptables', 'iproute2'];
 const SOCKET = '/var/run/docker.sock';
-/** Where a user's PATH may not lead, and dockerd looks for iptables. */
+/** dockerd looks for iptables here; a user's PATH may lack these folders. */
 const SYSTEM_FOLDERS = '/usr/local/sbin:/usr/sbin:/sbin';
-/** On every container and network that a computer agent makes. */
+/** Prefix of the labels on every container and network of a computer agent. */
 const OUR_LABELS = 'switchyard.';
 
-/** Throws SetupError, which says why there is none. */
+/** @throws SetupError if there is none and none can be started */
 export async function findDockerEngine(options: FindDockerEngineOptions): Promise<DockerEngine> {
   const { env, packages, doing } = options;
   if (env.DOCKER_HOST) {
     const version = await engineVersion(env);
     if (version !== undefined) return { version, origin: `at ${env.DOCKER_HOST}, from DOCKER_HOST` };
     throw new SetupError(
-      `No Docker engine answers at ${env.DOCKER_HOST}, which DOCKER_HOST names.`,
-      'Start that engine, or unset DOCKER_HOST to have one found or started here.',
+      `No Docker engine answers at DOCKER_HOST=${env.DOCKER_HOST}.`,
+      'Start that engine, or unset DOCKER_HOST.',
     );
   }
   const version = await engineVersion(env);
   if (version !== undefined) return { version, origin: `answering at ${SOCKET}` };
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
     throw new SetupError(
-      'No Docker engine answers, and only root could start one.',
-      `Start Docker, let this user reach ${SOCKET}, or set DOCKER_HOST.`,
+      'No Docker engine answers, and only root can start one.',
+      `Start Docker, give this user access to ${SOCKET}, or set DOCKER_HOST.`,
     );
   }
   const path = `${env.PATH}:${SYSTEM_FOLDERS}`;
@@ -70,9 +70,9 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
   let origin = 'dockerd started';
   if (dockerd === undefined) {
     if (!packages.possible) {
-      throw new SetupError('There is no Docker engine here.', 'Install Docker, or set DOCKER_HOST.');
+      throw new SetupError('Docker not found.', 'Install Docker, or set DOCKER_HOST.');
     }
-    doing(`installing ${DEBIAN_PACKAGES.join(', ')} with apt-get; about a minute, once per machine`, {
+    doing(`installing ${DEBIAN_PACKAGES.join(', ')} with apt-get; takes about a minute, once per machine`, {
       announce: true,
     });
     await packages.install(DEBIAN_PACKAGES).catch((cause: Error) => {
@@ -81,9 +81,13 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
       });
     });
     dockerd = findProgram('dockerd', path);
-    if (dockerd === undefined) throw new SetupError('docker.io brought no dockerd.', 'Install Docker.');
+    if (dockerd === undefined)
+      throw new SetupError(
+        'The package docker.io was installed, but dockerd is not on the PATH.',
+        'Install Docker.',
+      );
     origin = 'docker.io installed and dockerd started';
-    // A package's own service may have started it by now.
+    // The package's own service may have started it already.
     const already = await engineVersion(env);
     if (already !== undefined)
       return { version: already, origin: 'docker.io installed, started by the system' };
@@ -92,12 +96,12 @@ export async function findDockerEngine(options: FindDockerEngineOptions): Promis
   return startDockerd(dockerd, origin, { ...options, env: { ...env, PATH: path } });
 }
 
-/** What the step's line says. */
+/** The result in the step's line. */
 export function describeDockerEngine(engine: DockerEngine): string {
   return `Docker ${engine.version}, ${engine.origin}`;
 }
 
-/** The version of the engine that answers, by the usual environment variables, or undefined. */
+/** The version of the engine at DOCKER_HOST or the usual socket, or undefined if none answers. */
 export async function engineVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   try {
     const docker = env.DOCKER_HOST
@@ -109,13 +113,13 @@ export async function engineVersion(env: NodeJS.ProcessEnv): Promise<string | un
   }
 }
 
-/** Whether containers run that are none of ours: whoever started them would miss the engine. */
+/** Whether containers run that Switchyard did not start. */
 export async function servesOthers(): Promise<boolean> {
   const running = await new Docker({ socketPath: SOCKET, timeout: PING_TIMEOUT_MS }).listContainers();
   return running.some(({ Labels }) => !Object.keys(Labels).some((label) => label.startsWith(OUR_LABELS)));
 }
 
-/** In a session of its own, with a log of its own: it must outlive us while others use it. */
+/** Starts dockerd in its own session with its own log: it outlives this process while others use it. */
 async function startDockerd(
   dockerd: string,
   origin: string,
@@ -144,7 +148,7 @@ async function startDockerd(
   if (!died.signal.aborted) child.kill('SIGKILL');
   const words = lastLines(await readFile(logFile, 'utf8').catch(() => ''), LOG_LINES_SHOWN);
   throw new SetupError(
-    `dockerd ${died.signal.aborted ? 'died at its start' : `does not answer after ${START_TIMEOUT_MS / 1000} s`}:\n${words}`,
-    `Read ${logFile}, or start a Docker engine in another way; SWITCHYARD_COMPUTERS=off goes without.`,
+    `dockerd ${died.signal.aborted ? 'ended at its start' : `does not answer after ${START_TIMEOUT_MS / 1000} s`}:\n${words}`,
+    `Read ${logFile}, or start Docker yourself, or set SWITCHYARD_COMPUTERS=off.`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Who uses the Docker engine that one of us started. Several launchers and test runs on one machine share it, so
- * the one that started it stops it at its own end only if it is the last, and no other's container runs there.
+ * The users of a Docker engine that a launcher started. Several launchers and test runs on one machine share it, so
+ * its starter stops it only if it is the last user and no foreign container runs.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { processIdentity } from './process-identity.ts';
 
 export interface EngineUsers {
   join(): Promise<void>;
-  /** Leaves, and stops the engine if we started it and nobody else is there. Returns whether it was stopped. */
+  /** Leaves, and stops the engine if this process started it and no other user is left. Returns whether it stopped it. */
   leave(started: StartedEngine | undefined): Promise<boolean>;
 }
 
@@ -18,7 +18,7 @@ export interface EngineUsers {
 const STOP_TIMEOUT_MS = 30_000;
 
 export interface EngineUsersDeps {
-  /** Whether containers run on the engine that are none of ours. */
+  /** Whether the engine runs containers that Switchyard did not start. */
   readonly servesOthers: () => Promise<boolean>;
 }
 

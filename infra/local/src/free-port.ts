@@ -1,6 +1,6 @@
 /**
- * Free TCP ports below the range from which the kernel takes the ports of outgoing connections (Linux: 32768 and
- * up). A server that is killed can thus always have its port back: no connection takes it in the meantime.
+ * Free TCP ports below the kernel's range for outgoing connections (Linux: 32768 and up). A killed server can always
+ * listen on its port again, because no connection takes it in the meantime.
  */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';

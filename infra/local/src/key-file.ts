@@ -1,4 +1,4 @@
-/** The first key of an installation: made once, kept in `<data>/key` for its owner's eyes only. */
+/** The first key of an installation: made once and kept in `<data>/key`, readable by its owner only. */
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { SetupError } from './setup-error.ts';
 
 export interface InstallationKey {
   readonly key: string;
-  /** Whether this call made it: it is printed then, and never again. */
+  /** Whether this call made it. Only then is it printed. */
   readonly made: boolean;
   readonly file: string;
 }
@@ -14,7 +14,7 @@ export interface InstallationKey {
 const KEY_BYTES = 32;
 export const KEY_CHARS_MIN = 20;
 
-/** Reads the key of a data folder, or makes it: on the disk before anybody can have seen it. */
+/** Reads the key of a data folder, or makes one. It is on the disk before it is returned. */
 export async function readOrMakeKey(folder: string): Promise<InstallationKey> {
   const file = join(folder, 'key');
   const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -25,8 +25,8 @@ export async function readOrMakeKey(folder: string): Promise<InstallationKey> {
     const key = kept.trim();
     if (key.length >= KEY_CHARS_MIN) return { key, made: false, file };
     throw new SetupError(
-      `${file} does not hold a key.`,
-      `Remove ${file}, and the next start makes a new key.`,
+      `${file} does not contain a key.`,
+      `Remove ${file}; the next start makes a new key.`,
     );
   }
   const key = `sy_${randomBytes(KEY_BYTES).toString('base64url')}`;

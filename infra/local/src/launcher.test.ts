@@ -1,10 +1,12 @@
-/** The launcher as a process, with the real NATS and MongoDB, over two services of the smallest kind. */
+/** The launcher as a process, with the real NATS and MongoDB, over two minimal services. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PROGRAMS } from '@switchyard/local-models/programs';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
+import { addressesFile } from './addresses.ts';
 import { ROOT } from './config.ts';
 import { freePort } from './free-port.ts';
 import { READY_LINE } from './launcher.ts';
@@ -90,13 +92,13 @@ test('a start serves, a stop ends all of it in order, and the next start has the
   expect(second.output()).not.toContain(key);
 });
 
-test('a second launcher on the folder is refused with the mend, and the first goes on', async () => {
+test('a second launcher on the folder is refused with a fix, and the first keeps running', async () => {
   const dataFolder = await temporaryFolder();
   const first = await launch(dataFolder);
   const refused = await untilEnd(await spawnLauncher(dataFolder));
   expect(refused.code).toBe(1);
   expect(refused.output).toContain(`Another Switchyard (process ${first.process.pid})`);
-  expect(refused.output).toContain('Mend: ');
+  expect(refused.output).toContain('Fix: ');
   expect((await fetch(first.url)).status).toBe(200);
 });
 
@@ -111,13 +113,13 @@ test('after a hard kill of the launcher the next start ends what was left runnin
   const second = await launch(dataFolder);
   expect(await alive(orphans)).toBe(0);
   expect((await fetch(second.url)).status).toBe(200);
-  expect(second.output()).toContain('ended what an earlier start left running');
+  expect(second.output()).toContain('stopped processes of an earlier start');
 });
 
 test('nats-server and the database come back on their ports after kill -9', async () => {
   const dataFolder = await temporaryFolder();
   const { pids, output, process: launcher } = await launch(dataFolder);
-  const addresses = await readFile(join(dataFolder, 'run', 'addresses.json'), 'utf8');
+  const addresses = await readFile(addressesFile(dataFolder), 'utf8');
   const [, , nats, mongo] = await pids();
   const back = new Promise<void>((resolve) => {
     launcher.stdout!.on('data', () => {
@@ -127,8 +129,8 @@ test('nats-server and the database come back on their ports after kill -9', asyn
   process.kill(nats!, 'SIGKILL');
   process.kill(mongo!, 'SIGKILL');
   await back;
-  // Nothing that serves elsewhere now would be called the same: the addresses were fixed at the start.
-  expect(await readFile(join(dataFolder, 'run', 'addresses.json'), 'utf8')).toBe(addresses);
+  // The addresses were fixed at the start, so the servers are back on the same ports.
+  expect(await readFile(addressesFile(dataFolder), 'utf8')).toBe(addresses);
   expect(await alive(await pids())).toBe(PROCESSES.length);
 });
 
@@ -144,12 +146,12 @@ test('a service that does not exist is named, and one that cannot have two insta
   const misspelt = { SWITCHYARD_SCALE: 'wroker=2' };
   expect(await untilEnd(await spawnLauncher(await temporaryFolder(), misspelt))).toMatchObject({
     code: 1,
-    output: expect.stringContaining('SWITCHYARD_SCALE names no service of ours: wroker'),
+    output: expect.stringContaining('SWITCHYARD_SCALE names unknown services: wroker'),
   });
   const twoEntries = { SWITCHYARD_SCALE: 'entry=2' };
   expect(await untilEnd(await spawnLauncher(await temporaryFolder(), twoEntries))).toMatchObject({
     code: 1,
-    output: expect.stringContaining('one address has room for one'),
+    output: expect.stringContaining('can have only one'),
   });
 });
 
@@ -170,4 +172,42 @@ test('a port that is taken is named', async () => {
   const { code, output } = await untilEnd(await spawnLauncher(await temporaryFolder(), { PORT: port }));
   expect(code).toBe(1);
   expect(output).toContain(`Port ${port} at 127.0.0.1 is taken`);
+});
+
+/** A folder with every program of this machine but those of the local models, and this `apt-get`. */
+async function pathWithoutLocalPrograms(aptGet: string): Promise<string> {
+  const folder = await temporaryFolder();
+  const isHere = new Set(['apt-get', ...Object.keys(PROGRAMS)]);
+  for (const source of (process.env.PATH ?? '').split(':')) {
+    for (const program of await readdir(source).catch(() => [])) {
+      if (isHere.has(program)) continue;
+      isHere.add(program);
+      await symlink(join(source, program), join(folder, program));
+    }
+  }
+  await writeFile(join(folder, 'apt-get'), `#!/bin/sh\ncd ${folder}\n${aptGet}\n`, { mode: 0o755 });
+  return folder;
+}
+
+const withRoot = test.skipIf(process.getuid?.() !== 0);
+
+withRoot('the programs of the local models are installed before the ready line', async () => {
+  const install = `[ "$1" = update ] || touch ${Object.keys(PROGRAMS).join(' ')}`;
+  const PATH = await pathWithoutLocalPrograms(install);
+  const { output } = await launch(await temporaryFolder(), { PATH });
+  expect(output()).toContain('espeak-ng ffmpeg pocketsphinx pocketsphinx-en-us installed');
+  expect(await readdir(PATH)).toEqual(expect.arrayContaining(Object.keys(PROGRAMS)));
+});
+
+withRoot('a start is ready when the programs of the local models cannot be installed', async () => {
+  const PATH = await pathWithoutLocalPrograms('exit 100');
+  const { output } = await launch(await temporaryFolder(), { PATH });
+  expect(output()).toContain('Fix: sudo apt-get install -y espeak-ng ffmpeg pocketsphinx pocketsphinx-en-us');
+});
+
+test('other programs find a stack that listens on all addresses', async () => {
+  const dataFolder = await temporaryFolder();
+  const { url } = await launch(dataFolder, { HOST: '0.0.0.0' });
+  const { SWITCHYARD_URL } = JSON.parse(await readFile(addressesFile(dataFolder), 'utf8'));
+  expect(SWITCHYARD_URL).toBe(url.replace('0.0.0.0', '127.0.0.1'));
 });

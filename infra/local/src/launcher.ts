@@ -1,4 +1,4 @@
-/** The process of `npm start`: signals, the ready line, and how failures are told. */
+/** The process of `npm start`: signals, the ready line, and error messages. */
 import type { LauncherConfig } from './config.ts';
 import type { Progress } from './progress.ts';
 import type { LocalService } from './services.ts';
@@ -12,43 +12,44 @@ export interface LauncherOptions {
   readonly progress: Progress;
 }
 
-/** One Ctrl-C can arrive twice, from the terminal and through npm; a person needs longer for a second one. */
+/** One Ctrl-C can arrive twice, from the terminal and through npm. A second one by a person takes longer. */
 const SECOND_SIGNAL_AFTER_MS = 1_000;
 /** Scripts wait for this line. */
 export const READY_LINE = /^Switchyard ready at (http:\S+)$/m;
 
-/** Runs until the process is told to stop; sets its exit code and ends it. */
+/** Runs until a signal arrives, then stops the stack and ends the process with its exit code. */
 export async function runLauncher({ readConfig, env, services, progress }: LauncherOptions): Promise<void> {
-  // Whoever read our words may be gone; the stack need not go with them.
+  // A closed pipe on stdout must not end the stack.
   process.stdout.on('error', () => {});
   try {
     const stack = createStack({ config: readConfig(), env, services, progress });
-    const told = untilTold(() => stack.kill());
+    const signalled = untilSignal(() => stack.kill());
     const outcome = await Promise.race([
       stack.start().then(
-        (url) => ({ url }),
+        (served) => served,
         (error: unknown) => ({ error }),
       ),
-      told,
+      signalled,
     ]);
     if (typeof outcome === 'object' && 'url' in outcome) {
+      if (outcome.signInUrl !== undefined) console.log(`Sign in at ${outcome.signInUrl}`);
       console.log(`Switchyard ready at ${outcome.url}`);
-      progress.note('stopping', `on ${await told}: finishing what is under way`);
+      progress.note('stopping', `on ${await signalled}: finishing open requests`);
     } else if (typeof outcome === 'object') {
       process.exitCode = 1;
-      tell(outcome.error);
+      report(outcome.error);
     }
     await stack.stop();
-    progress.note('stopped', 'all that was started here');
+    progress.note('stopped', 'all processes that this start began');
   } catch (error) {
     process.exitCode = 1;
-    tell(error);
+    report(error);
   }
   process.exit();
 }
 
 /** Resolves with the first signal; calls `hurry` at a second one. */
-function untilTold(hurry: () => void): Promise<NodeJS.Signals> {
+function untilSignal(hurry: () => void): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -62,7 +63,7 @@ function untilTold(hurry: () => void): Promise<NodeJS.Signals> {
   });
 }
 
-function tell(error: unknown): void {
-  if (error instanceof SetupError) console.error(`${error.message}\nMend: ${error.mend}`);
-  else console.error('A fault in the launcher:', error);
+function report(error: unknown): void {
+  if (error instanceof SetupError) console.error(`${error.message}\nFix: ${error.fix}`);
+  else console.error('Bug in the launcher:', error);
 }

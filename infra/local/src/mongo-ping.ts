@@ -1,6 +1,6 @@
 /**
- * `{ ping: 1, $db: 'admin' }` in MongoDB's wire protocol (OP_MSG): asks whether a server serves, without a driver.
- * A connection alone says little: a container's port is open before the server in it is up.
+ * `{ ping: 1, $db: 'admin' }` in MongoDB's wire protocol (OP_MSG), to check a server without a driver. An open port is
+ * not enough: a container's port is open before its server is ready.
  */
 
 const OP_MSG = 2013;
@@ -12,7 +12,7 @@ export const MONGO_PING: Buffer = opMsg(
     element(0x02, '$db', Buffer.concat([int32(6), cString('admin')])),
   ),
 );
-/** In the answer of a server that serves. */
+/** Part of the answer of a ready server. */
 export const MONGO_PONG = /ok\0/;
 
 function opMsg(body: Buffer): Buffer {

@@ -42,15 +42,15 @@ describe('MongoDB comes from', () => {
 
   test('nowhere: the message says what to do', async () => {
     const { find } = await setup();
-    await expect(find()).rejects.toMatchObject({ mend: expect.stringContaining('MONGODB_URL') });
+    await expect(find()).rejects.toMatchObject({ fix: expect.stringContaining('MONGODB_URL') });
   });
 });
 
-test('a data folder stays with what it was begun with, and says so when that is gone', async () => {
+test('a data folder keeps the kind of server that created it, and an error names a missing one', async () => {
   const { folder, find, install, mongod } = await setup();
   await install();
   await find();
   expect(await readFile(join(folder, 'data', 'kind'), 'utf8')).toBe('program\n');
   await rm(mongod);
-  await expect(find()).rejects.toThrow('was begun with a program of MongoDB');
+  await expect(find()).rejects.toThrow('was created by a MongoDB program');
 });

@@ -1,7 +1,7 @@
 /**
- * Finds or makes MongoDB: the address in MONGODB_URL, else `mongod` on the PATH, else a container image, else the
- * stand-in (infra/mongo). What a data folder was begun with is kept for it: files of one are nothing to another,
- * and a later start that happened to find a better server would show an empty database.
+ * Finds or builds MongoDB: the address in MONGODB_URL, else `mongod` on the PATH, else a container image, else the
+ * stand-in (infra/mongo). A data folder keeps the kind of server that created it, because the kinds cannot read each
+ * other's files.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,14 +32,14 @@ export interface FindMongoServerOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
   readonly packages: DebianPackages;
-  /** Whether a container will do. */
+  /** Whether a container is allowed. */
   readonly containers: boolean;
-  /** The folder that will hold the data: it decides, if it was used before. */
+  /** The folder of the data. A folder in use keeps its kind of server. */
   readonly folder: string;
   readonly doing: Doing;
 }
 
-/** Throws SetupError when there is none and none can be made. */
+/** @throws SetupError if there is none and none can be built */
 export async function findMongoServer(options: FindMongoServerOptions): Promise<MongoServer> {
   const { env, folder } = options;
   if (env.MONGODB_URL) return { kind: 'address', url: env.MONGODB_URL };
@@ -47,8 +47,8 @@ export async function findMongoServer(options: FindMongoServerOptions): Promise<
   const server = begun === undefined ? await firstOf(KINDS, options) : await firstOf([begun], options);
   if (server === undefined) {
     throw new SetupError(
-      `The database in ${folder} was begun with a ${begun} of MongoDB, which is not to be had now.`,
-      `Bring it back, or set MONGODB_URL, or move ${folder} away to begin a new database.`,
+      `The database in ${folder} was created by a MongoDB ${begun}, which is not available now.`,
+      `Install the ${begun} again, set MONGODB_URL, or move ${folder} away to start with a new database.`,
     );
   }
   await mkdir(folder, { recursive: true });
@@ -56,7 +56,7 @@ export async function findMongoServer(options: FindMongoServerOptions): Promise<
   return server;
 }
 
-/** What the step's line says. */
+/** The result in the step's line. */
 export function describeMongoServer(server: MongoServer): string {
   switch (server.kind) {
     case 'address':
@@ -88,7 +88,6 @@ export async function mongoServerProcess(options: RunMongoServerOptions): Promis
     name,
     cwd: files,
     env,
-    goesFirst: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
     ready: (signal: AbortSignal) =>
       answers({ host: MONGO_HOST, port, say: MONGO_PING, expect: MONGO_PONG }, signal),
@@ -128,7 +127,7 @@ const find: Record<Kind, (options: FindMongoServerOptions) => Promise<MongoServe
   async container({ env, cacheFolder, containers, doing }) {
     if (!containers || !(await canRunContainers(env))) return undefined;
     if (await hasImage(MONGO_IMAGE, env)) return { kind: 'container', image: MONGO_IMAGE };
-    // What stands ready is better than a download.
+    // An earlier build is faster than a download.
     if (await isStandInBuilt(cacheFolder)) return undefined;
     doing(`pulling ${MONGO_IMAGE}`);
     return (await pullImage(MONGO_IMAGE, env)) ? { kind: 'container', image: MONGO_IMAGE } : undefined;

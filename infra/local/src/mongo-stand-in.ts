@@ -1,6 +1,6 @@
 /**
- * Builds the stand-in database (infra/mongo) with Maven, once per machine and state of its sources, and says how
- * it is run.
+ * Builds the stand-in database (infra/mongo) with Maven, once per machine and version of its sources, and returns its
+ * command line.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -32,16 +32,16 @@ const BUILD_TIMEOUT_MS = 10 * 60_000;
 const HEAP_MB = 256;
 const JVM = [
   ...[`-Xmx${HEAP_MB}m`, '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn'],
-  // Netty looks before each byte whether its buffer is still in use: a tenth of the time of an insert.
+  // Netty's check of each buffer access takes a tenth of the time of an insert.
   '-Dio.netty.buffer.checkAccessible=false',
 ];
-const MEND = 'Install Java 17 or newer and Maven on the PATH, or install mongod, or set MONGODB_URL.';
+const FIX = 'Install Java 17 or newer and Maven, or install mongod, or set MONGODB_URL.';
 
 export async function isStandInBuilt(cacheFolder: string): Promise<boolean> {
   return existsSync(await builtFolder(cacheFolder));
 }
 
-/** Throws SetupError when it is not built yet and cannot be built here. */
+/** @throws SetupError if it is not built and cannot be built */
 export async function ensureStandIn(options: EnsureStandInOptions): Promise<StandIn> {
   const { env, cacheFolder, packages, doing } = options;
   const folder = await builtFolder(cacheFolder);
@@ -50,16 +50,16 @@ export async function ensureStandIn(options: EnsureStandInOptions): Promise<Stan
   if (needed.some((program) => findProgram(program, env.PATH) === undefined))
     await installJava(packages, doing);
   const java = findProgram('java', env.PATH);
-  if (java === undefined) throw new SetupError('Java was installed, but is not on the PATH.', MEND);
+  if (java === undefined) throw new SetupError('Java was installed, but is not on the PATH.', FIX);
   if (isBuilt) return { java, folder, origin: `built before, in ${folder}` };
-  doing('building the stand-in for MongoDB with Maven; about half a minute, once per machine', {
+  doing('building the stand-in for MongoDB with Maven; takes about half a minute, once per machine', {
     announce: true,
   });
   await makeOnce(folder, (unfinished) => build(unfinished, env));
   return { java, folder, origin: `built with Maven, in ${folder}` };
 }
 
-/** The command line: one file, one port on 127.0.0.1 unless `host` says otherwise. */
+/** The command line, for one file and one port on `host`, by default 127.0.0.1. */
 export function standInCommand(
   standIn: Pick<StandIn, 'java' | 'folder'>,
   file: string,
@@ -80,7 +80,7 @@ async function builtFolder(cacheFolder: string): Promise<string> {
 }
 
 async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
-  // In a copy: nothing is left in the sources, and two builds do not meet.
+  // Builds in a copy, so that the sources stay clean and two builds do not collide.
   const copy = join(folder, 'build');
   await cp(SOURCES, copy, { recursive: true });
   try {
@@ -89,7 +89,7 @@ async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   } catch (cause) {
     throw new SetupError(
       `The stand-in for MongoDB could not be built. ${(cause as Error).message}`,
-      'Mend what Maven complains about (it needs Maven Central), or install mongod, or set MONGODB_URL.',
+      'Check that Maven reaches Maven Central, or install mongod, or set MONGODB_URL.',
       { cause },
     );
   }
@@ -101,17 +101,17 @@ async function build(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
 async function installJava(packages: DebianPackages, doing: Doing): Promise<void> {
   if (!packages.possible) {
     throw new SetupError(
-      'There is no MongoDB, no image of it, and no Java and Maven for the stand-in.',
-      MEND,
+      'MongoDB not found: no server, no container image, and no Java and Maven for the stand-in.',
+      FIX,
     );
   }
-  doing('installing Java and Maven with apt-get, for the stand-in for MongoDB; about a minute', {
+  doing('installing Java and Maven with apt-get for the MongoDB stand-in; takes about a minute', {
     announce: true,
   });
   try {
     await packages.install(['default-jdk-headless', 'maven']);
   } catch (cause) {
-    throw new SetupError(`Java and Maven could not be installed. ${(cause as Error).message}`, MEND, {
+    throw new SetupError(`Java and Maven could not be installed. ${(cause as Error).message}`, FIX, {
       cause,
     });
   }

@@ -54,6 +54,6 @@ describe('nats-server comes from', () => {
   test('nowhere: the message says what to do', async () => {
     const cacheFolder = await temporaryFolder();
     const find = findNatsServer({ env: { PATH: '' }, cacheFolder, containers: false, doing: silent });
-    await expect(find).rejects.toMatchObject({ mend: expect.stringContaining('NATS_URL') });
+    await expect(find).rejects.toMatchObject({ fix: expect.stringContaining('NATS_URL') });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Finds or makes nats-server: the address in NATS_URL, else the program on the PATH, else one that we built
- * before, else a container image, else `go install` from the Go module proxy.
+ * Finds or builds nats-server: the address in NATS_URL, else the program on the PATH, else an earlier build, else a
+ * container image, else `go install` from the Go module proxy.
  */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const VERSION_TIMEOUT_MS = 10_000;
 const BUILD_TIMEOUT_MS = 10 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** One thread: where services share two cores with the server, its second thread costs more than it brings. */
+/** One thread: on two cores shared with the services, a second thread makes calls slower. */
 const SMALL_MACHINE_ENV = availableParallelism() <= 2 ? { GOMAXPROCS: '1' } : {};
 
 export type NatsServer =
@@ -41,12 +41,12 @@ export interface NatsProgram {
 export interface FindNatsServerOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
-  /** Whether a container will do. Tests that kill the server want the program. */
+  /** Whether a container is allowed. Tests that kill the server need the program. */
   readonly containers: boolean;
   readonly doing: Doing;
 }
 
-/** Throws SetupError when there is none and none can be made. */
+/** @throws SetupError if there is none and none can be built */
 export async function findNatsServer(options: FindNatsServerOptions): Promise<NatsServer> {
   const { env, cacheFolder } = options;
   if (env.NATS_URL) return { kind: 'address', url: env.NATS_URL };
@@ -56,7 +56,7 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<Na
     if (isVersionAtLeast(version, NATS_SERVER_VERSION_MIN)) {
       return { kind: 'program', path: onPath, version, origin: 'on the PATH' };
     }
-    options.doing(`${onPath} is ${version}, older than ${NATS_SERVER_VERSION_MIN}: passed over`, {
+    options.doing(`${onPath} is ${version}, older than ${NATS_SERVER_VERSION_MIN}; not used`, {
       announce: true,
     });
   }
@@ -67,7 +67,7 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<Na
   return built ?? ensureBuiltNatsServer(options);
 }
 
-/** The program that we build ourselves: static, so that it also runs in an image that holds nothing else. */
+/** Builds the program. It is static, so it also runs in an image without libraries. */
 export async function ensureBuiltNatsServer({
   env,
   cacheFolder,
@@ -78,17 +78,17 @@ export async function ensureBuiltNatsServer({
   const go = findProgram('go', env.PATH);
   if (go === undefined) {
     throw new SetupError(
-      `There is no nats-server (${NATS_SERVER_VERSION_MIN} or newer), no image ${NATS_IMAGE}, and no Go to build it with.`,
-      'Install nats-server or Go on the PATH, or set NATS_URL to the address of a server.',
+      `NATS not found: no nats-server ${NATS_SERVER_VERSION_MIN} or newer, no image ${NATS_IMAGE}, and no Go to build one.`,
+      'Install nats-server or Go, or set NATS_URL.',
     );
   }
-  doing(`building ${GO_MODULE} with go install; about a minute, once per machine`, { announce: true });
+  doing(`building ${GO_MODULE} with go install; takes about a minute, once per machine`, { announce: true });
   const folder = builtFolder(cacheFolder);
   await makeOnce(folder, (unfinished) => goInstall(go, unfinished, env));
   return { ...builtProgram(folder), origin: `built with go install, in ${folder}` };
 }
 
-/** What the step's line says. */
+/** The result in the step's line. */
 export function describeNatsServer(server: NatsServer): string {
   switch (server.kind) {
     case 'address':
@@ -110,13 +110,12 @@ export interface RunNatsServerOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** How nats-server is run: our configuration file, and what differs from machine to machine as flags. */
+/** Runs nats-server with our configuration file; address, port and folder are flags. */
 export function natsServerProcess(options: RunNatsServerOptions): ProcessSpec {
   const { name, server, host, port, storeFolder, configFile, env } = options;
   const common = {
     name,
     cwd: storeFolder,
-    goesFirst: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
     ready: (signal: AbortSignal) => answers({ host, port, expect: /^INFO .*"jetstream":true/ }, signal),
   };
@@ -163,7 +162,7 @@ async function programVersion(path: string): Promise<string> {
   return readVersion(stdout) ?? 'of an unknown version';
 }
 
-/** Without cgo: that is what makes it static. */
+/** Building without cgo makes the program static. */
 async function goInstall(go: string, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   try {
     await runCommand(go, ['install', '-trimpath', GO_MODULE], {
@@ -173,7 +172,7 @@ async function goInstall(go: string, folder: string, env: NodeJS.ProcessEnv): Pr
   } catch (cause) {
     throw new SetupError(
       `nats-server could not be built. ${(cause as Error).message}`,
-      'Mend what Go complains about (it needs the Go module proxy), or install nats-server, or set NATS_URL.',
+      'Check that Go reaches its module proxy, or install nats-server, or set NATS_URL.',
       { cause },
     );
   }

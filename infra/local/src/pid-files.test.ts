@@ -22,10 +22,10 @@ test('the file holds the number, as `kill $(cat …)` wants it', async () => {
   expect(await readFile(join(folder, 'edge.pid'), 'utf8')).toBe(`${child.pid}\n`);
 });
 
-test('what an earlier start left running is ended, the named last, and its files are gone', async () => {
+test('processes of an earlier start are ended, the named ones last, and their files are removed', async () => {
   const folder = await temporaryFolder();
   const pidFiles = createPidFiles(folder);
-  // Written by the processes as they are told: this one may hear of two ends in one turn, and in any order.
+  // The processes write the order themselves: this process may see two exits at once, in any order.
   const order = join(await temporaryFolder(), 'order');
   const ends: Promise<unknown>[] = [];
   for (const name of ['nats', 'edge']) {
@@ -40,7 +40,7 @@ test('what an earlier start left running is ended, the named last, and its files
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('a number that is in use again by somebody else is not signalled', async () => {
+test('a process that reuses an old number is not signalled', async () => {
   const folder = await temporaryFolder();
   const stranger = await startProcess('');
   await writeFile(join(folder, 'edge.pid'), `${stranger.pid}\n`);

@@ -1,7 +1,7 @@
 /**
  * `<data>/run/<name>.pid` for each process of the stack, so that people and tests can signal them, and
- * `<name>.identity` beside it, so that a start after a hard kill of the launcher finds what was left running and
- * is sure that it is that.
+ * `<name>.identity` beside it, so that a start after `kill -9` of the launcher finds its processes and signals no
+ * other process by mistake.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,8 +12,8 @@ export interface PidFiles {
   write(name: string, pid: number): Promise<void>;
   remove(name: string): Promise<void>;
   /**
-   * Ends the processes that an earlier launcher left running: asks them (SIGTERM), waits, then kills. Those named
-   * in `last` go after the others, since the others stand on them. Returns the names of those it ended.
+   * Ends the processes that an earlier launcher left running: SIGTERM, a wait, then SIGKILL. Those named in `last` end
+   * after the others, which depend on them. Returns the names of the ended processes.
    */
   endLeftovers(last: readonly string[]): Promise<string[]>;
 }
@@ -48,7 +48,7 @@ export function createPidFiles(folder: string): PidFiles {
     async write(name, pid) {
       await mkdir(folder, { recursive: true });
       const identity = await processIdentity(pid);
-      // A process that is gone already needs no file.
+      // The process has already ended.
       if (identity === undefined) return;
       await writeFile(identityFile(name), identity);
       await writeFile(pidFile(name), `${pid}\n`);
@@ -66,7 +66,7 @@ export function createPidFiles(folder: string): PidFiles {
   };
 }
 
-/** Ends a process that is not our child: SIGTERM, a bounded wait, SIGKILL. Does nothing if it is another by now. */
+/** Ends a process that is not our child: SIGTERM, a bounded wait, SIGKILL. Skips it if its number was reused. */
 export async function endProcess(pid: number, identity: string, timeoutMs = ASKED_TIMEOUT_MS): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if ((await processIdentity(pid)) !== identity) return;
@@ -74,7 +74,7 @@ export async function endProcess(pid: number, identity: string, timeoutMs = ASKE
     const deadline = performance.now() + timeoutMs;
     while (performance.now() < deadline) {
       if ((await processIdentity(pid)) !== identity) return;
-      // Not our child: the kernel tells nobody but its parent when it ends.
+      // Only a parent learns from the kernel that a process ended, so this polls.
       await delay(POLL_EVERY_MS);
     }
   }

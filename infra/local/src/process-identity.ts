@@ -1,6 +1,6 @@
 /**
- * Who a process is, beyond its number: numbers are used again, and nobody may be signalled by mistake. The
- * identity is the moment at which the process started (its command line would not do: a process may change it).
+ * The identity of a process beyond its number, because the kernel reuses numbers and a signal must not hit another
+ * process. It is the start time; a command line would not do, because a process may change it.
  */
 import { readFile } from 'node:fs/promises';
 import { runCommand } from './run-command.ts';

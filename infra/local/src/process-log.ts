@@ -1,6 +1,6 @@
 /**
- * The log of one process: everything it writes goes to `<data>/logs/<name>.log`; warnings and errors are also
- * shown at the terminal in words, a few at a time, so that the terminal stays calm.
+ * The log of one process. All output goes to `<data>/logs/<name>.log`. Warnings and errors also show at the terminal,
+ * a limited number per period.
  */
 import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs';
 import { dirname } from 'node:path';
@@ -8,18 +8,18 @@ import { createInterface } from 'node:readline';
 
 export interface ProcessLog {
   readonly file: string;
-  /** Takes over one output of a process. Call it for stdout and stderr, again for every restart. */
+  /** Reads one output of a process. Call it for stdout and stderr, and again after every restart. */
   attach(output: NodeJS.ReadableStream): void;
   /** The last lines, for the message when a process does not start. */
   tail(): string[];
   close(): Promise<void>;
 }
 
-/** A file that has grown beyond this becomes `<name>.log.1` and a new one is begun, bytes. */
+/** A larger file is renamed to `<name>.log.1`, bytes. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 const TAIL_LINES_MAX = 20;
 const TAIL_LINE_CHARS_MAX = 500;
-/** Lines shown at the terminal per process and period; what is more is counted. */
+/** Lines shown at the terminal per process and period; further lines are only counted. */
 const SHOWN_LINES_MAX = 5;
 const SHOWN_PERIOD_MS = 10_000;
 
@@ -61,7 +61,7 @@ const PINO_TROUBLE: Readonly<Record<string, string>> = { warn: 'warning', error:
 /** nats-server: `[12] 2026/11/21 02:20:42.123456 [ERR] words`. */
 const NATS_TROUBLE = /^\[\d+\] \S+ \S+ \[(WRN|ERR|FTL)\] (.*)$/;
 
-/** The words of a line that tells of trouble, or undefined. Knows pino's JSON and nats-server's text. */
+/** The message of a warning or error, or undefined. Reads pino's JSON and nats-server's text. */
 export function readTrouble(line: string): string | undefined {
   const nats = line.match(NATS_TROUBLE);
   if (nats) return `${nats[1] === 'WRN' ? 'warning' : 'error'}: ${nats[2]}`;
@@ -93,7 +93,7 @@ function limitShown(show: (text: string) => void, file: string): (text: string) 
 }
 
 function append(file: string): WriteStream {
-  // Logs may name customers' models and ids: for the owner's eyes.
+  // Logs may contain customers' models and ids, so only the owner may read them.
   return createWriteStream(file, { flags: 'a', mode: 0o600 });
 }
 

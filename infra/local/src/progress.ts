@@ -1,24 +1,24 @@
 /**
- * What the person at the terminal sees while things are found or made: one line per step when it is done, with
- * where the thing came from and how long it took; a line now and then while a step is long. Nothing else.
+ * The lines at the terminal during a start: one for each finished step, with its result and duration, and a reminder
+ * every 10 s while a step runs.
  */
 export interface Progress {
   /**
-   * Runs one step and reports it. `work` may say what it is doing at the moment; those words are shown only if
-   * the step is still at it after a while. `summary` turns the result into the words of the step's one line.
+   * Runs one step and reports it. `work` may say what it is doing; the reminder shows those words. `summary` turns
+   * the result into the step's line.
    */
   step<T>(name: string, work: (doing: Doing) => Promise<T>, summary: (result: T) => string): Promise<T>;
   /** A line of its own about `name`. */
   note(name: string, text: string): void;
 }
 
-/** Says what a step is doing at the moment. `announce` shows it at once: the step is known to be long. */
+/** Sets the words of the reminder. `announce` also shows them at once, for a step known to be long. */
 export type Doing = (text: string, options?: { readonly announce?: boolean }) => void;
 
-const STILL_AT_IT_EVERY_MS = 10_000;
+const REMINDER_EVERY_MS = 10_000;
 const NAME_COLUMNS = 16;
 
-/** Progress as lines of text, written by `write` (a line each, without its end). */
+/** Progress as lines of text; `write` gets each line without its newline. */
 export function createProgress(write: (line: string) => void): Progress {
   const line = (name: string, text: string) => write(`${name.padEnd(NAME_COLUMNS)} ${text}`);
   return {
@@ -28,7 +28,7 @@ export function createProgress(write: (line: string) => void): Progress {
       let activity = 'working';
       const still = setInterval(
         () => line(name, `${activity} … ${seconds(performance.now() - started)}`),
-        STILL_AT_IT_EVERY_MS,
+        REMINDER_EVERY_MS,
       );
       try {
         const result = await work((text, options) => {
@@ -43,9 +43,6 @@ export function createProgress(write: (line: string) => void): Progress {
     },
   };
 }
-
-/** Progress that nobody watches, for tests. */
-export const silentProgress: Progress = createProgress(() => {});
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;

@@ -1,4 +1,4 @@
-/** Runs other programs: finds them on the PATH, waits for their end, and keeps the last of what they said. */
+/** Runs other programs: finds them on the PATH, waits for their end, and keeps the end of their output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
@@ -14,7 +14,7 @@ export interface CommandOptions {
   readonly timeoutMs: number;
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** An error shows all that the command wrote (up to OUTPUT_CHARS_MAX of each), not only its last lines. */
+  /** An error shows the whole output (up to OUTPUT_CHARS_MAX of each stream), not only its last lines. */
   readonly wholeOutput?: boolean;
 }
 
@@ -31,7 +31,7 @@ export class CommandError extends Error {
 const OUTPUT_CHARS_MAX = 64 * 1024;
 const ERROR_LINES_MAX = 15;
 
-/** Runs a command to its end. Throws CommandError when it cannot be run, fails, or is not done in time. */
+/** Runs a command to its end. @throws CommandError if it cannot run, fails, or exceeds its time */
 export async function runCommand(
   command: string,
   args: readonly string[],
@@ -48,11 +48,11 @@ export async function runCommand(
   const stdout = keepLast(child.stdout);
   const stderr = keepLast(child.stderr);
   const code = await ended(child).catch((cause: Error) => {
-    throw new CommandError(words, `could not be run (${cause.message})`, '', { cause });
+    throw new CommandError(words, `could not start (${cause.message})`, '', { cause });
   });
   if (code !== 0) {
     const reason =
-      code === null ? `was not done after ${options.timeoutMs / 1000} s` : `failed with code ${code}`;
+      code === null ? `did not finish within ${options.timeoutMs / 1000} s` : `failed with code ${code}`;
     const output = options.wholeOutput
       ? `${stdout()}${stderr()}`
       : lastLines(stderr() || stdout(), ERROR_LINES_MAX);
@@ -61,7 +61,7 @@ export async function runCommand(
   return { code, stdout: stdout(), stderr: stderr() };
 }
 
-/** The full path of a program, or undefined where the PATH has none. */
+/** The full path of a program, or undefined if it is not on the PATH. */
 export function findProgram(name: string, path: string | undefined): string | undefined {
   const candidates = isAbsolute(name)
     ? [name]

@@ -23,7 +23,7 @@ const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'switchyard');
 /** Passed on as they are: where programs, certificates and proxies are, how to log and trace, platform limits. */
 const PASSED_ON =
   /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_COMPILE_CACHE|NODE_DISABLE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
-/** Each grant, and the variables that nobody else may see. */
+/** The variables of each grant. A service without the grant does not get them. */
 const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   key: ['SWITCHYARD_KEY'],
   database: ['MONGODB_URL'],
@@ -32,8 +32,7 @@ const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
 };
 const RESTRICTED = new Set(Object.values(GRANTED).flat());
 /** How npm and this launcher were started is nothing to a service; HEALTH_PORT could serve only one of them. */
-const OURS =
-  /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|STAND_BY|NATS_PORT|MONGODB_PORT))$/;
+const OURS = /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
 
 export function serviceEnvironment(
   service: LocalService,
@@ -51,12 +50,11 @@ export function serviceEnvironment(
   return {
     NODE_COMPILE_CACHE: COMPILE_CACHE,
     ...Object.fromEntries(kept),
-    ...service.variables,
     NATS_URL: facts.natsUrl,
     SWITCHYARD_DATA: facts.dataFolder,
     // Stable over restarts, different for each instance: names what an instance keeps for itself on the disk.
     SWITCHYARD_INSTANCE: instance,
-    // When the whole stack goes there is nobody left to watch over computers, or to bill them.
+    // Without the stack nothing supervises or bills computers, so they stop with it.
     SWITCHYARD_COMPUTERS_ON_SHUTDOWN: machine.SWITCHYARD_COMPUTERS_ON_SHUTDOWN || 'stop',
     ...(facts.noComputers === undefined
       ? {}

@@ -1,13 +1,13 @@
 /**
- * Something that the local stack needs is missing or does not work, and a person has to act: the message says
- * what is wrong, `mend` what to do about it. Anything else that is thrown is a fault of ours.
+ * The local stack lacks something that only the user can provide. `message` says what failed, `fix` says what to
+ * do. Any other error is a bug in the launcher.
  */
 export class SetupError extends Error {
-  readonly mend: string;
+  readonly fix: string;
 
-  constructor(message: string, mend: string, options?: ErrorOptions) {
+  constructor(message: string, fix: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'SetupError';
-    this.mend = mend;
+    this.fix = fix;
   }
 }

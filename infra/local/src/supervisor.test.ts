@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
-import { getPriority } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
 import { ROOT } from './config.ts';
 import { createPidFiles } from './pid-files.ts';
-import { PRECEDENCE_NICE } from './precedence.ts';
 import { processIdentity } from './process-identity.ts';
 import { openProcessLog } from './process-log.ts';
 import { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
@@ -77,63 +75,6 @@ test('a process that is killed is started again within a second and serves, time
   }
 });
 
-/** Says where it is in its life, and stands by as `untilNeeded` of libs/service does. */
-const STANDS_BY = `
-  const serve = () => { console.log(process.pid + ' serves'); process.send({ type: 'ready' }); setInterval(() => {}, 1000); };
-  if (process.env.SWITCHYARD_STAND_BY === undefined) serve();
-  else {
-    console.log(process.pid + ' stands by');
-    process.once('disconnect', () => process.exit(0));
-    process.once('message', serve);
-  }
-`;
-
-test('where a second process stands by, that one serves after a death, and a third stands by for it', async () => {
-  const { supervised, folder, noted } = await setup(STANDS_BY, { hasStandby: true });
-  const standingBy = async (nth: number) => {
-    const log = await readFile(join(folder, 'logs', 'subject.log'), 'utf8');
-    return Number([...log.matchAll(/^(\d+) stands by$/gm)][nth]?.[1]);
-  };
-  await supervised.ready;
-  for (const nth of [0, 1]) {
-    await expect.poll(() => standingBy(nth)).toBeGreaterThan(0);
-    const [next, again] = [await standingBy(nth), noted(/^serves again/)];
-    process.kill(supervised.pid()!, 'SIGKILL');
-    await again;
-    expect(supervised.pid()).toBe(next);
-    expect(Number(await readFile(join(folder, 'run', 'subject.pid'), 'utf8'))).toBe(next);
-  }
-  await expect.poll(() => standingBy(2)).toBeGreaterThan(0);
-  const last = await standingBy(2);
-  await supervised.stop();
-  await expect.poll(() => processIdentity(last)).toBeUndefined();
-});
-
-test('one that stood by goes first with all its threads', async () => {
-  const { supervised, folder, noted } = await setup(STANDS_BY, { hasStandby: true, goesFirst: true });
-  await supervised.ready;
-  await expect.poll(() => readFile(join(folder, 'logs', 'subject.log'), 'utf8')).toMatch(/^\d+ stands by$/m);
-  const again = noted(/^serves again/);
-  process.kill(supervised.pid()!, 'SIGKILL');
-  await again;
-  const given = process.getuid?.() === 0 ? PRECEDENCE_NICE : getPriority();
-  const threads = await readdir(`/proc/${supervised.pid()}/task`).catch(() => [String(supervised.pid())]);
-  expect(threads.map((thread) => getPriority(Number(thread)))).toEqual(threads.map(() => given));
-});
-
-test('one that dies while it stands by is not missed: another one stands by, or a new one serves', async () => {
-  const { supervised, folder, noted } = await setup(
-    `if (process.env.SWITCHYARD_STAND_BY !== undefined) { console.log('gone'); process.exit(1); } ${SERVES}`,
-    { hasStandby: true },
-  );
-  await supervised.ready;
-  await noted(/^nobody stands by/);
-  expect((await readFile(join(folder, 'logs', 'subject.log'), 'utf8')).match(/^gone$/gm)).toHaveLength(3);
-  const again = noted(/^serves again/);
-  process.kill(supervised.pid()!, 'SIGKILL');
-  await again;
-});
-
 test('its pid file names the process of now, and is gone when it is stopped', async () => {
   const { supervised, folder } = await setup(SERVES);
   await supervised.ready;
@@ -165,7 +106,7 @@ test('a process that does not heed SIGTERM is killed when its time is over', asy
 
 test('a process that keeps dying at its start is given up, with its last words', async () => {
   const { supervised, notes } = await setup(`console.error('the port is taken'); process.exit(3)`);
-  await expect(supervised.ready).rejects.toThrow(/does not start \(exit code 3\)[\s\S]*the port is taken/);
+  await expect(supervised.ready).rejects.toThrow(/did not start \(exit code 3\)[\s\S]*the port is taken/);
   expect(notes.filter((text) => text.startsWith('died'))).toHaveLength(5);
 });
 
@@ -192,25 +133,4 @@ test('a server is ready when its check says so, again after each restart', async
   process.kill(supervised.pid()!, 'SIGKILL');
   await again;
   expect(checks).toBe(2);
-});
-
-/** Of a process, and of its session where Linux weighs sessions. */
-async function weightsOf(pid: number | undefined): Promise<[own: number, session: number]> {
-  const session = await readFile(`/proc/${pid}/autogroup`, 'utf8').catch(() => '');
-  const own = getPriority(pid ?? 0);
-  return [own, Number(/nice (-?\d+)/.exec(session)?.[1] ?? own)];
-}
-
-test('one that goes first has its precedence in each life, as far as this user may give it', async () => {
-  const { supervised, noted } = await setup(SERVES, { goesFirst: true });
-  const given = process.getuid?.() === 0 ? PRECEDENCE_NICE : getPriority();
-  await supervised.ready;
-  expect(await weightsOf(supervised.pid())).toEqual([given, given]);
-  const back = noted(/serves again/);
-  process.kill(supervised.pid() ?? 0, 'SIGKILL');
-  await back;
-  expect(await weightsOf(supervised.pid())).toEqual([given, given]);
-  const { supervised: other } = await setup(SERVES);
-  await other.ready;
-  expect(await weightsOf(other.pid())).toEqual([getPriority(), 0]);
 });

@@ -1,18 +1,16 @@
 /**
- * Keeps one process running: started again when it dies, whatever it died of, until it is stopped. The first time
- * at once; if it keeps dying, after a pause that grows to less than a second.
+ * Keeps one process running: restarts it after every death until it is stopped. The first restart is immediate;
+ * if the process keeps dying, a growing pause of less than a second precedes each restart.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PidFiles } from './pid-files.ts';
-import { goBeforeOthers } from './precedence.ts';
 import type { ProcessLog } from './process-log.ts';
 import { SetupError } from './setup-error.ts';
-import { createStandby } from './standby.ts';
 
 export interface ProcessSpec {
-  /** Names the process at the terminal, its log and its pid file. */
+  /** The process's name at the terminal, in its log and in its pid file. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -20,17 +18,13 @@ export interface ProcessSpec {
   /** The whole environment of the process. */
   readonly env: NodeJS.ProcessEnv;
   /**
-   * When the process serves: `message` when it says so itself, by `process.send({ type: 'ready' })`; else when
-   * the check resolves. The check tries until it succeeds or its signal is aborted.
+   * When the process is ready: `message` when it reports so by `process.send({ type: 'ready' })`; otherwise when
+   * the check resolves. The check retries until it succeeds or its signal is aborted.
    */
   readonly ready: 'message' | ((signal: AbortSignal) => Promise<void>);
-  /** It goes before what computes on this machine (precedence.ts). */
-  readonly goesFirst?: boolean | undefined;
-  /** While it serves, a second process stands by for its death (standby.ts). Only with `message`. */
-  readonly hasStandby?: boolean | undefined;
-  /** How long it may take to stop after SIGTERM; then it is killed. */
+  /** Maximum time to stop after SIGTERM; then the process is killed. */
   readonly stopTimeoutMs: number;
-  /** Done before each start, for example to remove what a killed start left behind. */
+  /** Runs before each start, for example to remove leftovers of a killed start. */
   readonly beforeStart?: () => Promise<void>;
 }
 
@@ -44,33 +38,32 @@ export interface Supervised {
   readonly name: string;
   /** Undefined between a death and the next start. */
   pid(): number | undefined;
-  /** Resolves when the process first serves; rejects with SetupError when it keeps dying before that. */
+  /** Resolves when the process is first ready; rejects with SetupError when it keeps dying before that. */
   readonly ready: Promise<void>;
-  /** SIGTERM, a bounded wait, SIGKILL. Resolves when the process is gone. It is not started again. */
+  /** SIGTERM, a bounded wait, SIGKILL. Resolves when the process is gone. It is not restarted. */
   stop(): Promise<void>;
-  /** Cuts the wait of a `stop` under way short. */
+  /** Cuts short the wait of a running `stop`. */
   kill(): void;
 }
 
-/** A process that lived this long is healthy: its death is the first one again. */
+/** A process that lived this long is healthy: its next death counts as the first. */
 const HEALTHY_AFTER_MS = 10_000;
 const PAUSE_MS_FIRST = 100;
 const PAUSE_MS_MAX = 800;
-/** Deaths before the first readiness until the start is given up. */
+/** Deaths before the first readiness after which the start is given up. */
 const START_FAILURES_MAX = 6;
-/** Deaths in a row that are told at the terminal; after these only one in so many. */
+/** Consecutive deaths that are all reported at the terminal; after these, one in `TOLD_DEATHS_EVERY`. */
 const TOLD_DEATHS_MAX = 5;
 const TOLD_DEATHS_EVERY = 50;
-/** EX_CONFIG of sysexits.h: the process says that its settings are wrong, and starting it again will not help. */
+/** EX_CONFIG of sysexits.h: the settings are wrong, and a restart will not help. */
 const EXIT_CONFIG = 'exit code 78';
 
 export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
   const { promise: ready, resolve: becameReady, reject: neverReady } = Promise.withResolvers<void>();
-  // Whoever asks gets the rejection; nobody asking is no fault.
+  // The rejection reaches the callers that await it; having none is not an error.
   ready.catch(() => {});
   const stopping = new AbortController();
   const killing = new AbortController();
-  const standby = createStandby((variables) => begin(variables), deps.note);
   let child: ChildProcess | undefined;
   let wasReady = false;
   const done = run();
@@ -91,7 +84,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     }
   }
 
-  /** One life of the process. Returns what it died of. */
+  /** Runs the process once. Returns the cause of its death. */
   async function runOnce(): Promise<string> {
     try {
       await spec.beforeStart?.();
@@ -99,12 +92,11 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
       return (error as Error).message;
     }
     if (stopping.signal.aborted) return 'stopped';
-    const life = standby.take() ?? begin();
+    const life = begin();
     const over = new AbortController();
     const ended = untilEnd(life);
     if (life.pid === undefined) return ended;
     child = life;
-    if (spec.goesFirst) goBeforeOthers(life.pid);
     const written = deps.pidFiles.write(spec.name, life.pid);
     watchReady(life, over.signal, written);
     await written;
@@ -115,12 +107,12 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     return end;
   }
 
-  function begin(variables: NodeJS.ProcessEnv = {}): ChildProcess {
+  function begin(): ChildProcess {
     const begun = spawn(spec.command, spec.args, {
       cwd: spec.cwd,
-      env: { ...spec.env, ...variables },
+      env: spec.env,
       stdio: spec.ready === 'message' ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
-      // A process group of its own: Ctrl-C at the terminal reaches the launcher alone, which stops all in order.
+      // An own process group: Ctrl-C at the terminal reaches only the launcher, which stops all processes in order.
       detached: true,
     });
     if (begun.stdout) deps.log.attach(begun.stdout);
@@ -128,7 +120,7 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     return begun;
   }
 
-  /** @param written its pid file: whoever hears that it serves may look there for whom to signal */
+  /** @param written resolves when the pid file is written: readiness is reported only then */
   function watchReady(life: ChildProcess, over: AbortSignal, written: Promise<void>): void {
     const serves = async () => {
       await written;
@@ -136,9 +128,8 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
       if (wasReady) deps.note(`serves again (process ${life.pid})`);
       wasReady = true;
       becameReady();
-      if (spec.hasStandby) standby.prepare(over);
     };
-    const told = () => void serves().catch(() => {}); // where it cannot be written, `runOnce` says so
+    const told = () => void serves().catch(() => {}); // `runOnce` reports a failure to write it
     if (spec.ready === 'message') life.on('message', (message) => isReadyMessage(message) && told());
     else spec.ready(over).then(told, () => {});
   }
@@ -151,7 +142,6 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
     async stop() {
       stopping.abort();
       neverReady(new Error(`${spec.name} was stopped`));
-      await standby.stop();
       await endChild(() => child, spec.stopTimeoutMs, killing.signal);
       await done;
     },
@@ -180,7 +170,7 @@ async function endChild(
 function untilEnd(life: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     life.once('error', (error) => resolve(error.message));
-    // Not `close`: a grandchild may hold the pipes open, and a dead service is started again now.
+    // Not `close`: a grandchild may hold the pipes open, and a dead service must restart now.
     life.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
 }
@@ -191,7 +181,7 @@ async function pause(deaths: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 
-/** A process that cannot live dies more than once a second: a few words about it are enough. */
+/** A process that cannot live dies more than once a second: report only some of its deaths. */
 function isWorthTelling(deaths: number): boolean {
   return deaths <= TOLD_DEATHS_MAX || deaths % TOLD_DEATHS_EVERY === 0;
 }
@@ -206,9 +196,9 @@ function isReadyMessage(message: unknown): boolean {
 
 function cannotStart(name: string, end: string, log: ProcessLog): SetupError {
   return new SetupError(
-    [`${name} does not start (${end}). Its last words:`, ...log.tail().map((line) => `    ${line}`)].join(
+    [`${name} did not start (${end}). Its last output:`, ...log.tail().map((line) => `    ${line}`)].join(
       '\n',
     ),
-    `Read ${log.file}, and mend what it complains about.`,
+    `Read ${log.file} and fix the cause.`,
   );
 }

@@ -1,13 +1,13 @@
-/** Waits until a server answers, for servers that do not tell us themselves. */
+/** Waits until a server answers, for servers that send no ready message. */
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Question {
   readonly host: string;
   readonly port: number;
-  /** Sent first, where the server does not speak first. */
+  /** Sent first, if the server does not speak first. */
   readonly say?: Buffer;
-  /** What the answer has to match; bytes are seen as latin-1. */
+  /** The pattern of the answer; bytes are decoded as latin-1. */
   readonly expect: RegExp;
 }
 
@@ -15,11 +15,11 @@ const RETRY_EVERY_MS = 25;
 const ATTEMPT_TIMEOUT_MS = 1_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** Resolves when the server gives the answer. Tries until then, or until the signal is aborted (then it rejects). */
+/** Resolves when the server gives the answer. Rejects when the signal is aborted. */
 export async function answers(question: Question, signal: AbortSignal): Promise<void> {
   while (!(await answersNow(question))) {
     signal.throwIfAborted();
-    // Nothing tells that a server has come up: asking again is the only way.
+    // A server does not announce that it listens, so this polls.
     await delay(RETRY_EVERY_MS, undefined, { signal });
   }
 }

@@ -1,4 +1,4 @@
-/** What a test run came to, from vitest's JSON report. */
+/** The outcome of a test run, from vitest's JSON report. */
 import { z } from 'zod';
 
 export interface TestOutcome {
@@ -7,7 +7,7 @@ export interface TestOutcome {
   readonly skipped: number;
 }
 
-/** What we read of the report; the rest is vitest's affair. */
+/** The part of the report that is used here. */
 const testReport = z.object({
   testResults: z.array(
     z.object({
@@ -18,8 +18,8 @@ const testReport = z.object({
 });
 
 /**
- * Counts the tests of a report (its text; undefined when vitest wrote none). A file that could not be run counts
- * as a failure, and so does a run that vitest calls failed without a failed test, as for an unhandled error.
+ * Counts the tests of a report (its text; undefined if vitest wrote none). A file that could not run counts as a
+ * failure. So does a run that failed without a failed test, for example by an unhandled error.
  */
 export function countTests(report: string | undefined, exitCode: number): TestOutcome {
   const files = report === undefined ? [] : testReport.parse(JSON.parse(report)).testResults;
@@ -37,12 +37,12 @@ export function countTests(report: string | undefined, exitCode: number): TestOu
   };
 }
 
-/** The last line of a test run: scripts read it. */
+/** The last line of a test run, which scripts read. */
 export function outcomeLine({ passed, failed, skipped }: TestOutcome): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 }
 
-/** A run without a failure, in which something ran. */
+/** Whether at least one test ran and none failed. */
 export function isSuccess({ passed, failed }: TestOutcome): boolean {
   return failed === 0 && passed > 0;
 }

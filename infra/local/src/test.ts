@@ -1,6 +1,6 @@
 /**
- * `npm test [-- <vitest's arguments>]`: types and style first, then every test against real servers, which are
- * found or made as for `npm start`. The last line is `N passed, N failed`.
+ * `npm test [-- <vitest's arguments>]`: types and style, then every test against real servers, which it finds or
+ * starts as `npm start` does. The last line is `N passed, N failed`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,12 +30,13 @@ const tests = run(process.argv.slice(2), servers);
 const outcome = await Promise.race([tests, untilInterrupted]).catch(failure);
 await servers.stop();
 await rm(folder, { recursive: true, force: true });
-if (outcome.passed + outcome.failed === 0) console.log('No test was executed, which is no success.');
+if (outcome.passed + outcome.failed === 0) console.log('No test ran, so this run failed.');
 console.log(outcomeLine(outcome));
 process.exit(isSuccess(outcome) ? 0 : 1);
 
 async function run(args: readonly string[], testServers: TestServers): Promise<TestOutcome> {
   const [env] = await Promise.all([testServers.start(), check('types', 'tsc', ['--noEmit'])]);
+  await check('types of the console', 'tsc', ['-p', 'services/console']);
   await check('style', 'biome', ['check', '.']);
   return runTests(args, env);
 }
@@ -44,7 +45,7 @@ async function check(name: string, program: string, args: readonly string[]): Pr
   await progress.step(
     name,
     () => runCommand(join(BIN, program), args, { cwd: ROOT, timeoutMs: CHECK_TIMEOUT_MS, wholeOutput: true }),
-    () => `${program} ${args.join(' ')} finds nothing`,
+    () => `${program} ${args.join(' ')} found no problem`,
   );
 }
 
@@ -61,9 +62,9 @@ async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promis
   return countTests(await readFile(report, 'utf8').catch(() => undefined), code ?? 1);
 }
 
-/** What kept the tests from running counts as one failure. */
+/** An error that kept the tests from running counts as one failure. */
 function failure(error: unknown): TestOutcome {
-  if (error instanceof SetupError) console.error(`${error.message}\nMend: ${error.mend}`);
+  if (error instanceof SetupError) console.error(`${error.message}\nFix: ${error.fix}`);
   else if (error instanceof CommandError || interrupted.signal.aborted)
     console.error((error as Error).message);
   else console.error(error);

@@ -1,6 +1,5 @@
 /**
- * Programs that had to be built are kept in one folder of the user, not of the clone: a second clone on the same
- * machine finds them there.
+ * Keeps built programs in a folder of the user, so that a second clone on the same machine does not build them again.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -14,8 +13,8 @@ export function toolsCacheFolder(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Makes `folder` once. `make` fills a folder beside it, which then takes its name in one step, so that a folder
- * which exists is whole, however many processes build at once and whenever one of them is killed.
+ * Makes `folder` once. `make` fills a temporary folder, which is then renamed in one step. An existing folder is
+ * therefore complete, even if several processes build at once or one of them is killed.
  */
 export async function makeOnce(folder: string, make: (unfinished: string) => Promise<void>): Promise<void> {
   if (existsSync(folder)) return;
@@ -25,7 +24,7 @@ export async function makeOnce(folder: string, make: (unfinished: string) => Pro
   try {
     await make(unfinished);
     await rename(unfinished, folder).catch((error: unknown) => {
-      // Another process was quicker: its folder is as good as ours.
+      // Another process finished first; its folder is the same.
       if (!existsSync(folder)) throw error;
     });
   } finally {

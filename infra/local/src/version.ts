@@ -1,11 +1,11 @@
-/** Versions of programs, as far as they matter here: three numbers. */
+/** Versions of programs: three numbers. */
 
 /** The first `1.2.3` in a text. */
 export function readVersion(text: string): string | undefined {
   return text.match(/\d+\.\d+\.\d+/)?.[0];
 }
 
-/** Whether `version` is `minimum` or newer. What is no version is not. */
+/** Whether `version` is `minimum` or newer. False if it is not a version. */
 export function isVersionAtLeast(version: string, minimum: string): boolean {
   const numbers = readVersion(version)?.split('.').map(Number);
   if (numbers === undefined) return false;

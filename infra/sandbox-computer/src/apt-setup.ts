@@ -1,5 +1,5 @@
-// How this host gets Debian packages, for the base system and the image: its mirror, its proxy, and the few options
-// without which that mirror does not work. Nothing with a user name or a password goes on into an image.
+// The host's apt configuration for the base system and the image: its mirror, its proxy, and the options that the mirror
+// needs. An address with a user name or a password never goes into an image.
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const OPTIONS_CARRIED = [
 ];
 
 export interface AptSetup {
-  /** Undefined where the host names none of Debian's own: then a base system keeps the sources it came with. */
+  /** Undefined if the host names no Debian archive: the base system then keeps its own sources. */
   readonly mirror: string | undefined;
   readonly securityMirror: string | undefined;
   /** Lines for apt.conf. */
@@ -78,7 +78,7 @@ export function parseDeb822Sources(text: string): AptSource[] {
   });
 }
 
-/** Debian's own archives keep their path on every mirror; an address with credentials is passed over. */
+/** Debian's archives have the same path on every mirror. Addresses with credentials are skipped. */
 function chooseMirror(sources: readonly AptSource[], path: RegExp): string | undefined {
   const candidates = sources
     .map(({ uri }) => uri.replace(/\/+$/, ''))

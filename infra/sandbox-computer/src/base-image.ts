@@ -1,4 +1,4 @@
-// The base of the standard image: debian:12 from a registry, or the same system made here by debootstrap.
+// The base of the standard image: debian:12 from a registry, or the same system built by debootstrap.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { type AptSetup, RELEASE } from './apt-setup.ts';
 import { isImagePresent, pullImage } from './pull-image.ts';
 
 const OFFICIAL = 'debian:12';
-/** Not `debian:12`: an image made here must not pass for the official one. */
+/** Not named `debian:12`, so that it is not taken for the official image. */
 const OWN_REPOSITORY = 'switchyard/debian';
 const OWN_TAG = '12';
-/** Lines that debootstrap writes for a minimal system; only the progress shown depends on it. */
+/** Lines that debootstrap writes for a minimal system. Only the shown progress depends on it. */
 const DEBOOTSTRAP_LINES = 460;
 const ERROR_LINES_KEPT = 5;
 
@@ -27,8 +27,8 @@ export interface BaseOptions {
 }
 
 /**
- * The name of an image that is there.
- * Throws when no registry is reached and debootstrap cannot be run, saying what would help.
+ * Returns the name of a local image.
+ * @throws Error that says what to install, if no registry answers and debootstrap cannot run
  */
 export async function ensureBase(options: BaseOptions): Promise<string> {
   const { docker, signal } = options;
@@ -44,7 +44,7 @@ export async function ensureBase(options: BaseOptions): Promise<string> {
   } catch (error) {
     signal.throwIfAborted();
     throw new Error(
-      `${OFFICIAL} cannot be pulled (${pulled.message}) nor made here (${(error as Error).message}); ` +
+      `${OFFICIAL} could not be pulled (${pulled.message}) or built (${(error as Error).message}); ` +
         'let the Docker engine reach a registry, or install debootstrap and run as root',
       { cause: error },
     );
@@ -101,7 +101,7 @@ async function debootstrap(
       if (lastLines.length > ERROR_LINES_KEPT) lastLines.shift();
     });
   }
-  // Even when it is told to stop its end is awaited: until then it mounts and writes below `root`.
+  // Also wait for its end after an abort: until then it mounts and writes below `root`.
   const closed = Promise.withResolvers<number | null>();
   child.on('error', () => {});
   child.on('close', closed.resolve);

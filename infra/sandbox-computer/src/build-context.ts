@@ -23,7 +23,7 @@ export async function writeBuildContext(
   ]);
 }
 
-/** What makes Debian's packages reachable from an image as they are from this host. */
+/** Configuration with which an image reaches Debian's packages in the same way as this host. */
 export interface HostSetup {
   readonly apt: AptSetup;
   /** Authorities that this host trusts beyond the public ones, PEM. */

@@ -1,4 +1,4 @@
-// Builds an image from a directory with a Dockerfile, as `docker build` does, and passes on what the builder says.
+// Builds an image from a directory with a Dockerfile, as `docker build` does, and reports the builder's output.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -12,7 +12,7 @@ export interface BuildImageOptions {
   readonly contextDirectory: string;
   /** Name and tag of the result. */
   readonly tag: string;
-  /** The stage that is wanted; by default the last. */
+  /** The target stage; by default the last. */
   readonly target?: string;
   readonly buildArguments: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export interface BuildImageOptions {
   readonly onLine: (line: string) => void;
 }
 
-/** Throws with the builder's last words. */
+/** @throws Error with the builder's last lines */
 export async function buildImage(options: BuildImageOptions): Promise<void> {
   const { docker, contextDirectory, tag, target, buildArguments, labels, signal, onLine } = options;
   const tar = spawn('tar', ['-C', contextDirectory, '--owner=0', '--group=0', '--numeric-owner', '-c', '.'], {
@@ -33,7 +33,7 @@ export async function buildImage(options: BuildImageOptions): Promise<void> {
       ...(target === undefined ? {} : { target }),
       buildargs: { ...buildArguments },
       labels: { ...labels },
-      // The build reaches what the host reaches, in the same way: its resolvers, a proxy on its loopback.
+      // The build uses the host's resolvers and a proxy on its loopback.
       networkmode: 'host',
       forcerm: true,
       abortSignal: signal,

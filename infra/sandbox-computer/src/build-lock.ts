@@ -1,8 +1,8 @@
-// One builder at a time on this machine; all others wait for it and pass its progress on.
+// One builder at a time on this machine; the others wait and report its progress.
 //
-// The lock is a listening socket in Linux's abstract name space: only one process can have it, and the kernel takes it
-// back when that process ends in whatever way, so that no stale lock can ever be left. Those who wait connect to it
-// and read the builder's progress, one line each; when the connection ends they look again.
+// The lock is a listening socket in Linux's abstract name space. The kernel frees it when its process ends, so there is
+// no stale lock. Waiting processes connect to it and read one line of progress at a time; when the connection ends,
+// they try to take the lock.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ export interface BuildLockOptions {
   /** Builders with the same name exclude each other. */
   readonly name: string;
   readonly signal: AbortSignal;
-  /** Progress of another builder that is waited for. */
+  /** Receives the progress of another builder. */
   readonly onProgress: (message: string) => void;
 }
 
@@ -24,8 +24,8 @@ export async function buildLockName(docker: Docker): Promise<string> {
 }
 
 /**
- * Runs `work` while holding the lock. `isDone` is asked each time after waiting for another: if it says yes, nothing
- * is left to do and `work` is not run.
+ * Runs `work` while holding the lock. After each wait for another builder it calls `isDone`; if that returns true, it
+ * skips `work`.
  */
 export async function withBuildLock(
   { name, signal, onProgress }: BuildLockOptions,
@@ -62,7 +62,7 @@ export async function withBuildLock(
   }
 }
 
-/** Undefined when somebody else has the lock. */
+/** Undefined if another process has the lock. */
 async function tryListen(address: string): Promise<Server | undefined> {
   const server = createServer();
   server.listen(address);

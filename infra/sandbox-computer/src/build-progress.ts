@@ -1,8 +1,8 @@
-// Turns what the builder says into one sentence for people: which step of how many, how much of all, how long yet.
+// Turns the builder's output into one sentence: the current step, the percentage and the remaining time.
 
-/** Where the time goes, measured on two cores and a near mirror: only proportions matter. */
+/** Expected seconds of each step, measured on two cores with a fast mirror. Only the proportions matter. */
 const EXPECTED_S = { base: 31, context: 6, packages: 70, other: 1.5 };
-/** Below this the speed of this machine is not known well enough to promise anything. */
+/** Below this percentage the remaining time is not reliable enough to show. */
 const ESTIMATE_AFTER_FRACTION = 0.05;
 
 export interface Progress {
@@ -76,7 +76,7 @@ export function inWords({ step, steps, percent, secondsLeft }: Progress): string
   return `${where}, about ${left} left`;
 }
 
-/** The first line of each instruction; what it continues on is not counted. */
+/** The first line of each instruction, without its continuation lines. */
 function instructionsOf(dockerfile: string): string[] {
   return dockerfile
     .replace(/^\s*#.*\n/gm, '')
@@ -85,12 +85,12 @@ function instructionsOf(dockerfile: string): string[] {
     .filter((line) => line.trim() !== '');
 }
 
-/** apt says how many packages are new, then one line for each as it is fetched, unpacked and set up. */
+/** apt writes the number of new packages, then one line for each download, unpacking and setup. */
 function createPackageCounter() {
   let total = 0;
   let lines = 0;
   return {
-    /** Whether the line told something. */
+    /** Whether the line changed the progress. */
     line(text: string): boolean {
       const announced = Number(text.match(/, (\d+) newly installed/)?.[1] ?? 0);
       if (announced > 0) {

@@ -1,4 +1,4 @@
-// Makes the standard computer image present: built once, kept, and built anew only when its recipe has changed.
+// Ensures that the standard computer image exists. It is rebuilt only when its recipe changes.
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { ensureBase } from './base-image.ts';
@@ -6,6 +6,7 @@ import { writeBuildContext } from './build-context.ts';
 import { buildImage, proxyArguments } from './build-image.ts';
 import { buildLockName, withBuildLock } from './build-lock.ts';
 import { createBuildProgress, inWords } from './build-progress.ts';
+import { inspectImage } from './pull-image.ts';
 import { type Recipe, readRecipe } from './recipe.ts';
 import { withWorkDirectory } from './work-directory.ts';
 
@@ -14,15 +15,15 @@ const LABEL_RECIPE = 'switchyard.recipe';
 
 export interface EnsureImageOptions {
   readonly docker: Docker;
-  /** Progress in words, a few times a second at most; not called when the image is there. */
+  /** Receives the progress in words, a few times a second at most. Not called if the image exists. */
   readonly onProgress?: (message: string) => void;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
 
 /**
- * Resolves when the image is there. Any number of callers in any number of processes: one builds, the others wait.
- * Throws with the builder's last words when it cannot be built.
+ * Resolves when the image exists. Of several callers in several processes, one builds and the others wait.
+ * @throws Error with the builder's last lines, if it cannot be built
  */
 export async function ensureImage(options: EnsureImageOptions): Promise<{ built: boolean }> {
   const { docker, onProgress = () => {}, signal = new AbortController().signal, env = process.env } = options;
@@ -33,7 +34,7 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
   let built = false;
   const name = await buildLockName(docker);
   await withBuildLock({ name, signal, onProgress }, isThere, async (tell) => {
-    const before = await imageId(docker);
+    const before = await inspectImage(docker, IMAGE);
     await build({
       name,
       docker,
@@ -46,11 +47,11 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
       }),
     });
     built = true;
-    const after = await imageId(docker);
-    // Nobody else needs 1.7 GB of an older recipe, unless a container still does.
-    if (before && before !== after)
+    const after = await inspectImage(docker, IMAGE);
+    // Removes the 1.7 GB of an older recipe, unless a container still uses it.
+    if (before && before.Id !== after?.Id)
       await docker
-        .getImage(before)
+        .getImage(before.Id)
         .remove()
         .catch(() => {});
   });
@@ -58,7 +59,7 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
 }
 
 interface BuildOptions {
-  /** Of the lock that is held. */
+  /** Name of the lock that this process holds. */
   readonly name: string;
   readonly docker: Docker;
   readonly recipe: Recipe;
@@ -78,7 +79,7 @@ async function build({ name, docker, recipe, env, signal, onProgress }: BuildOpt
     const contextDirectory = join(workDirectory, 'context');
     const failing = new AbortController();
     const limits = AbortSignal.any([signal, failing.signal]);
-    // Each fails alone, but both write below one directory: the second is ended before that is removed.
+    // Both write below one directory, so the second ends before the directory is removed.
     const orEndBoth = async <T>(work: Promise<T>): Promise<T> => {
       try {
         return await work;
@@ -108,24 +109,11 @@ async function build({ name, docker, recipe, env, signal, onProgress }: BuildOpt
 }
 
 async function hasRecipe(docker: Docker, hash: string): Promise<boolean> {
-  const found = await inspectImage(docker);
+  const found = await inspectImage(docker, IMAGE);
   return found?.Config.Labels?.[LABEL_RECIPE] === hash;
 }
 
-async function imageId(docker: Docker): Promise<string | undefined> {
-  return (await inspectImage(docker))?.Id;
-}
-
-async function inspectImage(docker: Docker): Promise<Docker.ImageInspectInfo | undefined> {
-  try {
-    return await docker.getImage(IMAGE).inspect();
-  } catch (error) {
-    if ((error as { statusCode?: number }).statusCode === 404) return undefined;
-    throw error;
-  }
-}
-
-/** Passes a message on only when it differs from the one before. */
+/** Reports a message only if it differs from the previous one. */
 function everyChange(tell: (message: string) => void): (message: string) => void {
   let last = '';
   return (message) => {

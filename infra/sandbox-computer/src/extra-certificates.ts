@@ -1,10 +1,10 @@
-// The certificate authorities that this host trusts beyond the public ones: where a network re-signs TLS, a computer
-// needs them as the host does.
+// The certificate authorities that this host trusts in addition to the public ones. In a network that re-signs TLS,
+// computers need them too.
 import { X509Certificate } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 
-/** Where administrators put authorities of their own, on Debian's and on Red Hat's kin. */
+/** Folders for administrators' own authorities on Debian and Red Hat systems. */
 const LOCAL_AUTHORITIES = [
   '/usr/local/share/ca-certificates/**/*.crt',
   '/etc/pki/ca-trust/source/anchors/**/*',
@@ -42,7 +42,7 @@ async function readAll(patterns: readonly string[]): Promise<string[]> {
   return texts.flatMap((text) => text.match(PEM_PATTERN) ?? []);
 }
 
-/** Undefined for what only looks like a certificate. */
+/** Undefined if the text is not a valid certificate. */
 function fingerprintOf(pem: string): string | undefined {
   try {
     return new X509Certificate(pem).fingerprint256;

@@ -1,4 +1,4 @@
-// The standard computer image, built when it is not there; and of what it is built, for other images of ours.
+// Builds the standard computer image. The parts of its build also serve other images of this repository.
 export { type AptSetup, readAptSetup, renderSources } from './apt-setup.ts';
 export { ensureBase } from './base-image.ts';
 export { type HostSetup, writeSystem } from './build-context.ts';

@@ -1,5 +1,5 @@
-// Node.js and npm for the image, out of their npm packages: fetched by the host's own npm client with all of its
-// configuration, so that any registry or mirror serves; `npm pack` runs no script of theirs.
+// Node.js and npm for the image, from their npm packages. The host's npm client fetches them with its own configuration,
+// so any registry or mirror works. `npm pack` runs no install script.
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const PACK_TIMEOUT_MS = 300_000;
 const UNPACK_TIMEOUT_MS = 60_000;
-/** Of the standard computer: Node 22, and the npm that comes with it, which serves newer ones as well. */
+/** Node 22 and its npm, for the standard computer. This npm also works with newer versions of Node.js. */
 const NODE_VERSION = '22.23.3';
 const NPM_VERSION = '10.9.9';
 
@@ -20,7 +20,7 @@ export interface NodePackages {
   readonly npm: string;
 }
 
-/** What an image's Node.js is made of, by default that of the standard computer: part of the image's hash. */
+/** The npm packages of an image's Node.js. They are part of the image's hash. Default: the standard computer's. */
 export function nodePackages(architecture: Architecture, nodeVersion = NODE_VERSION): NodePackages {
   return { node: `node-linux-${architecture}@${nodeVersion}`, npm: `npm@${NPM_VERSION}` };
 }
@@ -50,7 +50,7 @@ async function unpackPackage(
   await mkdir(download);
   try {
     const packed = await run('npm', ['pack', '--json', '--pack-destination', download, spec], {
-      cwd: download, // so that no project's .npmrc has a say
+      cwd: download, // no project's .npmrc applies here
       timeout: PACK_TIMEOUT_MS,
       maxBuffer: 64 * 1024 * 1024,
       signal,
@@ -65,10 +65,10 @@ async function unpackPackage(
   }
 }
 
-/** `npm pack --json` tells an array, and since npm 12 an object with one entry for each package. */
+/** `npm pack --json` prints an array; since npm 12 an object with one entry per package. */
 function archiveName(json: string): string {
-  const told = JSON.parse(json) as { filename?: string }[] | Record<string, { filename?: string }>;
-  const name = Object.values(told)[0]?.filename;
-  if (!name) throw new Error('npm pack did not tell its file');
+  const packed = JSON.parse(json) as { filename?: string }[] | Record<string, { filename?: string }>;
+  const name = Object.values(packed)[0]?.filename;
+  if (!name) throw new Error('npm pack printed no file name');
   return name;
 }

@@ -1,22 +1,29 @@
-// Images from a registry, where one is reached.
+// Finds images in the engine and pulls them from a registry.
 import type Docker from 'dockerode';
 
-/** A registry that says nothing for so long is taken for unreachable. */
+/** A registry that sends nothing for this time counts as unreachable. */
 const PULL_SILENCE_MS_MAX = 15_000;
 const PULL_TIMEOUT_MS = 600_000;
 
-/** Whether the engine has the image. */
-export async function isImagePresent(docker: Docker, image: string): Promise<boolean> {
+/** Undefined if the engine does not have the image. */
+export async function inspectImage(
+  docker: Docker,
+  image: string,
+): Promise<Docker.ImageInspectInfo | undefined> {
   try {
-    await docker.getImage(image).inspect();
-    return true;
+    return await docker.getImage(image).inspect();
   } catch (error) {
-    if ((error as { statusCode?: number }).statusCode === 404) return false;
+    if ((error as { statusCode?: number }).statusCode === 404) return undefined;
     throw error;
   }
 }
 
-/** Throws when no registry answers, or it falls silent in the middle. */
+/** Whether the engine has the image. */
+export async function isImagePresent(docker: Docker, image: string): Promise<boolean> {
+  return (await inspectImage(docker, image)) !== undefined;
+}
+
+/** @throws Error when no registry answers, or when it stops sending */
 export async function pullImage(docker: Docker, image: string, signal: AbortSignal): Promise<void> {
   const silence = new AbortController();
   const tooLong = AbortSignal.timeout(PULL_TIMEOUT_MS);
@@ -29,10 +36,13 @@ export async function pullImage(docker: Docker, image: string, signal: AbortSign
       stream,
       (error) => (error ? done.reject(error) : done.resolve()),
       ({ error }: { error?: string }) => {
-        // A pull that fails in the middle says so in its stream, which ends as a good one does.
+        // A failed pull reports its error in the stream, which ends normally.
         if (error !== undefined) done.reject(new Error(error));
         clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(new Error('the registry fell silent')), PULL_SILENCE_MS_MAX);
+        timer = setTimeout(
+          () => silence.abort(new Error('the registry stopped sending')),
+          PULL_SILENCE_MS_MAX,
+        );
       },
     );
     await done.promise;

@@ -1,5 +1,4 @@
-// All that decides what is in the image. Its hash is the image's label: a changed recipe means a new build, the same
-// recipe never.
+// Everything that determines the content of the image. Its hash is the image's label; a new hash means a new build.
 import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ export interface Recipe extends HostSetup {
   readonly architecture: Architecture;
 }
 
-/** Throws where the Docker engine's architecture has no package of Node.js. */
+/** @throws Error if there is no Node.js package for the engine's architecture */
 export async function readRecipe(docker: Docker, env: NodeJS.ProcessEnv): Promise<Recipe> {
   const [{ Arch }, apt, certificates, dockerfile, files] = await Promise.all([
     docker.version(),
@@ -34,11 +33,11 @@ export async function readRecipe(docker: Docker, env: NodeJS.ProcessEnv): Promis
   return { hash, dockerfile, architecture, apt, certificates };
 }
 
-/** Throws where there is no package of Node.js for the engine's architecture. */
+/** @throws Error if there is no Node.js package for it */
 export function architectureOf(engineArchitecture: string): Architecture {
   if (engineArchitecture === 'amd64') return 'x64';
   if (engineArchitecture === 'arm64') return 'arm64';
-  throw new Error(`images are made for amd64 and arm64, not for ${engineArchitecture}`);
+  throw new Error(`images support amd64 and arm64, not ${engineArchitecture}`);
 }
 
 async function readRootfs(): Promise<[path: string, text: string][]> {

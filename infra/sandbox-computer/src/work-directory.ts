@@ -1,4 +1,4 @@
-// The directory that a build works in, and what a builder that was killed left of its own.
+// The working directory of a build. Removes those of builders that were killed.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,8 +9,8 @@ const run = promisify(execFile);
 const PARENT = '/var/tmp';
 
 /**
- * Runs `work` with an empty directory that is gone afterwards. Directories of the same name that are there already
- * are removed first: only the holder of a lock on `name` may call this.
+ * Runs `work` with an empty directory, which is removed afterwards. Removes other directories of the same name first,
+ * so only the holder of the lock on `name` may call this.
  */
 export async function withWorkDirectory<T>(
   name: string,
@@ -28,7 +28,7 @@ export async function withWorkDirectory<T>(
   }
 }
 
-/** A debootstrap that was killed leaves /proc mounted in its tree: it must neither stay nor be descended into. */
+/** A killed debootstrap leaves /proc mounted in its tree. Unmount it first, so that `rm` does not descend into it. */
 async function remove(directory: string): Promise<void> {
   const mounts = (await readFile('/proc/self/mountinfo', 'utf8'))
     .split('\n')

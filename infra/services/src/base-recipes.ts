@@ -1,4 +1,4 @@
-// The three images that docker-compose.yml takes from a registry, and how each is made here in its place.
+// The three base images of docker-compose.yml, and how to build each without a registry.
 import { chmod, copyFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
@@ -12,7 +12,7 @@ import {
 import { addNode, architectureOf, nodePackages } from '@switchyard/sandbox-computer';
 import type Docker from 'dockerode';
 
-/** Whoever makes a base: the parameters of infra/local's steps, and the engine. */
+/** Dependencies of a build: the parameters of infra/local's steps, and the engine. */
 export interface Kitchen extends Omit<Parameters<typeof ensureStandIn>[0], 'doing'> {
   readonly docker: Docker;
   readonly doing: (text: string) => void;
@@ -20,10 +20,10 @@ export interface Kitchen extends Omit<Parameters<typeof ensureStandIn>[0], 'doin
 }
 
 export interface BaseRecipe {
-  /** Of docker-compose.yml: names another image to take. */
+  /** The variable of docker-compose.yml that names another image. */
   readonly variable: string;
   readonly official: string;
-  /** Not the official name: an image made here must not pass for it. */
+  /** Not the official name, so that it is not taken for the official image. */
   readonly own: string;
   /** In `bases/`. */
   readonly dockerfile: string;
@@ -39,7 +39,7 @@ export interface Ingredients {
 
 const NODE_MAJOR = 24;
 const MONGO_PORT = 27017;
-/** A port of a container is for whoever shares a network with it. */
+/** Listens on all addresses, because only containers on the same network reach it. */
 const ALL_ADDRESSES = '0.0.0.0';
 const STAND_IN_FOLDER = '/opt/mongo-stand-in';
 const STAND_IN_FILE = '/data/db/data.h2';
@@ -56,7 +56,7 @@ export const BASES = {
         version: `${packages.node} ${packages.npm}`,
         async write(root) {
           await addNode(root, packages, signal);
-          // For compiling add-ons, of which the services have none.
+          // Only needed to compile add-ons, which the services do not use.
           await rm(join(root, 'usr/local/include'), { recursive: true });
         },
       };

@@ -1,7 +1,7 @@
 // What stands in two places is held together here: docker-compose.yml, the Dockerfile, and the repository.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMPUTER_AGENT_FLAGS, COMPUTER_AGENT_VARIABLES, ROOT } from '@switchyard/local';
+import { ROOT } from '@switchyard/local';
 import { describe, expect, it } from 'vitest';
 import { BASES } from './base-recipes.ts';
 
@@ -12,10 +12,6 @@ const dockerfile = read('infra/services/Dockerfile');
 const imageCommands = [...dockerfile.replaceAll('\\\n', '').matchAll(/^CMD (\[.*\])$/gm)].map(
   ([, words]): string[] => JSON.parse(words!),
 );
-
-const AGENT = 'services/computer-agent/src/main.ts';
-const commandOf = (program: string) =>
-  program === AGENT ? [...COMPUTER_AGENT_FLAGS, program].join(' ') : program;
 
 describe('docker-compose.yml', () => {
   it('takes the images that are made here where no registry is reached, under the same variables', () => {
@@ -28,7 +24,7 @@ describe('docker-compose.yml', () => {
     for (const program of globSync('services/*/src/main.ts', { cwd: ROOT })) {
       const isCommand =
         compose.includes(`command: [${program}]`) ||
-        imageCommands.some((words) => words.join(' ') === commandOf(program));
+        imageCommands.some((words) => words.join(' ') === program);
       expect(isCommand, program).toBe(true);
     }
   });
@@ -43,12 +39,6 @@ describe('the Dockerfile', () => {
       const folder = path.slice(0, -'package.json'.length);
       expect(dockerfile).toContain(`COPY ${path} ${folder}\n`);
     }
-  });
-
-  it('starts the agent of computers as the launcher does', () => {
-    expect(imageCommands).toContainEqual([...COMPUTER_AGENT_FLAGS, AGENT]);
-    for (const [name, value] of Object.entries(COMPUTER_AGENT_VARIABLES))
-      expect(dockerfile).toContain(`ENV ${name}=${value}\n`);
   });
 
   it('copies only what is there', () => {

@@ -1,5 +1,5 @@
-// The images that docker-compose.yml stands on: from a registry where one is reached, else made here, once, and anew
-// when what goes into them has changed.
+// The base images of docker-compose.yml: from a registry if one answers, else built here and rebuilt when their
+// contents change.
 import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,14 +33,14 @@ export interface EnsureBasesOptions {
   readonly docker: Docker;
   readonly env?: NodeJS.ProcessEnv;
   readonly signal?: AbortSignal;
-  /** Progress in words; not called when everything is there. */
+  /** Receives the progress in words. Not called if everything exists. */
   readonly onProgress?: (message: string) => void;
 }
 
 /**
- * Resolves when all bases are there. A variable that `env` sets is left as it is. Any number of callers in any number
- * of processes: one makes them, the others wait.
- * Throws when no registry is reached and one cannot be made, saying why.
+ * Resolves when all bases exist. A variable that `env` sets keeps its value. Of several callers in several processes,
+ * one builds and the others wait.
+ * @throws Error with the reason, if no registry answers and a base cannot be built
  */
 export async function ensureBases(options: EnsureBasesOptions): Promise<Bases> {
   const { docker, env = process.env, signal = new AbortController().signal, onProgress = () => {} } = options;
@@ -58,7 +58,7 @@ export async function ensureBases(options: EnsureBasesOptions): Promise<Bases> {
 }
 
 interface Registry {
-  /** False once a pull has failed: the next one is not tried, for its failing may take long. */
+  /** False after a failed pull. The next pull is skipped, because a failure may take long. */
   reached: boolean;
 }
 
@@ -71,7 +71,7 @@ async function ensureOne(
   const { docker, signal, doing } = kitchen;
   const { official, own } = recipe;
   if (await isImagePresent(docker, official)) return official;
-  // Made here before: then no registry was reached, and asking again costs time.
+  // An earlier build means that no registry answered; asking again would cost time.
   const madeBefore = await isImagePresent(docker, own);
   if (!madeBefore && registry.reached) {
     doing(`${official}: asking the registry`);
@@ -138,7 +138,7 @@ async function make(
     await rm(workDirectory, { recursive: true, force: true });
   }
   if (before !== undefined && before !== (await imageId(docker, own))) {
-    // A container may still need it; then it goes with the next one.
+    // A container may still use it; the next rebuild removes it then.
     await docker
       .getImage(before)
       .remove()

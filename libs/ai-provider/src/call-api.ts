@@ -1,4 +1,4 @@
-// One call of Switchyard's HTTP API: its headers, its errors as the AI SDK's, its answer checked against our shapes.
+// One call of Switchyard's HTTP API: builds headers, maps errors to the AI SDK's, and validates the answer.
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider';
 import {
   combineHeaders,
@@ -14,28 +14,28 @@ import {
 import { errorBody } from '@switchyard/contracts';
 import { z } from 'zod';
 
-/** What the provider and all its models are named for, in `providerOptions` and `providerMetadata` too. */
+/** The provider's name, also the key in `providerOptions` and `providerMetadata`. */
 export const NAME = 'switchyard';
 
 export interface ApiAccess {
-  /** With `/v1`, without a slash at the end. */
+  /** Ends with `/v1`, without a trailing slash. */
   readonly baseURL: string;
   headers(): Record<string, string>;
   readonly fetch: FetchFunction | undefined;
 }
 
-/** What a call of the SDK brings to every request. */
+/** Options of an SDK call that apply to every request. */
 export interface CallOptions {
   readonly headers?: Record<string, string | undefined> | undefined;
   readonly abortSignal?: AbortSignal | undefined;
 }
 
-/** A code of a later version is no reason to lose the message. */
+/** Accepts codes of later API versions, so that the message is kept. */
 const anyErrorBody = errorBody.extend({
   error: errorBody.shape.error.extend({ code: z.string(), request_id: z.string().optional() }),
 });
 
-/** Errors of the API for the SDK: our message, and a repeat where `x-should-retry`, or else the status, allows it. */
+/** Maps API errors to the SDK: our message; retryable by `x-should-retry`, or else by the status. */
 export const ERROR_STRUCTURE = {
   errorSchema: anyErrorBody,
   errorToMessage: ({ error }: z.infer<typeof anyErrorBody>) => error.message,
@@ -99,11 +99,11 @@ export function getJson<S extends z.ZodType>(
   });
 }
 
-/** The bytes at an address that Switchyard signed: it needs no key, and gets none. @throws APICallError */
+/** Downloads a URL signed by Switchyard. Sends no key, because it needs none. @throws APICallError */
 export function download(access: ApiAccess, url: string, { abortSignal }: CallOptions) {
   return getFromApi<Uint8Array>({
     url,
-    // Our own edge may well be on this machine; anything else that an answer names is checked.
+    // Our own edge may run on this machine; any other address in an answer is validated.
     validateUrl: true,
     trustedOrigin: access.baseURL,
     ...(access.fetch ? { fetch: access.fetch } : {}),
@@ -113,7 +113,7 @@ export function download(access: ApiAccess, url: string, { abortSignal }: CallOp
   });
 }
 
-/** `providerOptions.switchyard`: further fields of the body, as they are. */
+/** `providerOptions.switchyard`: additional body fields, passed through unchanged. */
 export function extraFields(options: SharedV4ProviderOptions | undefined): object {
   return options?.[NAME] ?? {};
 }

@@ -1,4 +1,4 @@
-// Decisions: the SDK's typed questions to POST /v1/decisions, and its answers back.
+// Decisions: maps the SDK's typed questions to POST /v1/decisions, and the answers back.
 import {
   type Experimental_DecisionModelV4Answer as Answer,
   type Experimental_DecisionModelV4CallOptions as CallOptions,
@@ -67,7 +67,7 @@ export class SwitchyardDecisionModel implements DecisionModelV4 {
   }
 }
 
-/** One part as it is; several under their positions, texts as texts. */
+/** A single part unchanged; several parts keyed by position, with texts as strings. */
 function stateOf(parts: CallOptions['state']): string | JSONObject {
   const values = parts.map((part): JSONValue => {
     if (part.type === 'text') return part.text;
@@ -83,7 +83,7 @@ function isObject(value: JSONValue | undefined): value is JSONObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Instructions are words with us; a question that only its criteria define is asked by its name. */
+/** The API takes instructions as text; a question defined only by its criteria is asked by its name. */
 function questionOf(name: string, question: Question): object {
   const { instructions } = question;
   const asked = instructions ?? name;
@@ -108,7 +108,7 @@ function distribution({ probabilities }: { probabilities?: Record<string, number
 }
 
 /**
- * Makers round, each in its own way, and the SDK adds their figures up: as many decimals as there are were meant.
+ * Makers round differently, and the SDK adds the values up: report as many decimals as the values have.
  */
 function roundingOf(answers: OurAnswer[]): { probabilityDecimals: number; scoreDecimals: number } {
   const told = answers.filter((answer) => answer.type === 'choice' || answer.type === 'score');

@@ -46,7 +46,7 @@ export class SwitchyardImageModel implements ImageModelV4 {
       images: value.data.map((image) => image.b64_json),
       warnings: unsupported(options),
       usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
-      // Of a result's metadata the SDK keeps only `images`: each has its share, and together they are the cost.
+      // The SDK keeps only `images` of a result's metadata. Each image has its share; the shares add up to the cost.
       providerMetadata: {
         [NAME]: { cost, images: shares(cost, value.data.length).map((share) => ({ cost: share })) },
       },
@@ -59,7 +59,7 @@ export class SwitchyardImageModel implements ImageModelV4 {
   }
 }
 
-/** Equal parts in whole nano-dollars, the odd ones with the first: their sum is exact. */
+/** Equal parts in whole nano-dollars; the remainder goes to the first parts, so the sum is exact. */
 function shares(cost: number, count: number): number[] {
   const nanos = Math.round(cost * NANOS_PER_DOLLAR);
   const part = Math.floor(nanos / count);

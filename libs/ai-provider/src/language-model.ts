@@ -1,4 +1,4 @@
-// Chat: OpenAI's protocol by the SDK's own model for it, with the cost picked up from the usage.
+// Chat: uses the SDK's model for OpenAI's protocol and reads the cost from the usage.
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import { dollars } from '@switchyard/contracts';

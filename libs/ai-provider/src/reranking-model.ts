@@ -18,7 +18,7 @@ export class SwitchyardRerankingModel implements RerankingModelV4 {
     const body = {
       model: this.modelId,
       query,
-      // An object is ranked by its JSON: makers take texts.
+      // Makers rank texts, so objects are sent as JSON.
       documents:
         documents.type === 'text' ? documents.values : documents.values.map((value) => JSON.stringify(value)),
       top_n: topN,

@@ -28,7 +28,7 @@ export class SwitchyardSpeechModel implements SpeechModelV4 {
     return {
       audio: value,
       warnings: [],
-      // Sound has no room for a usage: its cost is in a header.
+      // An audio body has no usage field: the cost is in a header.
       providerMetadata: costMetadata(Number(responseHeaders['x-service-cost'])),
       request: { body: JSON.stringify(body) },
       response: { timestamp: new Date(), modelId: this.modelId, headers: responseHeaders },

@@ -1,4 +1,4 @@
-// The provider: where Switchyard is and with which key, and a model of each kind by its id.
+// The provider: Switchyard's address and key, and a model of each kind by its id.
 import type {
   Experimental_DecisionModelV4 as DecisionModelV4,
   LanguageModelV4,
@@ -24,11 +24,11 @@ const BASE_URL_DEFAULT = 'http://127.0.0.1:8080/v1';
 export interface SwitchyardSettings {
   /** With `/v1`; default: a Switchyard on this machine. */
   readonly baseURL?: string;
-  /** Default: the variable SWITCHYARD_KEY. */
+  /** Default: the environment variable SWITCHYARD_KEY. */
   readonly apiKey?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** In place of the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: FetchFunction;
 }
 
@@ -43,10 +43,10 @@ export interface SwitchyardProvider extends ProviderV4 {
 }
 
 /**
- * Switchyard as a provider of the AI SDK. Nothing is called, and no key is looked for, before a model is.
+ * Switchyard as a provider of the AI SDK. Creating it makes no request and reads no key; calling a model does.
  *
- * `providerOptions.switchyard` of a call goes into the body as it is: `models` (fallbacks), `provider_options`, and
- * whatever else the endpoint takes. `providerMetadata.switchyard.cost` of its result is the cost in US dollars.
+ * `providerOptions.switchyard` of a call is merged into the body unchanged: `models` (fallbacks), `provider_options`,
+ * and any other field of the endpoint. `providerMetadata.switchyard.cost` of the result is the cost in US dollars.
  */
 export function createSwitchyard(settings: SwitchyardSettings = {}): SwitchyardProvider {
   const access: ApiAccess = {

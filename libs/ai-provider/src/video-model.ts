@@ -1,4 +1,4 @@
-// Videos: a job that is started, then asked after (or told of by a webhook), then downloaded.
+// Videos: starts a job, waits for it by polling or webhook, then downloads the video.
 import type {
   Experimental_VideoModelV4CallOptions as CallOptions,
   JSONValue,
@@ -77,13 +77,13 @@ export class SwitchyardVideoModel implements VideoModelV4 {
     }
   }
 
-  /** The webhook is told of the end of the job; what came of it is then asked for as ever. */
+  /** The webhook only signals the end of the job; its status is then requested as usual. */
   async handleWebhookOption({ webhook }: WebhookOption) {
     const { url, received } = await webhook();
     return { webhookUrl: url, received };
   }
 
-  /** The address lives for an hour and may be on this machine, where the SDK itself would not go: it is fetched here. */
+  /** Downloads the videos here: URLs expire after an hour and may be local, which the SDK itself refuses to fetch. */
   #videos({ videos = [] }: VideoObject, options: StatusOptions) {
     return Promise.all(
       videos.map(async ({ url, media_type: mediaType }) => {

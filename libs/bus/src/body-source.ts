@@ -1,13 +1,13 @@
-// A request body that its caller makes as it goes: read one chunk at a time, and only as fast as the service takes it.
+// A request body that the caller produces as a stream: one chunk at a time, at the service's pace.
 import type { ByteSender } from './byte-sender.ts';
 
-/** A Readable is one too; the bus destroys it where the call ends first. */
+/** May also be a Readable; the bus destroys it if the call ends first. */
 export type ByteSource = AsyncIterable<Uint8Array>;
 
 export class BodySource {
   readonly #source: ByteSource;
   readonly #iterator: AsyncIterator<Uint8Array>;
-  /** Read at once, so that a source that fails is heard of even while nobody takes the call. */
+  /** Read at once, so that a failing source is reported even before a service takes the call. */
   #first: Promise<IteratorResult<Uint8Array>> | null;
   readonly #onFailed: (error: unknown) => void;
   #over = false;
@@ -21,23 +21,23 @@ export class BodySource {
     this.#first = first;
   }
 
-  /** Sends everything. To be called once. */
+  /** Sends the whole body. Call it once. */
   sendTo(sender: ByteSender): void {
     this.#send(sender).catch((error: unknown) => this.#failed(error));
   }
 
-  /** Nobody wants the rest. */
+  /** The rest of the body is not needed. */
   stop(): void {
     if (this.#over) return;
     this.#over = true;
-    // A Readable that is being waited for hears of `return` only with its next chunk, which may never come.
+    // A Readable with a pending read handles `return` only after its next chunk, which may never arrive.
     if (isDestroyable(this.#source)) this.#source.destroy();
-    else this.#iterator.return?.().catch(() => {}); // how it cleans up is its own affair
+    else this.#iterator.return?.().catch(() => {}); // cleanup errors of the source are its own concern
   }
 
   async #send(sender: ByteSender): Promise<void> {
     const first = this.#first ?? this.#iterator.next();
-    this.#first = null; // its bytes may be a view of the whole body's memory, which must not be held to the call's end
+    this.#first = null; // its bytes may be a view of the whole body, which must not stay in memory until the call ends
     for (let step = await first; !this.#over; step = await this.#iterator.next()) {
       if (step.done) {
         this.#over = true;
@@ -49,7 +49,7 @@ export class BodySource {
   }
 
   #failed(error: unknown): void {
-    if (this.#over) return; // it was stopped, and says so
+    if (this.#over) return; // the body was stopped or has already failed
     this.#over = true;
     this.#onFailed(error);
   }

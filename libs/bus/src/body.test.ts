@@ -1,4 +1,4 @@
-// Bodies that are made and read as they go: under credit, whole or not at all, and stopped with their call.
+// Streamed bodies: flow control by credit, complete or failed, and stopped together with their call.
 import { fork } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ async function host(): Promise<ServiceHost> {
   return serve(await bus('files'), { name: 'files', version: '0.0.1', description: 'of a test' });
 }
 
-/** A source that never ends by itself, and says when it was stopped. */
+/** A source that never ends by itself and reports when it is stopped. */
 function endless(): { source: ByteSource; stopped: Promise<void>; made: () => number } {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   let made = 0;
@@ -54,8 +54,8 @@ afterEach(async () => {
 });
 afterAll(() => nats.stop());
 
-describe('a body that its caller makes as it goes', () => {
-  test('comes through in order, 100 MB of it, with never more than a window under way', async () => {
+describe('a streamed request body', () => {
+  test('arrives in order (100 MB) with at most one window in flight', async () => {
     const service = await host();
     const made = createHash('sha256');
     let madeBytes = 0;
@@ -73,7 +73,7 @@ describe('a body that its caller makes as it goes', () => {
     const pattern = randomBytes(CHUNK_BYTES);
     async function* source() {
       for (; madeBytes < BIG_BYTES; madeBytes += pattern.length) {
-        pattern.writeUInt32LE(madeBytes); // each chunk is another one, and its buffer is used again
+        pattern.writeUInt32LE(madeBytes); // each chunk has different content and reuses the buffer
         made.update(pattern);
         yield pattern;
       }
@@ -89,7 +89,7 @@ describe('a body that its caller makes as it goes', () => {
     expect(underWayMax).toBeLessThanOrEqual(WINDOW_BYTES + 2 * FRAME_BYTES_MAX);
   }, 60_000);
 
-  test('waits while its service reads nothing', async () => {
+  test('waits while the service reads nothing', async () => {
     const service = await host();
     const arrived = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
@@ -108,10 +108,10 @@ describe('a body that its caller makes as it goes', () => {
     expect(made()).toBeLessThanOrEqual(WINDOW_BYTES + 2 * CHUNK_BYTES);
     go.resolve();
     await reply;
-    await stopped; // an early end is an end of the source too
+    await stopped; // ending early also ends the source
   });
 
-  test('may be empty, in tiny pieces, or one piece far over a frame', async () => {
+  test('may be empty, in tiny pieces, or one piece much larger than a frame', async () => {
     const service = await host();
     service.stream('files.v1.echo', async (call) => {
       for await (const chunk of call.body()) if (!call.write(chunk)) await call.drained();
@@ -127,7 +127,7 @@ describe('a body that its caller makes as it goes', () => {
     expect(caller.openCalls.outgoing).toBe(0);
   });
 
-  test('is whole for a service that asks for the whole, and refused over its limit', async () => {
+  test('arrives whole when the service reads it whole, and is refused above its limit', async () => {
     const service = await host();
     service.stream('files.v1.whole', async (call) => call.end((await call.readBody(CHUNK_BYTES)).length));
     const caller = await bus('caller');
@@ -139,7 +139,7 @@ describe('a body that its caller makes as it goes', () => {
     await stopped;
   });
 
-  test('whose source fails ends the call on both sides, with the reason', async () => {
+  test('ends the call on both sides with the reason when its source fails', async () => {
     const service = await host();
     const heard: unknown[] = [];
     const over = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -174,7 +174,7 @@ describe('a body that its caller makes as it goes', () => {
     expect(caller.openCalls.outgoing).toBe(0);
   });
 
-  test('whose source fails before anybody took the call ends it at once', async () => {
+  test('ends the call at once when its source fails before a service takes the call', async () => {
     const body: ByteSource = {
       [Symbol.asyncIterator]: () => ({
         next: () => Promise.reject(new ServiceError('invalid_request', 'gone')),
@@ -184,7 +184,7 @@ describe('a body that its caller makes as it goes', () => {
     await expect(outcome).rejects.toMatchObject({ code: 'invalid_request' });
   });
 
-  test('is stopped when its service refuses it in the middle', async () => {
+  test('is stopped when the service refuses it midway', async () => {
     const service = await host();
     service.stream('files.v1.put', async (call) => {
       for await (const _chunk of call.body()) throw new ServiceError('body_too_large', 'enough');
@@ -194,14 +194,14 @@ describe('a body that its caller makes as it goes', () => {
     const outcome = openReply(caller, { subject: 'files.v1.put', head: null, body: source });
     await expect(outcome).rejects.toMatchObject({ code: 'body_too_large' });
     await stopped;
-    const silent = new Readable({ read() {} }); // has nothing to say, and is not waited for
+    const silent = new Readable({ read() {} }); // sends nothing, and is not waited for
     silent.push(Buffer.from('a'));
     const again = openReply(caller, { subject: 'files.v1.put', head: null, body: silent });
     await expect(again).rejects.toMatchObject({ code: 'body_too_large' });
     expect(silent.destroyed).toBe(true);
   });
 
-  test('that is cancelled stops its source, and its reader on the other side', async () => {
+  test('stops its source, and its reader on the other side, when the call is cancelled', async () => {
     const service = await host();
     const arrived = Promise.withResolvers<void>();
     const left = Promise.withResolvers<unknown>();
@@ -223,7 +223,7 @@ describe('a body that its caller makes as it goes', () => {
     expect(await left.promise).toMatchObject({ code: 'service_unavailable' });
   });
 
-  test('is stopped some 5 s after the death of the process that reads it', async () => {
+  test('is stopped about 5 s after the process that reads it dies', async () => {
     const child = fork(join(import.meta.dirname, '__fixtures__/silent-service.ts'), [nats.url]);
     await once(child, 'message');
     const taken = once(child, 'message');
@@ -236,10 +236,10 @@ describe('a body that its caller makes as it goes', () => {
     child.kill('SIGKILL');
     expect(await outcome).toMatchObject({ code: 'service_unavailable' });
     await stopped;
-    expect(PEER_SILENT_MS_MAX + SWEEP_MS).toBeLessThan(5_000); // which is what it took, the machine's own pace beside
+    expect(PEER_SILENT_MS_MAX + SWEEP_MS).toBeLessThan(5_000); // the delay by design; the machine adds its own
   }, 60_000);
 
-  test('is half a body, and never a whole one, when its caller dies', async () => {
+  test('is seen as incomplete, never as whole, when its caller dies', async () => {
     const service = await host();
     const arrived = Promise.withResolvers<void>();
     const left = Promise.withResolvers<unknown>();
@@ -256,11 +256,11 @@ describe('a body that its caller makes as it goes', () => {
     body.push(Buffer.from('a beginning'));
     openReply(caller, { subject: 'files.v1.put', head: null, body }).catch(() => {});
     await arrived.promise;
-    await caller.nc.close(); // no cancel, no further heartbeat: as a killed process leaves it
+    await caller.nc.close(); // no cancel and no further heartbeat, like a killed process
     expect(await left.promise).toMatchObject({ code: 'service_unavailable' });
   }, 60_000);
 
-  test('of which a frame was lost is refused', async () => {
+  test('is refused when a frame was lost', async () => {
     const body = new IncomingBody(() => {});
     const frame = (seq: number) => decodeFrame(encodeFrame(FRAME.data, seq, '', Buffer.from('a'))) as Frame;
     body.received(frame(0));
@@ -272,7 +272,7 @@ describe('a body that its caller makes as it goes', () => {
 });
 
 describe('a reply that is read in a loop', () => {
-  test('brings head, bytes and end, and stops its service while nobody reads', async () => {
+  test('delivers head, bytes and end, and pauses its service while the reader is idle', async () => {
     const service = await host();
     const content = randomBytes(4 * 1024 * 1024);
     let written = 0;
@@ -308,7 +308,7 @@ describe('a reply that is read in a loop', () => {
     expect(caller.openCalls.outgoing).toBe(0);
   });
 
-  test('that breaks off throws in the loop, and as a stream is destroyed: never a short whole', async () => {
+  test('throws in the loop when it breaks off, and is destroyed as a stream: never a short whole', async () => {
     const service = await host();
     service.stream('files.v1.get', async (call) => {
       call.write(Buffer.from('a beginning'));
@@ -323,7 +323,7 @@ describe('a reply that is read in a loop', () => {
     expect(error.code).toBe('service_unavailable');
   });
 
-  test('that fails is read as far as it came, but for one that its reader gave up', async () => {
+  test('that fails is read up to the failure, except when its reader gave up', async () => {
     const service = await host();
     const pieces = ['a', 'b', 'c'];
     service.stream('files.v1.get', async (call) => {
@@ -333,7 +333,7 @@ describe('a reply that is read in a loop', () => {
     });
     const caller = await bus('caller');
     const reply = await openReply(caller, { subject: 'files.v1.get', head: null });
-    await expect(reply.end).rejects.toMatchObject({ code: 'command_timed_out' }); // all has come, nothing was read yet
+    await expect(reply.end).rejects.toMatchObject({ code: 'command_timed_out' }); // all has arrived, nothing was read
     const read: string[] = [];
     const reading = async () => {
       for await (const chunk of reply.body) read.push(String(chunk));
@@ -352,7 +352,7 @@ describe('a reply that is read in a loop', () => {
     await expect(given.body.next()).rejects.toThrow('the client went away');
   });
 
-  test('takes bytes through from one call to the next: a body may be another call’s', async () => {
+  test('passes bytes from one call to the next: a body may be another call’s', async () => {
     const service = await host();
     const middle = await bus('middle');
     const content = randomBytes(3 * 1024 * 1024);

@@ -1,4 +1,4 @@
-// A typed KV bucket: values parsed on the way out, revisions for compare-and-set on the way in.
+// A typed KV bucket: parses values on read, compares revisions on write.
 import { type JetStreamManager, jetstream } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
@@ -6,7 +6,7 @@ import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
 import { type LastEntry, lastEntries } from './last-entries.ts';
 
-/** The key that control writes each second into a bucket that is watched for safety's sake; it is no entry. */
+/** Control writes this key every second into the buckets that mirrors watch. It is not an entry. */
 export const TICK_KEY = 'tick';
 
 export interface Entry<V> {
@@ -15,7 +15,7 @@ export interface Entry<V> {
   revision: number;
 }
 
-/** Somebody else wrote the key first: read it again and decide anew. */
+/** Another writer changed the key first: read it again and decide again. */
 export class RevisionConflict extends Error {
   constructor(bucket: string, key: string, cause?: unknown) {
     super(`${bucket}/${key} was changed by someone else`, { cause });
@@ -23,14 +23,16 @@ export class RevisionConflict extends Error {
   }
 }
 
-/** JetStream's code for "the last sequence is another one". */
+/** JetStream's code for "wrong last sequence". */
 const WRONG_LAST_SEQUENCE = 10_071;
 
-/** How long one read may take, and how often it is tried: together about as long as a restart of the server takes. */
+/** Timeout of one read, and the number of tries: together about as long as a server restart takes. */
 const READ_TIMEOUT_MS = 1_500;
 const READS_MAX = 3;
+/** Conflicts in a row before a change is given up; each conflict means that another writer succeeded. */
+const CONFLICTS_MAX = 100;
 
-/** Opens a bucket, creating it with its bounds when the installation is new. */
+/** Opens a bucket; creates it with its bounds on a new installation. */
 export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promise<Bucket<BucketValue<N>>> {
   const { maxBytes, ttlMs, schema } = BUCKETS[name];
   const kv = await new Kvm(bus.js).create(name, {
@@ -48,13 +50,13 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
 interface BucketParts<V> {
   readonly name: string;
   readonly kv: KV;
-  /** The same bucket and its server, with less patience. */
+  /** The same bucket and server, with a shorter timeout. */
   readonly reader: KV;
   readonly jsm: JetStreamManager;
   readonly parse: (json: unknown) => V;
 }
 
-/** Every method throws ServiceError `service_unavailable` while JetStream is away; a write may have happened then. */
+/** Every method throws ServiceError `service_unavailable` while JetStream is away; the write may have happened. */
 export class Bucket<V> {
   readonly name: string;
   readonly kv: KV;
@@ -75,7 +77,7 @@ export class Bucket<V> {
     return entry === null || entry.operation !== 'PUT' ? null : this.read(entry);
   }
 
-  /** A question that was under way when the server went gets no answer: it is asked again, which harms nobody. */
+  /** Reads that were in flight when the server went away get no answer. Repeating a read is safe. */
   async #readAgain(key: string, triesLeft: number): Promise<KvEntry | null> {
     try {
       return await this.#reader.get(key);
@@ -85,12 +87,12 @@ export class Bucket<V> {
     }
   }
 
-  /** @throws RevisionConflict when the key is there already. */
+  /** @throws RevisionConflict when the key exists. */
   create(key: string, value: V): Promise<number> {
     return this.#guard(key, () => this.kv.create(key, JSON.stringify(value)));
   }
 
-  /** @throws RevisionConflict when its revision is no longer this one. */
+  /** @throws RevisionConflict when the key has another revision. */
   update(key: string, value: V, revision: number): Promise<number> {
     return this.#guard(key, () => this.kv.update(key, JSON.stringify(value), revision));
   }
@@ -99,7 +101,34 @@ export class Bucket<V> {
     return this.#guard(key, () => this.kv.put(key, JSON.stringify(value)));
   }
 
-  /** @throws RevisionConflict when a revision is given and is no longer the last. */
+  /**
+   * Changes an entry by compare-and-set. `decide` gets the current entry, runs again after a conflict with another
+   * writer, and returns the new value, or null to change nothing.
+   * @returns the entry as it is then; null: it does not exist
+   * @throws errors of `decide`; ServiceError `service_unavailable`, also after CONFLICTS_MAX conflicts
+   */
+  async change(
+    key: string,
+    decide: (entry: Entry<V> | null) => V | null | Promise<V | null>,
+  ): Promise<Entry<V> | null> {
+    for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts += 1) {
+      const entry = await this.get(key);
+      const value = await decide(entry);
+      if (value === null) return entry;
+      try {
+        const revision = entry
+          ? await this.update(key, value, entry.revision)
+          : await this.create(key, value);
+        return { key, value, revision };
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+      }
+    }
+    const message = `Too many concurrent changes in ${this.name}. Retry later.`;
+    throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+  }
+
+  /** @throws RevisionConflict when `revision` is given and is not the latest. */
   async delete(key: string, revision?: number): Promise<void> {
     await this.#guard(key, () =>
       this.kv.delete(key, revision === undefined ? {} : { previousSeq: revision }),
@@ -111,7 +140,7 @@ export class Bucket<V> {
     return (await this.#last(pattern)).map((entry) => this.read(entry));
   }
 
-  /** The keys alone, in no order. */
+  /** Only the keys, in no particular order. */
   async keys(pattern = '>'): Promise<string[]> {
     return (await this.#last(pattern)).map(({ key }) => key);
   }
@@ -121,7 +150,7 @@ export class Bucket<V> {
     return found.filter(({ key }) => key !== TICK_KEY);
   }
 
-  /** Of the change that came last, whatever its key. */
+  /** Revision of the latest change to any key. */
   async lastRevision(): Promise<number> {
     const { streamInfo } = await this.#guard('>', () => this.kv.status());
     return streamInfo.state.last_seq;
@@ -132,13 +161,15 @@ export class Bucket<V> {
     return { key: entry.key, value: this.parse(json), revision: entry.revision };
   }
 
-  /** A store that is away is no fault of ours to be masked: whoever asked may come back. */
+  /** Reports an unreachable store as `service_unavailable`, which callers may retry. */
   async #guard<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {
       if (isWrongLastSequence(cause)) throw new RevisionConflict(this.name, key, cause);
-      throw new ServiceError('service_unavailable', `the store of ${this.name} cannot be reached`, { cause });
+      throw new ServiceError('service_unavailable', `Store ${this.name} is unavailable. Retry later.`, {
+        cause,
+      });
     }
   }
 }

@@ -8,9 +8,12 @@ import {
   hostOrder,
   IDEMPOTENCY_HOURS,
   idempotencyRecord,
+  idempotencyUsage,
   keyRecord,
   orgRecord,
+  SESSION_HOURS,
   signingSecretRecord,
+  spentToken,
   videoRecord,
   webhookRecord,
 } from '@switchyard/contracts';
@@ -25,33 +28,41 @@ export const leaseRecord = z.object({ owner: z.string() });
 export const BUCKETS = {
   /** SHA-256 of a key, in hex -> its record. Written by control. */
   keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0 },
-  /** Org -> how it pays and what it may spend; none: afterwards, without a limit. Written by control. */
+  /** Org -> payment mode and spending limits; without a record: postpaid, no limit. Written by control. */
   orgs: { schema: orgRecord, maxBytes: 64 * MIB, ttlMs: 0 },
-  /** Settings that belong to the installation, `tick` among them. Written by control. */
+  /** Settings of the installation, including `tick`. Written by control. */
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
-  /** Host id -> heartbeat; gone when the agent is silent for a minute. Written by each agent. */
+  /** Host id -> heartbeat; expires when the agent is silent for a minute. Written by each agent. */
   hosts: { schema: hostHeartbeat, maxBytes: 16 * MIB, ttlMs: 60_000 },
-  /** Host id -> what an operator wants of it. Written by `npm run hosts`. */
+  /** Host id -> the operator's order for the host. Written by `npm run hosts`. */
   'host-orders': { schema: hostOrder, maxBytes: 16 * MIB, ttlMs: 0 },
-  /** Name -> holder; gone when it is not renewed in time. */
+  /** Name -> holder; expires when it is not renewed in time. */
   leases: { schema: leaseRecord, maxBytes: 16 * MIB, ttlMs: 5_000 },
   /** `<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */
   computers: { schema: computerRecord, maxBytes: 256 * MIB, ttlMs: 0 },
-  /** `<org>.<video id>` -> record, hidden ones of deleted videos included: longer than the stream keeps the event that
-   * makes them. Written by the video-workers by compare-and-set. */
+  /** `<org>.<video id>` -> record, including hidden records of deleted videos. Kept longer than the stream keeps the
+   * events that create them. Written by the video-workers by compare-and-set. */
   videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },
-  /** Org -> the places taken under its cap. Written by control by compare-and-set. */
+  /** Org -> the places taken under its computer cap. Written by control by compare-and-set. */
   'computer-slots': { schema: computerSlots, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<file id>` -> record of a stored file. Written by control. */
   files: { schema: fileRecord, maxBytes: 512 * MIB, ttlMs: 0 },
-  /** Org -> what counts against its quota of stored files. Written by control by compare-and-set. */
+  /** Org -> its usage of the stored-files quota. Written by control by compare-and-set. */
   'file-usage': { schema: fileUsage, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<webhook id>` -> record. Written by control by compare-and-set. */
   webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0 },
   /** Org -> the secrets that sign its `callback_url`s. Written by control. */
   'webhook-secrets': { schema: signingSecretRecord, maxBytes: 16 * MIB, ttlMs: 0 },
-  /** `<org>.<sha-256 of an Idempotency-Key>` -> the first request under it, and its answer. Written by the edges. */
+  /** `<org>.<sha-256 of an Idempotency-Key>` -> the first request with the key, and its answer. Written by edges. */
   idempotency: { schema: idempotencyRecord, maxBytes: 4096 * MIB, ttlMs: IDEMPOTENCY_HOURS * 3_600_000 },
+  /** Org -> the space its kept answers take. Written by the edges by compare-and-set. */
+  'idempotency-usage': {
+    schema: idempotencyUsage,
+    maxBytes: 64 * MIB,
+    ttlMs: (IDEMPOTENCY_HOURS + 1) * 3_600_000,
+  },
+  /** Id of a session that was signed out, or of a sign-in link that was used. Written by edges. */
+  'spent-tokens': { schema: spentToken, maxBytes: 64 * MIB, ttlMs: SESSION_HOURS * 3_600_000 },
 } as const;
 
 export type BucketName = keyof typeof BUCKETS;

@@ -4,10 +4,10 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { connectBus } from './bus.ts';
 
-/** Nobody may listen there but root's own, and nobody does. */
+/** Port 1 needs root to listen on, and no server listens there. */
 const NOBODY = '127.0.0.1:1';
 
-test('whoever does not wait for a server is told which one is not there, without its credentials', async () => {
+test('connecting without waiting fails and names the missing server without its credentials', async () => {
   const url = `nats://${NOBODY}`;
   const options = { service: 'test', logger: pino({ level: 'silent' }), waitsForServer: false };
   await expect(connectBus({ ...options, url })).rejects.toThrow(
@@ -18,7 +18,7 @@ test('whoever does not wait for a server is told which one is not there, without
   await expect(failure).rejects.not.toThrow(/secret/);
 });
 
-test('what is still sent while a connection ends is dropped, and ends no process', async () => {
+test('a message sent while the connection closes is dropped and does not crash the process', async () => {
   const nats = await startNats();
   try {
     const bus = await connectBus({ url: nats.url, service: 'test', logger: pino({ level: 'silent' }) });

@@ -20,20 +20,20 @@ export interface Logger {
 export interface BusOptions {
   /** nats://host:port, several separated by commas. */
   url: string;
-  /** The service's name; the connection's name in `nats server` reports. */
+  /** The service's name; shown as the connection's name in `nats server` reports. */
   service: string;
   logger: Logger;
-  /** False for what a person waits for: it throws where no server answers now. */
+  /** False for interactive programs: connecting throws when no server answers now. */
   waitsForServer?: boolean;
 }
 
 const RECONNECT_PAUSE_MS = 100;
-/** A half-open link shows only by unanswered pings: two of them. */
+/** A half-open connection is detected only by two unanswered pings. */
 const PING_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Connects, waiting as long as it takes for a server, and reconnects for ever afterwards.
+ * Connects, waits as long as needed for a server, and reconnects without limit afterwards.
  * @throws when the options are wrong (not a URL, credentials refused).
  */
 export async function connectBus({ url, service, logger, waitsForServer = true }: BusOptions): Promise<Bus> {
@@ -59,7 +59,7 @@ export async function connectBus({ url, service, logger, waitsForServer = true }
   return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);
 }
 
-/** Without the credentials that a URL may have. */
+/** The hosts of a URL list, without credentials. */
 function hostsOf(url: string): string {
   return url
     .split(',')
@@ -106,12 +106,12 @@ export class Bus {
     return this.#connected;
   }
 
-  /** False from the moment that a call's usage could not be stored until JetStream answers again. */
+  /** False from the first usage event that could not be stored until JetStream answers again. */
   get canStoreUsage(): boolean {
     return this.#gate.isOpen;
   }
 
-  /** Calls `hook` after each reconnection; returns how to take it back. */
+  /** Calls `hook` after each reconnection; returns a function that removes the hook. */
   onReconnect(hook: () => void): () => void {
     this.#reconnectHooks.add(hook);
     return () => this.#reconnectHooks.delete(hook);
@@ -122,17 +122,17 @@ export class Bus {
     return () => this.#disconnectHooks.delete(hook);
   }
 
-  /** Opens a call: a duplex byte stream with whichever instance serves the subject. */
+  /** Opens a call: a duplex byte stream with one instance that serves the subject. */
   call(request: CallRequest, sink: ReplySink): OutgoingCall {
     return this.#caller.open(request, sink);
   }
 
-  /** Calls that are on, both ways: for metrics and for tests of leaks. */
+  /** Open calls in both directions, for metrics and leak tests. */
   get openCalls(): { outgoing: number; incoming: number } {
     return { outgoing: this.#caller.size, incoming: this.callee.size };
   }
 
-  /** Sends what is queued and closes the connection. */
+  /** Sends queued messages and closes the connection. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#gate.close();
@@ -143,7 +143,7 @@ export class Bus {
   #sweep(): void {
     const now = performance.now();
     if (now - this.#sweptAt > SWEEP_LATE_MS) {
-      // It was this process that stood still: what came meanwhile is not read yet.
+      // This process was paused: messages that arrived during the pause are not read yet.
       this.#peers.stoodStill(now);
       this.#caller.stoodStill(now);
     }
@@ -158,7 +158,7 @@ export class Bus {
     for await (const status of this.nc.status()) {
       if (status.type === 'disconnect') {
         this.#connected = false;
-        this.logger.warn({ server: status.server }, 'the bus is away');
+        this.logger.warn({ server: status.server }, 'The edge is not connected to NATS. Retry later.');
         this.#caller.disconnected();
         this.callee.disconnected();
         for (const hook of this.#disconnectHooks) hook();

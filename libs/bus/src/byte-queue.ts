@@ -1,9 +1,9 @@
-// The receiving half of a byte stream under credit, read as an async iterable: what has come and was not read yet.
-// Asking for the next chunk says that the one before has gone on; so a slow reader slows the sender, and what waits
-// here is never more than the window that was granted.
+// The receiving half of a byte stream under credit: an async iterable over the bytes received and not yet read.
+// Asking for the next chunk marks the previous one as consumed. A slow reader therefore slows the sender, and the
+// queue never holds more than the granted window.
 
 export interface ByteQueueOptions {
-  /** So many more bytes were read: grant them. */
+  /** The reader consumed this many more bytes: grant them. */
   consumed(bytes: number): void;
   /** The reader left before the end. */
   abandoned?(): void;
@@ -16,12 +16,12 @@ const DONE: Step = { done: true, value: undefined };
 export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undefined> {
   readonly #options: ByteQueueOptions;
   #chunks: Buffer[] = [];
-  /** Bytes of the chunk that the reader has in hand. */
+  /** Size in bytes of the chunk that the reader is processing. */
   #inHand = 0;
   #error: Error | null = null;
-  /** Nothing more will come. */
+  /** No more bytes will arrive. */
   #complete = false;
-  /** Nothing more will be read. */
+  /** No more bytes will be read. */
   #over = false;
   #waiting: PromiseWithResolvers<Step> | null = null;
 
@@ -42,14 +42,14 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
     if (this.#waiting) this.#settle(this.#finish());
   }
 
-  /** Nobody wants what waits: it is dropped, and the reader gets the error with its next step. */
+  /** Drops the unread bytes; the reader's next step throws the error. */
   fail(error: Error): void {
     if (this.#complete) return;
     this.#chunks = [];
     this.breakOff(error);
   }
 
-  /** Nothing more comes, for this reason: the reader gets what waits, and then the error. */
+  /** No more bytes will arrive: the reader gets the unread bytes, then the error. */
   breakOff(error: Error): void {
     if (this.#complete) return;
     this.#complete = true;
@@ -67,7 +67,7 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
     return this;
   }
 
-  /** @throws what `fail` was given; TypeError when a step is still being waited for. */
+  /** @throws the error given to `fail`; TypeError when a step is already pending. */
   next(): Promise<Step> {
     if (this.#over) return Promise.resolve(DONE);
     if (this.#waiting) return Promise.reject(new TypeError('one reader, one step at a time'));
@@ -83,7 +83,7 @@ export class ByteQueue implements AsyncIterableIterator<Buffer, undefined, undef
     return this.#waiting.promise;
   }
 
-  /** The reader leaves: nothing more is granted. */
+  /** The reader leaves: no more bytes are granted. */
   return(): Promise<Step> {
     if (this.#over) return Promise.resolve(DONE);
     const early = !this.#complete;

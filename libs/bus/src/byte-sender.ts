@@ -1,5 +1,5 @@
-// The sending half of a byte stream under credit: splits into frames, numbers them, and holds back what the other side
-// has not asked for. Used by the service for replies and by the caller for long request bodies.
+// The sending half of a byte stream under credit: splits bytes into numbered frames and holds back bytes without
+// credit. Services use it for replies, callers for long request bodies.
 import { encodeFrame, FRAME } from './frame.ts';
 import { FRAME_BYTES_MAX } from './limits.ts';
 
@@ -19,7 +19,7 @@ export class ByteSender {
   #ended = false;
   #onDrain: (() => void) | null = null;
 
-  /** `credit`: bytes that the other side takes before its first grant. */
+  /** `credit`: bytes that the receiver accepts before its first grant. */
   constructor(credit: number, send: SendFrame) {
     this.#credit = credit;
     this.#send = send;
@@ -33,7 +33,7 @@ export class ByteSender {
     return this.#ended;
   }
 
-  /** Queues bytes. False: the other side has had enough for now; wait for `drained` before writing more. */
+  /** Queues bytes. Returns false when credit is used up: wait for `drained` before writing more. */
   write(bytes: Uint8Array): boolean {
     if (this.#ended || this.#ending) return true;
     this.#enqueue(bytes);
@@ -41,7 +41,7 @@ export class ByteSender {
     return this.#queuedBytes === 0;
   }
 
-  /** Resolves once everything queued has left, at once if nothing is. */
+  /** Resolves when the queue is empty. */
   drained(): Promise<void> {
     if (this.#queuedBytes === 0 || this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class ByteSender {
     this.#pump();
   }
 
-  /** Drops what is queued; nothing more leaves. */
+  /** Drops queued bytes; nothing more is sent. */
   stop(): void {
     this.#ended = true;
     this.#queue = [];
@@ -83,7 +83,7 @@ export class ByteSender {
       this.#credit -= bytes.length;
       this.#send(encodeFrame(FRAME.data, this.nextSeq(), '', bytes));
     }
-    // The last frame needs no credit: it is at most one frame over the window, and ends the call.
+    // The last frame needs no credit: it exceeds the window by at most one frame and ends the call.
     if (this.#ending && this.#queue.length <= 1 && (this.#credit > 0 || this.#queue.length === 0)) {
       const { meta } = this.#ending;
       this.#send(encodeFrame(FRAME.end, this.nextSeq(), meta, this.#queue[0]));

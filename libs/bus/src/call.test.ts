@@ -72,7 +72,7 @@ afterEach(async () => {
 afterAll(() => nats.stop());
 
 describe('a call', () => {
-  test('carries head and body there, and head, body and end back', async () => {
+  test('carries head and body to the service, and head, body and end back', async () => {
     const service = await host();
     service.stream('echo.v1.call', async (call) => {
       call.setHead({ got: call.head });
@@ -86,7 +86,7 @@ describe('a call', () => {
     });
   });
 
-  test('takes a 20 MB body there and back, byte for byte', async () => {
+  test('carries a 20 MB body both ways, byte for byte', async () => {
     const service = await host();
     service.stream('echo.v1.big', async (call) => {
       const body = await call.readBody();
@@ -100,7 +100,7 @@ describe('a call', () => {
     expect(sha256(answer.body)).toBe(sha256(body));
   });
 
-  test('stops its producer while the reader takes nothing: no more than a window is on the way', async () => {
+  test('pauses its producer while the reader is idle: at most one window is in flight', async () => {
     const service = await host();
     let written = 0;
     const stalled = Promise.withResolvers<void>();
@@ -135,7 +135,7 @@ describe('a call', () => {
     call.cancel();
   });
 
-  test('that is cancelled ends on the other side, before its first frame and in mid-stream', async () => {
+  test('ends on the other side when it is cancelled, before the first frame and in mid-stream', async () => {
     const service = await host();
     const taken: IncomingCall[] = [];
     const ended: Promise<unknown>[] = [];
@@ -167,7 +167,7 @@ describe('a call', () => {
     expect(caller.openCalls.outgoing).toBe(0);
   });
 
-  test('brings coded errors across as they were, and masks all others', async () => {
+  test('passes coded errors on unchanged and masks all others', async () => {
     const service = await host();
     service.stream('echo.v1.coded', () => {
       throw new ServiceError('invalid_request', 'cpu: too much', { param: 'cpu', details: { max: 4 } });
@@ -187,18 +187,18 @@ describe('a call', () => {
     expect(String(fault)).not.toContain('hunter2');
   });
 
-  test('waits for a service that is just restarting, and is refused when nobody comes', async () => {
+  test('waits for a service that is restarting, and fails when no instance comes up', async () => {
     const [caller, late] = [await bus('caller'), await bus('late')];
     const early = ask(caller, 'late.v1.call', null);
     const never = ask(caller, 'never.v1.call', null);
-    await caller.nc.flush(); // it was offered, and nobody was there
+    await caller.nc.flush(); // the call was offered, and no instance existed
     const service = await host('late', late);
     service.stream('late.v1.call', (call) => call.end('here'));
     expect((await early).end).toBe('here');
     await expect(never).rejects.toMatchObject({ code: 'service_unavailable' });
   });
 
-  test('ends some 5 s after the death of the process that serves it', async () => {
+  test('ends about 5 s after the process that serves it dies', async () => {
     const child: ChildProcess = fork(join(import.meta.dirname, '__fixtures__/silent-service.ts'), [nats.url]);
     const words = { ready: once(child, 'message') };
     await words.ready;
@@ -207,10 +207,10 @@ describe('a call', () => {
     await taken;
     child.kill('SIGKILL');
     expect(await outcome).toMatchObject({ code: 'service_unavailable' });
-    expect(PEER_SILENT_MS_MAX + SWEEP_MS).toBeLessThan(5_000); // which is what it took, the machine's own pace beside
+    expect(PEER_SILENT_MS_MAX + SWEEP_MS).toBeLessThan(5_000); // the delay by design; the machine adds its own
   }, 60_000);
 
-  test('goes on where it was its own process that stood still, and heard nobody', async () => {
+  test('continues when its own process was paused and received nothing', async () => {
     const child: ChildProcess = fork(join(import.meta.dirname, '__fixtures__/silent-service.ts'), [nats.url]);
     onTestFinished(() => void child.kill('SIGKILL'));
     await once(child, 'message');
@@ -223,7 +223,7 @@ describe('a call', () => {
     await outcome;
   }, 60_000);
 
-  test('ends when the NATS server dies, and later calls go through as soon as it is back', async () => {
+  test('ends when the NATS server dies, and later calls succeed as soon as the server is back', async () => {
     const service = await host();
     const arrived = Promise.withResolvers<IncomingCall>();
     service.stream('echo.v1.hold', (call) => arrived.resolve(call));
@@ -233,14 +233,14 @@ describe('a call', () => {
     const incoming = await arrived.promise;
     await nats.kill9();
     expect(await held).toMatchObject({ code: 'service_unavailable' });
-    // Asked again where the server is away for longer than a call waits.
+    // Retried, because the server may be away for longer than a call waits.
     const next = expect.poll(() => ask(caller, 'echo.v1.quick', null)).toMatchObject({ end: 'done' });
     await Promise.all([nats.restart(), next]);
     expect(incoming.isCancelled).toBe(true);
   }, 90_000);
 });
 
-describe('a connection that is cut and made anew, the other end’s being whole,', () => {
+describe('a connection that reconnects while the other end stays connected', () => {
   test('ends the calls that its instance served: their answers are lost', async () => {
     const wire = await cuttable();
     const service = await serve(await bus('echo', wire.url), {
@@ -285,7 +285,7 @@ describe('a connection that is cut and made anew, the other end’s being whole,
   });
 });
 
-/** A way to the NATS server that can be cut for those who took it. */
+/** A proxy to the NATS server that can cut its connections. */
 async function cuttable(): Promise<{ url: string; cut: () => void }> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
@@ -296,7 +296,7 @@ async function cuttable(): Promise<{ url: string; cut: () => void }> {
     ] as const) {
       sockets.add(one);
       one.pipe(other);
-      one.on('error', () => {}); // it is to be cut
+      one.on('error', () => {}); // the test cuts this connection
       one.on('close', () => other.destroy());
     }
   });
@@ -320,7 +320,7 @@ describe('the end of a call with a usage event', () => {
       data: { request_id: id, org: 'org_x', reason: 'answer_lost' },
     });
 
-  test('reaches the caller only when the event is stored', async () => {
+  test('reaches the caller only after the event is stored', async () => {
     const service = await host();
     service.stream('echo.v1.priced', (call) =>
       call.end({ cost: '1' }, Buffer.from('answer'), event('req_stored')),
@@ -336,7 +336,7 @@ describe('the end of a call with a usage event', () => {
     expect(stored?.header.get('Nats-Msg-Id')).toBe('req_stored');
   });
 
-  test('is an error when the event cannot be stored, and is asked for again before that', async () => {
+  test('is an error when the event cannot be stored, after publishing it again', async () => {
     const service = await host();
     service.stream('echo.v1.lost', (call) =>
       call.end({ cost: '1' }, Buffer.from('answer'), event('req_lost')),
@@ -353,7 +353,7 @@ describe('the end of a call with a usage event', () => {
 });
 
 describe('a JSON operation', () => {
-  test('is typed and checked: a request of the wrong shape is refused with its field', async () => {
+  test('is typed and validated: a request of the wrong shape is refused with the field name', async () => {
     const service = await host('control');
     service.handle('keys.list', async ({ org }) => ({
       object: 'list',
@@ -390,7 +390,7 @@ describe('a JSON operation', () => {
     expect(await outcome).toMatchObject({ message: 'the client went away' });
   });
 
-  test('is finished by a service that drains', async () => {
+  test('completes on a service that drains', async () => {
     const service = await host('control');
     const started = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();

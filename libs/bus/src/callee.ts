@@ -1,5 +1,5 @@
-// The serving side: takes calls from the queue group, hands them to a handler, and carries their answers back under
-// the caller's credit. The services framework of NATS makes every instance visible to `nats micro ls`.
+// The serving side: takes calls from the queue group, passes them to a handler, and sends answers under the caller's
+// credit. The NATS services framework makes every instance visible to `nats micro ls`.
 
 import { type Service, Svcm } from '@nats-io/services';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -19,7 +19,7 @@ export interface ServiceInfo {
   name: string;
   version: string;
   description: string;
-  /** What `nats micro stats` shows beside the counts of the endpoint of this subject; null: nothing. */
+  /** Extra data for `nats micro stats` on this subject's endpoint; null: none. */
   stats?(subject: string): unknown;
 }
 
@@ -30,7 +30,7 @@ export class Callee {
   readonly #instance: string;
   readonly #calls = new Map<string, IncomingCall>();
   readonly #onFault: (error: unknown, subject: string) => void;
-  /** Calls of each service that are being served. */
+  /** Number of open calls per service. */
   readonly #open = new Map<Service, number>();
   readonly #onIdle = new Map<Service, () => void>();
 
@@ -61,7 +61,7 @@ export class Callee {
     return this.#calls.size;
   }
 
-  /** Registers the service; endpoints are added by `serve`. */
+  /** Registers the service; `serve` adds the endpoints. */
   register({ name, version, description, stats }: ServiceInfo): Promise<Service> {
     return new Svcm(this.#nc).add({
       name,
@@ -133,7 +133,7 @@ export class Callee {
     call.fail(error);
   }
 
-  /** Callers hear nothing of what is sent meanwhile, and give their calls up: so do we. */
+  /** Callers receive nothing during a disconnect and give up their calls, so this side ends the calls too. */
   disconnected(): void {
     for (const call of [...this.#calls.values()]) call.cancelled();
   }
@@ -146,7 +146,7 @@ export class Callee {
     }
   }
 
-  /** Resolves when no call of this service is being served. */
+  /** Resolves when this service has no open calls. */
   idle(service: Service): Promise<void> {
     if (!this.#open.has(service)) return Promise.resolve();
     return new Promise((resolve) => {
@@ -155,23 +155,23 @@ export class Callee {
   }
 }
 
-interface IncomingSurroundings {
+interface IncomingCallDeps {
   publisher: TurnPublisher;
   reply: string;
   from: string;
-  /** The connection of the caller's over which the call came. */
+  /** Number of the caller's connection that carried the call. */
   fromLink: number;
-  /** JSON members: where the caller finds this instance, and over which of its connections. */
+  /** JSON members: where the caller reaches this instance, and over which connection. */
   at: string;
   closed(): void;
 }
 
-/** A call being served. Ends by `end` or `fail`, or by the caller's going away (`signal`). */
+/** A call being served. It ends by `end`, by `fail`, or when the caller goes away (`signal`). */
 export class IncomingCall {
   readonly head: unknown;
   readonly #inline: Buffer;
   readonly #more: boolean;
-  readonly #on: IncomingSurroundings;
+  readonly #deps: IncomingCallDeps;
   readonly #out: ByteSender;
   readonly #takenAt = performance.now();
   #replyHead: unknown;
@@ -179,26 +179,26 @@ export class IncomingCall {
   #spoke = false;
   #done = false;
   #abort: AbortController | null = null;
-  /** Why the caller gave the call up; null where it did not. */
+  /** Why the caller gave up the call; null when it did not. */
   #cancelled: ServiceError | null = null;
   #onCancelled: (() => void) | null = null;
   #body: IncomingBody | null = null;
   #whole: Promise<Buffer> | null = null;
 
-  constructor(head: unknown, inline: Buffer, more: boolean, credit: number, on: IncomingSurroundings) {
+  constructor(head: unknown, inline: Buffer, more: boolean, credit: number, deps: IncomingCallDeps) {
     this.head = head;
     this.#inline = inline;
     this.#more = more;
-    this.#on = on;
-    this.#out = new ByteSender(credit, (frame) => on.publisher.publish(on.reply, frame));
+    this.#deps = deps;
+    this.#out = new ByteSender(credit, (frame) => deps.publisher.publish(deps.reply, frame));
   }
 
   get from(): string {
-    return this.#on.from;
+    return this.#deps.from;
   }
 
   get fromLink(): number {
-    return this.#on.fromLink;
+    return this.#deps.fromLink;
   }
 
   /** Aborted when the caller goes away before the end. */
@@ -210,7 +210,7 @@ export class IncomingCall {
     return this.#abort.signal;
   }
 
-  /** Calls `run` once if the caller goes away before the end: cheaper than `signal` where a call is hot. */
+  /** Calls `run` once if the caller goes away before the end. Cheaper than `signal` on hot paths. */
   onCancelled(run: () => void): void {
     if (this.#cancelled) run();
     else this.#onCancelled = run;
@@ -228,15 +228,15 @@ export class IncomingCall {
     if (!this.#more) return Promise.resolve(this.#inline);
     if (this.#whole) return this.#whole;
     this.#whole = collectBody(this.body(), bytesMax);
-    this.#whole.catch(() => {}); // whoever awaits it hears of it; nobody may have come that far
+    this.#whole.catch(() => {}); // the error reaches the code that awaits the body; it may not await it yet
     return this.#whole;
   }
 
   /**
-   * The body of the request as it comes, to be read once: reading on is what lets the caller send more. Who leaves the
-   * loop should end the call, as its caller sends nothing more until then.
-   * Its steps throw the ServiceError by which the caller's source failed, `service_unavailable` when the caller goes
-   * away, or when this call has ended.
+   * The body of the request as a stream, to be read once. Reading on lets the caller send more. After leaving the
+   * loop early, end the call: the caller sends nothing more until then.
+   * A step throws the ServiceError with which the caller's source failed, or `service_unavailable` when the caller
+   * goes away or this call has ended.
    */
   body(): AsyncIterableIterator<Buffer, undefined, undefined> {
     if (this.#body) return this.#body.chunks;
@@ -248,12 +248,12 @@ export class IncomingCall {
     return chunks;
   }
 
-  /** What the caller learns before the first byte; it leaves together with it. */
+  /** Sets the reply's head, sent together with the first byte. */
   setHead(head: unknown): void {
     this.#replyHead = head;
   }
 
-  /** Sends a piece of the answer. False: wait for `drained` before the next one. */
+  /** Sends a piece of the answer. Returns false when the caller is behind: wait for `drained` before the next piece. */
   write(bytes: Uint8Array): boolean {
     if (this.#done) return true;
     this.#sendHead();
@@ -265,17 +265,17 @@ export class IncomingCall {
   }
 
   /**
-   * Ends the answer. With an event, that event is published first, its PubAck going straight to the caller, which
-   * holds the end back until it is there: the usage of a call is stored before its last byte.
+   * Ends the answer. An event is published first, and its PubAck goes straight to the caller. The caller holds back
+   * the end until the PubAck arrives: the usage of a call is stored before its last byte is delivered.
    */
   end(end: unknown, last?: Uint8Array, event?: Event): void {
     if (this.#done) return;
     const eventJson = event === undefined ? undefined : JSON.stringify(event);
     if (event !== undefined && eventJson !== undefined)
-      this.#on.publisher.publish(
+      this.#deps.publisher.publish(
         eventSubject(event),
         Buffer.from(eventJson),
-        `${this.#on.reply}.a`,
+        `${this.#deps.reply}.a`,
         event.id,
       );
     const tail = `"end":${JSON.stringify(end ?? null)}${eventJson === undefined ? '' : `,"event":${eventJson}`}}`;
@@ -286,17 +286,17 @@ export class IncomingCall {
       else this.#out.drained().then(() => this.#finish());
       return;
     }
-    const meta = `{${this.#on.at},"head":${JSON.stringify(this.#replyHead ?? null)},${tail}`;
-    this.#on.publisher.publish(this.#on.reply, encodeFrame(FRAME.whole, this.#out.nextSeq(), meta, last));
+    const meta = `{${this.#deps.at},"head":${JSON.stringify(this.#replyHead ?? null)},${tail}`;
+    this.#deps.publisher.publish(this.#deps.reply, encodeFrame(FRAME.whole, this.#out.nextSeq(), meta, last));
     this.#finish();
   }
 
-  /** Ends the call with an error; one that is no ServiceError is masked. */
+  /** Ends the call with an error. Errors other than ServiceError are masked. */
   fail(error: unknown): void {
     if (this.#done) return;
     const meta = JSON.stringify(toWireError(error));
     this.#out.stop();
-    this.#on.publisher.publish(this.#on.reply, encodeFrame(FRAME.error, this.#out.nextSeq(), meta));
+    this.#deps.publisher.publish(this.#deps.reply, encodeFrame(FRAME.error, this.#out.nextSeq(), meta));
     this.#finish();
   }
 
@@ -312,8 +312,10 @@ export class IncomingCall {
     }
   }
 
-  /** The caller went away, or says why it gives the call up. */
-  cancelled(reason: ServiceError = new ServiceError('service_unavailable', 'the caller went away')): void {
+  /** The caller went away, or gave up the call for `reason`. */
+  cancelled(
+    reason: ServiceError = new ServiceError('service_unavailable', 'The caller disconnected.'),
+  ): void {
     if (this.#done) return;
     this.#cancelled = reason;
     this.#finish();
@@ -324,34 +326,34 @@ export class IncomingCall {
   sweep(now: number): void {
     if (this.#spoke || this.#headSent || now - this.#takenAt < ACCEPT_AFTER_MS) return;
     this.#spoke = true;
-    this.#publish(encodeFrame(FRAME.accept, 0, `{${this.#on.at}}`));
+    this.#publish(encodeFrame(FRAME.accept, 0, `{${this.#deps.at}}`));
   }
 
   #grant(bytes: number): void {
     this.#spoke = true;
-    this.#publish(encodeFrame(FRAME.grant, 0, `{${this.#on.at},"bytes":${bytes}}`));
+    this.#publish(encodeFrame(FRAME.grant, 0, `{${this.#deps.at},"bytes":${bytes}}`));
   }
 
   #sendHead(): void {
     if (this.#headSent) return;
     this.#headSent = true;
-    const meta = `{${this.#on.at},"head":${JSON.stringify(this.#replyHead ?? null)}}`;
+    const meta = `{${this.#deps.at},"head":${JSON.stringify(this.#replyHead ?? null)}}`;
     this.#publish(encodeFrame(FRAME.head, this.#out.nextSeq(), meta));
   }
 
   #publish(frame: Buffer): void {
-    this.#on.publisher.publish(this.#on.reply, frame);
+    this.#deps.publisher.publish(this.#deps.reply, frame);
   }
 
   #finish(): void {
     this.#done = true;
     this.#out.stop();
     this.#body?.chunks.fail(this.#cancelled ?? over());
-    this.#on.closed();
+    this.#deps.closed();
   }
 }
 
-/** Answers up to this size go in one message with their head and end. */
+/** Answers up to this size travel in one message with their head and end. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 
-const over = () => new ServiceError('service_unavailable', 'the call has ended');
+const over = () => new ServiceError('service_unavailable', 'The call has ended.');

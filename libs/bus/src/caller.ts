@@ -1,5 +1,5 @@
-// The calling side: opens calls, takes their replies on one wildcard inbox, holds the end of an answer until its usage
-// event is stored, and ends the calls of peers that died.
+// The calling side: opens calls, receives their replies on one wildcard inbox, holds back the end of an answer until
+// its usage event is stored, and ends the calls of dead peers.
 
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
@@ -20,10 +20,10 @@ import type { Peers } from './peers.ts';
 import type { StoreGate } from './store-gate.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
 
-/** What a caller does with a reply. Exactly one of `onEnd` and `onError` is called, once, last. */
+/** Receives a reply. Exactly one of `onEnd` and `onError` is called, once, as the last call. */
 export interface ReplySink {
   onHead(head: unknown): void;
-  /** A piece of the body. Call `consumed` when it has gone on, or no more than a window will come. */
+  /** A piece of the body. Call `consumed` after processing it; otherwise at most one window arrives. */
   onData(bytes: Buffer): void;
   onEnd(end: unknown, last: Buffer): void;
   onError(error: ServiceError): void;
@@ -31,18 +31,18 @@ export interface ReplySink {
 
 export interface CallRequest {
   subject: string;
-  /** JSON for the service's eyes: what it must know beside the body. */
+  /** JSON for the service: everything it needs besides the body. */
   head: unknown;
-  /** Bytes, or what makes them as it goes: read only as fast as the service takes it, and stopped with the call. */
+  /** Bytes, or a stream that is read at the service's pace and stopped with the call. */
   body?: Uint8Array | ByteSource;
-  /** Milliseconds for the whole call; none: as long as its service lives. */
+  /** Milliseconds for the whole call; without it, the call may last as long as its service lives. */
   timeoutMs?: number;
 }
 
 interface ReplyMeta {
   /** The instance that serves the call. */
   at?: string;
-  /** Over which of that instance's connections. */
+  /** Number of that instance's connection. */
   link?: number;
   head?: unknown;
   end?: unknown;
@@ -75,7 +75,7 @@ export class Caller {
         const tail = message.subject.slice(this.#inbox.length);
         const isAck = tail.endsWith(ACK_SUFFIX);
         const call = this.#calls.get(isAck ? tail.slice(0, -ACK_SUFFIX.length) : tail);
-        if (!call) return; // it ended meanwhile
+        if (!call) return; // the call has already ended
         if (isAck) call.acknowledged(message.data);
         else if (message.data.length === 0 && message.headers?.code === 503) call.nobodyThere();
         else {
@@ -109,7 +109,7 @@ export class Caller {
 
   #online = true;
 
-  /** Frames on the way were lost with the connection: what was sent cannot be known to have arrived. */
+  // The connection lost its frames in flight, so delivery of sent frames is unknown.
   disconnected(): void {
     this.#online = false;
     for (const call of [...this.#calls.values()]) call.linkLost();
@@ -119,7 +119,7 @@ export class Caller {
     this.#online = true;
   }
 
-  /** This process heard no answer for a while, whoever gave one: the time for a first sign begins anew. */
+  // This process was paused and received nothing: restart the deadline for the first frame.
   stoodStill(now: number): void {
     for (const call of this.#calls.values()) call.stoodStill(now);
   }
@@ -137,14 +137,14 @@ interface HeldEnd {
   publishedAt: number;
 }
 
-interface CallSurroundings {
+interface OutgoingCallDeps {
   publisher: TurnPublisher;
   peers: Peers;
   inbox: string;
   key: string;
   from: string;
   connected(): boolean;
-  /** The call's usage could not be stored. */
+  /** The call's usage event could not be stored. */
   unstored(): void;
   closed(): void;
 }
@@ -152,10 +152,10 @@ interface CallSurroundings {
 export class OutgoingCall {
   readonly #request: CallRequest;
   readonly #sink: ReplySink;
-  readonly #on: CallSurroundings;
+  readonly #deps: OutgoingCallDeps;
   readonly #openedAt = performance.now();
   #offeredAt = 0;
-  /** Runs while nobody is there to take it. */
+  /** Timer for the next offer while no instance takes the call. */
   #again: NodeJS.Timeout | undefined;
   #sent = false;
   #peer: string | null = null;
@@ -165,41 +165,41 @@ export class OutgoingCall {
   #upload: ByteSender | null = null;
   #source: BodySource | null = null;
   #acknowledged = false;
-  /** The end frame, kept until the usage event's PubAck is there. */
+  /** The end frame, held back until the usage event's PubAck arrives. */
   #held: HeldEnd | null = null;
   #done = false;
 
-  constructor(request: CallRequest, sink: ReplySink, on: CallSurroundings) {
+  constructor(request: CallRequest, sink: ReplySink, deps: OutgoingCallDeps) {
     this.#request = request;
     this.#sink = sink;
-    this.#on = on;
+    this.#deps = deps;
     const { body } = request;
     if (body !== undefined && !(body instanceof Uint8Array))
       this.#source = new BodySource(body, (error) => this.#sourceFailed(error));
   }
 
-  /** Sends the head, and the body where it is short. Repeated while nobody is there to take it. */
+  /** Sends the head, and the body if it is short. Repeated until an instance takes the call. */
   offer(): void {
-    if (!this.#on.connected()) return this.#offerSoon();
+    if (!this.#deps.connected()) return this.#offerSoon();
     this.#sent = true;
     this.#offeredAt = performance.now();
     const body = this.#request.body;
     const inline = body instanceof Uint8Array && body.length <= INLINE_BODY_BYTES_MAX;
     const meta: OpenMeta = {
-      from: this.#on.from,
-      link: this.#on.peers.link,
+      from: this.#deps.from,
+      link: this.#deps.peers.link,
       credit: WINDOW_BYTES,
       more: body !== undefined && !inline,
       head: this.#request.head,
     };
-    this.#on.publisher.publish(
+    this.#deps.publisher.publish(
       this.#request.subject,
       encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline ? body : undefined),
-      this.#on.inbox,
+      this.#deps.inbox,
     );
   }
 
-  /** Bytes given to `onData` have gone on. */
+  /** Bytes passed to `onData` were processed. */
   consumed(bytes: number): void {
     this.#owed += bytes;
     if (this.#owed < WINDOW_BYTES / 2 || this.#peer === null || this.#done) return;
@@ -207,7 +207,7 @@ export class OutgoingCall {
     this.#owed = 0;
   }
 
-  /** Nobody wants the answer any more: the service is told, and the sink hears nothing further. */
+  /** The answer is not needed: notifies the service; the sink is not called again. */
   cancel(): void {
     if (this.#done) return;
     this.#finish();
@@ -220,11 +220,11 @@ export class OutgoingCall {
       return this.#bind(parseMeta(frame.meta), frame.kind);
     if (frame.seq !== this.#expectedSeq)
       return this.#fail(
-        new ServiceError('service_unavailable', 'part of the answer was lost on the way'),
+        new ServiceError('service_unavailable', 'Part of the answer was lost. Retry later.'),
         true,
       );
     this.#expectedSeq += 1;
-    if (this.#peer !== null) this.#on.peers.heard(this.#peer, this.#peerLink);
+    if (this.#peer !== null) this.#deps.peers.heard(this.#peer, this.#peerLink);
     switch (frame.kind) {
       case FRAME.head: {
         const meta = parseMeta(frame.meta);
@@ -243,11 +243,11 @@ export class OutgoingCall {
       case FRAME.error:
         return this.#fail(readError(frame.meta), false);
       default:
-        return this.#fail(new ServiceError('internal_error', `a frame of unknown kind ${frame.kind}`), true);
+        return this.#fail(new ServiceError('internal_error', `Unknown frame kind ${frame.kind}.`), true);
     }
   }
 
-  /** The PubAck of the call's usage event, sent by the NATS server itself; anything but an ack is asked for again. */
+  /** The PubAck of the usage event, sent by the NATS server itself. Anything but an ack: publish the event again. */
   acknowledged(payload: Uint8Array): void {
     if (this.#done || !isPubAck(payload)) return;
     this.#acknowledged = true;
@@ -265,7 +265,11 @@ export class OutgoingCall {
   }
 
   linkLost(): void {
-    if (this.#sent) this.#fail(new ServiceError('service_unavailable', 'the bus was interrupted'), false);
+    if (this.#sent)
+      this.#fail(
+        new ServiceError('service_unavailable', 'The connection between services was lost. Retry later.'),
+        false,
+      );
   }
 
   stoodStill(now: number): void {
@@ -277,13 +281,20 @@ export class OutgoingCall {
     if (this.#peer !== null) inUse.add(this.#peer);
     const { timeoutMs } = this.#request;
     if (timeoutMs !== undefined && now - this.#openedAt > timeoutMs)
-      return this.#fail(new ServiceError('service_unavailable', `no answer within ${timeoutMs} ms`), true);
+      return this.#fail(
+        new ServiceError('service_unavailable', `No answer within ${timeoutMs} ms. Retry later.`),
+        true,
+      );
     if (!this.#sent) {
       if (now - this.#openedAt > NOBODY_THERE_MS_MAX)
         return this.#fail(
-          new ServiceError('service_unavailable', `nobody serves ${this.#request.subject} just now`, {
-            retryAfterS: 1,
-          }),
+          new ServiceError(
+            'service_unavailable',
+            `No service handles ${this.#request.subject} at the moment. Retry later.`,
+            {
+              retryAfterS: 1,
+            },
+          ),
           false,
         );
       return;
@@ -292,28 +303,39 @@ export class OutgoingCall {
     const lost =
       this.#peer === null
         ? now - this.#offeredAt > UNANSWERED_MS_MAX
-        : this.#on.peers.isLost(this.#peer, this.#peerLink);
+        : this.#deps.peers.isLost(this.#peer, this.#peerLink);
     if (lost)
-      this.#fail(new ServiceError('service_unavailable', 'the instance that had the call is gone'), true);
+      this.#fail(
+        new ServiceError(
+          'service_unavailable',
+          'The service instance that handled the call stopped. Retry later.',
+        ),
+        true,
+      );
   }
 
   #sweepHeld(held: HeldEnd, now: number): void {
     if (now - held.since > ACK_WAIT_MS_MAX) {
-      this.#on.unstored();
-      const message = 'the usage of the call could not be stored; it is not charged';
+      this.#deps.unstored();
+      const message = 'The usage could not be stored; the call is not charged. Retry later.';
       return this.#fail(new ServiceError('service_unavailable', message), false);
     }
     if (now - held.publishedAt < ACK_AGAIN_MS) return;
     held.publishedAt = now;
     const payload = Buffer.from(JSON.stringify(held.event));
-    this.#on.publisher.publish(eventSubject(held.event), payload, this.#on.inbox + ACK_SUFFIX, held.event.id);
+    this.#deps.publisher.publish(
+      eventSubject(held.event),
+      payload,
+      this.#deps.inbox + ACK_SUFFIX,
+      held.event.id,
+    );
   }
 
   #bind(meta: ReplyMeta, kind: number): void {
     if (meta.at !== undefined) {
       this.#peer = meta.at;
       this.#peerLink = meta.link ?? 0;
-      this.#on.peers.heard(meta.at, this.#peerLink);
+      this.#deps.peers.heard(meta.at, this.#peerLink);
     }
     if (kind !== FRAME.grant || meta.bytes === undefined) return;
     this.#upload ??= this.#beginUpload();
@@ -328,12 +350,12 @@ export class OutgoingCall {
     return upload;
   }
 
-  /** Half a body is of no use to anybody: the service learns why there is no more, and so does the sink. */
+  /** A partial body is useless: reports the failure of the source to the service and to the sink. */
   #sourceFailed(cause: unknown): void {
     const error =
       cause instanceof ServiceError
         ? cause
-        : new ServiceError('internal_error', 'the body of the request could not be read', { cause });
+        : new ServiceError('internal_error', 'The body of the request could not be read.', { cause });
     this.#fail(error, this.#sent);
   }
 
@@ -366,20 +388,20 @@ export class OutgoingCall {
     clearTimeout(this.#again);
     this.#upload?.stop();
     this.#source?.stop();
-    this.#on.closed();
+    this.#deps.closed();
   }
 
   #tellCancelled(error?: ServiceError): void {
     const meta = error === undefined ? '' : JSON.stringify(toWireError(error));
-    // Before its first frame the instance is unknown: all of them are told, and one knows the call.
-    this.#on.publisher.publish(
-      `_S.${this.#peer ?? 'all'}.${this.#on.key}`,
+    // Before its first frame the serving instance is unknown: notify all instances; only one knows the call.
+    this.#deps.publisher.publish(
+      `_S.${this.#peer ?? 'all'}.${this.#deps.key}`,
       encodeFrame(FRAME.cancel, 0, meta),
     );
   }
 
   #toPeer(frame: Buffer): void {
-    this.#on.publisher.publish(`_S.${this.#peer}.${this.#on.key}`, frame);
+    this.#deps.publisher.publish(`_S.${this.#peer}.${this.#deps.key}`, frame);
   }
 }
 

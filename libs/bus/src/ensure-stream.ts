@@ -1,20 +1,22 @@
-// Making a stream of JetStream where it is missing, and leaving it as it is where it is there.
+// Creates a JetStream stream if it is missing. Of an existing stream only the subjects are updated.
 import { JetStreamApiError, type StreamConfig } from '@nats-io/jetstream';
 import type { Bus } from './bus.ts';
 
-/** Code of JetStream for "a stream of this name, set differently, is there". */
+/** JetStream's code for "stream name already in use with a different configuration". */
 const STREAM_NAME_IN_USE = 10_058;
 
 /** @throws JetStreamError, TimeoutError while JetStream is away */
 export async function ensureStream(
   bus: Bus,
-  config: Partial<StreamConfig> & { name: string },
+  config: Partial<StreamConfig> & { name: string; subjects: string[] },
 ): Promise<void> {
   try {
     await bus.jsm.streams.add(config);
   } catch (error) {
-    // An operator may have set it otherwise (replicas, age): that is theirs to choose.
-    if (error instanceof JetStreamApiError && error.code === STREAM_NAME_IN_USE) return;
-    throw error;
+    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NAME_IN_USE) throw error;
+    // Other settings (replicas, age) may be the operator's choice and stay unchanged.
+    const { config: present } = await bus.jsm.streams.info(config.name);
+    if (present.subjects.join() !== config.subjects.join())
+      await bus.jsm.streams.update(config.name, { subjects: config.subjects });
   }
 }

@@ -1,9 +1,9 @@
-// The error that a frame's meta carries.
+// The error in a frame's meta.
 import { fromWireError, ServiceError, wireError } from '@switchyard/contracts';
 
 export function readError(meta: string): ServiceError {
   const parsed = wireError.safeParse(JSON.parse(meta));
   return parsed.success
     ? fromWireError(parsed.data)
-    : new ServiceError('internal_error', 'an unreadable error came over the bus');
+    : new ServiceError('internal_error', 'A service sent an unreadable error.');
 }

@@ -1,51 +1,73 @@
-// Events to JetStream. An event is published until its PubAck is there; while JetStream is away it waits in a local
-// outbox, synced to disk, that the next start of the service drains too.
+// Publishes events to JetStream until their PubAck arrives. While JetStream is away, events wait in a local outbox,
+// synced to disk, which the next start of the service drains too.
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream';
-import { EVENTS_STREAM, EVENTS_SUBJECTS, type Event, eventSubject, parseEvent } from '@switchyard/contracts';
+import {
+  EVENTS_STREAM,
+  EVENTS_SUBJECTS,
+  type Event,
+  eventSubject,
+  isRefusal,
+  parseEvent,
+  REFUSALS_STREAM,
+  REFUSALS_SUBJECTS,
+} from '@switchyard/contracts';
 import type { Bus, Logger } from './bus.ts';
 import { ensureStream } from './ensure-stream.ts';
 import { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+import { RefusedRows } from './refused-rows.ts';
 
 const SECOND_NS = 1_000_000_000;
 const DAY_NS = 24 * 3600 * SECOND_NS;
 export const EVENTS_AGE_NS_MAX = 7 * DAY_NS;
-/** JetStream knows a repeated id for this long; the ledger knows it for ever. */
+/** JetStream drops repeated ids within this window; the ledger drops them without a time limit. */
 export const DUPLICATE_WINDOW_NS = 120 * SECOND_NS;
 const EVENTS_BYTES_MAX = 8 * 1024 ** 3;
+const REFUSALS_BYTES_MAX = 512 * 1024 ** 2;
 
 /** How long one publish waits for its PubAck before the event goes to the outbox. */
 const PUBACK_TIMEOUT_MS = 2_000;
 const OUTBOX_AGAIN_MS = 500;
 
-/** Makes the stream EVENTS where it is missing. Idempotent; waits for JetStream through the caller's retry. */
+/**
+ * Creates the streams EVENTS and REFUSALS if missing. Idempotent; the caller retries while JetStream is away.
+ * EVENTS discards its oldest events, which are booked: edges refuse work before an unbooked event gets that old.
+ */
 export async function ensureEventsStream(bus: Bus): Promise<void> {
-  await ensureStream(bus, {
-    name: EVENTS_STREAM,
-    subjects: [EVENTS_SUBJECTS],
+  const alike = {
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: EVENTS_AGE_NS_MAX,
-    max_bytes: EVENTS_BYTES_MAX,
     duplicate_window: DUPLICATE_WINDOW_NS,
     num_replicas: 1,
-  });
+  };
+  const events = { name: EVENTS_STREAM, subjects: [EVENTS_SUBJECTS], max_bytes: EVENTS_BYTES_MAX };
+  const refusals = { name: REFUSALS_STREAM, subjects: [REFUSALS_SUBJECTS], max_bytes: REFUSALS_BYTES_MAX };
+  await ensureStream(bus, { ...events, ...alike });
+  await ensureStream(bus, { ...refusals, ...alike });
 }
+
+type Refusal = Event<'call.completed' | 'call.refused'>;
 
 export interface EventPublisherOptions {
   bus: Bus;
-  /** A folder on a volume that survives the instance. Instances may share it: each writes a file of its own. */
+  /** A folder on a volume that outlives the instance. Instances may share it: each writes its own file. */
   outboxDir: string;
   logger: Logger;
 }
 
 export interface EventPublisher {
-  /** Resolves once the event is durable: stored by JetStream, or synced into the outbox. */
+  /**
+   * Resolves when the event is durable: stored by JetStream or synced into the outbox. An event of a refused call is
+   * dropped when its key has used up its allowance for this minute.
+   */
   publish(event: Event): Promise<void>;
-  /** Events that wait in the outbox. */
+  /** Number of dropped events of refused calls. */
+  readonly refusalsDropped: number;
+  /** Number of events in the outbox. */
   readonly waiting: number;
-  /** Waits for what is on its way, tries to empty the outbox a last time, and stops. */
+  /** Waits for publishes in flight, tries to empty the outbox a last time, and stops. */
   close(): Promise<void>;
 }
 
@@ -62,7 +84,8 @@ class OutboxPublisher implements EventPublisher {
   readonly #own: OwnFile;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
-  /** Publishes whose outcome is not known yet. */
+  readonly #refusedRows = new RefusedRows();
+  /** Publishes with an unknown outcome. */
   readonly #onTheirWay = new Set<Promise<void>>();
   #timers: NodeJS.Timeout[] = [];
   #draining: Promise<void> | null = null;
@@ -79,6 +102,10 @@ class OutboxPublisher implements EventPublisher {
     return this.#waiting.size;
   }
 
+  get refusalsDropped(): number {
+    return this.#refusedRows.dropped;
+  }
+
   start(): void {
     this.#adopt();
     this.#timers = [
@@ -89,6 +116,7 @@ class OutboxPublisher implements EventPublisher {
   }
 
   publish(event: Event): Promise<void> {
+    if (isRefusal(event) && !this.#refusedRows.take((event as Refusal).data.key_id)) return Promise.resolve();
     const publishing = this.#publishOrKeep(event).finally(() => this.#onTheirWay.delete(publishing));
     this.#onTheirWay.add(publishing);
     return publishing;
@@ -102,14 +130,14 @@ class OutboxPublisher implements EventPublisher {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await Promise.allSettled(this.#onTheirWay); // some may have to be kept
+    await Promise.allSettled(this.#onTheirWay); // some may have to go to the outbox
     await this.#drain();
     closeSync(this.#file);
     if (this.#waiting.size === 0) this.#own.remove();
     else this.#own.release();
   }
 
-  /** Takes over what processes that died had in their outboxes. */
+  /** Takes over the outboxes of dead processes. */
   #adopt(): void {
     for (const orphan of adoptOrphans(this.#folder, 'events')) {
       for (const event of readOutbox(orphan.path, this.#logger)) this.#keep(event);
@@ -132,11 +160,15 @@ class OutboxPublisher implements EventPublisher {
 
   async #drainOnce(): Promise<void> {
     if (this.#waiting.size === 0) return;
-    for (const [id, event] of this.#waiting) {
+    // Charges first: a stream that rejects refusals must never delay a charge.
+    const inOrder = [...this.#waiting.values()].toSorted(
+      (a, b) => Number(isRefusal(a)) - Number(isRefusal(b)),
+    );
+    for (const event of inOrder) {
       if (!(await this.#tryPublish(event))) return;
-      this.#waiting.delete(id);
+      this.#waiting.delete(event.id);
     }
-    if (this.#waiting.size > 0) return; // one came while the last was on its way
+    if (this.#waiting.size > 0) return; // another event arrived during these publishes
     ftruncateSync(this.#file, 0);
     this.#logger.info({}, 'the outbox is empty');
   }
@@ -157,7 +189,7 @@ class OutboxPublisher implements EventPublisher {
   }
 }
 
-/** Events of an outbox file; a last line that was cut by a crash was never promised to anyone. */
+/** Events of an outbox file. A last line cut off by a crash was never acknowledged, so it is skipped. */
 function readOutbox(path: string, logger: Logger): Event[] {
   const events: Event[] = [];
   for (const line of readFileSync(path, 'utf8').split('\n')) {

@@ -1,6 +1,6 @@
 // One frame of a call, in a message's payload: [kind u8][seq u32 LE][meta length u32 LE][meta: JSON][data].
-// It lives in the payload and not in NATS headers because nothing a client chose can then forge a header (CR, LF), and
-// because it is cheaper: docs/decisions/2026-11-21-frames-in-the-payload.md.
+// It lives in the payload, not in NATS headers: no client input can forge a header (CR, LF), and it is cheaper. See
+// docs/decisions/2026-11-21-frames-in-the-payload.md.
 
 export const FRAME = {
   /** Caller -> service, on the operation's subject: opens the call. */
@@ -9,17 +9,17 @@ export const FRAME = {
   head: 2,
   /** Either way: bytes of a body. */
   data: 3,
-  /** Either way: the last bytes of a body, and what is known only at the end. */
+  /** Either way: the last bytes of a body, and the data known only at the end. */
   end: 4,
-  /** Service -> caller: head and end at once, for answers in one piece. */
+  /** Service -> caller: head and end in one frame, for short answers. */
   whole: 5,
   /** Service -> caller: the call failed; meta is a wire error. */
   error: 6,
-  /** Service -> caller: "I have it", with the address for what follows. */
+  /** Service -> caller: the service has the call; carries the address for further frames. */
   accept: 7,
-  /** Either way: so many bytes were consumed, so many more may come. */
+  /** Either way: this many bytes were consumed, so this many more may be sent. */
   grant: 8,
-  /** Caller -> service: nobody wants the answer any more. */
+  /** Caller -> service: the answer is not needed. */
   cancel: 9,
 } as const;
 
@@ -29,11 +29,11 @@ export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
 export interface OpenMeta {
   /** The calling instance. */
   from: string;
-  /** Which of its connections this is. */
+  /** Number of the caller's connection. */
   link: number;
-  /** Bytes of the answer that it takes before its first grant. */
+  /** Bytes of the answer that the caller accepts before its first grant. */
   credit: number;
-  /** The body follows in frames of its own. */
+  /** True when the body follows in its own frames. */
   more: boolean;
   head: unknown;
 }
@@ -43,7 +43,7 @@ const NOTHING = new Uint8Array(0);
 
 export interface Frame {
   kind: number;
-  /** Counts the frames of one direction of one call from 0, so that a lost one is noticed. */
+  /** Counts the frames of one direction of one call from 0, so that a lost frame is noticed. */
   seq: number;
   /** JSON, or empty. */
   meta: string;
@@ -61,7 +61,7 @@ export function encodeFrame(kind: FrameKind, seq: number, meta = '', data: Uint8
   return frame;
 }
 
-/** The frame in a payload, its data a view of it; null when it is none (a message of a foreign program). */
+/** Decodes a payload; the data is a view of it. Null for a message of a foreign program. */
 export function decodeFrame(payload: Uint8Array): Frame | null {
   if (payload.length < HEADER_BYTES) return null;
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.length);

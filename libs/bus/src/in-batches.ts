@@ -1,9 +1,9 @@
-// Many questions to JetStream, a few at a time: it drops what waits in a queue that is too long.
+// Runs many JetStream requests, a few at a time: JetStream drops requests when its queue is too long.
 
-/** Questions that are under way at the same time. */
+/** Requests in flight at the same time. */
 const BATCH = 128;
 
-/** The answers, in the order of the items. Throws as soon as one question does. */
+/** The answers, in the order of the items. Throws when one request fails. */
 export async function inBatches<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const answers: R[] = [];
   for (let at = 0; at < items.length; at += BATCH)

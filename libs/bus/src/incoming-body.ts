@@ -1,4 +1,4 @@
-// The body of a call being served, as its frames come: in order or not at all, and granted as it is read.
+// The body of a call being served. Its frames must arrive in order; credit is granted as the body is read.
 import { ServiceError } from '@switchyard/contracts';
 import { ByteQueue } from './byte-queue.ts';
 import { FRAME, type Frame } from './frame.ts';
@@ -23,20 +23,21 @@ export class IncomingBody {
   received(frame: Frame): void {
     if (frame.seq !== this.#expectedSeq++)
       return this.chunks.fail(
-        new ServiceError('service_unavailable', 'part of the body was lost on the way'),
+        new ServiceError('service_unavailable', 'Part of the body was lost. Send the request again.'),
       );
     if (frame.kind === FRAME.end) this.chunks.end(frame.data);
     else this.chunks.push(frame.data);
   }
 }
 
-/** @throws ServiceError `body_too_large` as soon as more than `bytesMax` have come. */
+/** @throws ServiceError `body_too_large` as soon as more than `bytesMax` have arrived. */
 export async function collectBody(chunks: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
   const collected: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > bytesMax) throw new ServiceError('body_too_large', `the body is over ${bytesMax} bytes`);
+    if (bytes > bytesMax)
+      throw new ServiceError('body_too_large', `The body exceeds ${bytesMax} bytes. Send less.`);
     collected.push(chunk);
   }
   return Buffer.concat(collected, bytes);

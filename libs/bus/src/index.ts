@@ -5,6 +5,7 @@ export { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
 export { Bus, type BusOptions, connectBus, type Logger } from './bus.ts';
 export type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
 export type { CallRequest, OutgoingCall, ReplySink } from './caller.ts';
+export { type EventReader, lastSequence, openEventReader } from './event-reader.ts';
 export { createEventPublisher, type EventPublisher, ensureEventsStream } from './events.ts';
 export { holdLease, type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
@@ -32,3 +33,4 @@ export {
 export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
 export { ensureReceiptsStream } from './receipts-stream.ts';
 export { openReply, type Reply } from './reply.ts';
+export { unbookedShare } from './unbooked-share.ts';

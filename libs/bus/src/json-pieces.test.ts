@@ -4,7 +4,7 @@ import { isLong, jsonPieces, PIECE_LENGTH } from './json-pieces.ts';
 
 const joined = (value: Record<string, unknown>) => [...jsonPieces(value)].join('');
 
-/** Text that is longer than a piece, of whatever units stand around the cuts. */
+/** Text longer than a piece, with any code units around the cuts. */
 const longText = fc
   .tuple(
     fc.integer({ min: PIECE_LENGTH - 3, max: PIECE_LENGTH + 3 }),
@@ -13,7 +13,7 @@ const longText = fc
   )
   .map(([length, odd, times]) => ('x'.repeat(length) + odd).repeat(times));
 
-test('all pieces together are what JSON.stringify makes of it', () => {
+test('the joined pieces equal the output of JSON.stringify', () => {
   const member = fc.oneof(longText, fc.string({ unit: 'binary' }), fc.jsonValue(), fc.constant(undefined));
   fc.assert(
     fc.property(fc.dictionary(fc.string(), member, { noNullPrototype: true }), (value) => {
@@ -31,12 +31,12 @@ test('lone surrogates on both sides of a cut are escaped as by JSON.stringify', 
     }
 });
 
-test('no piece is made of more than its length of text', () => {
+test('no piece covers more text than its length', () => {
   const longest = Math.max(...[...jsonPieces({ text: 'x'.repeat(1_000_000) })].map(({ length }) => length));
   expect(longest).toBeLessThanOrEqual(PIECE_LENGTH + 1);
 });
 
-test('long is what has a long string of its own', () => {
+test('an object is long when it has a long string of its own', () => {
   const text = 'x'.repeat(PIECE_LENGTH + 1);
   expect([{ text }, { text: 'short' }, [text], text, null, { deep: { text } }].map(isLong)).toEqual([
     true,

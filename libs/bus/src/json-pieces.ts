@@ -1,16 +1,16 @@
-// JSON by and by. A megabyte of text with many characters that JSON escapes takes up to 0.1 s at once, in which a process
-// answers nobody.
+// Serializes JSON in pieces. A megabyte of text with many escaped characters takes up to 0.1 s in one go, which blocks
+// the event loop.
 
-/** Characters of one string that are made into JSON at a time; no answer with a string of this length or less is cut. */
+/** Characters of one string serialized at a time. Answers whose strings are at most this long are not split. */
 export const PIECE_LENGTH = 64 * 1024;
 
-/** Whether it has a string, as one of its own members, that is made into JSON by and by. */
+/** True when one of its own members is a string that must be serialized in pieces. */
 export function isLong(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return false;
   return Object.values(value).some((member) => typeof member === 'string' && member.length > PIECE_LENGTH);
 }
 
-/** What `JSON.stringify` makes of an object, in pieces of which the next is made when it is asked for. */
+/** The output of `JSON.stringify` for an object, in pieces made on demand. */
 export function* jsonPieces(value: Record<string, unknown>): Generator<string> {
   let before = '{';
   for (const [name, member] of Object.entries(value)) {
@@ -27,7 +27,7 @@ export function* jsonPieces(value: Record<string, unknown>): Generator<string> {
   yield `${before.endsWith(',') ? before.slice(0, -1) : before}}`;
 }
 
-/** Between the quotes. A character of two units is not cut: each by itself would be escaped. */
+/** The text between the quotes. Surrogate pairs are not split: each half alone would be escaped. */
 function* escapedPieces(text: string): Generator<string> {
   for (let at = 0; at < text.length; ) {
     let end = Math.min(text.length, at + PIECE_LENGTH);

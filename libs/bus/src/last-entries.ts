@@ -1,12 +1,12 @@
-// All that a bucket holds under a pattern, by two kinds of question that leave nothing behind on the server: which keys there
-// are, and the last entries of so many at a time. The KV client's own `keys` makes a consumer for each list, which stays for a
-// while (after a thousand the server refuses), and it can miss a key that is written just then.
+// Lists a bucket's entries under a pattern with two kinds of requests that leave nothing behind on the server: the
+// keys, then the last entries of a batch of keys. The KV client's own `keys` creates a lingering consumer per listing
+// (the server refuses after a thousand), and it can miss a key that is written at that moment.
 import type { JetStreamManager } from '@nats-io/jetstream';
 import type { KvEntry } from '@nats-io/kv';
 
-/** The server refuses a question that more entries answer than 1,024. */
+/** The server refuses a request with more than 1,024 results. */
 const KEYS_PER_QUESTION = 500;
-/** A question that was under way when the server went gets no answer: it is asked again, which harms nobody. */
+/** Requests that were in flight when the server went away get no answer. Repeating them is safe. */
 const TRIES_MAX = 3;
 
 const OPERATION_HEADER = 'KV-Operation';
@@ -15,7 +15,7 @@ export type LastEntry = Pick<KvEntry, 'key' | 'value' | 'revision'>;
 
 /**
  * @param pattern of keys, like `org_x.>`
- * @returns entries that are not deleted, each as it stood at some moment since the question, in no order
+ * @returns entries that are not deleted, each as of some moment since the call, in no particular order
  * @throws what JetStream throws while it is away
  */
 export async function lastEntries(
@@ -43,7 +43,7 @@ async function lastOf(
 ): Promise<LastEntry[]> {
   const entries: LastEntry[] = [];
   for await (const message of await jsm.direct.getLastMessagesFor(stream, { multi_last: subjects })) {
-    if (message.header.get(OPERATION_HEADER) !== '') continue; // a marker of what was deleted
+    if (message.header.get(OPERATION_HEADER) !== '') continue; // a deletion marker
     entries.push({ key: message.subject.slice(prefixLength), value: message.data, revision: message.seq });
   }
   return entries;

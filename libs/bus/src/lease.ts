@@ -1,5 +1,5 @@
-// A lease: at most one holder at a time, gone by itself when the holder is. It keeps writers quiet; correctness must
-// not rest on it, since a paused holder does not know that time went by.
+// A lease: at most one holder at a time; it expires when the holder dies. Leases avoid duplicate work. Correctness must
+// not depend on a lease, because a paused holder does not notice that time passed.
 
 import { type Bucket, openBucket, RevisionConflict } from './bucket.ts';
 import { BUCKETS } from './buckets.ts';
@@ -11,7 +11,7 @@ const TRY_AGAIN_MS = 500;
 export interface LeaseOptions {
   bus: Bus;
   name: string;
-  /** Called once when the lease could not be renewed in time: stop what it allowed. */
+  /** Called once when the lease could not be renewed in time: stop the work it protects. */
   onLost: () => void;
   signal?: AbortSignal;
 }
@@ -21,7 +21,7 @@ export interface Lease {
 }
 
 /**
- * Waits until the lease is ours, then renews it until it is released or lost.
+ * Waits until it gets the lease, then renews it until it is released or lost.
  * @throws the signal's reason when it is aborted while waiting.
  */
 export async function holdLease({ bus, name, onLost, signal }: LeaseOptions): Promise<Lease> {
@@ -34,7 +34,7 @@ export async function holdLease({ bus, name, onLost, signal }: LeaseOptions): Pr
   }
 }
 
-/** The lease, where nobody has it now: renewed until it is released or lost; else null. */
+/** Takes the lease if it is free and renews it until it is released or lost; otherwise returns null. */
 export async function takeLease({ bus, name, onLost }: Omit<LeaseOptions, 'signal'>): Promise<Lease | null> {
   const bucket = await openBucket(bus, 'leases');
   const revision = await tryTake(bus, bucket, name);
@@ -87,8 +87,8 @@ function renewing(bus: Bus, bucket: Leases, name: string, first: number, onLost:
       if (over) return;
       over = true;
       clearInterval(timer);
-      await renewed; // one that is under way moves the revision on, and the next holder would wait until it runs out
-      await bucket.delete(name, revision).catch(() => {}); // it runs out by itself
+      await renewed; // a renewal in flight changes the revision, and the next holder would wait until it expires
+      await bucket.delete(name, revision).catch(() => {}); // the lease expires by itself
     },
   };
 }

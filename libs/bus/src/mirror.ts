@@ -1,5 +1,5 @@
-// A bucket kept in memory by a watch. For buckets with a tick, silence is noticed: a half-open link or a bucket made
-// anew shows no other sign, and a mirror that cannot vouch for itself must not let a revoked key in.
+// A bucket kept in memory by a watch. A bucket with a tick makes silence noticeable: a half-open connection or a
+// recreated bucket shows no other sign, and a stale mirror must not accept a revoked key.
 
 import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
@@ -8,21 +8,21 @@ import type { Bus } from './bus.ts';
 
 /** How often the tick is written. */
 export const TICK_MS = 1_000;
-/** A mirror that saw no tick for this long answers from the bucket itself, and starts its watch anew. */
+/** A mirror without a tick for this long reads from the bucket itself and restarts its watch. */
 export const TICK_SILENT_MS_MAX = 3_000;
-/** Keys that memory does not have are looked up in the bucket this often in a second: what was made a moment ago may be
- * on its way, and guessing must not become load. */
+/** Maximum bucket reads per second for keys missing in memory. A new key may not have arrived yet, but guessed keys
+ * must not cause load. */
 const MISSES_PER_SECOND_MAX = 200;
-/** How often freshness is looked at, and how often a silent watch is started anew at the most. */
+/** How often freshness is checked, and the minimum interval between restarts of a silent watch. */
 const CHECK_MS = 500;
 const RELOAD_MS = 5_000;
 
 export interface MirrorOptions {
-  /** The bucket has a tick. */
+  /** Whether the bucket has a tick. */
   tick: boolean;
 }
 
-/** Starts mirroring; resolves when everything that is there now has been loaded. */
+/** Starts mirroring; resolves when all present entries are loaded. */
 export async function mirrorBucket<V>(
   bus: Bus,
   bucket: Bucket<V>,
@@ -38,7 +38,7 @@ export async function mirrorBucket<V>(
   return mirror;
 }
 
-/** `value` is null when the key went; `previous` is what memory had, null if nothing. */
+/** `value` is null when the key was removed; `previous` is the value in memory, null if there was none. */
 export type ChangeListener<V> = (key: string, value: V | null, previous: V | null) => void;
 
 export class Mirror<V> {
@@ -49,12 +49,12 @@ export class Mirror<V> {
   #entries = new Map<string, V>();
   #watch: QueuedIterator<KvWatchEntry> | null = null;
   #seenAt = 0;
-  /** Of the entry that came last. */
+  /** Revision of the latest entry received. */
   #revision = 0;
   readonly #awaited = new Set<() => void>();
-  /** The bucket's last revision, while it is asked for. */
+  /** The request for the bucket's last revision, while it is in flight. */
   #asked: Promise<number> | null = null;
-  /** The answer after it. */
+  /** The request after that one. */
   #askedNext: Promise<number> | null = null;
   #loadedAt = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -69,14 +69,14 @@ export class Mirror<V> {
     this.#tick = tick;
   }
 
-  /** Whether the memory may be trusted at this moment. */
+  /** Whether memory is up to date at this moment. */
   get fresh(): boolean {
     return !this.#tick || performance.now() - this.#seenAt < TICK_SILENT_MS_MAX;
   }
 
   /**
-   * The value from memory while it may be trusted; what memory lacks, or may not be trusted with, from the bucket (whose
-   * failure is the caller's failure).
+   * The value from memory while memory is fresh. Missing or untrusted values are read from the bucket; a failure of
+   * the bucket is thrown to the caller.
    */
   lookup(key: string): V | null | Promise<V | null> {
     if (this.fresh) {
@@ -87,15 +87,15 @@ export class Mirror<V> {
     return this.#bucket.get(key).then((entry) => entry?.value ?? null);
   }
 
-  /** What memory has, whether it may be trusted (see `fresh`) or not; the bucket is not asked. */
+  /** The value in memory, fresh or not (see `fresh`); does not read the bucket. */
   peek(key: string): V | null {
     return this.#entries.get(key) ?? null;
   }
 
   /**
-   * Resolves when memory has what was in the bucket when this was called: with true, a record that it lacks then was
-   * not there. With false after `withinMs`: what it lacks may be on its way still. However many ask, the bucket is asked
-   * one question at a time.
+   * Resolves when memory contains everything that was in the bucket at the time of the call. True: a record missing
+   * then did not exist. False after `withinMs`: a missing record may still arrive. Concurrent calls share one request
+   * to the bucket at a time.
    * @throws ServiceError `service_unavailable`
    */
   async caughtUp(withinMs: number): Promise<boolean> {
@@ -115,7 +115,7 @@ export class Mirror<V> {
     });
   }
 
-  /** Of what is in the bucket now. Who comes while it is asked shares the next answer: the one under way may be from before. */
+  /** Last revision of the bucket. Calls during a request share the next one: the one in flight may be outdated. */
   #lastRevision(): Promise<number> {
     if (this.#asked === null) {
       this.#asked = this.#bucket.lastRevision().finally(() => {
@@ -146,7 +146,7 @@ export class Mirror<V> {
     return [...this.#entries];
   }
 
-  /** Tells of every change after the first load. Returns how to stop it. */
+  /** Reports every change after the first load. Returns a function that stops it. */
   onChange(listener: ChangeListener<V>): () => void {
     this.#onChange.add(listener);
     return () => this.#onChange.delete(listener);
@@ -176,14 +176,14 @@ export class Mirror<V> {
         for await (const entry of watch) {
           this.#apply(fresh, entry, loaded);
           if (!loaded && (entry.delta ?? 0) === 0) swap();
-          if (this.#entries !== fresh) continue; // memory vouches for what it has, not for what it loads
+          if (this.#entries !== fresh) continue; // memory answers from current entries, not from entries being loaded
           this.#revision = entry.revision;
           for (const look of this.#awaited) look();
         }
         resolve();
       })();
     });
-    // Read a moment ago, the first load vouches for itself. After a silence only a new tick does.
+    // The first load was just read and counts as fresh. After a silence only a new tick does.
     if (this.#loadedAt === 0) this.#seenAt = performance.now();
     this.#loadedAt = performance.now();
     if (this.#tick && !this.#timer && !this.#closed) this.#timer = setInterval(() => this.#check(), CHECK_MS);
@@ -205,7 +205,7 @@ export class Mirror<V> {
       map.set(entry.key, value);
       tell(value);
     } catch (error) {
-      // An unreadable record must not stand for what it replaced.
+      // An unreadable record must not leave the previous value in place.
       if (map.delete(entry.key)) tell(null);
       this.#bus.logger.error(
         { err: error, bucket: this.#bucket.name, key: entry.key },
@@ -214,11 +214,15 @@ export class Mirror<V> {
     }
   }
 
-  /** Swaps the memory, telling listeners of what went while nobody watched. */
+  /** Replaces the memory and reports entries that were changed or removed while no watch ran. */
   #replace(fresh: Map<string, V>): void {
-    const gone = [...this.#entries].filter(([key]) => !fresh.has(key));
+    const former = this.#entries;
     this.#entries = fresh;
-    for (const [key, previous] of gone) for (const listener of this.#onChange) listener(key, null, previous);
+    for (const [key, previous] of former) {
+      const value = fresh.get(key) ?? null;
+      if (JSON.stringify(value) === JSON.stringify(previous)) continue;
+      for (const listener of this.#onChange) listener(key, value, previous);
+    }
   }
 
   #check(): void {

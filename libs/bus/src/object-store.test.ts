@@ -1,4 +1,4 @@
-// Object stores on a real nats-server: whole or not there, read at the reader's pace, bounded, and swept.
+// Object stores on a real nats-server: complete or absent, read at the reader's pace, bounded, and swept.
 import { createHash, randomBytes } from 'node:crypto';
 import { Objm } from '@nats-io/obj';
 import { startNats, type TestServer } from '@switchyard/testing';
@@ -40,7 +40,7 @@ async function storedMessages(store: string): Promise<number> {
 
 describe('an object', () => {
   test.each([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK + 17])(
-    'of %i bytes comes back as it was, with its length and digest',
+    'of %i bytes is read back unchanged, with its length and digest',
     async (length) => {
       const content = randomBytes(length);
       const info = await files.put(`file_${length}`, inPieces(content, 40_000));
@@ -50,7 +50,7 @@ describe('an object', () => {
     },
   );
 
-  test('is one that NATS’ own object store reads, and the reverse', async () => {
+  test('is readable by NATS’ own object store, and the reverse', async () => {
     const content = randomBytes(3 * CHUNK + 5);
     const theirs = await new Objm(bus.js).open('files');
     await files.put('file_ours', content);
@@ -59,7 +59,7 @@ describe('an object', () => {
     expect((await read(files, 'file_theirs')).equals(content)).toBe(true);
   });
 
-  test('gives any part of itself, also where another object’s chunks stand between its own', async () => {
+  test('returns any range, also where another object’s chunks stand between its own', async () => {
     const content = randomBytes(20 * CHUNK + 100);
     async function* interleaved() {
       for await (const piece of inPieces(content, CHUNK)) {
@@ -82,7 +82,7 @@ describe('an object', () => {
       );
   });
 
-  test('is fetched as it is read: who reads one chunk of many is sent two', async () => {
+  test('is fetched on demand: a reader of one chunk of many is sent two', async () => {
     await files.put('file_slow', randomBytes(50 * CHUNK));
     const before = bus.nc.stats().inBytes;
     const object = await files.get('file_slow');
@@ -92,7 +92,7 @@ describe('an object', () => {
     await object?.body.return();
   });
 
-  test('is found at the leader where the replica that was asked has not heard of it yet', async () => {
+  test('is read from the leader when the queried replica does not have it yet', async () => {
     const content = randomBytes(3 * CHUNK);
     await files.put('file_new', content);
     const lagging = vi.spyOn(bus.jsm.direct, 'getMessage').mockResolvedValue(null);
@@ -101,7 +101,7 @@ describe('an object', () => {
     lagging.mockRestore();
   });
 
-  test('that is put again is the new one, and the old one’s chunks are gone', async () => {
+  test('is replaced by a second put, and the old chunks are removed', async () => {
     const store = await createObjectStore(bus, 'replaced', 16 * 1024 * 1024, 0);
     await store.put('vid_x', randomBytes(10 * CHUNK));
     const content = randomBytes(100);
@@ -110,7 +110,7 @@ describe('an object', () => {
     expect(await storedMessages('replaced')).toBe(2);
   });
 
-  test('is gone when it is deleted, once and for all, for one who is reading it too', async () => {
+  test('is gone after a delete, for current readers too', async () => {
     const store = await createObjectStore(bus, 'deleted', 16 * 1024 * 1024, 0);
     await store.put('file_x', randomBytes(10 * CHUNK));
     const object = await store.get('file_x');
@@ -122,7 +122,7 @@ describe('an object', () => {
     expect(await storedMessages('deleted')).toBe(0);
   });
 
-  test('is not given out to its end when its bytes are not those that were stored', async () => {
+  test('is not delivered to its end when its bytes differ from the stored ones', async () => {
     const store = await createObjectStore(bus, 'spoilt', 16 * 1024 * 1024, 0);
     const { id } = await store.put('file_x', randomBytes(2 * CHUNK));
     const theirs = await new Objm(bus.js).open('spoilt');
@@ -141,7 +141,7 @@ describe('an object', () => {
 });
 
 describe('a put', () => {
-  test('whose source fails leaves nothing, and throws what the source threw', async () => {
+  test('leaves nothing when its source fails, and throws the error of the source', async () => {
     const store = await createObjectStore(bus, 'failing', 16 * 1024 * 1024, 0);
     async function* failing() {
       yield randomBytes(5 * CHUNK);
@@ -152,7 +152,7 @@ describe('a put', () => {
     expect(await storedMessages('failing')).toBe(0);
   });
 
-  test('of more than it may have is refused in the middle, and leaves nothing', async () => {
+  test('is refused midway above its size limit, and leaves nothing', async () => {
     const store = await createObjectStore(bus, 'limited', 16 * 1024 * 1024, 0);
     const source = inPieces(randomBytes(3 * CHUNK), 1_000);
     const outcome = store.put('file_x', source, { bytesMax: 2 * CHUNK });
@@ -161,7 +161,7 @@ describe('a put', () => {
     await store.put('file_x', randomBytes(2 * CHUNK), { bytesMax: 2 * CHUNK });
   });
 
-  test('for which the store has no room says so, leaves nothing, and later ones find room', async () => {
+  test('fails without leaving anything when the store is full, and later puts find room', async () => {
     const store = await createObjectStore(bus, 'small', 10 * CHUNK, 0);
     const outcome = store.put('file_x', inPieces(randomBytes(12 * CHUNK), CHUNK));
     await expect(outcome).rejects.toMatchObject({ code: 'storage_full' });
@@ -170,7 +170,7 @@ describe('a put', () => {
     expect(await store.ids()).toEqual(['file_y']);
   });
 
-  test('rides out a restart of the store where nothing was under way, and is refused with a code where it was', async () => {
+  test('survives a restart of the store between chunks, and fails with a code during one', async () => {
     await nats.kill9();
     const early = files.put('file_early', randomBytes(10));
     await nats.restart();
@@ -189,7 +189,7 @@ describe('a put', () => {
 });
 
 describe('a sweep', () => {
-  test('removes what a dead process left in the middle of a put, and nothing else', async () => {
+  test('removes the chunks of a process that died during a put, and nothing else', async () => {
     const store = await createObjectStore(bus, 'swept', 64 * 1024 * 1024, 0);
     const kept = randomBytes(4 * CHUNK);
     await store.put('file_kept', kept);
@@ -202,9 +202,9 @@ describe('a sweep', () => {
     }
     void (await createObjectStore(dead, 'swept', 64 * 1024 * 1024, 0)).put('file_half', neverEnding());
     await halfway.promise;
-    await expect.poll(() => storedMessages('swept')).toBe(5 + 6); // none of them comes behind the sweep
-    await dead.nc.close(); // its process is gone, its chunks are there
-    expect(await store.sweep()).toBe(0); // they are young: somebody may still be at it
+    await expect.poll(() => storedMessages('swept')).toBe(5 + 6); // no chunk arrives after the sweep
+    await dead.nc.close(); // the process is gone, its chunks remain
+    expect(await store.sweep()).toBe(0); // the chunks are recent: their put may still be running
     expect(await store.sweep(0)).toBe(1);
     expect(await storedMessages('swept')).toBe(5);
     expect((await read(store, 'file_kept')).equals(kept)).toBe(true);

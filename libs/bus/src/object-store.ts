@@ -1,10 +1,10 @@
-// Large things by id, on JetStream: written and read as streams, in the layout of NATS' own object store, so that
-// `nats object ls files` shows them and `nats object get` fetches them.
+// Large objects by id on JetStream, written and read as streams. The layout is that of NATS' own object store, so
+// `nats object ls files` lists them and `nats object get` fetches them.
 //
-// An object is its chunks, in order, and then its entry: it is there when the entry is, all at once. The official
-// client's reader pushes without regard to its reader's pace, so chunks are fetched here, one ahead of the reader: a
-// slow one holds two chunks and no consumer. Each chunk says which one it is: a range is found without reading what is
-// before it. What died in the middle of a put is chunks without an entry, which `sweep` removes after a grace.
+// An object is its chunks, in order, followed by its entry. It exists from the moment its entry exists. The official
+// client's reader pushes regardless of its reader's pace, so chunks are fetched here, one ahead of the reader: a slow
+// reader holds two chunks and no consumer. Each chunk carries its index, so a range is found without reading the bytes
+// before it. A put that died leaves chunks without an entry, which `sweep` removes after a grace period.
 import { createHash, randomBytes } from 'node:crypto';
 import { JetStreamApiError, type StoredMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/nats-core';
@@ -15,20 +15,20 @@ import type { Bus } from './bus.ts';
 import { inBatches } from './in-batches.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
 
-/** Bytes of each chunk but the last. */
+/** Bytes of each chunk except the last. */
 const CHUNK_BYTES = 128 * 1024;
-/** Chunks on their way whose PubAck has not come. */
+/** Chunks in flight without a PubAck. */
 const UNSTORED_CHUNKS_MAX = 4;
 const PUBLISH_TIMEOUT_MS = 5_000;
-/** How often a chunk is asked for: together about as long as a restart of the server takes. */
+/** How often a chunk is requested: together about as long as a server restart takes. */
 const READS_MAX = 3;
-/** A put whose source brings no chunk for this long is given up ... */
+/** A put whose source yields no chunk for this long is aborted. */
 export const PUT_IDLE_MS_MAX = 5 * 60_000;
-/** ... and long after that nobody goes on with it: its chunks are nobody's. */
+/** Chunks without an entry are orphans after this time, long after `PUT_IDLE_MS_MAX`. */
 export const ORPHAN_GRACE_MS = 15 * 60_000;
 
 const CHUNK_HEADER = 'Switchyard-Chunk';
-/** JetStream's codes for "cannot be stored" (the stream's bound, a full disk) and for its own bounds. */
+/** JetStream's codes for "cannot be stored" (stream limit, full disk) and for its own limits. */
 const NO_ROOM_CODES: readonly number[] = [10_077, 10_023, 10_047];
 
 export interface ObjectInfo {
@@ -48,18 +48,19 @@ export interface ByteRange {
 export interface StoredObject {
   readonly info: ObjectInfo;
   /**
-   * Its bytes, fetched as they are read. Throws ObjectGone when it is deleted meanwhile, ServiceError
-   * `service_unavailable` when the store is away. A whole object's last chunk comes only if the digest is right.
+   * The object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
+   * `service_unavailable` when the store is away. The last chunk of a whole object is delivered only if the digest
+   * is right.
    */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
 }
 
 export interface PutOptions {
-  /** @throws ServiceError `body_too_large` as soon as the source has brought more. */
+  /** @throws ServiceError `body_too_large` as soon as the source yields more. */
   readonly bytesMax?: number;
 }
 
-/** It was deleted, or its time was over, while it was read. */
+/** The object was deleted or expired during the read. */
 export class ObjectGone extends Error {
   constructor(store: string, id: string) {
     super(`${store}/${id} is no longer there`);
@@ -67,7 +68,7 @@ export class ObjectGone extends Error {
   }
 }
 
-/** An entry as NATS' own object store has it. */
+/** An entry in the format of NATS' own object store. */
 const entrySchema = z.object({
   name: z.string(),
   nuid: z.string(),
@@ -79,13 +80,13 @@ const entrySchema = z.object({
 });
 type ObjectEntry = z.infer<typeof entrySchema>;
 
-/** Opens a store, creating it with its bounds when the installation is new. */
+/** Opens a store; creates it with its bounds on a new installation. */
 export async function openObjectStore(bus: Bus, name: ObjectStoreName): Promise<ObjectStore> {
   const { maxBytes, ttlMs } = OBJECT_STORES[name];
   return createObjectStore(bus, name, maxBytes, ttlMs);
 }
 
-/** As `openObjectStore`, with bounds of its own: for tests of them. */
+/** Like `openObjectStore` with explicit bounds, for tests. */
 export async function createObjectStore(
   bus: Bus,
   name: string,
@@ -110,10 +111,10 @@ export class ObjectStore {
   }
 
   /**
-   * Stores what the source brings, under credit of the store: the source is read as fast as it is stored. The object
-   * is there when this resolves, whole; if it throws, none is, or, the answer of the store being lost, all of it. One of
-   * the same id is replaced.
-   * @throws ServiceError `body_too_large`, `storage_full`, `service_unavailable`; and what the source throws.
+   * Stores the bytes of the source, which is read as fast as they are stored. The object exists completely when the
+   * promise resolves. If it throws, no object exists, or the complete object if the store's answer was lost. An object
+   * of the same id is replaced.
+   * @throws ServiceError `body_too_large`, `storage_full`, `service_unavailable`; and any error of the source.
    */
   async put(
     id: string,
@@ -137,23 +138,23 @@ export class ObjectStore {
         deleted: false,
       };
       await this.#guard(() => this.#publishEntry(id, entry));
-      if (before) await this.#purge(this.#chunkSubject(before.nuid)).catch(() => {}); // else the sweep does it
+      if (before) await this.#purge(this.#chunkSubject(before.nuid)).catch(() => {}); // on failure the sweep does it
       return toInfo(entry);
     } catch (error) {
       await writer.settled();
-      const takenBack = this.#takeBack(id, nuid).catch(() => {}); // else the sweep does it
-      if (!isAway(error)) await takenBack; // of a store that is away nobody need wait to hear it again
+      const takenBack = this.#takeBack(id, nuid).catch(() => {}); // on failure the sweep does it
+      if (!isAway(error)) await takenBack; // do not wait for a second failure of a store that is away
       throw error;
     }
   }
 
-  /** What is known of an object; null where there is none. */
+  /** Metadata of an object; null when it does not exist. */
   async info(id: string): Promise<ObjectInfo | null> {
     const entry = await this.#entry(id);
     return entry && toInfo(entry);
   }
 
-  /** An object, or a part of it; null where there is none. Nothing is fetched before the body is read. */
+  /** An object or a range of it; null when it does not exist. Bytes are fetched only when the body is read. */
   async get(id: string, range?: ByteRange): Promise<StoredObject | null> {
     const entry = await this.#entry(id);
     if (!entry) return null;
@@ -161,7 +162,7 @@ export class ObjectStore {
     return { info: toInfo(entry), body };
   }
 
-  /** Removes an object; one that is not there is no error. It is gone at once for everybody, readers included. */
+  /** Removes an object, at once for all readers. Removing a missing object is not an error. */
   async delete(id: string): Promise<void> {
     const entry = await this.#entry(id);
     if (!entry) return;
@@ -182,10 +183,10 @@ export class ObjectStore {
     });
   }
 
-  /** Removes chunks that belong to no object and were not added to for `graceMs`. Returns how many objects' worth. */
+  /** Removes chunks of objects without an entry that did not grow for `graceMs`. Returns the number of such objects. */
   sweep(graceMs: number = ORPHAN_GRACE_MS): Promise<number> {
     return this.#guard(async () => {
-      // In this order: an entry that comes in between has chunks that are young.
+      // In this order: an entry that appears in between belongs to recent chunks.
       const parts = await this.#subjects(`$O.${this.name}.C.>`);
       const entries = await inBatches(await this.ids(), (id) => this.#entry(id));
       const owned = new Set(entries.map((entry) => entry && this.#chunkSubject(entry.nuid)));
@@ -224,7 +225,7 @@ export class ObjectStore {
     }
   }
 
-  /** The chunks from the given one on; the next one is on its way while one is used. */
+  /** The chunks from the given one on; the next chunk is fetched while one is used. */
   async *#readChunks(entry: ObjectEntry, from: number): AsyncGenerator<Buffer, void, undefined> {
     if (from >= entry.chunks) return;
     const first = await this.#findChunk(entry, from);
@@ -233,7 +234,7 @@ export class ObjectStore {
       const message = await fetching;
       if (index + 1 < entry.chunks) {
         fetching = this.#fetchChunk(entry, message.seq + 1, index + 1);
-        fetching.catch(() => {}); // the reader hears of it if it comes that far
+        fetching.catch(() => {}); // the reader gets the error when it reaches this chunk
       }
       const { data } = message;
       yield Buffer.from(data.buffer, data.byteOffset, data.length);
@@ -241,8 +242,8 @@ export class ObjectStore {
   }
 
   /**
-   * Each chunk takes a sequence number, other objects' chunks may stand in between: from chunk i at number s, chunk n is
-   * never before s + n - i, so that each step comes closer and none goes too far.
+   * Each chunk takes a sequence number, and other objects' chunks may lie in between. From chunk i at number s,
+   * chunk n is at s + n - i or later, so each step comes closer and none overshoots.
    */
   async #findChunk(entry: ObjectEntry, wanted: number): Promise<StoredMsg> {
     let message = await this.#fetchChunk(entry, 0);
@@ -261,7 +262,7 @@ export class ObjectStore {
       again(
         READS_MAX,
         async () =>
-          // Any replica may answer the first question, also one that has not heard of the chunk yet: the leader has.
+          // The first request may reach a replica that does not have the chunk yet; the leader has it.
           (await direct.getMessage(this.#stream, query)) ?? (await streams.getMessage(this.#stream, query)),
       ),
     );
@@ -288,7 +289,7 @@ export class ObjectStore {
     });
   }
 
-  /** An entry whose answer was lost goes before its chunks. */
+  /** Deletes the entry, which may exist although its answer was lost, and then the chunks. */
   async #takeBack(id: string, nuid: string): Promise<void> {
     const entry = await this.#entry(id);
     if (entry?.nuid === nuid) await this.#purge(this.#entrySubject(id));
@@ -321,7 +322,7 @@ export class ObjectStore {
   }
 }
 
-/** Publishes the chunks of one object, in order, a few of them ahead of their PubAcks. */
+/** Publishes the chunks of one object in order, a few of them ahead of their PubAcks. */
 class ChunkWriter {
   readonly #bus: Bus;
   readonly #store: string;
@@ -341,7 +342,10 @@ class ChunkWriter {
     let storedAt = performance.now();
     for await (const chunk of chunks) {
       if (performance.now() - storedAt > PUT_IDLE_MS_MAX)
-        throw new ServiceError('service_unavailable', 'the content came too slowly to be stored');
+        throw new ServiceError(
+          'service_unavailable',
+          'The content arrived too slowly to be stored. Send it again.',
+        );
       storedAt = performance.now();
       sha256.update(chunk);
       bytes += chunk.length;
@@ -352,7 +356,7 @@ class ChunkWriter {
     return { bytes, chunks: count, sha256: sha256.digest() };
   }
 
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves when no publish is in flight. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#unstored);
   }
@@ -365,12 +369,12 @@ class ChunkWriter {
       .catch((error: unknown) => {
         throw toStoreError(this.#store, error);
       });
-    stored.catch(() => {}); // heard of where it is awaited
+    stored.catch(() => {}); // the error is thrown where the promise is awaited
     this.#unstored.push(stored);
   }
 }
 
-/** Cuts what comes into chunks, all of one length but the last. */
+/** Splits the bytes into chunks of equal length, except the last. */
 async function* chunksOf(
   source: AsyncIterable<Uint8Array> | Uint8Array,
   bytesMax = Number.POSITIVE_INFINITY,
@@ -381,7 +385,8 @@ async function* chunksOf(
   let bytes = 0;
   for await (const piece of pieces) {
     bytes += piece.length;
-    if (bytes > bytesMax) throw new ServiceError('body_too_large', `the content is over ${bytesMax} bytes`);
+    if (bytes > bytesMax)
+      throw new ServiceError('body_too_large', `The content exceeds ${bytesMax} bytes. Send less.`);
     for (let at = 0; at < piece.length; ) {
       const part = piece.subarray(at, at + CHUNK_BYTES - filled);
       chunk.set(part, filled);
@@ -405,7 +410,7 @@ async function again<T>(triesLeft: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Chunks that another program stored do not say which one they are. */
+/** Chunks stored by other programs do not carry their index. */
 function indexOf(message: StoredMsg, otherwise: number): number {
   const index = message.header.get(CHUNK_HEADER);
   return index === '' ? otherwise : Number(index);
@@ -424,10 +429,14 @@ function isAway(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'service_unavailable';
 }
 
-/** What JetStream says, as one of our codes. */
+/** Maps JetStream errors to our codes. */
 function toStoreError(store: string, error: unknown): unknown {
   if (error instanceof ServiceError || error instanceof ObjectGone) return error;
   if (error instanceof JetStreamApiError && NO_ROOM_CODES.includes(error.code))
-    return new ServiceError('storage_full', `the store of ${store} takes no more`, { cause: error });
-  return new ServiceError('service_unavailable', `the store of ${store} cannot be reached`, { cause: error });
+    return new ServiceError('storage_full', `Store ${store} is full. The operator must add storage.`, {
+      cause: error,
+    });
+  return new ServiceError('service_unavailable', `Store ${store} is unavailable. Retry later.`, {
+    cause: error,
+  });
 }

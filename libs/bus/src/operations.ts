@@ -1,11 +1,10 @@
-// Request and reply in JSON, typed by the contracts, on top of the one call that everything uses: so they have the same
-// cancel, the same errors and the same notice of dead peers.
+// JSON request and reply, typed by the contracts, on top of bus calls. They share cancellation, errors and the
+// detection of dead peers with all other calls.
 
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Service } from '@nats-io/services';
 import {
   ALL_PLACES,
-  formerSubject,
   fromZodError,
   HOST_OPERATIONS,
   type HostOperationName,
@@ -26,9 +25,9 @@ import type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
 import { isLong, jsonPieces } from './json-pieces.ts';
 
 export interface RequestOptions {
-  /** Milliseconds; default `REQUEST_TIMEOUT_MS_DEFAULT`. `Infinity` for what takes as long as it takes. */
+  /** Milliseconds; default `REQUEST_TIMEOUT_MS_DEFAULT`. `Infinity` for operations without a time limit. */
   timeoutMs?: number;
-  /** Aborting it cancels the operation on the other side too. */
+  /** Aborting it also cancels the operation on the other side. */
   signal?: AbortSignal;
   requestId?: string;
 }
@@ -42,7 +41,7 @@ export interface OperationContext {
 export const REQUEST_TIMEOUT_MS_DEFAULT = 30_000;
 
 /**
- * Asks for an operation of any instance of its service.
+ * Calls an operation on any instance of its service.
  * @throws ServiceError as thrown by the service, or `service_unavailable`.
  */
 export function request<N extends OperationName>(
@@ -54,7 +53,7 @@ export function request<N extends OperationName>(
   return requestJson(bus, operationSubject(name, payload), payload, options) as Promise<OperationResponse<N>>;
 }
 
-/** Asks one computer host. */
+/** Calls an operation on one computer host. */
 export function requestHost<N extends HostOperationName>(
   bus: Bus,
   hostId: string,
@@ -65,7 +64,7 @@ export function requestHost<N extends HostOperationName>(
   return requestJson(bus, hostSubject(hostId, verb), payload, options) as Promise<HostOperationResponse<N>>;
 }
 
-/** The same for who passes the answer on: its JSON as it came. */
+/** Like `requestHost`, for callers that pass the answer on: returns its JSON unparsed. */
 export function requestHostBytes<N extends HostOperationName>(
   bus: Bus,
   hostId: string,
@@ -127,7 +126,7 @@ function requestBytes(
   });
 }
 
-/** A registered service: where handlers are hung, and how it is drained. */
+/** A registered service: handlers are added to it, and it is drained. */
 export class ServiceHost {
   readonly #bus: Bus;
   readonly #service: Service;
@@ -142,17 +141,14 @@ export class ServiceHost {
     this.#bus.callee.serve(this.#service, subject, handler);
   }
 
-  /** @param places of an operation on the money of orgs: for which it is served (`placesPattern`); default: for all */
+  /** @param places partition of an operation on the money of orgs (`placesPattern`); default: all partitions */
   handle<N extends OperationName>(
     name: N,
     handler: (request: OperationRequest<N>, context: OperationContext) => Promise<OperationResponse<N>>,
     places = ALL_PLACES,
   ): void {
     const { request: schema } = OPERATIONS[name];
-    const answer: CallHandler = (call) => answerJson(call, schema, handler as JsonHandler);
-    this.stream(operationPattern(name, places), answer);
-    const former = places === ALL_PLACES ? formerSubject(name) : null;
-    if (former !== null) this.stream(former, answer);
+    this.stream(operationPattern(name, places), (call) => answerJson(call, schema, handler as JsonHandler));
   }
 
   handleHost<N extends HostOperationName>(
@@ -168,7 +164,7 @@ export class ServiceHost {
     );
   }
 
-  /** Takes no further call, and resolves when those that are on have ended. */
+  /** Accepts no further calls and resolves when the open ones have ended. */
   async drain(): Promise<void> {
     await this.#service.stop();
     await this.#bus.callee.idle(this.#service);
@@ -177,7 +173,7 @@ export class ServiceHost {
   }
 }
 
-/** Registers a service with the fleet; its endpoints share the queue group of its name. */
+/** Registers a service; the endpoints of all its instances share the queue group of its name. */
 export async function serve(bus: Bus, info: ServiceInfo): Promise<ServiceHost> {
   return new ServiceHost(bus, await bus.callee.register(info));
 }
@@ -198,8 +194,8 @@ async function answerJson(call: IncomingCall, schema: z.ZodType, handler: JsonHa
 }
 
 /**
- * The request of an operation that is answered otherwise than by JSON alone.
- * @throws ServiceError `invalid_json`, `invalid_request`, `unknown_field`; what ends the call
+ * The request of an operation whose answer is not only JSON.
+ * @throws ServiceError `invalid_json`, `invalid_request`, `unknown_field`; or the error that ends the call
  */
 export async function readRequest<S extends z.ZodType>(call: IncomingCall, schema: S): Promise<z.output<S>> {
   const parsed = schema.safeParse(parseJson(await call.readBody()));
@@ -211,6 +207,6 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new ServiceError('invalid_json', 'the operation’s body is not JSON', { cause });
+    throw new ServiceError('invalid_json', 'The body of the operation is not JSON.', { cause });
   }
 }

@@ -15,7 +15,7 @@ describe('files that outlive their process', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('stay with a process that lives, and go to whoever looks first when it was killed', async () => {
+  it('stay with a living process, and go to the first process that looks after a kill', async () => {
     const program = `
       const { ownFile } = await import(process.argv[1]);
       const { writeFileSync } = await import('node:fs');
@@ -38,7 +38,7 @@ describe('files that outlive their process', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('are told apart within one process, and are orphans once they are let go', () => {
+  it('are distinct within one process, and become orphans after release', () => {
     const [first, second] = [ownFile(folder, 'events'), ownFile(folder, 'events')];
     writeFileSync(first.path, '1');
     writeFileSync(second.path, '2');
@@ -53,7 +53,7 @@ describe('files that outlive their process', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('are adopted by their own kind only', () => {
+  it('are adopted only by processes of the same kind', () => {
     const journal = ownFile(folder, 'calls');
     writeFileSync(journal.path, '');
     journal.release();

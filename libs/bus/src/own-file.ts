@@ -1,8 +1,8 @@
-// Files that one process writes and, if it dies, another one on the same volume takes over: outboxes and journals.
+// Files that one process writes and another process on the same volume adopts after a crash: outboxes and journals.
 //
-// Beside each file lies a named pipe that its owner holds open. Whether somebody does is asked of the kernel, which
-// knows it across containers (where every process may have the number 1) and at once, however the owner ended. A volume
-// belongs to one host: pipes do not reach over a network file system.
+// Beside each file lies a named pipe that its owner holds open. The kernel knows at once whether a pipe is held, across
+// containers (where every process may have pid 1) and however the owner ended. A volume must belong to one host:
+// pipes do not work across a network file system.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -11,18 +11,18 @@ import { join } from 'node:path';
 const FILE = '.ndjson';
 const PIPE = '.owner';
 const MKFIFO_TIMEOUT_MS = 5_000;
-/** How often the living look for files of the dead: the dead one may never be started again. */
+/** How often living processes look for files of dead ones: a dead process may never restart. */
 export const ADOPT_MS = 10_000;
 
 export interface OwnFile {
   readonly path: string;
-  /** Lets go of the file: it is an orphan from now on, if it is there. */
+  /** Releases the file: if it exists, it is an orphan from now on. */
   release(): void;
-  /** Removes the file and lets go of it. */
+  /** Removes the file and releases it. */
   remove(): void;
 }
 
-/** A new file name in `folder` that is this process's own. The file itself is the caller's to make. */
+/** A new file name in `folder`, owned by this process. The caller creates the file. */
 export function ownFile(folder: string, kind: string): OwnFile {
   mkdirSync(folder, { recursive: true });
   const name = join(folder, `${kind}-${randomBytes(8).toString('hex')}`);
@@ -43,7 +43,7 @@ export function ownFile(folder: string, kind: string): OwnFile {
   };
 }
 
-/** Claims the files of this kind whose owner is gone, by renaming them: of two that try, one succeeds. */
+/** Claims files of this kind without an owner, by renaming them: of two claimants, one succeeds. */
 export function adoptOrphans(folder: string, kind: string): OwnFile[] {
   mkdirSync(folder, { recursive: true });
   const adopted: OwnFile[] = [];
@@ -60,17 +60,17 @@ export function adoptOrphans(folder: string, kind: string): OwnFile[] {
     } catch (error) {
       claimed.release();
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      // Another instance was faster.
+      // Another instance claimed it first.
     }
   }
   return adopted;
 }
 
-/** Makes a pipe that is held open from the first moment it has its name. Returns its descriptor. */
+/** Creates a pipe that is held open from the moment it has its name. Returns its descriptor. */
 function openPipe(pipe: string): number {
   const unfinished = `${pipe}.new`;
   execFileSync('mkfifo', ['-m', '600', unfinished], { timeout: MKFIFO_TIMEOUT_MS });
-  // For reading and writing: for one of them alone, the open would wait for somebody at the other end.
+  // For reading and writing: opening for only one of them would wait for a process at the other end.
   const descriptor = openSync(unfinished, constants.O_RDWR);
   renameSync(unfinished, pipe);
   return descriptor;

@@ -1,16 +1,17 @@
-// Which other instances are alive, for those that we have calls with. Instances beat their heart, not calls.
+// Tracks which other instances are alive, among those that share calls with this one. Heartbeats are per instance, not
+// per call.
 //
-// A peer's connection may be lost and made anew within one beat (a slow consumer that the server cut off, one server of
-// a cluster that went away) while ours stays: what was on the way is gone, and silence does not show it. So each
-// instance counts its connections, says the count with its beats and with its calls, and a count that has moved on ends
-// the calls of the connections before it.
+// A peer may lose and re-establish its connection within one heartbeat (a slow consumer cut off by the server, a lost
+// cluster member) while ours stays: frames in flight are lost, and silence does not show it. So each instance counts
+// its connections and sends the count with its heartbeats and calls. A higher count ends the calls of earlier
+// connections.
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { HEARTBEAT_MS, PEER_FORGET_MS, PEER_SILENT_MS_MAX } from './limits.ts';
 
 interface Peer {
   heardAt: number;
   usedAt: number;
-  /** The latest count of its connections that it has said. */
+  /** The latest connection count that the peer sent. */
   link: number;
   subscription: Subscription;
 }
@@ -29,18 +30,18 @@ export class Peers {
     this.#instance = instance;
   }
 
-  /** Which of our connections this is, counted from 0. */
+  /** Number of our current connection, counted from 0. */
   get link(): number {
     return this.#link;
   }
 
-  /** Our connection is a new one: peers are told with the next sweep. */
+  /** Our connection is new: the next sweep notifies the peers. */
   reconnected(): void {
     this.#link += 1;
     this.#beatAt = 0;
   }
 
-  /** A frame of this peer came, or a call with it began: it lives, and is listened to from now on. */
+  /** A frame of this peer arrived, or a call with it began: it is alive, and its heartbeat is subscribed to. */
   heard(instance: string, link = 0): void {
     const now = performance.now();
     const known = this.#peers.get(instance);
@@ -65,19 +66,19 @@ export class Peers {
     this.#peers.set(instance, peer);
   }
 
-  /** Whether a call with this peer, begun over its connection `link`, can have no end any more. */
+  /** Whether a call with this peer, begun over its connection `link`, can no longer complete. */
   isLost(instance: string, link: number): boolean {
     const peer = this.#peers.get(instance);
     if (peer === undefined) return false;
     return peer.link > link || performance.now() - peer.heardAt > PEER_SILENT_MS_MAX;
   }
 
-  /** This process heard nobody for a while, whoever spoke: nobody's silence counts before now. */
+  /** This process was paused and received nothing: silence counts only from now on. */
   stoodStill(now: number): void {
     for (const peer of this.#peers.values()) peer.heardAt = now;
   }
 
-  /** Beats our own heart when it is time; `inUse` are the peers that still have calls with us. */
+  /** Sends our heartbeat when it is due; `inUse` are the peers that still have calls with us. */
   sweep(inUse: ReadonlySet<string>): void {
     const now = performance.now();
     for (const [instance, peer] of this.#peers) {

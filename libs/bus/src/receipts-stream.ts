@@ -1,14 +1,14 @@
-// The stream of receipts: what edges told callers that their answers cost (contracts/receipts.ts).
+// The stream of receipts: the costs that edges reported with their answers (contracts/receipts.ts).
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import { RECEIPTS_STREAM, RECEIPTS_SUBJECTS } from '@switchyard/contracts';
 import type { Bus } from './bus.ts';
 import { ensureStream } from './ensure-stream.ts';
 import { DUPLICATE_WINDOW_NS, EVENTS_AGE_NS_MAX } from './events.ts';
 
-/** Some ten million answers; of more, the oldest go. */
+/** About ten million answers; beyond that, the oldest are discarded. */
 const RECEIPTS_BYTES_MAX = 512 * 1024 ** 2;
 
-/** Makes the stream RECEIPTS where it is missing. Idempotent. */
+/** Creates the stream RECEIPTS if missing. Idempotent. */
 export function ensureReceiptsStream(bus: Bus): Promise<void> {
   return ensureStream(bus, {
     name: RECEIPTS_STREAM,

@@ -1,4 +1,4 @@
-// A reply to be read at the reader's own pace: for those who want bytes in a loop and not in callbacks.
+// A reply that is read in a loop at the reader's own pace, instead of by callbacks.
 import type { ServiceError } from '@switchyard/contracts';
 import type { Bus } from './bus.ts';
 import { ByteQueue } from './byte-queue.ts';
@@ -7,27 +7,27 @@ import type { CallRequest } from './caller.ts';
 export interface Reply {
   readonly head: unknown;
   /**
-   * The body, to be read once; reading on is what lets the service send more, leaving the loop cancels the call. Where
-   * the service fails, what it had sent is read first.
+   * The body, to be read once. Reading on lets the service send more; leaving the loop cancels the call. When the
+   * service fails, the bytes it had sent are read first.
    * As a stream: `Readable.from(reply.body, { objectMode: false })`.
    */
   readonly body: AsyncIterableIterator<Buffer, undefined, undefined>;
-  /** What the service said at the end; comes with the last byte. */
+  /** The service's end data; arrives with the last byte. */
   readonly end: Promise<unknown>;
-  /** Nobody wants the rest. */
+  /** The rest of the reply is not needed. */
   cancel(): void;
 }
 
 /**
- * Makes a call and answers with its reply once the head is there.
- * @param signal aborting it cancels the call, and its reason is what the reader gets
- * @throws ServiceError as the service failed, or `service_unavailable`; after the head, `body` and `end` throw it.
+ * Makes a call and resolves with its reply when the head arrives.
+ * @param signal aborting it cancels the call; the reader gets its reason
+ * @throws ServiceError of the service, or `service_unavailable`; after the head, `body` and `end` throw it.
  */
 export function openReply(bus: Bus, request: CallRequest, signal?: AbortSignal): Promise<Reply> {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const opened = Promise.withResolvers<Reply>();
   const ended = Promise.withResolvers<unknown>();
-  ended.promise.catch(() => {}); // whoever reads the body hears of it too
+  ended.promise.catch(() => {}); // the reader of the body gets the error too
   const body = new ByteQueue({
     consumed: (bytes) => call.consumed(bytes),
     abandoned: () => cancel(new Error('the reply was not read to its end')),

@@ -1,7 +1,14 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EVENTS_STREAM, type Event, type KeyRecord, makeEvent, ServiceError } from '@switchyard/contracts';
+import {
+  EVENTS_STREAM,
+  type Event,
+  type KeyRecord,
+  makeEvent,
+  REFUSALS_STREAM,
+  ServiceError,
+} from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -18,9 +25,10 @@ import {
   TICK_KEY,
   takeLease,
 } from './index.ts';
+import { REFUSED_ROWS_PER_KEY_PER_MINUTE_MAX } from './refused-rows.ts';
 
 const logger = pino({ level: 'silent' });
-/** For what takes a second or two where nothing else runs. */
+/** Timeout for steps that take a second or two on an idle machine. */
 const BUSY_MS = 30_000;
 let nats: TestServer;
 let bus: Bus;
@@ -58,7 +66,21 @@ describe('a bucket', () => {
     await keys.delete('a');
   });
 
-  test('lists all that is under a pattern, more than one question holds, and nothing that is deleted', async () => {
+  test('loses no concurrent change, and creates an entry that is missing', async () => {
+    const slots = await openBucket(bus, 'computer-slots');
+    const ids = Array.from({ length: 20 }, (_, i) => `cmp_${i}`);
+    await Promise.all(
+      ids.map((id) =>
+        slots.change('org_many', (entry) => ({ ...entry?.value, [id]: '2026-11-21T00:00:00.000Z' })),
+      ),
+    );
+    expect(Object.keys((await slots.get('org_many'))?.value ?? {}).sort()).toEqual(ids.sort());
+    const before = await slots.get('org_many');
+    expect(await slots.change('org_many', () => null)).toEqual(before);
+    await slots.delete('org_many');
+  });
+
+  test('lists all entries under a pattern, more than one request returns, without deleted ones', async () => {
     const slots = await openBucket(bus, 'computer-slots');
     const names = Array.from({ length: 1_100 }, (_, i) => `many.${i}`);
     await inBatches(names, (name) => slots.put(name, {}));
@@ -69,7 +91,7 @@ describe('a bucket', () => {
     expect(await slots.entries('other')).toEqual([{ key: 'other', value: {}, revision: expect.any(Number) }]);
   });
 
-  test('misses no key that is written while it is listed, however often, and leaves no consumer behind', async () => {
+  test('misses no key that is written during a listing, and leaves no consumer behind', async () => {
     const slots = await openBucket(bus, 'computer-slots');
     const names = Array.from({ length: 20 }, (_, i) => `busy.${i}`);
     await Promise.all(names.map((name) => slots.put(name, {})));
@@ -86,7 +108,7 @@ describe('a bucket', () => {
 });
 
 describe('a mirror', () => {
-  test('sees a key come and go, and knows at once what was there before', async () => {
+  test('sees a key added and removed, and reports the previous value', async () => {
     const keys = await openBucket(bus, 'keys');
     await keys.put('before', record('key_before'));
     const mirror = await mirrorBucket(bus, keys, { tick: false });
@@ -101,7 +123,7 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('asks the bucket for what it has not heard of yet', async () => {
+  test('reads the bucket for keys that have not arrived yet', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     await keys.put('new', record('key_new'));
@@ -110,7 +132,7 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('has caught up when it has all that was there when it was asked, what went included', async () => {
+  test('has caught up when it has everything that was in the bucket at the time of the call', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     for (let i = 0; i < 20; i++) {
@@ -124,12 +146,12 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('says of as many as ask at once whether it has caught up, for a question or two to the bucket', async () => {
+  test('answers any number of concurrent caughtUp calls with one or two requests to the bucket', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     const question = vi.spyOn(keys, 'lastRevision');
     const asked = Array.from({ length: 1_000 }, () => mirror.caughtUp(BUSY_MS));
-    // Those who ask after a record was written must not be told by an answer from before.
+    // Calls made after a record was written must not share an answer from before the write.
     await keys.put('amid', record('key_amid'));
     asked.push(...Array.from({ length: 1_000 }, () => mirror.caughtUp(BUSY_MS)));
     expect(await asked.at(-1)).toBe(true);
@@ -140,7 +162,7 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('asks the bucket again after a question that failed', async () => {
+  test('reads the bucket again after a failed request', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     vi.spyOn(keys, 'lastRevision').mockRejectedValueOnce(
@@ -153,7 +175,7 @@ describe('a mirror', () => {
     mirror.close();
   });
 
-  test('that hears nothing any more is not waited for', async () => {
+  test('that receives nothing is not waited for', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: false });
     mirror.close();
@@ -163,10 +185,10 @@ describe('a mirror', () => {
     await keys.delete('unheard');
   });
 
-  test('does not trust its memory when the tick is missing, and does again when it is back', async () => {
+  test('does not trust its memory without a tick, and does again when the tick is back', async () => {
     const keys = await openBucket(bus, 'keys');
     const mirror = await mirrorBucket(bus, keys, { tick: true });
-    /** Ticks until it is trusted. */
+    /** Ticks until the mirror is fresh. */
     const trusted = async () => {
       const ticking = setInterval(() => void keys.kv.put(TICK_KEY, 'now'), 100);
       await expect.poll(() => mirror.fresh).toBe(true);
@@ -180,12 +202,12 @@ describe('a mirror', () => {
 });
 
 describe('a lease', () => {
-  test('that is given back while it is renewed is free at once', async () => {
+  test('that is released during a renewal is free at once', async () => {
     const asked = vi.spyOn(bus.nc, 'request');
     const asksOfLease = () => asked.mock.calls.filter(([subject]) => subject === '$KV.leases.busy').length;
     const lease = await takeLease({ bus, name: 'busy', onLost: () => {} });
     const before = asksOfLease();
-    process.kill(nats.pid, 'SIGSTOP'); // so that a renewal is under way
+    process.kill(nats.pid, 'SIGSTOP'); // keeps a renewal in flight
     await expect.poll(asksOfLease).toBeGreaterThan(before);
     const released = lease?.release();
     process.kill(nats.pid, 'SIGCONT');
@@ -194,7 +216,7 @@ describe('a lease', () => {
     expect(await (await openBucket(bus, 'leases')).get('busy')).toBeNull();
   }, 30_000);
 
-  test('has one holder; the next one has it when the first lets go', async () => {
+  test('has one holder; the next one gets it when the first releases it', async () => {
     const other = await connectBus({ url: nats.url, service: 'other', logger });
     const lease = await holdLease({ bus, name: 'one', onLost: () => {} });
     let taken = false;
@@ -209,7 +231,7 @@ describe('a lease', () => {
     await other.close();
   });
 
-  test('passes on when its holder dies without a word', async () => {
+  test('passes on when its holder dies without releasing it', async () => {
     const dying = await connectBus({ url: nats.url, service: 'dying', logger });
     await holdLease({ bus: dying, name: 'two', onLost: () => {} });
     await dying.nc.close();
@@ -217,6 +239,14 @@ describe('a lease', () => {
     await lease.release();
     await dying.close();
   }, 60_000);
+});
+
+test('an existing stream gets the current subjects; settings of its operator stay', async () => {
+  await bus.jsm.streams.add({ name: EVENTS_STREAM, subjects: ['event.v1.>'], max_bytes: 1_000_000 });
+  await ensureEventsStream(bus);
+  const { config } = await bus.jsm.streams.info(EVENTS_STREAM);
+  expect(config).toMatchObject({ subjects: ['event.v1.*.*.*'], max_bytes: 1_000_000 });
+  await bus.jsm.streams.delete(EVENTS_STREAM);
 });
 
 describe('the event publisher', () => {
@@ -238,17 +268,17 @@ describe('the event publisher', () => {
     return ids;
   };
 
-  test('keeps what it cannot publish on disk; a later process publishes it, once', async () => {
+  test('keeps unpublished events on disk; a later process publishes them once', async () => {
     await ensureEventsStream(bus);
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
     const first = await createEventPublisher({ bus, outboxDir, logger });
     await first.publish(event('evt_1'));
-    await expect.poll(() => first.waiting).toBe(0); // on a busy machine it may have gone by way of the disk
+    await expect.poll(() => first.waiting).toBe(0); // on a busy machine the event may go through the outbox
     await nats.kill9();
     await first.publish(event('evt_2'));
     await first.publish(event('evt_3'));
     expect(first.waiting).toBe(2);
-    await first.close(); // as far as the disk is concerned, this process is gone
+    await first.close(); // releases the outbox, as if this process were gone
     await nats.restart();
     const second = await createEventPublisher({ bus, outboxDir, logger });
     await expect.poll(() => second.waiting, { timeout: BUSY_MS }).toBe(0);
@@ -256,10 +286,10 @@ describe('the event publisher', () => {
     await second.close();
   }, 60_000);
 
-  test('that closes keeps what nobody has acknowledged yet', async () => {
+  test('keeps unacknowledged events when it closes', async () => {
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
     const publisher = await createEventPublisher({ bus, outboxDir, logger });
-    await bus.jsm.streams.delete(EVENTS_STREAM); // the server lives, and acknowledges nothing
+    await bus.jsm.streams.delete(EVENTS_STREAM); // the server is up but acknowledges nothing
     const published = publisher.publish(event('evt_4'));
     await publisher.close();
     await published;
@@ -268,5 +298,52 @@ describe('the event publisher', () => {
     await expect.poll(() => next.waiting, { timeout: BUSY_MS }).toBe(0);
     expect(await storedIds()).toEqual(['evt_4']);
     await next.close();
+  }, 60_000);
+
+  const refusal = (id: string, key_id: string): Event =>
+    makeEvent({
+      name: 'call.refused',
+      id,
+      source: '/test',
+      time: new Date('2026-11-21T00:00:00Z'),
+      data: {
+        ...{ request_id: id, org: 'org_x', key_id, type: null, method: 'POST', path: '/v1/rerank' },
+        ...{ requested_model: null, computer_id: null, http_status: 400, error_code: 'invalid_json' },
+        latency_ms: 1,
+      },
+    });
+
+  test('keeps refused calls out of the stream of charges, with a limit per key and minute', async () => {
+    await ensureEventsStream(bus);
+    const { last_seq: before } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    const publisher = await createEventPublisher({ bus, outboxDir, logger });
+    const flood = Array.from({ length: 2 * REFUSED_ROWS_PER_KEY_PER_MINUTE_MAX + 1 }, (_, i) =>
+      publisher.publish(refusal(`req_${i}`, 'key_flood')),
+    );
+    await Promise.all([...flood, publisher.publish(refusal('req_other', 'key_other'))]);
+    await expect.poll(() => publisher.waiting, { timeout: BUSY_MS }).toBe(0);
+    const refusals = await bus.jsm.streams.info(REFUSALS_STREAM, { subjects_filter: '>' });
+    expect(refusals.state.subjects).toEqual({
+      'event.v1.call.refused.org_x.refused': flood.length + 1 - publisher.refusalsDropped,
+    });
+    expect(publisher.refusalsDropped).toBeGreaterThan(0);
+    expect((await bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq).toBe(before);
+    await publisher.close();
+  }, 60_000);
+
+  test('never delays a charge behind a refused call that no stream accepts', async () => {
+    const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
+    const publisher = await createEventPublisher({ bus, outboxDir, logger });
+    const { config } = await bus.jsm.streams.info(EVENTS_STREAM);
+    for (const stream of [EVENTS_STREAM, REFUSALS_STREAM]) await bus.jsm.streams.delete(stream);
+    await publisher.publish(refusal('req_first', 'key_first'));
+    await publisher.publish(event('evt_behind'));
+    expect(publisher.waiting).toBe(2);
+    await bus.jsm.streams.add(config);
+    await expect.poll(storedIds, { timeout: BUSY_MS }).toEqual(['evt_behind']);
+    await ensureEventsStream(bus);
+    await expect.poll(() => publisher.waiting, { timeout: BUSY_MS }).toBe(0);
+    await publisher.close();
   }, 60_000);
 });

@@ -1,5 +1,5 @@
-// Whether usage can be stored: shut when a call's usage event found no JetStream, open again when JetStream answers.
-// While it is shut nothing billable is begun: its upstream would be paid for answers that nobody may be given.
+// Whether usage can be stored: closed when a usage event could not be stored, open again when JetStream answers. While
+// it is closed, no billable work starts: the upstream would be paid for answers that cannot be delivered.
 
 import type { JetStreamManager } from '@nats-io/jetstream';
 import { EVENTS_STREAM } from '@switchyard/contracts';
@@ -21,7 +21,7 @@ export class StoreGate {
     return this.#timer === null;
   }
 
-  /** A usage event was not stored within its time. */
+  /** A usage event was not stored in time. */
   shut(): void {
     if (this.#timer !== null) return;
     this.#logger.error(

@@ -1,5 +1,5 @@
-// Publishes once per turn of the event loop: the messages of a turn leave in one write to the socket, which was worth
-// a fifth of the CPU (shared measurements, docs/decisions/2026-11-21-frames-in-the-payload.md).
+// Publishes once per turn of the event loop: all messages of a turn leave in one socket write, which saved a fifth of
+// the CPU (docs/decisions/2026-11-21-frames-in-the-payload.md).
 import { errors, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 
 interface Pending {
@@ -19,7 +19,7 @@ export class TurnPublisher {
     this.#nc = nc;
   }
 
-  /** Runs before the messages of a turn leave: what must be on disk before they are seen. */
+  /** Runs before the messages of a turn are sent, to write to disk what must be durable first. */
   onBeforeFlush(hook: () => void): void {
     this.#beforeFlush.push(hook);
   }
@@ -38,11 +38,11 @@ export class TurnPublisher {
     for (const hook of this.#beforeFlush) hook();
     const messages = this.#pending;
     this.#pending = [];
-    if (this.#nc.isClosed()) return; // whoever waits for an answer is told by the sweep
+    if (this.#nc.isClosed()) return; // the sweep ends calls that wait for an answer
     try {
       for (const message of messages) this.#send(message);
     } catch (error) {
-      // Draining ends with a moment in which the connection is there and takes nothing more: as if it were closed.
+      // At the end of draining, the connection exists but accepts nothing: treat it as closed.
       if (!(error instanceof errors.DrainingConnectionError)) throw error;
     }
   }
@@ -57,7 +57,7 @@ export class TurnPublisher {
 
 const ID_SAFE = /^[A-Za-z0-9_:.-]{1,200}$/;
 
-/** A header block with one member, encoded by hand: the client only ever asks it to `encode` itself. */
+/** A header block with one member, encoded by hand: the client only calls its `encode`. */
 function messageIdHeader(messageId: string): MsgHdrs {
   if (!ID_SAFE.test(messageId))
     throw new RangeError(`not safe as a message id: ${JSON.stringify(messageId)}`);

@@ -40,15 +40,22 @@ export const spendLimit = z.strictObject({
 export type SpendLimit = z.infer<typeof spendLimit>;
 
 export const BILLING_MODES = ['postpaid', 'prepaid'] as const;
-const billingMode = z.enum(BILLING_MODES);
+export const billingMode = z.enum(BILLING_MODES);
+export type BillingMode = z.infer<typeof billingMode>;
 
-/** KV bucket `orgs`, key: the org's id. An org without a record pays afterwards and has no limit. */
+/** KV bucket `orgs`, key: the org's id. */
 export const orgRecord = z.object({
   id: idOf('org'),
+  name: z.string(),
   billing: billingMode,
   /** Dollars, of an org that pays afterwards. */
   monthly_limit: amount.nullable(),
+  created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
+  /** Since when its keys are refused; null: it is active. */
+  suspended_at: z.iso.datetime().nullable(),
+  /** When control removes the data of a deleted org; null: it was not deleted. */
+  removed_at: z.iso.datetime().nullable(),
 });
 export type OrgRecord = z.infer<typeof orgRecord>;
 
@@ -99,7 +106,6 @@ export const createCreditRequest = z
       .describe('What it belongs to: an invoice, a payment, a request id'),
   })
   .meta({ examples: [{ amount: 25, reason: 'payment', reference: 'inv_2026_11' }] });
-export type CreateCreditRequest = z.infer<typeof createCreditRequest>;
 
 export const creditObject = z.object({
   id: idOf('credit').describe('Id of the credit'),
@@ -110,7 +116,6 @@ export const creditObject = z.object({
   key_id: z.string().describe('The key that granted it'),
   created_at: z.iso.datetime().describe('When it was granted'),
 });
-export type CreditObject = z.infer<typeof creditObject>;
 
 /** The last day of an org's books, added up three times: they must be the same to the nano-dollar. */
 export const accountAudit = z.object({
@@ -131,7 +136,6 @@ export const accountAudit = z.object({
     .describe('How many answers to your calls that said what they cost were looked up in the ledger lately'),
   answers_wrong: z.int().describe('How many of them the ledger does not have, or has at another cost: 0'),
 });
-export type AccountAudit = z.infer<typeof accountAudit>;
 
 /** Asks to hold what a call may cost; asked again under the same `call`, the hold is made larger or smaller. */
 export const takeHold = z.object({
@@ -142,7 +146,7 @@ export const takeHold = z.object({
   amount_nano: nanos,
   /** The amount is the price and no estimate. */
   exact: z.boolean(),
-  /** It will not turn out smaller in the next seconds (a computer's minute): nobody waits for what it holds. */
+  /** The hold will not shrink within seconds (a computer's minute), so billing lets no other call wait for it. */
   lasting: z.literal(true).optional(),
 });
 export const grantedHold = z.object({
@@ -154,8 +158,7 @@ export const grantedHold = z.object({
 export type GrantedHold = z.infer<typeof grantedHold>;
 
 export const settleHold = z.object({
-  /** Unsaid by releases before 2026-11-21, which ask the one partition that they know. */
-  org: idOf('org').default(''),
+  org: idOf('org'),
   call: z.string(),
   /** Id of the event that charges it. */
   event: z.string(),

@@ -1,4 +1,4 @@
-// The catalog file (YAML, design.md section 8) and the model object of GET /v1/models.
+// The catalog file (YAML, docs/catalog.md) and the model object of GET /v1/models.
 import { z } from 'zod';
 import { type MODEL_TYPES, modelType } from './model-types.ts';
 

@@ -1,33 +1,50 @@
 // POST /v1/chat/completions. Checked where we depend on it; everything else in a body belongs to the maker and passes
 // untouched, so the objects are loose.
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+
+/** Messages of a conversation: many times what the longest agent's history has. */
+export const CHAT_MESSAGES_MAX = 10_000;
+export const CONTENT_PARTS_MAX = 2_000;
+export const CHAT_TOOLS_MAX = 1_024;
+/** Calls in one message of the model. */
+export const TOOL_CALLS_MAX = 1_024;
+const STOPS_MAX = 16;
 
 const chatMessage = z.looseObject({
   role: z.string().min(1).describe('system, developer, user, assistant or tool'),
   content: z
     .union([
       z.string(),
-      z.array(z.looseObject({ type: z.string().describe('text, image_url, input_audio, file …') })),
+      boundedList(z.looseObject({ type: z.string().describe('text, image_url, input_audio, file …') }), {
+        max: CONTENT_PARTS_MAX,
+      }),
       z.null(),
     ])
     .optional()
     .describe('Text, or a list of parts'),
+  tool_calls: boundedList(z.unknown(), { max: TOOL_CALLS_MAX })
+    .nullish()
+    .describe('Of an assistant: the functions that it asked to have called'),
 });
 
 export const chatCompletionRequest = z
   .looseObject({
     ...modelChoice,
-    messages: z.array(chatMessage).min(1).describe('The conversation so far, oldest first'),
+    messages: boundedList(chatMessage, { min: 1, max: CHAT_MESSAGES_MAX }).describe(
+      'The conversation so far, oldest first',
+    ),
     stream: z
       .boolean()
       .nullish()
       .describe(
         'Answer in server-sent events, as the model writes; default false. The last chunk has the cost',
       ),
+    // Not loose: unknown options reach the maker in the caller's bytes; there may be very many to copy.
     stream_options: z
-      .looseObject({
+      .object({
         include_usage: z
           .boolean()
           .nullish()
@@ -50,11 +67,13 @@ export const chatCompletionRequest = z
       .nullish()
       .describe('As max_tokens, reasoning included: OpenAI’s newer name for it'),
     stop: z
-      .union([z.string(), z.array(z.string()).max(16)])
+      .union([z.string(), boundedList(z.string(), { max: STOPS_MAX })])
       .nullish()
       .describe('Texts at which the answer ends, without them'),
-    tools: z
-      .array(z.looseObject({ type: z.string().describe('function, or a kind that the maker has') }))
+    tools: boundedList(
+      z.looseObject({ type: z.string().describe('function, or a kind that the maker has') }),
+      { max: CHAT_TOOLS_MAX },
+    )
       .nullish()
       .describe('Functions that the model may ask to have called'),
     response_format: z

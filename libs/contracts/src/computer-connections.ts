@@ -40,7 +40,6 @@ export const terminalMessage = z.strictObject({
   cols: terminalSide,
   rows: terminalSide,
 });
-export type TerminalMessage = z.infer<typeof terminalMessage>;
 
 const side = z.coerce.number().int().min(1).max(TERMINAL_SIZE_MAX);
 
@@ -65,7 +64,6 @@ export const createLinkRequest = z
       .describe('How long it may be used to connect'),
   })
   .meta({ examples: [{ port: 3000 }, { minutes: 5 }] });
-export type CreateLinkRequest = z.infer<typeof createLinkRequest>;
 
 export const computerLink = z.object({
   object: z.literal('computer.link').describe('Always computer.link'),

@@ -1,5 +1,5 @@
-// Commands in computers as they run: the events of a streamed one, what is known of one that nobody waits for, and the
-// heads by which a host is asked.
+// Commands in computers: the events of a streamed command, the state of a command that continues without a client, and
+// the heads of requests to a host.
 import { z } from 'zod';
 import { type ExecRequest, execRequest, execResult } from './computers.ts';
 import { errorBody, errorCode } from './errors.ts';

@@ -1,5 +1,5 @@
-// A computer's minute: how many a run has, what one costs line by line, and its event. Pure, from the record alone, so
-// that the same minute gives the same event whoever publishes it (its agent, or control for a host that is lost).
+// A computer's minute: the number of minutes of a run, the cost per line, and the event. Pure functions of the record,
+// so that the agent and control (for a lost host) publish the same event for the same minute.
 import { MEMORY_MB_PER_GB } from './computer-limits.ts';
 import type { ComputerRecord, ComputerRun } from './computers.ts';
 import { type Event, eventIds, makeEvent } from './events.ts';

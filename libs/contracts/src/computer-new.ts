@@ -1,21 +1,9 @@
 // A computer's record as it is made: before its host has heard of it.
-import type { ComputerRecord } from './computers.ts';
+import type { ComputerRecord, ComputerSpec } from './computers.ts';
 
-/** What whoever makes a record decides; all else begins empty. */
-export type NewComputer = Pick<
-  ComputerRecord,
-  | 'id'
-  | 'org'
-  | 'key_id'
-  | 'host'
-  | 'name'
-  | 'image'
-  | 'cpu'
-  | 'memory_mb'
-  | 'disk_gb'
-  | 'rates'
-  | 'created_at'
->;
+/** The values chosen by the creator of a record; everything else starts empty. */
+export type NewComputer = ComputerSpec &
+  Pick<ComputerRecord, 'id' | 'org' | 'key_id' | 'host' | 'rates' | 'created_at'>;
 
 export function newComputerRecord(computer: NewComputer): ComputerRecord {
   return {

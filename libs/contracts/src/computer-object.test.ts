@@ -59,12 +59,12 @@ describe('a record', () => {
     expect(shown({ state }).status).toBe(status);
   });
 
-  test('that is being made or unmade is shown to nobody', () => {
+  test('that is being created or deleted is hidden', () => {
     const hidden = COMPUTER_STATES.filter((state) => !isShown({ ...record, state }));
     expect(hidden).toEqual(['creating', 'deleting']);
   });
 
-  test('whose image is being pulled is shown with how far it is, which nothing else shows', () => {
+  test('whose image is being pulled is shown with its progress, which is shown in no other state', () => {
     const progress: CreationProgress = { ...NOTHING_TO_PULL, phase: 'pulling', percent: 40 };
     expect(isShown({ ...record, state: 'creating', progress })).toBe(true);
     expect(isShown({ ...record, state: 'deleting', progress })).toBe(false);

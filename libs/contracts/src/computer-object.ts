@@ -11,8 +11,8 @@ export interface ComputerView {
 }
 
 /**
- * A record that is being made or unmade is no computer yet, or none any more: it is shown to nobody. But for one whose image
- * is being pulled: that may take minutes, in which it can be watched and deleted.
+ * Hides records whose computer is being created or deleted. Exception: while an image is pulled, which may take
+ * minutes, the computer can be watched and deleted.
  */
 export function isShown({ state, progress }: ComputerRecord): boolean {
   return state === 'creating' ? progress !== null : state !== 'deleting';

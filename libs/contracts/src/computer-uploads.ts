@@ -19,13 +19,11 @@ export const uploadRequest = z
       ),
   })
   .meta({ examples: [{ file: 'file_abc', path: 'data/cities.csv' }] });
-export type UploadRequest = z.infer<typeof uploadRequest>;
 
 export const uploadResult = z.object({
   path: z.string().describe('Where it is now, from the root of the computer'),
   bytes: z.int().nonnegative().describe('Its length'),
 });
-export type UploadResult = z.infer<typeof uploadResult>;
 
 /** Head of `computer-agent.v1.<hostId>.upload`; its body is the content, its answer an `uploadResult` as the end's meta. */
 export const hostUploadHead = z.object({

@@ -1,5 +1,6 @@
 // Computers: HTTP bodies, the record in the KV bucket `computers`, and the heartbeat of a host.
 import { z } from 'zod';
+import { boundedMap } from './bounded.ts';
 import { creationProgress } from './creation-progress.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
@@ -55,17 +56,38 @@ export const createComputerRequest = z
     stream: z
       .boolean()
       .optional()
-      .describe('true: how far it is comes as server-sent events, and the computer as the last of them')
+      .describe('true: sends progress as server-sent events; the last event is the computer')
       .meta({ default: false }),
   })
   .meta({ examples: [{ name: 'build', cpu: 1, memory_mb: 1024 }, {}] });
 export type CreateComputerRequest = z.infer<typeof createComputerRequest>;
 
+/**
+ * What a computer is: the fields of its request, with the defaults filled in. The record keeps all of them, so that a
+ * further optional field of the request reaches the agent without another declaration.
+ */
+const computerSpec = createComputerRequest.omit({ stream: true }).extend({
+  name: z.string(),
+  image: z.string(),
+  cpu: z.number(),
+  memory_mb: z.int(),
+  disk_gb: z.number(),
+});
+export type ComputerSpec = z.infer<typeof computerSpec>;
+
+/** The kernel ends an argument at its first NUL character. */
+const hasNoNul = (text: string) => !text.includes('\0');
+const NUL_MESSAGE = 'holds a NUL character';
+const bytesWithin = (bytesMax: number) => (text: string) => Buffer.byteLength(text) <= bytesMax;
+
+/** The only place that checks the sizes of a command. The maximum of `timeout` depends on the host's settings. */
 export const execRequest = z
   .strictObject({
     command: z
       .string()
       .min(1)
+      .refine(bytesWithin(COMMAND_BYTES_MAX), `is over ${COMMAND_BYTES_MAX} bytes`)
+      .refine(hasNoNul, NUL_MESSAGE)
       .meta({
         description: `A shell command, at most ${COMMAND_BYTES_MAX} bytes`,
         maxLength: COMMAND_BYTES_MAX,
@@ -74,13 +96,19 @@ export const execRequest = z
       description: 'Seconds after which the command is stopped, at most as GET /v1/computers/options says',
       default: COMMAND_TIMEOUT_S_DEFAULT,
     }),
-    cwd: z.string().min(1).max(4_096).optional().describe('The folder it runs in; default /workspace'),
-    env: z
-      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
+    cwd: z
+      .string()
+      .min(1)
+      .max(4_096)
+      .refine(hasNoNul, NUL_MESSAGE)
+      .optional()
+      .describe('The folder it runs in; default /workspace'),
+    env: boundedMap(z.string(), { max: ENV_ENTRIES_MAX, key: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/) })
       .optional()
       .describe(`Further variables of its environment, at most ${ENV_ENTRIES_MAX}`),
     stdin: z
       .string()
+      .refine(bytesWithin(STDIN_BYTES_MAX), `is over ${STDIN_BYTES_MAX} bytes`)
       .optional()
       .describe(`What it reads, at most ${STDIN_BYTES_MAX} bytes; default: nothing`),
     stream: z
@@ -90,10 +118,11 @@ export const execRequest = z
       .meta({ default: false }),
     on_disconnect: z.enum(['kill', 'continue']).optional().meta({
       description:
-        'What becomes of it when the client goes away. continue: it goes on, and GET …/execs/{exec_id} has its result',
+        'What happens to the command when the client disconnects. continue: it runs on, and GET …/execs/{exec_id} has its result',
       default: 'kill',
     }),
   })
+  .refine(({ env }) => Object.values(env ?? {}).every(hasNoNul), { path: ['env'], message: NUL_MESSAGE })
   .meta({ examples: [{ command: 'python3 -c "print(6 * 7)"', timeout: 60 }] });
 export type ExecRequest = z.infer<typeof execRequest>;
 
@@ -166,7 +195,7 @@ export const computerOptions = z.object({
         name: z.string().describe('What is in it'),
       }),
     )
-    .describe('Images that are at hand'),
+    .describe('Images available without a pull'),
   idle_stop_minutes: z.int().describe('Minutes without a command after which a computer stops by itself'),
   max_lifetime_minutes: z.int().describe('Minutes from its start after which it stops by itself'),
   command_timeout_seconds: z.int().describe('The longest `timeout` of a command'),
@@ -207,7 +236,7 @@ export const computerRun = z.object({
 export type ComputerRun = z.infer<typeof computerRun>;
 
 /**
- * `creating`: the slot is taken, the container may be on its way; nobody was told of it yet, but where its image is pulled.
+ * `creating`: the slot is taken, the container may be starting; hidden from clients except while its image is pulled.
  * `starting`, `stopping`: the container and its run are recorded, the change is not proven yet; a restarted agent takes
  * the first back and finishes the second. `deleting`: the container and files are going; the record goes last.
  */
@@ -231,11 +260,7 @@ export const computerRecord = z.object({
   /** The key that created it: its minutes are charged to this key. */
   key_id: idOf('key'),
   host: idOf('host'),
-  name: z.string(),
-  image: z.string(),
-  cpu: z.number(),
-  memory_mb: z.int(),
-  disk_gb: z.number(),
+  ...computerSpec.shape,
   rates: computerRates,
   created_at: z.iso.datetime(),
   state: z.enum(COMPUTER_STATES),
@@ -286,12 +311,14 @@ export const hostHeartbeat = z.object({
   /** The standard image is there; otherwise `image_progress` says how far its building is. */
   image_ready: z.boolean(),
   image_progress: z.string().nullable(),
+  /** Why this host takes no computers, in words for a caller; null: it takes them. */
+  refuses: z.string().nullable(),
   cordoned: z.boolean(),
 });
 export type HostHeartbeat = z.infer<typeof hostHeartbeat>;
 
 /**
- * Not heard for so long that its computers are `unreachable` and nobody pays for them.
+ * A host that was silent for so long that its computers are `unreachable` and not charged.
  * @param beat its last one; null: none is known, which is the same
  */
 export function isHostSilent(beat: Pick<HostHeartbeat, 'at'> | null, nowMs: number): boolean {

@@ -1,9 +1,24 @@
 // POST /v1/decisions: questions about a situation, each answered with a probability.
 import { z } from 'zod';
+import { boundedMap, sizeOf } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
 
 export const DECISION_QUESTIONS_MAX = 300;
+/** Options of a choice, levels of a score. */
+export const DECISION_OPTIONS_MAX = 1_000;
+
+/** As `decisionQuestion` reads them. */
+const options = z
+  .unknown()
+  .refine((given) => sizeOf(given) <= DECISION_OPTIONS_MAX, `at most ${DECISION_OPTIONS_MAX} options`)
+  .optional()
+  .meta({
+    description:
+      'Options of a choice, or levels of a score from low to high: a list, or a map of name -> description',
+    maxItems: DECISION_OPTIONS_MAX,
+    maxProperties: DECISION_OPTIONS_MAX,
+  });
 
 /** Further options of the model (the choices of a choice question) stand in the same object. */
 const question = z.looseObject({
@@ -11,6 +26,10 @@ const question = z.looseObject({
     .enum(['boolean', 'choice', 'score'])
     .describe('boolean: is it so; choice: which of them; score: how far up a ladder of levels'),
   instructions: z.string().min(1).describe('What is asked'),
+  criteria: options,
+  choices: options,
+  options,
+  levels: options,
 });
 
 export const decisionsRequest = z
@@ -19,22 +38,10 @@ export const decisionsRequest = z
     state: z
       .union([z.string(), z.record(z.string(), z.unknown())])
       .describe('The situation, as text or as a JSON object'),
-    questions: z
-      .record(z.string().min(1), question)
-      .refine(
-        (questions) => {
-          const count = Object.keys(questions).length;
-          return count >= 1 && count <= DECISION_QUESTIONS_MAX;
-        },
-        { message: `1 to ${DECISION_QUESTIONS_MAX} questions` },
-      )
-      .meta({
-        description:
-          'Question name -> question. The options of a choice and the levels of a score (low to high) stand in its ' +
-          '`criteria`, a list or a map of name -> description',
-        minProperties: 1,
-        maxProperties: DECISION_QUESTIONS_MAX,
-      }),
+    questions: boundedMap(question, { min: 1, max: DECISION_QUESTIONS_MAX, key: z.string().min(1) }).describe(
+      'Question name -> question. The options of a choice and the levels of a score (low to high) stand in its ' +
+        '`criteria`, a list or a map of name -> description',
+    ),
   })
   .refine(namesAModel, NAMES_A_MODEL)
   .meta({

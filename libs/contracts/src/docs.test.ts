@@ -35,6 +35,14 @@ test('docs/errors.md lists every code with its status, and no other', () => {
   expect(listed).toEqual(known);
 });
 
+test('every error says in at most 20 words what failed and what to do', () => {
+  const words = Object.entries(ERRORS).map(([code, { meaning }]) => ({
+    code,
+    words: meaning.split(' ').length,
+  }));
+  expect(words.filter((one) => one.words > 20)).toEqual([]);
+});
+
 test('docs/events.md lists every event, and no other', () => {
   const known = Object.entries(EVENTS).map(([name, { meaning }]) => [`\`${name}\``, meaning]);
   expect(rowsOf('events.md')).toEqual(known);

@@ -1,20 +1,21 @@
 // POST /v1/embeddings: OpenAI's shape.
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
 
 export const EMBEDDING_INPUTS_MAX = 2_048;
+/** Tokens of one text. */
+export const EMBEDDING_TOKENS_MAX = 131_072;
+
+const tokens = boundedList(z.int().nonnegative(), { min: 1, max: EMBEDDING_TOKENS_MAX });
+const inputs = { min: 1, max: EMBEDDING_INPUTS_MAX };
 
 export const embeddingsRequest = z
   .looseObject({
     ...modelChoice,
     input: z
-      .union([
-        z.string().min(1),
-        z.array(z.string().min(1)).min(1).max(EMBEDDING_INPUTS_MAX),
-        z.array(z.int().nonnegative()).min(1),
-        z.array(z.array(z.int().nonnegative()).min(1)).min(1).max(EMBEDDING_INPUTS_MAX),
-      ])
+      .union([z.string().min(1), boundedList(z.string().min(1), inputs), tokens, boundedList(tokens, inputs)])
       .describe('One text or a list; tokens instead of texts where the model takes them'),
     encoding_format: z
       .enum(['float', 'base64'])

@@ -6,6 +6,7 @@ export interface ErrorKind {
   readonly status: number;
   /** OpenAI's coarse family, which its clients show. */
   readonly type: string;
+  /** What failed, then what to do: at most 20 words. */
   readonly meaning: string;
   /**
    * What `x-should-retry` says where it matters: official clients repeat 408, 409, 429 and 5xx by themselves, so
@@ -14,301 +15,270 @@ export interface ErrorKind {
   readonly retry?: boolean;
 }
 
+/** The family of a status; an error of another family names its own. */
+const TYPES = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  405: 'invalid_request_error',
+  408: 'invalid_request_error',
+  409: 'conflict_error',
+  410: 'not_found_error',
+  413: 'invalid_request_error',
+  415: 'invalid_request_error',
+  416: 'invalid_request_error',
+  422: 'invalid_request_error',
+  429: 'rate_limit_error',
+  500: 'server_error',
+  502: 'upstream_error',
+  503: 'server_error',
+  504: 'upstream_error',
+  507: 'server_error',
+} as const;
+
+interface ErrorRow extends Omit<ErrorKind, 'type'> {
+  readonly status: keyof typeof TYPES;
+  readonly type?: string;
+}
+
 export const ERRORS = {
-  invalid_json: {
-    status: 400,
-    type: 'invalid_request_error',
-    meaning: 'The body is not JSON that can be read.',
-  },
+  invalid_json: { status: 400, meaning: 'The body is not valid JSON. Send valid JSON.' },
   invalid_request: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning: 'A field is missing, of the wrong type or out of its limits; `param` names it.',
+    meaning: 'A field is missing, of the wrong type or out of range. Correct the field in `param`.',
   },
   invalid_multipart: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning: 'The body is not multipart form data that can be read: cut short, or without a boundary.',
+    meaning: 'The body is not valid multipart form data. Send the whole form with its boundary.',
   },
   audio_unreadable: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning:
-      'The file is no audio whose length can be found, so it cannot be charged: send mp3, wav, flac, ogg, m4a, webm or aac.',
+    meaning: 'The length of the audio cannot be found. Send mp3, wav, flac, ogg, m4a, webm or aac.',
   },
-  unknown_field: {
-    status: 400,
-    type: 'invalid_request_error',
-    meaning: 'A body of ours (keys, computers) has a field that it does not know; `param` names it.',
-  },
+  unknown_field: { status: 400, meaning: 'The request has an unknown field. Remove the field in `param`.' },
   wrong_endpoint: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning: 'The model is of another type; the message names the endpoint that serves it.',
+    meaning: 'The model is of another type. Use the endpoint that the message names.',
   },
   upstream_rejected: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning:
-      'The model’s maker refused the request (invalid, against its policy, too long for every model asked); its words are in the message.',
+    meaning: 'The model’s maker refused the request. Change the request as the maker’s message says.',
   },
   image_unavailable: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning: 'The image of a computer cannot be pulled; `details.reason` says why.',
+    meaning: 'The image cannot be pulled; `details.reason` says why. Check the name, tag and access.',
   },
   url_not_allowed: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning:
-      'A URL in the request (`param` names it) leads where we do not go: only https and http on public addresses.',
+    meaning: 'The URL in `param` is not allowed. Use http or https and a public address.',
   },
   url_fetch_failed: {
     status: 400,
-    type: 'invalid_request_error',
-    meaning: 'A URL in the request (`param` names it) could not be fetched; `details.reason` says why.',
+    meaning:
+      'The URL in `param` could not be fetched; `details.reason` says why. Correct the URL or its server.',
   },
   missing_api_key: {
     status: 401,
-    type: 'authentication_error',
-    meaning: 'No `Authorization: Bearer <key>` header.',
+    meaning: 'The request has no API key. Send the header `Authorization: Bearer <key>`.',
   },
-  invalid_api_key: {
-    status: 401,
-    type: 'authentication_error',
-    meaning: 'The key is unknown or was revoked.',
-  },
-  expired_api_key: { status: 401, type: 'authentication_error', meaning: 'The key has expired.' },
+  invalid_api_key: { status: 401, meaning: 'The API key is unknown, revoked or replaced. Use another key.' },
+  expired_api_key: { status: 401, meaning: 'The API key has expired. Use another key.' },
   insufficient_funds: {
     status: 402,
-    type: 'billing_error',
-    meaning:
-      'The org’s credits are used up, or do not cover this call or the first minute of a computer; add some.',
+    meaning: 'The org’s credits do not cover the call or the computer’s first minute. Add credits.',
   },
   budget_exceeded: {
     status: 402,
-    type: 'billing_error',
-    meaning:
-      'The call, or the first minute of a computer, does not fit in what is left of the limit that the message names.',
+    meaning: 'The cost exceeds what is left of a spending limit. Raise the limit or lower `max_tokens`.',
   },
   permission_denied: {
     status: 403,
-    type: 'permission_error',
-    meaning: 'The key lacks the permission that the message names.',
+    meaning: 'The key lacks a permission, or would grant more than it has. Use another key.',
   },
-  url_expired: {
+  org_suspended: {
     status: 403,
-    type: 'permission_error',
-    meaning: 'The signed address has expired; ask for the video again to get another one.',
+    meaning: 'The org of the key is suspended or deleted. Ask the operator of the service to restore it.',
   },
+  url_expired: { status: 403, meaning: 'The signed URL has expired. Request a new one.' },
   url_not_valid: {
     status: 403,
-    type: 'permission_error',
-    meaning: 'The address was not signed here, or was changed since.',
+    meaning: 'The URL is not signed by this service or was changed. Use the URL exactly as returned.',
+  },
+  csrf_token_invalid: {
+    status: 403,
+    meaning: 'The session cookie came without its token. Send the header `X-Switchyard-Csrf`.',
   },
   model_not_allowed: {
     status: 403,
-    type: 'permission_error',
-    meaning: 'The key may not use this model: it is not among its `models`.',
+    meaning: 'The key may not use this model. Use one of its `models`, or another key.',
   },
-  route_not_found: { status: 404, type: 'not_found_error', meaning: 'No such path.' },
+  route_not_found: { status: 404, meaning: 'The path does not exist. See /docs for all paths.' },
+  org_not_found: { status: 404, meaning: 'No org has this id. GET /v1/orgs lists all orgs.' },
   model_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No model of this id is in the catalog.',
+    meaning: 'The catalog has no model with this id. GET /v1/models lists all models.',
   },
   computer_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No computer of this id: it never was, was deleted, or is another org’s.',
+    meaning: 'The org has no computer with this id. GET /v1/computers lists all computers.',
   },
   file_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No stored file of this id: it never was, was deleted, or is another org’s.',
+    meaning: 'The org has no stored file with this id. GET /v1/files lists all files.',
   },
   exec_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning:
-      'No command of this id is known to the computer: it never was, was not to continue without its caller, or its result is no longer kept.',
+    meaning: 'The computer keeps no command with this id. GET /v1/computers/{id}/execs lists its commands.',
   },
   path_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'There is no file or folder at this path of the computer’s /workspace.',
+    meaning: '/workspace has no file or folder at this path. Correct the path.',
   },
-  key_not_found: { status: 404, type: 'not_found_error', meaning: 'No key of this id.' },
+  key_not_found: { status: 404, meaning: 'The org has no key with this id. GET /v1/keys lists all keys.' },
   webhook_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No webhook of this id: it never was, was deleted, or is another org’s.',
+    meaning: 'The org has no webhook with this id. GET /v1/webhooks lists all webhooks.',
   },
   log_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No log of this request id (logs appear within a second of the answer).',
+    meaning: 'No log has this request id. Logs appear within a second of the answer.',
   },
   charge_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No charge of this id: it never was, cost nothing by its nature, or is another org’s.',
+    meaning: 'The org has no charge with this id. Only calls, videos and computer minutes have charges.',
   },
   video_not_found: {
     status: 404,
-    type: 'not_found_error',
-    meaning: 'No video of this id: it never was, was deleted, or is another org’s.',
+    meaning: 'The org has no video with this id. GET /v1/videos lists all videos.',
   },
   method_not_allowed: {
     status: 405,
-    type: 'invalid_request_error',
-    meaning: 'The path is right, the method is not; `Allow` lists those that are.',
+    meaning: 'The path does not support this method. Use a method listed in the header `Allow`.',
   },
   body_timeout: {
     status: 408,
-    type: 'invalid_request_error',
     retry: true,
-    meaning: 'The body came too slowly, or stopped coming. Nothing was charged.',
+    meaning: 'The body arrived too slowly; nothing was charged. Send it again.',
   },
-  computer_not_running: {
-    status: 409,
-    type: 'conflict_error',
-    retry: false,
-    meaning: 'The computer is stopped; start it first.',
+  reader_too_slow: {
+    status: 408,
+    retry: true,
+    meaning: 'The client read its events too slowly. Resume with `Last-Event-ID`.',
   },
+  computer_not_running: { status: 409, retry: false, meaning: 'The computer is stopped. Start it first.' },
   computer_busy: {
     status: 409,
-    type: 'conflict_error',
     retry: true,
-    meaning: 'The computer is in the middle of another change of state.',
+    meaning: 'The computer is changing its state. Retry in a few seconds.',
   },
   refund_exceeds_charge: {
     status: 409,
-    type: 'conflict_error',
     retry: false,
-    meaning: 'More than is left of the charge; `details` says what was charged and what is left.',
+    meaning: 'The refund is larger than what is left of the charge. Refund at most the amount in `details`.',
   },
-  video_expired: {
-    status: 410,
-    type: 'not_found_error',
-    meaning: 'The result is not kept any more; it has to be copied within 24 hours.',
-  },
+  video_expired: { status: 410, meaning: 'The video was kept for 24 hours and is deleted. Create it again.' },
   idempotency_in_use: {
     status: 409,
-    type: 'conflict_error',
     retry: true,
     meaning:
-      'The first request under this `Idempotency-Key` is not over, or its end is unknown; the message says which.',
+      'The first request with this `Idempotency-Key` has not finished, or its outcome is unknown. Retry later.',
   },
-  body_too_large: {
-    status: 413,
-    type: 'invalid_request_error',
-    meaning: 'The body is over the limit that the message names.',
-  },
+  body_too_large: { status: 413, meaning: 'The body exceeds the limit in the message. Send less.' },
   storage_quota_exceeded: {
     status: 413,
-    type: 'invalid_request_error',
-    meaning: 'The org’s stored files would be over its quota; delete some first.',
+    meaning: 'The org’s stored files would exceed its quota. Delete some files first.',
   },
   unsupported_media_type: {
     status: 415,
-    type: 'invalid_request_error',
-    meaning: 'The endpoint takes bodies of another type; the message names it.',
+    meaning: 'The endpoint does not accept this content type. Use the type in the message.',
   },
   range_not_satisfiable: {
     status: 416,
-    type: 'invalid_request_error',
-    meaning:
-      'Nothing of the range that `Range` asks for is in the file; `details.bytes` says how long it is.',
+    meaning: 'The requested range is outside the file. `details.bytes` is the length of the file.',
   },
   command_timed_out: {
     status: 422,
     type: 'command_error',
-    meaning: 'The command was stopped at its timeout; the output so far is in `details`.',
+    meaning: 'The command was stopped at its timeout; `details` has its output. Raise `timeout`.',
   },
   idempotency_conflict: {
     status: 422,
-    type: 'invalid_request_error',
     retry: false,
-    meaning: 'The `Idempotency-Key` was used before, for another request.',
+    meaning: 'The `Idempotency-Key` was used for another request or by another API key. Use a new one.',
   },
   rate_limited: {
     status: 429,
-    type: 'rate_limit_error',
     retry: true,
     meaning:
-      'Too many requests here, or every upstream of the model is busy; `Retry-After` says when to come back.',
+      'Too many requests, or all upstreams of the model are rate limited. Retry after `Retry-After` seconds.',
   },
   computer_limit_reached: {
     status: 429,
-    type: 'rate_limit_error',
     retry: false,
-    meaning: 'The org has as many computers as it may; delete one first.',
+    meaning: 'The org has the maximum number of computers. Delete one first.',
+  },
+  idempotency_quota_exceeded: {
+    status: 429,
+    retry: false,
+    meaning:
+      'The answers kept for `Idempotency-Key`s fill the org’s quota; nothing ran. Omit the header or wait.',
   },
   internal_error: {
     status: 500,
-    type: 'server_error',
     retry: false,
-    meaning: 'A fault of ours; quote the request id.',
+    meaning: 'The service failed unexpectedly. Report the request id to the operator.',
   },
   upstream_error: {
     status: 502,
-    type: 'upstream_error',
     retry: false,
-    meaning: 'Every upstream of the model failed; `details.attempts` lists them.',
+    meaning: 'All upstreams of the model failed; `details.attempts` lists them. Try another model.',
   },
   port_unreachable: {
     status: 502,
-    type: 'upstream_error',
     retry: false,
-    meaning:
-      'In the computer nobody listens on the port, or the server there broke the connection off; `details.reason` says which.',
+    meaning: 'No server answered on the computer’s port; `details.reason` says why. Check the server.',
   },
   computer_failed: {
     status: 502,
     type: 'server_error',
     retry: false,
-    meaning: 'The computer could not do what was asked, or could not be shown to have done it.',
+    meaning: 'The computer could not complete the request. Check the computer before you retry.',
   },
   model_unavailable: {
     status: 503,
-    type: 'server_error',
     retry: false,
-    meaning: 'The model’s upstream has no credentials here; the message names the variable to set.',
+    meaning: 'No upstream of the model has credentials. The operator sets the variable in the message.',
   },
   no_capacity: {
     status: 503,
-    type: 'server_error',
     retry: true,
-    meaning:
-      'No computer host has room, none is connected, or the standard image is still being built; the message says which.',
+    meaning: 'No computer host can take the computer; the message says why. Retry later.',
   },
   service_unavailable: {
     status: 503,
-    type: 'server_error',
     retry: true,
-    meaning:
-      'A part of the service is restarting, or has no room for a large body just now. Nothing was charged.',
+    meaning: 'Part of the service is unavailable; nothing was charged. Retry later.',
   },
   upstream_timeout: {
     status: 504,
-    type: 'upstream_error',
     retry: false,
-    meaning: 'No upstream answered in time, or the time of the whole call was up.',
+    meaning: 'No upstream answered in time. Retry, or use another model.',
   },
   storage_full: {
     status: 507,
-    type: 'server_error',
     retry: false,
-    meaning: 'The installation has no room left for stored content; its operator is to give it more.',
+    meaning: 'The installation has no storage left. The operator must add storage.',
   },
-} as const satisfies Record<string, ErrorKind>;
+} as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
 /** What a code means to a client. */
 export function errorKind(code: ErrorCode): ErrorKind {
-  return ERRORS[code];
+  const row: ErrorRow = ERRORS[code];
+  return { type: TYPES[row.status], ...row };
 }
 
 export const errorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
@@ -333,7 +303,7 @@ export interface ServiceErrorOptions {
   details?: Record<string, unknown> | undefined;
   /** Seconds after which a repeat makes sense; becomes `Retry-After`. */
   retryAfterS?: number | undefined;
-  /** An event with this outcome is on its way already: nobody need emit another. */
+  /** An event with this outcome is already being published: do not emit another. */
   logged?: boolean | undefined;
   cause?: unknown;
 }
@@ -381,7 +351,7 @@ export type WireError = z.infer<typeof wireError>;
 /** The wire form of any thrown thing; what is not a ServiceError is masked as `internal_error`. */
 export function toWireError(thrown: unknown): WireError {
   if (!(thrown instanceof ServiceError))
-    return { code: 'internal_error', message: 'an internal error; it was logged' };
+    return { code: 'internal_error', message: 'Internal error. Report the request id to the operator.' };
   return {
     code: thrown.code,
     message: thrown.message,
@@ -401,7 +371,7 @@ export function fromWireError(wire: WireError): ServiceError {
 export function toErrorBody(error: ServiceError, requestId: string): ErrorBody {
   return {
     error: {
-      type: ERRORS[error.code].type,
+      type: errorKind(error.code).type,
       code: error.code,
       message: error.message,
       param: error.param ?? null,
@@ -414,11 +384,11 @@ export function toErrorBody(error: ServiceError, requestId: string): ErrorBody {
 /** Turns the first issue of a failed parse into a coded error that names the field. */
 export function fromZodError(error: z.ZodError): ServiceError {
   const issue = error.issues[0];
-  if (!issue) return new ServiceError('invalid_request', 'the request is not valid');
+  if (!issue) return new ServiceError('invalid_request', 'The request is not valid. See /docs.');
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const field = [...path, issue.keys[0] ?? ''].join('.');
-    return new ServiceError('unknown_field', `${field} is not a field of this request`, { param: field });
+    return new ServiceError('unknown_field', `Unknown field: ${field}. Remove it.`, { param: field });
   }
   const param = path.join('.');
   const message = param === '' ? issue.message : `${param}: ${issue.message}`;

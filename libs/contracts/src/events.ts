@@ -1,12 +1,28 @@
-// Events: CloudEvents 1.0 in structured JSON on `event.v1.<noun>.<past-verb>.<org>` of the JetStream stream EVENTS.
-// Ids are deterministic, so that whatever is published twice is known twice. No prompt, answer or file is ever in one.
+// Events: CloudEvents 1.0 in structured JSON on `event.v1.<noun>.<past-verb>.<org>` of the JetStream stream EVENTS; those of
+// refused calls on the same subject with `.refused` at its end, of the stream REFUSALS. Ids are deterministic, so that
+// a repeated publication is recognised. An event never has a prompt, an answer or a file.
 import { z } from 'zod';
+import { billingMode } from './accounts.ts';
 import { computerStatus, stopReason } from './computers.ts';
 import { logAttempt, logStatus, quantities } from './usage.ts';
 import { videoCandidate } from './videos.ts';
 
 export const EVENTS_STREAM = 'EVENTS';
-export const EVENTS_SUBJECTS = 'event.v1.>';
+export const EVENTS_SUBJECTS = 'event.v1.*.*.*';
+/** Events of calls that reached no model: they charge nothing, so this stream may discard them. */
+export const REFUSALS_STREAM = 'REFUSALS';
+const REFUSED_SUFFIX = '.refused';
+export const REFUSALS_SUBJECTS = `${EVENTS_SUBJECTS}${REFUSED_SUFFIX}`;
+
+/** Every stream that has events, and how its subjects end. */
+export const EVENT_STREAMS = [
+  { stream: EVENTS_STREAM, suffix: '' },
+  { stream: REFUSALS_STREAM, suffix: REFUSED_SUFFIX },
+] as const;
+export type EventStream = (typeof EVENT_STREAMS)[number]['stream'];
+
+/** Names of the consumers on EVENTS that book: one for each partition of billing, with the number of its layout. */
+export const BOOKING_CONSUMER = /^billing-p\d+(?:-e(\d+))?$/;
 
 /** Integer nano-dollars as a decimal string: JSON has no exact integers of that size. */
 export const nanos = z.string().regex(/^-?\d{1,18}$/);
@@ -176,7 +192,7 @@ const chargeRefunded = z.object({
   charge: z.string(),
   /** Id of its line in Logs. */
   request_id: z.string(),
-  /** The how-manieth of this charge, from 1: of two that are made at once only one has the place. */
+  /** Sequence number among the refunds of this charge, from 1. A number is used only once. */
   number: z.int().positive(),
   amount_nano: nanos,
   reason: z.string(),
@@ -184,6 +200,21 @@ const chargeRefunded = z.object({
 });
 
 const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
+
+const accountUpdated = z.object({
+  org: z.string(),
+  by_key_id: z.string(),
+  billing: billingMode,
+  /** Null: no limit. */
+  monthly_limit_nano: nanos.nullable(),
+});
+
+const orgChanged = z.object({ org: z.string(), by_key_id: z.string() });
+
+const orgSuspended = orgChanged.extend({
+  /** When the data of a deleted org are removed; null: it was only suspended. */
+  removed_at: z.iso.datetime().nullable(),
+});
 
 /** Every event by its `<noun>.<past-verb>`: the list that docs/events.md is held to. */
 export const EVENTS = {
@@ -222,6 +253,18 @@ export const EVENTS = {
     data: chargeRefunded,
     meaning: 'A charge was given back by hand, in whole or in part; `charge` names its event.',
   },
+  'account.updated': {
+    data: accountUpdated,
+    meaning:
+      'How an org pays, or what it may spend in a month, was changed; `billing` and `monthly_limit_nano` say to what.',
+  },
+  'org.created': { data: orgChanged, meaning: 'An operator made an org.' },
+  'org.suspended': {
+    data: orgSuspended,
+    meaning: 'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
+  },
+  'org.restored': { data: orgChanged, meaning: 'A suspended or deleted org is active again.' },
+  'org.removed': { data: z.object({ org: z.string() }), meaning: 'The data of a deleted org were removed.' },
   'key.created': { data: keyChanged, meaning: 'An API key was made.' },
   'key.updated': { data: keyChanged, meaning: 'An API key was given another name, permissions or limits.' },
   'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
@@ -263,8 +306,17 @@ export function makeEvent<N extends EventName>({ name, id, source, time, data }:
   };
 }
 
-export function eventSubject(event: { type: EventName; data: { org: string } }): string {
-  return `event.v1.${event.type}.${event.data.org}`;
+/** The subject of an event: it decides which of the two streams has it. */
+export function eventSubject(event: Event): string {
+  return `event.v1.${event.type}.${event.data.org}${isRefusal(event) ? REFUSED_SUFFIX : ''}`;
+}
+
+/** Whether the event is of a call that reached no model: a log row, and no row of the ledger. */
+export function isRefusal(event: Event): boolean {
+  if (event.type === 'call.refused') return true;
+  if (event.type !== 'call.completed') return false;
+  const { model, attempts, cost_nano } = event.data as CallCompleted;
+  return model === null && attempts.length === 0 && BigInt(cost_nano) === 0n;
 }
 
 const envelope = z.object({
@@ -298,6 +350,11 @@ export const eventIds = {
   /** Given back when a cheaper model takes the job; a failure later gives back the rest. */
   videoDifference: (videoId: string) => `${videoId}:difference`,
   videoEnd: (videoId: string, end: 'completed' | 'failed') => `${videoId}:${end}`,
+  org: (org: string, change: 'created' | 'removed') => `${org}:${change}`,
+  /** `revision` is that of the org's record after the change. */
+  orgStatus: (org: string, change: 'suspended' | 'restored', revision: number) =>
+    `${org}:${change}:${revision}`,
+  accountUpdated: (org: string, revision: number) => `${org}:updated:${revision}`,
   keyUpdated: (keyId: string, revision: number) => `${keyId}:updated:${revision}`,
   credit: (creditId: string) => creditId,
   /** The place in the row of a charge's refunds: two made at once cannot both have it. */

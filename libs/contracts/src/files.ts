@@ -27,8 +27,8 @@ export const fileObject = z.object({
 export type FileObject = z.infer<typeof fileObject>;
 
 /**
- * KV bucket `files`, key `<org>.<id>`; the content is the object of the same name in the object store `files`. Made when
- * the content is whole. `deleting_at`: it is on its way out, and nobody sees it any more.
+ * KV bucket `files`, key `<org>.<id>`; the content is the object of the same name in the object store `files`. Created
+ * when the content is complete. `deleting_at`: the file is being deleted and is hidden.
  */
 export const fileRecord = fileObject.omit({ object: true }).extend({
   org: idOf('org'),
@@ -79,7 +79,6 @@ export const filesQuery = z.strictObject({
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'By the time of storing', default: 'desc' }),
   purpose: z.string().max(100).optional().describe('What clients of OpenAI send; it has no meaning here'),
 });
-export type FilesQuery = z.infer<typeof filesQuery>;
 
 export const fileList = listOf(fileObject);
 

@@ -7,6 +7,10 @@ export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 export const REPLAYED_HEADER = 'idempotent-replayed';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 export const IDEMPOTENCY_HOURS = 24;
+/** Bytes of the store that the kept answers of one org take at the most. */
+export const IDEMPOTENCY_ORG_BYTES_MAX = 1024 * 1024 * 1024;
+/** Bytes that a record counts for, beside its answer and the models. */
+export const IDEMPOTENCY_RECORD_BYTES = 1024;
 
 export const idempotencyKey = z
   .string()
@@ -17,11 +21,13 @@ export const idempotencyKey = z
 
 const begun = {
   org: idOf('org'),
+  /** The API key that asked: the answer is given to no other one. */
+  key_id: idOf('key'),
   /** Of the first request. */
   request_id: z.string(),
   method: z.string(),
-  /** With its query. */
-  path: z.string(),
+  /** SHA-256 of the path with its query, which may be long. */
+  path_sha256: z.string(),
   started_at: z.iso.datetime(),
 };
 
@@ -45,7 +51,18 @@ export type KeptAnswer = z.infer<typeof keptAnswer>;
  */
 export const idempotencyRecord = z.discriminatedUnion('state', [
   z.object({ ...begun, state: z.literal('running') }),
-  /** `digest`: of the request's body. */
-  z.object({ ...begun, state: z.literal('answered'), digest: z.string(), answer: keptAnswer }),
+  z.object({
+    ...begun,
+    state: z.literal('answered'),
+    /** Of the request's body. */
+    digest: z.string(),
+    /** Models that may have answered; none for a request of another kind. */
+    models: z.array(z.string()),
+    answer: keptAnswer,
+  }),
 ]);
 export type IdempotencyRecord = z.infer<typeof idempotencyRecord>;
+
+/** KV bucket `idempotency-usage`, key: the org. What its kept answers take, by the hour since 1970 in which they began. */
+export const idempotencyUsage = z.object({ bytes_by_hour: z.record(z.string(), z.int()) });
+export type IdempotencyUsage = z.infer<typeof idempotencyUsage>;

@@ -1,6 +1,7 @@
 // API keys: the HTTP shapes, and the record in the KV bucket `keys` under the SHA-256 of the key.
 import { z } from 'zod';
 import { spendLimit } from './accounts.ts';
+import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 import { ALL_PERMISSIONS, permission } from './permissions.ts';
@@ -14,7 +15,7 @@ export const KEY_MODELS_MAX = 200;
 export const GRACE_MINUTES_MAX = 7 * 24 * 60;
 export const GRACE_MINUTES_DEFAULT = 60;
 
-const models = z.array(z.string().min(1).max(256)).min(1).max(KEY_MODELS_MAX);
+const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS_MAX });
 
 /**
  * KV bucket `keys`: SHA-256 of the key in hex -> this, as JSON. The key itself is stored nowhere. A key that was rotated
@@ -44,19 +45,21 @@ export type KeyRecord = z.infer<typeof keyRecord>;
 export const createKeyRequest = z
   .strictObject({
     name: z.string().min(1).max(KEY_NAME_LENGTH_MAX).describe('What the key is for'),
-    permissions: z
-      .array(permission)
-      .min(1)
-      .max(ALL_PERMISSIONS.length)
-      .describe('What it may do: only what the key that makes it may; write includes read'),
+    permissions: boundedList(permission, { min: 1, max: ALL_PERMISSIONS.length }).describe(
+      'What it may do: only what the key that makes it may; write includes read',
+    ),
     expires_at: z.iso
       .datetime({ offset: true })
       .nullish()
-      .describe('From when it is refused; default: never'),
-    limit: spendLimit.nullish().describe('What it may spend in each interval; default: as much as its org'),
+      .describe('From when it is refused; default: as the key that makes it'),
+    limit: spendLimit
+      .nullish()
+      .describe('What it may spend in each interval; default: the limit of the key that makes it'),
     models: models
       .nullish()
-      .describe('Models that it may use, `maker/*` for all of a maker; default: every model'),
+      .describe(
+        'Models that it may use, `maker/*` for all of a maker; default: those of the key that makes it',
+      ),
   })
   .meta({ examples: [{ name: 'a reader', permissions: ['usage:read'] }] });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
@@ -98,8 +101,12 @@ export type RotatedKey = z.infer<typeof rotatedKey>;
 
 /** What a key has spent in the interval of its limit that is on; of a key without one, in the month. */
 export const keySpending = z.object({
-  spent: dollars.describe('US dollars spent in the window'),
-  held: dollars.describe('What its running calls and computers may still cost, where something limits it'),
+  spent: dollars.describe(
+    'US dollars that it, and the keys that it made under its limit, spent in the window',
+  ),
+  held: dollars.describe(
+    'What running calls and computers of these keys may still cost, where something limits them',
+  ),
   window: z
     .object({
       starts_at: z.iso.datetime().describe('Its first moment'),

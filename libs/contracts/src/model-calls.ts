@@ -7,8 +7,8 @@ import type { ModelType } from './model-types.ts';
 export const MODEL_BODY_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Head of the bus call `model-router.v1.<type>.call`; its body is the caller's own bytes. The edge has parsed the
- * body already and says here what the router must know, so that nobody parses it a second time.
+ * Head of the bus call `model-router.v1.<type>.call`; its body is the caller's own bytes. The edge has parsed the body
+ * and passes on here what the router needs, so that it is parsed only once.
  */
 export const modelCallHead = z.object({
   request_id: z.string(),
@@ -41,14 +41,13 @@ export const modelReplyHead = z.object({
 });
 export type ModelReplyHead = z.infer<typeof modelReplyHead>;
 
-/** Meta of the end frame: the cost told to the caller and the usage event, so that the edge can publish it again. */
+/** Meta of the end frame: the cost reported to the caller, and the usage event, which the edge may publish again. */
 export const modelReplyEnd = z.object({
   /** Plain decimal dollars, for `X-Service-Cost`. */
   cost: z.string(),
-  /** The usage event, word for word as it was published; absent when nothing reached a model. */
+  /** The usage event, exactly as published; absent when no request reached a model. */
   event: z.string().optional(),
 });
-export type ModelReplyEnd = z.infer<typeof modelReplyEnd>;
 
 export function modelCallSubject(type: ModelType): string {
   return `model-router.v1.${type}.call`;

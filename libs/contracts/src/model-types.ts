@@ -1,4 +1,4 @@
-// The eight kinds of model: the type decides the endpoint and the unit charged (interface.md, section 1).
+// The eight kinds of model: the type decides the endpoint and the unit charged.
 import { z } from 'zod';
 
 export const MODEL_TYPES = {

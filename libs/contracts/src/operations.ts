@@ -10,7 +10,6 @@ import {
   renewHolds,
   settleHold,
   takeHold,
-  updateAccountRequest,
 } from './accounts.ts';
 import { modelObject } from './catalog.ts';
 import { execList, execObject, hostExecRequest } from './computer-execs.ts';
@@ -38,6 +37,7 @@ import {
 } from './keys.ts';
 import { listOf } from './lists.ts';
 import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
+import { createdOrg, createOrgRequest, orgObject, orgsQuery, updateOrgRequest } from './orgs.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
 import {
   statement,
@@ -151,11 +151,21 @@ export const OPERATIONS = {
   'files.get': operation('control.v1.files.get', caller.extend(byId.shape), fileObject),
   'files.delete': operation('control.v1.files.delete', caller.extend(byId.shape), deletedFile),
 
-  'account.update': operation(
-    'control.v1.account.update',
-    caller.extend({ body: updateAccountRequest }),
-    empty,
+  'orgs.create': operation('control.v1.orgs.create', caller.extend({ body: createOrgRequest }), createdOrg),
+  'orgs.list': operation('control.v1.orgs.list', caller.extend({ query: orgsQuery }), listOf(orgObject)),
+  'orgs.get': operation('control.v1.orgs.get', caller.extend(byId.shape), orgObject),
+  'orgs.update': operation(
+    'control.v1.orgs.update',
+    caller.extend({ ...byId.shape, body: updateOrgRequest }),
+    orgObject,
   ),
+  'orgs.delete': operation('control.v1.orgs.delete', caller.extend(byId.shape), orgObject),
+  'orgs.keys.create': operation(
+    'control.v1.orgs.keys.create',
+    caller.extend({ ...byId.shape, body: createKeyRequest }),
+    createdKey,
+  ),
+
   'account.get': ofOrg('billing.v1.account.get', caller, accountObject),
   'account.audit': ofOrg('billing.v1.account.audit', caller, accountAudit),
   'keys.spending': ofOrg('billing.v1.keys.spending', caller.extend(byId.shape), keySpending),
@@ -205,15 +215,6 @@ export function operationSubject<N extends OperationName>(name: N, request: Oper
 export function operationPattern(name: OperationName, places = ALL_PLACES): string {
   const operation = OPERATIONS[name];
   return 'place' in operation ? `${operation.subject}.${places}` : operation.subject;
-}
-
-/**
- * Where processes of releases before 2026-11-21 ask, who know of one partition; null: it is no operation on money. Billing
- * listens there too where there is one, so that a new release is brought out service by service.
- */
-export function formerSubject(name: OperationName): string | null {
-  const operation = OPERATIONS[name];
-  return 'place' in operation ? operation.subject.replace('billing.v1.', 'billing.v1.p0.') : null;
 }
 
 /** What a run of a computer begins with. */

@@ -1,6 +1,6 @@
-// Where an org's money is looked after. Every org has a place, made from its name and for ever the same; billing is split
-// into 1, 2, 4, 8 or 16 partitions by the low bits of the place. Operations on an org's money end in its place, lowest bit
-// first, so that a partition serves a prefix of them, and whoever asks needs to know nothing of how billing is split.
+// Assigns an org's money to a billing partition. Every org has a fixed place, derived from its name; billing is split
+// into 1, 2, 4, 8 or 16 partitions by the low bits of the place. Subjects of operations on an org's money end in its
+// place, lowest bit first: a partition serves a prefix of the places, and callers need not know how many there are.
 
 /** Bits of a place. */
 const PLACE_BITS = 4;

@@ -9,13 +9,16 @@ export const PERMISSIONS = {
   'storage:write': 'Storage: Write',
   'usage:read': 'Usage: Read',
   'keys:write': 'Keys: Write',
-  'billing:write': 'Billing: Write',
+  operator: 'Operator: all orgs',
 } as const;
 
 export type Permission = keyof typeof PERMISSIONS;
 
 export const ALL_PERMISSIONS = Object.keys(PERMISSIONS) as [Permission, ...Permission[]];
 export const permission = z.enum(ALL_PERMISSIONS);
+
+/** What a key of a tenant may hold. Only the operator's own org has keys with `operator`. */
+export const TENANT_PERMISSIONS = ALL_PERMISSIONS.filter((one) => one !== 'operator');
 
 const INCLUDED_IN: Partial<Record<Permission, Permission>> = {
   'computers:read': 'computers:write',

@@ -14,7 +14,7 @@ export const receiptBatch = z.object({
   edge: z.string(),
   /** Counts that edge's batches, from 1. */
   number: z.int().positive(),
-  /** By org: the id of the event that charges an answer, and what its caller was told in nano-dollars. */
+  /** By org: the id of the event that charges an answer, and the nano-dollars reported to its caller. */
   answers: z.record(z.string(), z.array(z.tuple([z.string(), nanos]))),
 });
 export type ReceiptBatch = z.infer<typeof receiptBatch>;

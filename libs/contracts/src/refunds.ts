@@ -44,4 +44,3 @@ export const refundObject = z.object({
   key_id: z.string().describe('The key that gave it back'),
   created_at: z.iso.datetime().describe('When it was given back'),
 });
-export type RefundObject = z.infer<typeof refundObject>;

@@ -1,5 +1,6 @@
 // POST /v1/rerank (and /v2/rerank, where Cohere's client looks for it): Cohere's and Jina's shape.
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
 
@@ -9,11 +10,10 @@ export const rerankRequest = z
   .looseObject({
     ...modelChoice,
     query: z.string().min(1).describe('What is looked for'),
-    documents: z
-      .array(z.union([z.string(), z.looseObject({ text: z.string().describe('The document') })]))
-      .min(1)
-      .max(RERANK_DOCUMENTS_MAX)
-      .describe('The texts to order'),
+    documents: boundedList(
+      z.union([z.string(), z.looseObject({ text: z.string().describe('The document') })]),
+      { min: 1, max: RERANK_DOCUMENTS_MAX },
+    ).describe('The texts to order'),
     top_n: z.int().min(1).nullish().describe('Return only the best this many; default: all'),
     return_documents: z
       .boolean()

@@ -63,7 +63,6 @@ export const statementEvent = z.object({
   quantities,
   amount: dollars,
 });
-export type StatementEvent = z.infer<typeof statementEvent>;
 export const statementEventList = listOf(statementEvent);
 
 export const statementEventsQuery = z.strictObject({

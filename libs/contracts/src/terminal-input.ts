@@ -44,7 +44,7 @@ export class TerminalInputDecoder {
     let at = 0;
     while (all.length - at >= HEAD_BYTES) {
       const bytes = all.readUInt32LE(at + 1);
-      if (bytes > KEYS_BYTES_MAX) throw new ServiceError('invalid_request', 'not what goes into a terminal');
+      if (bytes > KEYS_BYTES_MAX) throw new ServiceError('invalid_request', 'Invalid terminal input.');
       if (all.length - at - HEAD_BYTES < bytes) break;
       yield decode(all.readUInt8(at), all.subarray(at + HEAD_BYTES, at + HEAD_BYTES + bytes));
       at += HEAD_BYTES + bytes;
@@ -57,5 +57,5 @@ function decode(kind: number, payload: Buffer): TerminalInput {
   if (kind === KIND.keys) return { keys: payload };
   if (kind === KIND.size && payload.length === 4)
     return { size: { columns: payload.readUInt16LE(0), rows: payload.readUInt16LE(2) } };
-  throw new ServiceError('invalid_request', 'not what goes into a terminal');
+  throw new ServiceError('invalid_request', 'Invalid terminal input.');
 }

@@ -1,5 +1,6 @@
 // POST /v1/audio/transcriptions: audio in, as multipart form data (OpenAI's form) or as base64 in JSON; text out.
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import {
   modelChoice,
@@ -44,9 +45,9 @@ const fields = {
       '`json` (default) or `verbose_json` with segments; `text`, `srt` or `vtt` answer with text alone',
     ),
   temperature: z.number().min(0).max(1).nullish().describe('Randomness, where the model has it'),
-  timestamp_granularities: z
-    .array(z.enum(TIMESTAMP_GRANULARITIES))
-    .max(TIMESTAMP_GRANULARITIES_MAX)
+  timestamp_granularities: boundedList(z.enum(TIMESTAMP_GRANULARITIES), {
+    max: TIMESTAMP_GRANULARITIES_MAX,
+  })
     .nullish()
     .describe('What `verbose_json` has times of, where the model tells them; default: segments'),
   stream: z.literal(false, 'transcriptions do not stream').nullish().describe('Transcriptions do not stream'),
@@ -59,7 +60,7 @@ const fields = {
  */
 export const transcriptionParams = z.looseObject({
   ...fields,
-  /** Of the audio, as told, or as its file's name says: audio/mpeg … */
+  /** Media type of the audio, as declared or derived from its file name: audio/mpeg … */
   media_type: mediaType,
   /** Without a path; makers tell the container by its ending. */
   filename,
@@ -166,4 +167,3 @@ export const transcriptionResult = z
       .describe('With `verbose_json` and granularity `word`, where the model tells them'),
   })
   .meta({ description: 'The text of `json` and `verbose_json`' });
-export type TranscriptionResult = z.infer<typeof transcriptionResult>;

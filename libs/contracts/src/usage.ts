@@ -13,7 +13,6 @@ export const LOG_STATUSES = ['ok', 'refused', 'error', 'cancelled', 'voided'] as
 export const usageInterval = z.enum(USAGE_INTERVALS);
 export const usageGroup = z.enum(USAGE_GROUPS);
 export const logStatus = z.enum(LOG_STATUSES);
-export type LogStatus = z.infer<typeof logStatus>;
 
 export const quantities = z
   .record(z.string(), z.number())

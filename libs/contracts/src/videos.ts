@@ -23,8 +23,6 @@ export const CALLBACK_URL_LENGTH_MAX = 2_048;
 /** How long a result is kept, and how long its signed address lives. */
 export const VIDEO_RESULT_HOURS = 24;
 export const VIDEO_URL_SECONDS = 3_600;
-/** Further ones are unknown to us; sizes are another matter. */
-export const VIDEO_RESOLUTIONS = ['480p', '720p', '1080p'] as const;
 
 const RESOLUTION = /^(480p|720p|1080p|[1-9]\d{1,4}x[1-9]\d{1,4})$/;
 const RATIO = /^[1-9]\d{0,2}:[1-9]\d{0,2}$/;
@@ -173,7 +171,6 @@ export function newVideoId(nowMs: number): string {
 
 /** A model that can serve the job, and what it asks for it. */
 export const videoCandidate = z.object({ model: z.string(), cost_nano: z.string() });
-export type VideoCandidate = z.infer<typeof videoCandidate>;
 
 /**
  * `waiting`: no maker has it. `starting`: one was, or is being, asked: whether it took the job is not known yet.
@@ -194,8 +191,8 @@ export const videoResult = z.object({
 export type VideoResult = z.infer<typeof videoResult>;
 
 /**
- * KV bucket `videos`, key `<org>.<id>`. Made from the event `video.charged`, then written by whichever worker holds its
- * lease, and marked `deleted` by whoever is asked to; always by compare-and-set.
+ * KV bucket `videos`, key `<org>.<id>`. Created from the event `video.charged`, then written by the worker that holds
+ * its lease, and marked `deleted` by the service that handles the deletion; always by compare-and-set.
  */
 export const videoRecord = z.object({
   id: idOf('video'),
@@ -214,7 +211,7 @@ export const videoRecord = z.object({
   image_bytes: z.int().nonnegative(),
   candidates: z.array(videoCandidate).min(1),
   state: z.enum(VIDEO_STATES),
-  /** Shown to nobody any more. */
+  /** Hidden from clients. */
   deleted: z.boolean(),
   /** The model that serves, and its default resolution where that is known. */
   model: z.string(),

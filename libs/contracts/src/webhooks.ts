@@ -1,5 +1,6 @@
 // Webhooks: /v1/webhooks…, their records in KV, and what is sent to them (Standard Webhooks).
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { EVENTS, type Event, type EventName } from './events.ts';
 import { idOf } from './ids.ts';
 
@@ -21,7 +22,7 @@ export const webhookEvent = z.string().refine((text) => PATTERNS.has(text), {
 });
 
 const url = z.url({ protocol: /^https?$/, error: 'is an http(s) URL' }).max(WEBHOOK_URL_LENGTH_MAX);
-const events = z.array(webhookEvent).min(1).max(EVENTS_MAX);
+const events = boundedList(webhookEvent, { min: 1, max: EVENTS_MAX });
 const description = z
   .string()
   .max(WEBHOOK_DESCRIPTION_LENGTH_MAX)
@@ -56,7 +57,6 @@ export const webhookFailure = z.object({
   http_status: z.int().nullable().describe('Of the endpoint’s answer; null where there was none'),
   message: z.string().describe('What went wrong'),
 });
-export type WebhookFailure = z.infer<typeof webhookFailure>;
 
 export const webhookObject = z.object({
   id: idOf('webhook').describe('Id of the webhook'),

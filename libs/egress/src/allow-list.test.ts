@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { allowsAddress, allowsEndpoint, parseAllowList } from './allow-list.ts';
 import { egressConfig } from './config.ts';
 
-test('networks, lone addresses and endpoints are told apart', () => {
+test('networks, single addresses and endpoints are distinguished', () => {
   const list = parseAllowList(' 10.1.0.0/16, fd00::/8 ,192.168.0.7,Media.Internal:9000,[::1]:8080, ');
   expect(
     ['10.1.255.1', '::ffff:10.1.0.1', 'fd12::1', '192.168.0.7'].map((one) => allowsAddress(list, one)),
@@ -34,7 +34,7 @@ test.each([
   );
 });
 
-test('without the setting nothing beside public addresses is allowed', () => {
+test('without the setting only public addresses are allowed', () => {
   const { SWITCHYARD_EGRESS_ALLOW: list } = readConfig(z.object(egressConfig), {});
   expect(list.networks).toEqual([]);
   expect(list.endpoints.size).toBe(0);

@@ -11,6 +11,8 @@ import { mayConnect, refusal, type Target } from './target.ts';
 
 export interface Dialing {
   readonly allow: AllowList;
+  /** Public addresses that are not connected to. */
+  readonly refused: ReadonlySet<string>;
   readonly lookup: Lookup;
   /** Certificates (PEM) trusted beside the system's. */
   readonly ca?: readonly string[] | undefined;
@@ -26,12 +28,12 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * @throws ServiceError `url_not_allowed`, or `url_fetch_failed` where the name resolves to nothing.
  */
 export async function resolve(
-  { allow, lookup }: Dialing,
+  { allow, refused, lookup }: Dialing,
   target: Target,
   param: string,
 ): Promise<readonly string[]> {
   const found = target.literal === null ? await resolveName(lookup, target.host, param) : [target.literal];
-  const allowed = found.filter((address) => mayConnect(allow, target, address));
+  const allowed = found.filter((address) => mayConnect({ allow, refused }, target, address));
   if (allowed.length === 0) throw refusal(target, param);
   return allowed.slice(0, ADDRESSES_MAX).map((address) => parseAddress(address).toString());
 }
@@ -62,7 +64,12 @@ export async function dial(
     secure.destroy();
     socket.destroy();
     signal.throwIfAborted();
-    throw fetchFailed(param, 'tls', `no secure connection: ${reasonOf(cause)}`, cause);
+    throw fetchFailed(
+      param,
+      'tls',
+      `no secure connection (${reasonOf(cause)}). Check the server’s certificate.`,
+      cause,
+    );
   }
 }
 
@@ -71,9 +78,9 @@ async function resolveName(lookup: Lookup, host: string, param: string): Promise
     const addresses = await lookup(host);
     if (addresses.length > 0) return addresses;
   } catch (cause) {
-    throw fetchFailed(param, 'dns', 'the host name could not be resolved', cause);
+    throw fetchFailed(param, 'dns', 'the host name could not be resolved. Check the URL.', cause);
   }
-  throw fetchFailed(param, 'dns', 'the host name has no address');
+  throw fetchFailed(param, 'dns', 'the host name has no address. Check the URL.');
 }
 
 async function dialAny(
@@ -90,7 +97,12 @@ async function dialAny(
       signal.throwIfAborted();
       failure = error;
     }
-  throw fetchFailed(param, 'connect', `the connection could not be made: ${reasonOf(failure)}`, failure);
+  throw fetchFailed(
+    param,
+    'connect',
+    `the connection failed (${reasonOf(failure)}). Check that the server is reachable.`,
+    failure,
+  );
 }
 
 async function dialOne(address: string, port: number, signal: AbortSignal): Promise<Socket> {

@@ -308,7 +308,7 @@ test('a body that trickles, headers that never come and a name that never resolv
   expect(await failure(open({ lookup }).check('http://never.test/', limits))).toEqual(failed('timeout'));
 });
 
-test('a body that nobody reads is let go at the deadline, without a fault that nobody catches', async () => {
+test('an unread body is dropped at the deadline, without an unhandled error', async () => {
   let gone = Promise.resolve();
   const { port } = await site((_request, response) => {
     response.write('a');
@@ -354,7 +354,7 @@ test('an answer that breaks off is a failure, never a short body', async () => {
   expect(await failure(reading)).toEqual(failed('protocol'));
 });
 
-test('what does not resolve, listen or speak HTTP is told apart', async () => {
+test('failures to resolve, to connect and to speak HTTP are reported as different reasons', async () => {
   const closed = await site(() => {});
   const server = servers.pop();
   server?.close();
@@ -372,7 +372,7 @@ test('what does not resolve, listen or speak HTTP is told apart', async () => {
   );
 });
 
-test('a refusal does not tell what a name resolves to', async () => {
+test('a refusal does not reveal what a name resolves to', async () => {
   const { lookup } = names({ 'inner.test': [['10.1.2.3']] });
   const error = await createEgress({ lookup })
     .fetch('http://inner.test/')
@@ -389,3 +389,12 @@ test('host:port is allowed for this port of this host alone', async () => {
   expect(await failure(egress.fetch(`http://other.internal:${port}/`, { param }))).toEqual(REFUSED);
   expect(await failure(egress.fetch('http://media.internal/', { param }))).toEqual(REFUSED);
 });
+
+test.each(['http://own.test/', 'http://own6.test/', 'http://[::ffff:93.184.215.14]/'])(
+  'a public address that is refused is not reached at %s',
+  async (url) => {
+    const { lookup } = names({ 'own.test': [['93.184.215.14']], 'own6.test': [['::ffff:93.184.215.14']] });
+    const refused = new Set(['93.184.215.14']);
+    expect(await failure(open({ lookup, refused }).check(url, { param }))).toEqual(REFUSED);
+  },
+);

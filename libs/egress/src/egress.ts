@@ -1,5 +1,5 @@
-// Requests to URLs that callers name. Each hop is read, resolved, checked and dialled anew; the deadline and the limit of
-// bytes hold over all of them.
+// Requests to URLs that callers name. Each hop is parsed, resolved, checked and dialled separately; the deadline and
+// the byte limit cover all hops.
 import type { IncomingMessage } from 'node:http';
 import { type Clock, systemClock } from '@switchyard/service';
 import { type AllowList, NOTHING_MORE } from './allow-list.ts';
@@ -11,8 +11,10 @@ import { createLookup, type Lookup } from './lookup.ts';
 import { readTarget, type Target } from './target.ts';
 
 export interface EgressOptions {
-  /** What may be reached beside public addresses; default nothing. */
+  /** Targets allowed in addition to public addresses; default none. */
   allow?: AllowList;
+  /** Public addresses, in canonical spelling, that are refused anyway, for example this host's own. */
+  refused?: ReadonlySet<string>;
   lookup?: Lookup;
   /** Certificates (PEM) trusted in place of the system's. */
   ca?: readonly string[];
@@ -45,7 +47,7 @@ export interface EgressResponse {
   readonly body: AsyncIterable<Buffer>;
   /** The whole body. */
   bytes(): Promise<Buffer>;
-  /** Drops the connection and what was not read. */
+  /** Closes the connection and drops unread bytes. */
   close(): void;
 }
 
@@ -56,7 +58,7 @@ export interface Egress {
    */
   fetch(url: string, request?: EgressRequest): Promise<EgressResponse>;
   /**
-   * Whether a URL could be fetched, as far as can be known without connecting: for those that are stored for later.
+   * Checks whether a URL could be fetched, without connecting: for URLs that are stored for later.
    * @throws as `fetch`.
    */
   check(url: string, request?: Pick<EgressRequest, 'param' | 'timeoutMs' | 'signal'>): Promise<void>;
@@ -66,12 +68,18 @@ export const TIMEOUT_MS_DEFAULT = 30_000;
 export const BYTES_MAX_DEFAULT = 16 * 1024 * 1024;
 export const REDIRECTS_MAX_DEFAULT = 5;
 
-/** Headers that say something about the caller to one host, and must not be said to another. */
+/** Headers that identify the caller to one host and must not reach another. */
 const FOR_ONE_HOST = new Set(['authorization', 'cookie', 'proxy-authorization']);
 
 export function createEgress(options: EgressOptions = {}): Egress {
-  const { allow = NOTHING_MORE, lookup = createLookup(), ca, clock = systemClock } = options;
-  const dialing: Dialing = { allow, lookup, ca };
+  const {
+    allow = NOTHING_MORE,
+    refused = new Set(),
+    lookup = createLookup(),
+    ca,
+    clock = systemClock,
+  } = options;
+  const dialing: Dialing = { allow, refused, lookup, ca };
   return {
     async fetch(url, request = {}) {
       const trip = startTrip(request, clock);
@@ -97,7 +105,7 @@ export function createEgress(options: EgressOptions = {}): Egress {
 interface Trip {
   readonly param: string;
   readonly signal: AbortSignal;
-  /** Stops the clock. */
+  /** Stops the deadline timer. */
   end(): void;
 }
 
@@ -108,7 +116,13 @@ function startTrip(
   signal?.throwIfAborted();
   const deadline = new AbortController();
   const end = clock.after(timeoutMs, () =>
-    deadline.abort(fetchFailed(param, 'timeout', `the content did not come within ${timeoutMs / 1_000} s`)),
+    deadline.abort(
+      fetchFailed(
+        param,
+        'timeout',
+        `the content did not arrive within ${timeoutMs / 1_000} s. Use a faster server.`,
+      ),
+    ),
   );
   return {
     param,
@@ -134,7 +148,7 @@ async function follow(
     if (location === null || redirectsMax === 0) return respond(answer, target, request, trip);
     answer.destroy();
     if (redirects >= redirectsMax)
-      throw fetchFailed(trip.param, 'redirects', `more than ${redirectsMax} redirects`);
+      throw fetchFailed(trip.param, 'redirects', `more than ${redirectsMax} redirects. Use the final URL.`);
     const next = nextTarget(location, target, trip.param);
     sent = nextExchange(sent, answer.statusCode ?? 0, next.url.origin === target.url.origin);
     target = next;
@@ -156,14 +170,14 @@ function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | null
 
 function nextTarget(location: string, from: Target, param: string): Target {
   if (!URL.canParse(location, from.url.href))
-    throw fetchFailed(param, 'redirects', 'a redirect leads to no URL');
+    throw fetchFailed(param, 'redirects', 'a redirect has no valid URL. Use the final URL.');
   const next = readTarget(new URL(location, from.url).href, param);
   if (from.url.protocol === 'https:' && next.url.protocol === 'http:')
-    throw urlNotAllowed(param, 'a redirect leads from https to http');
+    throw urlNotAllowed(param, 'a redirect leads from https to http. Use the final URL.');
   return next;
 }
 
-/** What is sent after a redirect, as browsers do it: 307 and 308 repeat the request, the others ask with GET. */
+/** The request after a redirect, as in browsers: 307 and 308 repeat the request, others become GET. */
 function nextExchange({ method, headers, body }: Exchange, status: number, sameOrigin: boolean): Exchange {
   const kept = Object.entries(headers).filter(([name]) => sameOrigin || !FOR_ONE_HOST.has(name));
   if (status === 307 || status === 308 || method === 'GET')
@@ -205,7 +219,7 @@ function singleHeaders({ headers }: IncomingMessage): Record<string, string> {
   );
 }
 
-/** What cannot be cancelled is left behind when the trip ends. */
+/** Work that cannot be cancelled is abandoned when the trip ends. */
 function reached<T>({ signal }: Trip, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -43,12 +43,12 @@ export function exchange(
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
     request.once('response', (answer) => {
-      answer.on('error', () => {}); // who reads it sees it; nobody may be reading
+      answer.on('error', () => {}); // the reader gets the error, if there is a reader
       answer.once('close', () => signal.removeEventListener('abort', abort));
       resolve(answer);
     });
     request.on('error', (cause) =>
-      reject(fetchFailed(param, 'protocol', 'the host did not answer as an HTTP server does', cause)),
+      reject(fetchFailed(param, 'protocol', 'the host did not answer with HTTP. Check the URL.', cause)),
     );
     request.end(body);
   });

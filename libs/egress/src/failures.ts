@@ -1,5 +1,5 @@
-// How a request to a caller's URL fails: under two codes, with the name of the parameter that held the URL. Messages tell
-// nothing of what a name resolves to or of what listens there: that would make us a map of private networks.
+// Failures of requests to a caller's URL: two codes, with the name of the parameter that held the URL. Messages reveal
+// nothing of resolved addresses or listening servers, so that callers cannot map private networks.
 import { ServiceError } from '@switchyard/contracts';
 
 /** In `details.reason` of `url_fetch_failed`. */
@@ -13,12 +13,12 @@ export type FailureReason =
   | 'encoding'
   | 'protocol';
 
-/** We do not go there, now or later. */
+/** The URL must not be fetched, now or later. */
 export function urlNotAllowed(param: string, why: string): ServiceError {
   return new ServiceError('url_not_allowed', `${param}: ${why}`, { param });
 }
 
-/** We may go there, and could not get it. */
+/** The URL may be fetched, but the request failed. */
 export function fetchFailed(
   param: string,
   reason: FailureReason,

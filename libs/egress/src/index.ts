@@ -9,4 +9,5 @@ export {
   type EgressResponse,
 } from './egress.ts';
 export { type FailureReason, fetchFailed, urlNotAllowed } from './failures.ts';
+export type { Lookup } from './lookup.ts';
 export { isPublicAddress } from './public-address.ts';

@@ -38,7 +38,11 @@ export function limitedBody(answer: IncomingMessage, limits: BodyLimits): AsyncI
   }
   const decoder = DECODERS[encoding]?.();
   if (!decoder)
-    throw fetchFailed(param, 'encoding', `the content encoding ${encoding.slice(0, 40)} is not understood`);
+    throw fetchFailed(
+      param,
+      'encoding',
+      `unsupported content encoding ${encoding.slice(0, 40)}. Use gzip, deflate, br or zstd.`,
+    );
   // Whatever fails on the way comes out of the decoder; there is nothing to do about it twice.
   return counted(
     pipeline(answer, decoder, () => {}),
@@ -63,15 +67,20 @@ async function* counted(
     signal.throwIfAborted();
     if (cause instanceof ServiceError) throw cause;
     throw isZlibError(cause)
-      ? fetchFailed(param, 'encoding', 'the content is not encoded as its header says', cause)
-      : fetchFailed(param, 'protocol', 'the answer broke off', cause);
+      ? fetchFailed(
+          param,
+          'encoding',
+          'the content does not match its Content-Encoding. Correct the server.',
+          cause,
+        )
+      : fetchFailed(param, 'protocol', 'the answer was cut off. Try again.', cause);
   } finally {
     answer.destroy();
   }
 }
 
 function tooLarge(param: string, bytesMax: number): ServiceError {
-  return fetchFailed(param, 'too_large', `the content is over the limit of ${bytesMax} bytes`);
+  return fetchFailed(param, 'too_large', `the content exceeds ${bytesMax} bytes. Use a smaller file.`);
 }
 
 function isZlibError(error: unknown): boolean {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { ServiceError } from '@switchyard/contracts';
 import { type AllowList, allowsAddress, allowsEndpoint } from './allow-list.ts';
 import { urlNotAllowed } from './failures.ts';
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress, parseAddress } from './public-address.ts';
 
 /** Ports of web servers. Others belong to protocols that a forged HTTP request could speak to. */
 const PUBLIC_PORTS = new Set([80, 443, 8080, 8443]);
@@ -24,13 +24,13 @@ export interface Target {
  */
 export function readTarget(text: string, param: string): Target {
   if (text.length > URL_LENGTH_MAX)
-    throw urlNotAllowed(param, `a URL of more than ${URL_LENGTH_MAX} characters`);
-  if (!URL.canParse(text)) throw urlNotAllowed(param, 'this is no absolute URL');
+    throw urlNotAllowed(param, `the URL exceeds ${URL_LENGTH_MAX} characters. Use a shorter one.`);
+  if (!URL.canParse(text)) throw urlNotAllowed(param, 'not an absolute URL. Use https://….');
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw urlNotAllowed(param, 'only https and http URLs are fetched');
+    throw urlNotAllowed(param, 'unsupported protocol. Use https or http.');
   if (url.username !== '' || url.password !== '')
-    throw urlNotAllowed(param, 'a URL must not carry a user name or password');
+    throw urlNotAllowed(param, 'the URL has a user name or password. Remove it.');
   const host = url.hostname;
   const bare = host.startsWith('[') ? host.slice(1, -1) : host;
   return {
@@ -42,9 +42,13 @@ export function readTarget(text: string, param: string): Target {
 }
 
 /** Whether one address of this target may be connected to. */
-export function mayConnect(allow: AllowList, { host, port }: Target, address: string): boolean {
+export function mayConnect(
+  { allow, refused }: { readonly allow: AllowList; readonly refused: ReadonlySet<string> },
+  { host, port }: Target,
+  address: string,
+): boolean {
   if (allowsEndpoint(allow, host, port) || allowsAddress(allow, address)) return true;
-  return PUBLIC_PORTS.has(port) && isPublicAddress(address);
+  return PUBLIC_PORTS.has(port) && isPublicAddress(address) && !refused.has(parseAddress(address).toString());
 }
 
 /** Why none of a target's addresses may be connected to; the same for every address, known or unknown. */
@@ -53,7 +57,7 @@ export function refusal({ port }: Target, param: string): ServiceError {
   return urlNotAllowed(
     param,
     PUBLIC_PORTS.has(port)
-      ? 'the host is not a public address'
-      : `only the ports ${ports} of public addresses are reached`,
+      ? 'the host is not a public address. Use a public one.'
+      : `only the ports ${ports} of public addresses are reached. Use one of them.`,
   );
 }

@@ -1,4 +1,4 @@
-// https against a real TLS server: its certificate is held to the name in the URL, though the socket gets an address.
+// https against a real TLS server: the certificate must match the name in the URL, though the socket gets an address.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -56,11 +56,11 @@ test('a certificate for another name is refused', async () => {
   expect(await reasonOf(trusting().fetch(`https://other.test:${port}/`))).toBe('tls');
 });
 
-test('a certificate that nobody vouches for is refused', async () => {
+test('a certificate from an unknown authority is refused', async () => {
   expect(await reasonOf(createEgress({ allow, lookup }).fetch(`https://files.test:${port}/`))).toBe('tls');
 });
 
-test('a redirect from https down to http is refused', async () => {
+test('a redirect from https to http is refused', async () => {
   server.removeAllListeners('request');
   server.on('request', (_request, response) =>
     response.writeHead(302, { location: 'http://files.test/' }).end(),

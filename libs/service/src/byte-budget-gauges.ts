@@ -1,4 +1,4 @@
-// What /metrics says of a byte budget: how much is held, and how many wait for a place.
+// Metrics of a byte budget: held bytes and the number of waiting bodies.
 import { Gauge, type Registry } from 'prom-client';
 import type { ByteBudget } from './byte-budget.ts';
 

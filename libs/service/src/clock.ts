@@ -1,11 +1,11 @@
-// Time as an argument, so that tests can hold it still and let it pass.
+// Time as a dependency, so that tests can stop and advance it.
 
 export interface Clock {
-  /** Milliseconds since the epoch: for what is written down. It may step. */
+  /** Milliseconds since the epoch, for timestamps. It may step. */
   now(): number;
-  /** Milliseconds of a clock that never steps: for what is measured. */
+  /** Milliseconds of a monotonic clock, for measuring durations. */
   monotonic(): number;
-  /** Calls `run` once after `ms` milliseconds; returns how to take it back. */
+  /** Calls `run` once after `ms` milliseconds; returns a function that cancels it. */
   after(ms: number, run: () => void): () => void;
 }
 

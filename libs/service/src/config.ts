@@ -1,7 +1,7 @@
-// Configuration: one zod schema for each service, read from the environment once, loudly.
+// Configuration: one zod schema for each service, read once from the environment; fails on any wrong setting.
 import { z } from 'zod';
 
-/** What every service reads. */
+/** Settings of every service. */
 export const commonConfig = {
   NATS_URL: z.string().default('nats://127.0.0.1:4222'),
   /** Folder for what must survive this instance: outboxes, journals. */

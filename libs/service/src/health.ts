@@ -1,4 +1,4 @@
-// /healthz and /metrics of a service that has no HTTP of its own: for container health checks and Prometheus.
+// /healthz and /metrics for a service without its own HTTP server: for container health checks and Prometheus.
 import { createServer, type Server } from 'node:http';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 

@@ -4,13 +4,13 @@ import { inTime } from './in-time.ts';
 const LONG_MS = 60_000;
 const late = () => new RangeError('too late');
 
-test('what comes in time is had, a failure as it is; what does not come ends by the error of its caller', async () => {
+test('returns a timely result, passes a failure on, and throws the caller’s error after the deadline', async () => {
   expect(await inTime(Promise.resolve(7), LONG_MS, late)).toBe(7);
   await expect(inTime(Promise.reject(new Error('its own')), LONG_MS, late)).rejects.toThrow('its own');
   await expect(inTime(new Promise(() => {}), 1, late)).rejects.toThrow(RangeError);
 });
 
-test('what comes too late is given to whoever closes it, once; what comes in time is not', async () => {
+test('passes a late result to the closing function once, and a timely one never', async () => {
   const closed: string[] = [];
   const close = (brought: string) => closed.push(brought);
   await inTime(Promise.resolve('in time'), LONG_MS, late, close);
@@ -21,7 +21,7 @@ test('what comes too late is given to whoever closes it, once; what comes in tim
   await expect.poll(() => closed).toEqual(['too late']);
 });
 
-test('what fails too late troubles nobody', async () => {
+test('ignores a late failure', async () => {
   const work = Promise.withResolvers<string>();
   await expect(inTime(work.promise, 1, late)).rejects.toThrow(RangeError);
   work.reject(new Error('its own'));

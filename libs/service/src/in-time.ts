@@ -1,9 +1,9 @@
-// A bound on waiting for something that cannot be cancelled.
+// A time limit for work that cannot be cancelled.
 
 /**
- * What the work brings, or `late()` thrown after `ms` milliseconds. The work goes on then.
- * @param tooLate is given what the work brings after that, to close it; else that is lost
- * @throws what the work throws
+ * The result of the work, or `late()` thrown after `ms` milliseconds. The work continues in that case.
+ * @param tooLate receives a late result, to close it; without it, a late result is dropped
+ * @throws any error of the work
  */
 export async function inTime<T>(
   work: Promise<T>,
@@ -15,7 +15,7 @@ export async function inTime<T>(
   const over = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(late());
-      work.then(tooLate, () => {}); // why it failed in the end is of no use to anybody
+      work.then(tooLate, () => {}); // a late failure is of no interest
     }, ms);
   });
   try {

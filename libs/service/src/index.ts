@@ -5,6 +5,7 @@ export {
   byteBudgetConfig,
   type HeldBytes,
   LARGE_BODY_BYTES_MIN,
+  ORG_SHARE_MAX,
 } from './byte-budget.ts';
 export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
@@ -14,6 +15,7 @@ export { linesOf } from './lines-of.ts';
 export { Lock } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';
+export { countDroppedRefusals } from './refusals-counter.ts';
 export { remember } from './remember.ts';
 export { type Repeating, type RepeatOptions, repeat } from './repeat.ts';
 export {
@@ -21,5 +23,5 @@ export {
   type Running,
   runService,
   type ServiceDefinition,
-  type Surroundings,
+  type ServiceDeps,
 } from './run-service.ts';

@@ -1,8 +1,8 @@
-// A stream of bytes as the lines of its text, as in JSON of which each line is one.
+// Splits a stream of bytes into lines of text, for example JSON lines.
 
 /**
- * The lines that are not blank, without their ends; the last need not have one.
- * @param bytes UTF-8, cut anywhere. Throws what it throws.
+ * The lines that are not blank, without line ends; the last line may lack one.
+ * @param bytes UTF-8, cut anywhere. Errors of the stream are thrown on.
  */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();

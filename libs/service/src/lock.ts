@@ -1,20 +1,20 @@
-// Work that must not overlap: one piece at a time, in the order of asking.
+// Work that must not overlap: runs one piece at a time, in the order of calls.
 
 export class Lock {
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
-  /** Nobody holds it and nobody waits for it. */
+  /** True when the lock is neither held nor waited for. */
   get free(): boolean {
     return this.#waiting === 0;
   }
 
-  /** Runs `work` when all that asked before has ended, however it ended. */
+  /** Runs `work` after all earlier work has ended, successfully or not. */
   run<T>(work: () => T | Promise<T>): Promise<T> {
     this.#waiting += 1;
     const mine = this.#last.then(work);
     this.#last = mine
-      .catch(() => {}) // whoever asked hears of it; the next one is not concerned
+      .catch(() => {}) // the error reaches its own caller and must not affect the next one
       .then(() => {
         this.#waiting -= 1;
       });

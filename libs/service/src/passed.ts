@@ -1,4 +1,4 @@
-// Waiting for time to pass, by a clock that tests can move.
+// Waits for time to pass, by a clock that tests can control.
 import type { Clock } from './clock.ts';
 
 /** Resolves after `ms` milliseconds, or at once when the signal is aborted; never throws, and leaves no timer behind. */

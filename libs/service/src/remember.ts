@@ -1,8 +1,8 @@
-// Maps that remember the latest entries: bounded, so that what is asked once is forgotten again.
+// Bounded maps that keep the latest entries.
 
-/** Sets an entry as the latest one; beyond `max` entries those that were set longest ago go. */
+/** Sets an entry as the latest; beyond `max` entries, the ones set longest ago are dropped. */
 export function remember<K, V>(map: Map<K, V>, key: K, value: V, max: number): void {
-  map.delete(key); // a map goes by the order in which its keys came
+  map.delete(key); // a map iterates in the order of insertion
   map.set(key, value);
   for (const oldest of map.keys()) {
     if (map.size <= max) return;

@@ -6,7 +6,7 @@ import { repeat } from './repeat.ts';
 const EVERY_MS = 1_000;
 const logger = makeLogger('test', 'silent');
 
-/** And what was due then has run. */
+/** Advances the clock and runs everything that becomes due. */
 async function pass(clock: FakeClock, ms: number): Promise<void> {
   clock.advance(ms);
   await new Promise(setImmediate);
@@ -23,8 +23,8 @@ function workOf() {
   return { rounds, work };
 }
 
-describe('work that is repeated', () => {
-  test('begins its next round only when the last has ended, and a failed one does not end it', async () => {
+describe('repeated work', () => {
+  test('starts the next round only after the last one ended, also after a failure', async () => {
     const clock = new FakeClock();
     const { rounds, work } = workOf();
     const repeating = repeat({ everyMs: EVERY_MS, clock, logger, failed: 'it failed' }, work);
@@ -42,7 +42,7 @@ describe('work that is repeated', () => {
     await repeating.stop();
   });
 
-  test('is stopped when the round that is on has ended; none begins after it', async () => {
+  test('stops after the current round; no round starts after it', async () => {
     const clock = new FakeClock();
     const { rounds, work } = workOf();
     const repeating = repeat({ everyMs: EVERY_MS, clock, logger, failed: 'it failed' }, work);

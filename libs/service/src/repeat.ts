@@ -1,23 +1,23 @@
-// Work that is done again and again in the background: one round at a time, the next a while after the last has ended.
+// Repeated background work: one round at a time, with a pause after the end of each.
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 import { passed } from './passed.ts';
 
 export interface RepeatOptions {
-  /** Milliseconds before the first round, and between the end of one and the start of the next. */
+  /** Milliseconds before the first round, and between the end of one round and the start of the next. */
   readonly everyMs: number;
   readonly clock: Pick<Clock, 'after'>;
   readonly logger: Logger;
-  /** Logged as a warning, with the error, when a round fails; the next comes all the same. */
+  /** Logged as a warning, with the error, when a round fails; the next round runs anyway. */
   readonly failed: string;
 }
 
 export interface Repeating {
-  /** No round begins after this; resolves when the one that is on has ended. */
+  /** No round starts after this; resolves when the current round has ended. */
   stop(): Promise<void>;
 }
 
-/** Does the work every so often from now on, until it is stopped. */
+/** Repeats the work until it is stopped. */
 export function repeat(
   { everyMs, clock, logger, failed }: RepeatOptions,
   work: () => Promise<void>,

@@ -1,5 +1,4 @@
-// The life of a service's process, the same for all: read the config, connect, stand by where asked to, start, say so,
-// and drain on SIGTERM.
+// The lifecycle of every service process: read the config, connect, start, report readiness, and drain on SIGTERM.
 import { flushCompileCache } from 'node:module';
 import { type Bus, connectBus } from '@switchyard/bus';
 import type { Registry } from 'prom-client';
@@ -8,40 +7,38 @@ import { type Clock, systemClock } from './clock.ts';
 import { type CommonConfig, ConfigError, readConfig } from './config.ts';
 import { makeMetrics, serveHealth } from './health.ts';
 import { type Logger, makeLogger } from './logger.ts';
-import { untilNeeded } from './stand-by.ts';
 
 /** A started service. */
 export interface Running {
-  /** Takes no new work, finishes what it has, and lets go of everything. */
+  /** Accepts no new work, finishes the current work, and releases all resources. */
   stop(): Promise<void>;
 }
 
-export interface Surroundings<C> {
+export interface ServiceDeps<C> {
   config: C;
   bus: Bus;
   logger: Logger;
   clock: Clock;
   metrics: Registry;
-  /** Aborted when the process is told to stop while it is still starting. */
+  /** Aborted when the process receives a stop signal during the start. */
   signal: AbortSignal;
 }
 
 export interface ServiceDefinition<S extends z.ZodType<CommonConfig>> {
   name: string;
   config: S;
-  start(surroundings: Surroundings<z.infer<S>>): Promise<Running>;
+  start(deps: ServiceDeps<z.infer<S>>): Promise<Running>;
 }
 
-/** A drain that takes longer is cut: the supervisor's patience is a little longer than this. */
+/** A drain that takes longer is cut off. The supervisor waits slightly longer than this. */
 export const DRAIN_TIMEOUT_MS = 15_000;
-const EXIT_CONFIG = 78; // EX_CONFIG of sysexits.h: restarting will not help
+const EXIT_CONFIG = 78; // EX_CONFIG of sysexits.h: a restart will not help
 
-/** Runs a service to its end. The whole of a `main.ts`. */
+/** Runs a service until it ends. The entire content of a `main.ts`. */
 export async function runService<S extends z.ZodType<CommonConfig>>(
   definition: ServiceDefinition<S>,
 ): Promise<void> {
   const config = readConfigOrExit(definition.config, definition.name);
-  const needed = untilNeeded();
   const logger = makeLogger(definition.name, config.LOG_LEVEL);
   const stopping = new AbortController();
   let running: Running | null = null;
@@ -70,7 +67,6 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   process.on('unhandledRejection', (error) => fail(logger, error));
 
   bus = await connectBus({ url: config.NATS_URL, service: definition.name, logger });
-  await needed;
   const metrics = makeMetrics(definition.name);
   running = await definition.start({
     config,

@@ -1,4 +1,4 @@
-// Holds over a real nats-server, with the questions that reach billing in the test's hands.
+// Holds over a real nats-server; the test answers the requests to billing itself.
 import { type Bus, connectBus, type ServiceHost, serve } from '@switchyard/bus';
 import { HOLD_RENEW_MS, type OperationRequest, ServiceError } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
@@ -52,7 +52,7 @@ const open = (call: string): CallHold => keeper.open({ org: 'org_a', keyId: 'key
 /** On a busy machine the next renewal may be late. */
 const RENEWED_MS_MAX = 15 * HOLD_RENEW_MS;
 let markers = 0;
-/** The calls of a renewal that began after whatever the test did before: it has one that was opened here. */
+/** The calls of a renewal that started after everything the test did before: it contains a call opened here. */
 async function nextRenewal(): Promise<string[]> {
   markers += 1;
   const marker = `req_marker_${markers}`;
@@ -68,7 +68,7 @@ const isMarker = (call: string) => call.startsWith('req_marker_');
 const settledCalls = () => settled.filter(({ call }) => !isMarker(call));
 
 describe('a hold', () => {
-  test('is renewed while its call runs, and given back once, with what it cost', async () => {
+  test('is renewed while its call runs, and released once with the actual cost', async () => {
     const [kept, over] = [open('req_kept'), open('req_over')];
     await Promise.all([kept.take(50n, false, ANY), over.take(70n, true, ANY)]);
     expect([over.granted, over.capped]).toEqual([70n, false]);
@@ -79,7 +79,7 @@ describe('a hold', () => {
     expect(settledCalls()).toEqual([{ org: 'org_a', call: 'req_over', event: 'req_over', cost_nano: '30' }]);
   }, 90_000);
 
-  test('taken again is larger, under the same name', async () => {
+  test('that is taken again grows under the same name', async () => {
     const hold = open('req_more');
     await hold.take(50n, false, ANY);
     await hold.take(80n, false, ANY);
@@ -90,7 +90,7 @@ describe('a hold', () => {
     ]);
   });
 
-  test('that is granted after its call has ended is given back at once', async () => {
+  test('that is granted after its call ended is released at once', async () => {
     const hold = open('req_late');
     const taking = hold.take(50n, false, ANY);
     hold.settle(0n);
@@ -101,7 +101,7 @@ describe('a hold', () => {
   });
 });
 
-test('what nothing limits is neither renewed nor settled', async () => {
+test('a call without limits is neither renewed nor settled', async () => {
   answer = () => ({ granted_nano: null, capped: false });
   const free = open('req_free');
   await free.take(50n, false, ANY);
@@ -113,7 +113,7 @@ test('what nothing limits is neither renewed nor settled', async () => {
   expect(settledCalls()).toEqual([]);
 }, 90_000);
 
-test('a refusal is the caller’s, and nothing is held', async () => {
+test('a refusal is thrown to the caller, and nothing is held', async () => {
   answer = () => {
     throw new ServiceError('budget_exceeded', 'no');
   };

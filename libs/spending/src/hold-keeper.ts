@@ -1,20 +1,20 @@
-// Holds of what something limits: taken with billing before a call's attempt, a video's charge or a computer's minute,
-// renewed while they are held, given back when it is known what was spent. What nothing limits is none of its business.
+// Holds on limited budgets: taken with billing before a call's attempt, a video's charge or a computer's minute,
+// renewed while they last, and released when the actual cost is known. Calls without limits hold nothing.
 import { type Bus, request } from '@switchyard/bus';
 import { type GrantedHold, HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX, placeOf } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 
 /** Longer than billing lets a call wait for room in its budget. */
 const TAKE_TIMEOUT_MS = 14_000;
-/** A hold that could not be given back ends by itself when it is not renewed. */
+/** A hold that could not be released expires when it is not renewed. */
 const SETTLE_TIMEOUT_MS = 5_000;
 
 export interface HeldCall {
   readonly org: string;
   readonly keyId: string;
-  /** Also the id of the event that will charge it. */
+  /** Also the id of the event that will charge the call. */
   readonly call: string;
-  /** It will not turn out smaller in the next seconds: nobody waits for what it holds. */
+  /** The hold will not shrink within seconds, so billing lets no other call wait for it. */
   readonly lasting?: true;
 }
 
@@ -30,7 +30,7 @@ export class HoldKeeper {
     this.#renewing = setInterval(() => this.#renew(), HOLD_RENEW_MS);
   }
 
-  /** A call that begins, and holds nothing yet. */
+  /** A new call, which holds nothing yet. */
   open(call: HeldCall): CallHold {
     return new CallHold(call, {
       bus: this.#bus,
@@ -66,11 +66,11 @@ interface HoldSurroundings {
   over(): void;
 }
 
-/** What one call holds. */
+/** The hold of one call. */
 export class CallHold {
   readonly #call: HeldCall;
   readonly #on: HoldSurroundings;
-  /** Null: nothing is held; after a take: nothing limits the call. */
+  /** Null: nothing is held; after a take: the call has no limit. */
   #granted: bigint | null = null;
   #capped = false;
   #over = false;
@@ -80,19 +80,19 @@ export class CallHold {
     this.#on = on;
   }
 
-  /** Nano-dollars that the call may cost; null: as much as it likes. */
+  /** Nano-dollars that the call may cost; null: no limit. */
   get granted(): bigint | null {
     return this.#granted;
   }
 
-  /** It got less than it asked for, and must be kept within it. */
+  /** True when less than requested was granted; the call must be kept within it. */
   get capped(): boolean {
     return this.#capped;
   }
 
   /**
-   * Holds this much, in the place of what it held.
-   * @param exact the amount is the price and no estimate
+   * Holds this amount, replacing the previous hold.
+   * @param exact the amount is the price, not an estimate
    * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away.
    */
   async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
@@ -109,7 +109,7 @@ export class CallHold {
     else this.#on.held(this);
   }
 
-  /** The call has ended and cost this; what it held beyond that is free again. */
+  /** The call has ended and cost this much; the rest of the hold is released. */
   settle(cost: bigint): void {
     if (this.#over) return;
     this.#over = true;

@@ -3,7 +3,7 @@ import { engineVersion } from '@switchyard/local';
 import Docker from 'dockerode';
 
 /**
- * The engine, or undefined where none answers.
+ * The engine, or undefined when none answers.
  * @example
  * const engine = await docker();
  * describe.skipIf(engine === undefined)('a computer', …);

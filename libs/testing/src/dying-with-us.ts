@@ -1,7 +1,7 @@
-/** So that a test run that is killed leaves no process behind. Linux alone can do it; elsewhere nothing is changed. */
+/** Ends child processes when the test run is killed. Works on Linux only; elsewhere it changes nothing. */
 import { findProgram } from '@switchyard/local';
 
-/** The command line, such that the process gets `signal` when this one ends in whatever way. */
+/** Wraps the command line so that the process gets `signal` when this process ends for any reason. */
 export function dyingWithUs(
   signal: 'SIGTERM' | 'SIGKILL',
   command: string,

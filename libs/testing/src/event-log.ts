@@ -1,31 +1,35 @@
-/** The stream EVENTS as a test sees it: everything since the beginning, and a wait for what has not come yet. */
+/** The events for a test: all events so far, and a wait for future ones. */
 import type { Bus } from '@switchyard/bus';
-import { EVENTS_STREAM, type Event, type EventName, parseEvent } from '@switchyard/contracts';
+import { EVENT_STREAMS, type Event, type EventName, parseEvent } from '@switchyard/contracts';
 
 const WAIT_MS = 15_000;
 
 type EventOf<N extends EventName> = N extends EventName ? Event<N> : never;
 
 export interface EventLog {
-  /** In the order of the stream. */
+  /** In the order of each stream. */
   readonly all: readonly Event[];
   of<N extends EventName>(name: N): EventOf<N>[];
-  /** Resolves with the first event, also one that came before, that matches. */
+  /** Resolves with the first matching event, past or future. */
   until(what: string, matches: (event: Event) => boolean): Promise<Event>;
   stop(): Promise<void>;
 }
 
-/** The stream must be there (`ensureEventsStream`). */
+/** The streams must exist (`ensureEventsStream`). */
 export async function openEventLog(bus: Bus): Promise<EventLog> {
   const all: Event[] = [];
   const waiting = new Set<() => void>();
-  const consumer = await bus.js.consumers.get(EVENTS_STREAM);
-  const messages = await consumer.consume({
-    callback: (message) => {
-      all.push(parseEvent(message.json()));
-      for (const look of [...waiting]) look();
-    },
-  });
+  const following = await Promise.all(
+    EVENT_STREAMS.map(async ({ stream }) => {
+      const consumer = await bus.js.consumers.get(stream);
+      return consumer.consume({
+        callback: (message) => {
+          all.push(parseEvent(message.json()));
+          for (const look of [...waiting]) look();
+        },
+      });
+    }),
+  );
   return {
     all,
     of: <N extends EventName>(name: N) => all.filter((event) => event.type === name) as EventOf<N>[],
@@ -46,7 +50,7 @@ export async function openEventLog(bus: Bus): Promise<EventLog> {
         look();
       }),
     stop: async () => {
-      await messages.close();
+      await Promise.all(following.map((messages) => messages.close()));
     },
   };
 }

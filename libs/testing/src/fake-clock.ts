@@ -1,4 +1,4 @@
-/** A clock that a test holds still and lets pass. */
+/** A clock that a test stops and advances. */
 import type { Clock } from '@switchyard/service';
 
 interface Timer {
@@ -11,7 +11,7 @@ export class FakeClock implements Clock {
   #monotonic = 0;
   readonly #timers = new Set<Timer>();
 
-  /** @param now milliseconds since the epoch at which it begins */
+  /** @param now start time in milliseconds since the epoch */
   constructor(now: number = Date.now()) {
     this.#now = Math.floor(now);
   }
@@ -24,7 +24,7 @@ export class FakeClock implements Clock {
     return this.#monotonic;
   }
 
-  /** How many timers have been set that are neither due yet nor taken back. */
+  /** Number of timers that are neither due nor cancelled. */
   get waiting(): number {
     return this.#timers.size;
   }
@@ -36,8 +36,8 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Lets time pass, running what falls due in order; what that work sets for later runs too if it falls due. Work that
-   * it starts and that waits for something else (a server, a file) is not waited for.
+   * Advances the time and runs due timers in order, including timers that they set. Asynchronous work that they start
+   * (a server, a file) is not awaited.
    */
   advance(ms: number): void {
     const end = this.#monotonic + ms;
@@ -51,7 +51,7 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Moves the wall clock alone, as an operator or NTP does. */
+  /** Moves only the wall clock, as an operator or NTP does. */
   step(ms: number): void {
     this.#now += ms;
   }

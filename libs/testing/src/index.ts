@@ -1,4 +1,4 @@
-/** What tests share: real servers of their own. */
+/** Shared by tests: real servers of their own. */
 export { docker } from './docker.ts';
 export { dyingWithUs } from './dying-with-us.ts';
 export { type EventLog, openEventLog } from './event-log.ts';

@@ -1,7 +1,6 @@
-// The stand-in for MongoDB (infra/mongo) itself, whatever database the other tests run on.
-import { readFile, writeFile } from 'node:fs/promises';
+// Tests of the MongoDB stand-in (infra/mongo) itself, whichever database the other tests use.
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import {
   createDebianPackages,
   ensureStandIn,
@@ -30,12 +29,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ownPort } from './own-port.ts';
 import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 
-/** A file of mongo-java-server as it was used before the stand-in had a format of its own: two small databases. */
-const OLD_FILE = join(import.meta.dirname, '__fixtures__', 'mongo-stand-in-0.h2.gz');
-
-/** Written by all, and acknowledged. */
+/** Acknowledged rows before the kill, over all writers. */
 const ROWS_BEFORE_KILL = 400;
-/** Each test starts a server, some of them twice. */
 
 const DURABLE = {
   writeConcern: { w: 'majority', journal: true },
@@ -66,49 +61,13 @@ async function connect({ url }: TestServer): Promise<MongoClient> {
   return client;
 }
 
-test('a file of an earlier release is read on, with its indexes, and once only', async () => {
-  const server = await startStandIn(gunzipSync(await readFile(OLD_FILE)));
-  const check = async () => {
-    const client = await connect(server);
-    const ledger = client.db('switchyard').collection<Document & { _id: string }>('ledger');
-    const found = await ledger
-      .find({ p: 'p0', n: { $gt: 0n } })
-      .sort({ n: -1 })
-      .toArray();
-    expect(found.map(({ _id }) => _id)).toEqual(['req_1', 'req_2']);
-    expect(found[1]).toEqual({
-      ...{ _id: 'req_2', p: 'p0', n: 1n, org: 'org_a', at: new Date('2026-11-20T10:07:30.500Z') },
-      ...{ cost: 2_000_000_000_123n, quantities: { input_tokens: 10_000n }, status: null },
-      attempts: [{ model: 'acme/a', latency_ms: 12.5 }],
-    });
-    expect((await ledger.indexes()).map(({ name, sparse }) => [name, sparse ?? false])).toEqual(
-      expect.arrayContaining([
-        ['_id_', false],
-        ['number', false],
-        ['org_at', false],
-        ['credit_org', true],
-      ]),
-    );
-    await expect(ledger.insertOne({ _id: 'req_3', p: 'p0', n: 2n })).rejects.toMatchObject({ code: 11_000 });
-    expect(await ledger.find({ 'credit.org': 'org_a' }).toArray()).toHaveLength(1);
-    expect(await client.db('another').collection('rows').find().toArray()).toEqual([{ _id: 1, a: true }]);
-    return ledger;
-  };
-  const ledger = await check();
-  await ledger.updateOne({ _id: 'req_1' }, { $set: { note: 'written since' } });
-  await server.kill9();
-  await server.restart();
-  const again = await check();
-  expect(await again.findOne({ _id: 'req_1' })).toMatchObject({ note: 'written since' });
-});
-
-test('a file that was killed before anything was in it is begun anew', async () => {
+test('a file whose server was killed before any write is created again', async () => {
   const client = await connect(await startStandIn(Buffer.alloc(0)));
   await client.db('test').collection('rows').insertOne({ a: 1 });
   expect(await client.db('test').collection('rows').find().toArray()).toHaveLength(1);
 });
 
-test('a database that is dropped takes none with it whose name begins with its name', async () => {
+test('dropping a database keeps databases whose names begin with its name', async () => {
   const client = await connect(await startStandIn());
   for (const name of ['books', 'books2', 'books_more'])
     await client.db(name).collection('rows').insertOne({ a: 1 });
@@ -139,7 +98,7 @@ const OF_ALL_TYPES = {
   ...{ least: new MinKey(), most: new MaxKey(), code: new Code('x') },
 };
 
-test('documents that are inserted many at a time stay as they came, are indexed, and have ids', async () => {
+test('documents inserted in bulk are stored unchanged, are indexed, and have ids', async () => {
   const client = await connect(await startStandIn());
   const rows = client.db('test').collection<Document>('rows');
   await rows.createIndex({ 'inner.b': 1, last: 1 }, { name: 'inner' });
@@ -154,7 +113,7 @@ test('documents that are inserted many at a time stay as they came, are indexed,
   expect(new Set(nameless.map(({ _id }) => String(_id))).size).toBe(2);
 });
 
-test('of documents that are inserted many at a time those that are refused are told by their places', async () => {
+test('a bulk insert reports the refused documents by their positions', async () => {
   const client = await connect(await startStandIn());
   const rows = client.db('test').collection<Document & { _id: unknown }>('rows');
   await rows.createIndex({ n: 1 }, { unique: true, name: 'number' });
@@ -178,12 +137,12 @@ test('of documents that are inserted many at a time those that are refused are t
     [1, 11_000],
     [3, 53],
   ]);
-  // What was refused has left nothing in an index by which it could be found, or another be refused.
+  // A refused document must leave no index entry that makes it findable or causes another refusal.
   expect((await rows.find().toArray()).map(({ _id }) => _id)).toEqual(['a', 'c', 'e']);
   await rows.insertOne({ _id: 'b', n: 3 });
 });
 
-test('what many write at once is there after kill -9 as far as it was acknowledged, and what was read too', async () => {
+test('acknowledged and read concurrent writes survive kill -9', async () => {
   const server = await startStandIn();
   const client = await connect(server);
   const rows = client.db('test').collection<Document & { _id: string }>('rows');
@@ -195,7 +154,7 @@ test('what many write at once is there after kill -9 as far as it was acknowledg
       const id = `${writer}-${at}`;
       await rows.insertOne({ _id: id, writer, at });
       acknowledged.add(id);
-      // What waits for an answer, or for the server to come back, is told that there will be none.
+      // Operations that wait for an answer, or for the server, fail at once.
       if (acknowledged.size >= ROWS_BEFORE_KILL) killed ??= server.kill9().then(() => client.close());
     }
   };
@@ -240,7 +199,7 @@ const DATES = [new Date(5), new Date(-7)];
 const LISTS = [[], ['x'], ['x', 'y'], 'x', null, ['z', 3]] as const;
 const OPERATORS = ['$eq', '$gt', '$gte', '$lt', '$lte'] as const;
 
-test('an index changes no answer: one with indexes and one without say the same, also after changes', async () => {
+test('an index changes no answer: queries with and without indexes agree, also after changes', async () => {
   const client = await connect(await startStandIn());
   const [indexed, plain] = [client.db('test').collection('indexed'), client.db('test').collection('plain')];
   await indexed.createIndex({ a: 1, b: -1, _id: -1 });

@@ -2,7 +2,7 @@ import { type Document, MongoClient } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import { mongo, startMongo } from './mongo.ts';
 
-/** Each starts servers, of which one may take many seconds on a busy machine. */
+/** Each test starts servers; one may take many seconds on a busy machine. */
 const TEST_TIMEOUT_MS = 300_000;
 const ROUNDS = 4;
 const MEGABYTE = 1_000_000;
@@ -12,7 +12,7 @@ const VERSIONS = 40;
 const BATCHES = 8;
 const BATCH = 20;
 
-test('every acknowledged write is there after kill -9, time after time', {
+test('every acknowledged write survives kill -9, repeatedly', {
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const server = await startMongo();
@@ -54,16 +54,16 @@ test('every acknowledged write is there after kill -9, time after time', {
   expect(acknowledged.length).toBeGreaterThanOrEqual(ROUNDS * BATCHES * BATCH);
   expect(acknowledged.filter((id) => !present.has(id))).toEqual([]);
   const counter = await database.collection('counters').findOne({ _id: 'rows' as never });
-  // The write that the kill cut off may be there or not: nobody was told.
+  // The write that was cut off by the kill may exist or not: it was not acknowledged.
   expect(counter?.count).toBeGreaterThanOrEqual(increments);
   expect(counter?.count).toBeLessThanOrEqual(increments + ROUNDS * BATCH);
-  // The unique index came back with its rows.
+  // The unique index was restored with its rows.
   await expect(
     database.collection('rows').insertOne({ _id: 'another' as never, n: acknowledged[0] }),
   ).rejects.toThrow(/E11000|duplicate key/);
 });
 
-test('a document that is written over and over does not keep its past: the files are small after a restart', {
+test('a document that is rewritten many times does not keep old versions: files are small after a restart', {
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const server = await startMongo();
@@ -88,7 +88,7 @@ test('a document that is written over and over does not keep its past: the files
   ]);
 });
 
-test('each database is a fresh one, and is gone when its test is over', {
+test('each database is new, and is dropped after its test', {
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const [one, other] = [await mongo(), await mongo()];

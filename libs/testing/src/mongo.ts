@@ -1,4 +1,4 @@
-/** MongoDB for tests: a database of one's own on a shared server, or a server of one's own where it is killed. */
+/** MongoDB for tests: an own database on a shared server, or an own server for tests that kill it. */
 import { randomBytes } from 'node:crypto';
 import {
   createDebianPackages,
@@ -13,7 +13,7 @@ import { startTestServer, type TestServer, temporaryFolder } from './test-server
 
 export interface TestDatabase {
   readonly url: string;
-  /** A name that no other test has. */
+  /** A name that is unique among tests. */
   readonly database: string;
   /** Drops the database. */
   stop(): Promise<void>;
@@ -43,7 +43,7 @@ export async function mongo(): Promise<TestDatabase> {
   };
 }
 
-/** A MongoDB server of one's own, to be killed: `mongod` where there is one, else the stand-in. */
+/** An own MongoDB server, for tests that kill it: `mongod` if installed, otherwise the stand-in. */
 export async function startMongo(): Promise<TestServer> {
   const { MONGODB_URL: _, ...env } = process.env;
   const folder = await temporaryFolder('mongo');

@@ -3,7 +3,7 @@ import { connect } from '@nats-io/transport-node';
 import { expect, onTestFinished, test } from 'vitest';
 import { startNats } from './nats.ts';
 
-test('a stream survives kill -9 and is found again at the same address', async () => {
+test('a stream survives kill -9 at the same address', async () => {
   const nats = await startNats();
   onTestFinished(() => nats.stop());
   const before = await connect({ servers: nats.url, reconnect: false });
@@ -17,7 +17,7 @@ test('a stream survives kill -9 and is found again at the same address', async (
   expect((await (await jetstreamManager(after)).streams.info('KEPT')).config.subjects).toEqual(['kept.>']);
 });
 
-test('two servers know nothing of each other', async () => {
+test('two servers are independent of each other', async () => {
   const servers = [await startNats(), await startNats()];
   for (const server of servers) onTestFinished(() => server.stop());
   expect(new Set(servers.map(({ port }) => port)).size).toBe(2);

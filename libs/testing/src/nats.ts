@@ -5,7 +5,7 @@ import { ownPort } from './own-port.ts';
 import { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
 
 export interface StartNatsOptions {
-  /** A configuration file in place of the one that `npm start` uses. */
+  /** Replaces the configuration file of `npm start`. */
   readonly configFile?: string;
 }
 
@@ -17,7 +17,7 @@ const HOST = '127.0.0.1';
  * afterAll(() => nats.stop());
  */
 export async function startNats(options: StartNatsOptions = {}): Promise<TestServer> {
-  // Not the server of NATS_URL: tests kill theirs.
+  // Not the server of NATS_URL: tests kill their server.
   const { NATS_URL: _, ...env } = process.env;
   const cacheFolder = toolsCacheFolder(env);
   const server = await findNatsServer({ env, cacheFolder, containers: false, doing: () => {} });

@@ -1,10 +1,10 @@
 /**
- * Ports for the servers of tests. Between the moment that a port is found free and the one that a server listens there,
- * nobody else may find it free too: no port is given out twice in one file, and files that run at once have no port in common.
+ * Ports for test servers. A free port must not be found by two tests before a server listens on it: a file never gets
+ * the same port twice, and files that run at the same time use disjoint ports.
  */
 import { freePort } from '@switchyard/local';
 
-/** More than there are files at once. */
+/** More than the number of files that run at once. */
 const WORKERS_MAX = 8;
 const givenOut = new Set<number>();
 

@@ -1,11 +1,11 @@
 /**
- * A container registry of a test's own: the one of go-containerregistry, built once per machine, behind a door at which
- * the test may let its answers go wrong. Plain HTTP on loopback, which Docker takes there.
+ * A container registry for one test: go-containerregistry, built once per machine, behind a proxy in which the test can
+ * make answers fail. Plain HTTP on loopback, which Docker accepts there.
  */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -26,12 +26,12 @@ const HOST = '127.0.0.1';
 const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const CONFIG = 'application/vnd.docker.container.image.v1+json';
 const LAYER = 'application/vnd.docker.image.rootfs.diff.tar.gzip';
-/** Of a layer that stalls or is cut, so much is sent. */
+/** Bytes sent of a layer that stalls or is cut. */
 const BEGINNING_BYTES = 1_024;
 
 /**
- * What is wrong with an answer: a status in place of it, its bytes changed, its end missing, nothing more after its
- * beginning, or nothing after so many bytes until the test lets it go on.
+ * A fault in an answer: another status, changed bytes, a missing end, a stall after the beginning, or a pause after
+ * some bytes until the test releases it.
  */
 export type RegistryFault =
   | { status: number }
@@ -43,20 +43,24 @@ export type RegistryFault =
 export interface TestImage {
   /** Go's name; default: this machine's. */
   readonly architecture?: string;
-  /** Of its one layer, unpacked. Default: 100 kB. */
+  /** Unpacked size of its single layer. Default: 100 kB. */
   readonly bytes?: number;
-  /** Zeros, which pack to a thousandth; default: random bytes, which do not pack at all. */
+  /** Zeros, which compress to a thousandth; default: random bytes, which do not compress. */
   readonly zeros?: boolean;
+  /** Its bytes are a hole, which the layer only describes. */
+  readonly sparse?: boolean;
+  /** How often the image contains its layer. Default: once. */
+  readonly times?: number;
 }
 
 export interface TestRegistry {
   /** `127.0.0.1:port`: the beginning of an image's name. */
   readonly address: string;
-  /** Decides how each request is answered; undefined: as it should be. */
+  /** Decides the fault of each request; undefined: none. */
   fault: (path: string) => RegistryFault | undefined;
   /** Requests so far: `GET /v2/…`. */
   readonly asked: readonly string[];
-  /** Puts an image there, of layers that no engine has yet, and returns its name. */
+  /** Pushes an image whose layers no engine has yet, and returns its name. */
   push(repository: string, image?: TestImage): Promise<string>;
   stop(): Promise<void>;
 }
@@ -191,8 +195,13 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
     architecture = process.arch === 'x64' ? 'amd64' : process.arch,
     bytes = 100_000,
     zeros = false,
+    sparse = false,
+    times = 1,
   } = image;
-  const tar = await layerOf(zeros ? Buffer.alloc(bytes) : randomBytes(bytes));
+  const tar = await layerOf(
+    zeros ? Buffer.alloc(bytes) : randomBytes(sparse ? 0 : bytes),
+    sparse ? bytes : 0,
+  );
   const layer = gzipSync(tar);
   const config = Buffer.from(
     JSON.stringify({
@@ -200,7 +209,7 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
       os: 'linux',
       created: new Date().toISOString(),
       config: {},
-      rootfs: { type: 'layers', diff_ids: [digestOf(tar)] },
+      rootfs: { type: 'layers', diff_ids: Array(times).fill(digestOf(tar)) },
     }),
   );
   const described = (mediaType: string, content: Buffer) => ({
@@ -214,7 +223,7 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
     schemaVersion: 2,
     mediaType: MANIFEST,
     config: described(CONFIG, config),
-    layers: [described(LAYER, layer)],
+    layers: Array(times).fill(described(LAYER, layer)),
   };
   await send(
     'PUT',
@@ -224,12 +233,14 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
   );
 }
 
-async function layerOf(content: Buffer): Promise<Buffer> {
+async function layerOf(content: Buffer, holeBytes: number): Promise<Buffer> {
   const folder = await temporaryFolder('layer');
   try {
     await writeFile(join(folder, 'content'), content);
     await writeFile(join(folder, 'unlike-any-other'), randomBytes(16));
-    await run('tar', ['-cf', `${folder}.tar`, '-C', folder, '.']);
+    if (holeBytes > 0) await truncate(join(folder, 'content'), holeBytes);
+    const format = holeBytes > 0 ? ['--sparse', '--format=posix'] : [];
+    await run('tar', [...format, '-cf', `${folder}.tar`, '-C', folder, '.']);
     return await readFile(`${folder}.tar`);
   } finally {
     await rm(folder, { recursive: true, force: true });

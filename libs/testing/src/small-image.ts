@@ -1,13 +1,13 @@
 /**
- * The shell of the standard computer image and the commands that scripts use, without the rest: 20 MB in place of
- * 1.7 GB, so that an engine of a test's own has it in a second.
+ * The shell and common commands of the standard computer image, without the rest: 20 MB instead of 1.7 GB, so that a
+ * test's own engine imports it in a second.
  */
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { STANDARD_IMAGE } from '@switchyard/contracts';
 import Docker from 'dockerode';
 
-/** Debian's packages whose programs are taken, with the libraries that those need. */
+/** Debian packages whose programs are copied, with the libraries they need. */
 const PACKAGES = 'bash dash coreutils procps findutils grep sed mawk util-linux tar gzip perl-base';
 const PACK = `
   programs=$(dpkg -L ${PACKAGES} | grep -E '^(/usr)?/bin/.' | sort -u)
@@ -17,7 +17,7 @@ const PACK = `
   tar --create --file - .`;
 
 /**
- * Brings it from the machine's engine, which must have the standard image, into another.
+ * Copies it from the machine's engine, which must have the standard image, into another engine.
  * @param name its name there: the standard image's own by default, so that it stands for that
  */
 export async function importSmallImage(to: Docker, name: string = STANDARD_IMAGE): Promise<void> {

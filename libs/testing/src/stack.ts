@@ -1,6 +1,6 @@
 /**
- * The whole of Switchyard for one test, as `npm start` brings it up: the real launcher and its supervisor, in a
- * data folder and on a port of its own.
+ * All of Switchyard for one test, as started by `npm start`: the real launcher and its supervisor, with their own data
+ * folder and port.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,11 +14,11 @@ import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './test-server.ts';
 
 export interface StartStackOptions {
-  /** Added to the environment of the launcher. Computers are off unless it says otherwise. */
+  /** Added to the launcher's environment. Computers are off by default. */
   readonly env?: Readonly<Record<string, string>>;
   /** Only these services. */
   readonly services?: readonly string[];
-  /** A data folder that was used before; it is kept at the end. */
+  /** An existing data folder; it is kept at the end. */
   readonly dataFolder?: string;
 }
 
@@ -28,31 +28,31 @@ export interface TestStack {
   readonly dataFolder: string;
   readonly natsUrl: string;
   readonly mongoUrl: string;
-  /** Of a service, of `nats` or of `mongo`. Throws while it is not running. */
+  /** Process id of a service, of `nats` or of `mongo`. Throws while it is not running. */
   pidOf(name: string): Promise<number>;
-  /** Kills a service, `nats` or `mongo` with SIGKILL. `back` resolves when the supervisor has it serving again. */
+  /** Kills a service, `nats` or `mongo` with SIGKILL. `back` resolves when the supervisor has restarted it. */
   kill9(name: string): Promise<{ readonly back: Promise<void> }>;
   /** The log of a service: one JSON object a line. */
   log(name: string): Promise<string>;
-  /** What the launcher has said so far. */
+  /** Output of the launcher so far. */
   output(): string;
   /** As SIGTERM does: drains, stops all. Returns the launcher's exit code. May be called again. */
   stop(): Promise<number | null>;
 }
 
 const KEY_BYTES = 16;
-/** Programs may have to be built first, where a test file is run alone on a fresh machine. */
+/** Programs may have to be built first when a test file runs alone on a new machine. */
 const START_TIMEOUT_MS = 300_000;
-/** A service starts in a second or two, on a busy machine in many more; one that never serves is told of. */
+/** A service starts in a second or two, on a busy machine in many more. */
 const BACK_TIMEOUT_MS = 180_000;
 const SERVES_AGAIN = /^(\S+) +serves again \(process \d+\)$/;
 const LAUNCHER = join(ROOT, 'infra', 'local', 'src', 'start.ts');
 
-/** Resolves at the ready line. Rejects with all that the launcher said when it ends before that. */
+/** Resolves at the ready line. Rejects with the launcher's output when it ends before that. */
 export async function startStack(options: StartStackOptions = {}): Promise<TestStack> {
   const dataFolder = options.dataFolder ?? (await temporaryFolder('stack'));
   const key = `sy_${randomBytes(KEY_BYTES).toString('base64url')}`;
-  // Servers of its own: those of the environment are shared with others.
+  // Own servers: those of the environment are shared.
   const { NATS_URL: _, MONGODB_URL: __, ...machine } = process.env;
   const env = {
     ...machine,
@@ -87,7 +87,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
     async kill9(name) {
       const pid = await pidOf(name);
       const back = words.untilLine((line) => (line.match(SERVES_AGAIN)?.[1] === name ? name : undefined));
-      // Whether it comes back may be of no interest.
+      // Callers may ignore whether it returns.
       back.catch(() => {});
       process.kill(pid, 'SIGKILL');
       return { back: back.then(() => {}) };

@@ -10,7 +10,7 @@ const machine = await docker();
 const usable = machine !== undefined && canStartTestEngine();
 
 test.skipIf(!usable)(
-  'an engine of a test’s own runs containers that the machine’s engine does not know, and leaves nothing',
+  'a test engine runs containers unknown to the machine’s engine, and leaves nothing behind',
   async () => {
     const engine = await startTestEngine({ liveRestore: true });
     const folder = dirname(engine.address.slice('unix://'.length));

@@ -177,14 +177,14 @@ async function answers(docker: Docker): Promise<boolean> {
   );
 }
 
-/** Somebody else, who is removing it too, may be faster. */
+/** The container may already be removed by another process. */
 async function removed(container: Docker.Container): Promise<void> {
   await container.remove({ force: true }).catch((error: { statusCode?: number }) => {
     if (error.statusCode !== NOT_FOUND && error.statusCode !== BEING_REMOVED) throw error;
   });
 }
 
-/** Waits for the end of a process that is not our child. */
+/** Waits for the end of a process that is not a child of this one. */
 async function ended(pid: number): Promise<void> {
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   while (isAlive(pid)) {
@@ -197,7 +197,7 @@ function isAlive(pid: number): boolean {
   return signal(pid, 0);
 }
 
-/** Whether there was such a process. */
+/** Whether the process existed. */
 function signal(pid: number, number: 0 | 'SIGKILL'): boolean {
   try {
     return process.kill(pid, number);

@@ -1,4 +1,4 @@
-/** A server of a test's own: a real process on a free port with files of its own, that may be killed and started again. */
+/** A server for one test: a real process on a free port with its own files, which can be killed and restarted. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -60,7 +60,7 @@ export async function startTestServer(
       await Promise.race([untilReady(spec, over.signal), died]);
     } finally {
       over.abort();
-      // From here on its death is the test's affair.
+      // From here on the test handles the death of the server.
       died.catch(() => {});
     }
   }
@@ -91,7 +91,7 @@ export async function startTestServer(
     },
     async stop() {
       process.off('exit', killAtExit);
-      // Its files go with it: there is nothing to stop gently for.
+      // Its files are removed too, so a graceful stop is not needed.
       await end('SIGKILL');
       await rm(address.folder, { recursive: true, force: true });
     },

@@ -1,4 +1,4 @@
-// Limits begin anew at midnight UTC, and a month's statement ends there: a test that counts what was spent must not meet it.
+// Limits reset at midnight UTC, and a month's statement ends there: tests that count spending must not run across it.
 import { setTimeout as delay } from 'node:timers/promises';
 
 const MINUTE_MS = 60_000;
@@ -8,7 +8,7 @@ const FAR_MS = 3 * MINUTE_MS;
 /** The clocks of what is tested are this machine's; timers may be a little early. */
 const AFTERWARDS_MS = 1_000;
 
-/** Resolves at once, but in the last minutes of a day: then after them. */
+/** Resolves at once, except in the last minutes of a day: then after midnight. */
 export async function untilMidnightIsFar(): Promise<void> {
   const leftMs = DAY_MS - (Date.now() % DAY_MS);
   if (leftMs < FAR_MS) await delay(leftMs + AFTERWARDS_MS);

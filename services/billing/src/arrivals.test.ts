@@ -1,4 +1,4 @@
-// Messages of a real stream, handed out in batches.
+// Batches of messages from a real stream.
 import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
 import { type Bus, connectBus } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Arrivals } from './arrivals.ts';
 
 const BATCH_MAX = 50;
-/** None ends by itself: what it asked for is counted. */
+/** Longer than the test, so that no pull ends by itself: the test counts requested messages. */
 const PULL_MS = 60_000;
-/** What was on its way to a pull that ended comes again when the server has waited for it, which is half a minute. */
+/** The server redelivers messages that were sent to an ended pull after `ack_wait`, which is half a minute. */
 
 let server: TestServer;
 let bus: Bus;
@@ -33,13 +33,17 @@ async function publish(stream: string, first: number, count: number): Promise<vo
   await Promise.all(Array.from({ length: count }, (_, i) => bus.js.publish(stream, String(first + i))));
 }
 
-function arrivalsOf(consumer: Consumer, onPull: (messages: number) => void = () => {}): Arrivals {
+function arrivalsOf(
+  consumer: Consumer,
+  { onPull = () => {}, collectMs = 0 }: { onPull?: (messages: number) => void; collectMs?: number } = {},
+): Arrivals {
   return new Arrivals({
     pull: (max_messages) => {
       onPull(max_messages);
       return consumer.fetch({ max_messages, expires: PULL_MS });
     },
     batchMax: BATCH_MAX,
+    collectMs,
   });
 }
 
@@ -59,7 +63,7 @@ function numbersOf(batches: readonly JsMsg[][]): number[] {
   return batches.flat().map((message) => Number(message.string()));
 }
 
-test('a flood comes in order, each message once, in batches of at most their size', async () => {
+test('a flood arrives in order, each message once, in batches of at most the maximum size', async () => {
   const arrivals = arrivalsOf(await consumerOf('flood', 600));
   const batches = await take(arrivals, 600);
   expect(numbersOf(batches)).toEqual(Array.from({ length: 600 }, (_, i) => i));
@@ -68,12 +72,13 @@ test('a flood comes in order, each message once, in batches of at most their siz
   expect(await arrivals.next()).toBeNull();
 });
 
-test('more is asked for before what has come is used up, and no more than that', async () => {
+test('messages are requested before the buffer is empty, at most two batches ahead', async () => {
   let asked = 0;
   const consumer = await consumerOf('ahead', 600);
-  const arrivals = arrivalsOf(consumer, (messages) => {
+  const onPull = (messages: number) => {
     asked += messages;
-  });
+  };
+  const arrivals = arrivalsOf(consumer, { onPull });
   let taken = 0;
   while (taken < 600) {
     taken += (await take(arrivals, 1)).flat().length;
@@ -83,7 +88,32 @@ test('more is asked for before what has come is used up, and no more than that',
   await arrivals.stop();
 });
 
-test('a lone message waits for no other, and what comes to a pull that is renewed is not lost', async () => {
+/** Longer than the test. */
+const NEVER_MS = 600_000;
+
+test('a full batch, and a hurried one, is handed out before the time of collecting is over', async () => {
+  const arrivals = arrivalsOf(await consumerOf('collected', BATCH_MAX + 1), { collectMs: NEVER_MS });
+  expect(numbersOf(await take(arrivals, 1))).toHaveLength(BATCH_MAX);
+  const rest = take(arrivals, 1);
+  await publish('collected', BATCH_MAX + 1, 1);
+  const hurrying = setInterval(() => arrivals.hurry(), 20); // as a waiting reader does
+  const first = numbersOf(await rest);
+  const second = first.length === 2 ? [] : numbersOf(await take(arrivals, 1));
+  clearInterval(hurrying);
+  expect([...first, ...second]).toEqual([BATCH_MAX, BATCH_MAX + 1]);
+  await arrivals.stop();
+});
+
+test('messages that arrive within the time of collecting are one batch', async () => {
+  const consumer = await consumerOf('together', 1);
+  const arrivals = arrivalsOf(consumer, { collectMs: 1_500 });
+  const batch = take(arrivals, 1);
+  await publish('together', 1, 1);
+  expect(numbersOf(await batch)).toEqual([0, 1]);
+  await arrivals.stop();
+});
+
+test('a lone message is handed out, and a renewed pull loses no message', async () => {
   const arrivals = arrivalsOf(await consumerOf('lone', 1));
   expect(numbersOf(await take(arrivals, 1))).toEqual([0]);
   arrivals.renew();
@@ -92,7 +122,7 @@ test('a lone message waits for no other, and what comes to a pull that is renewe
   await arrivals.stop();
 });
 
-test('what was not handed out is given back when it stops, whoever else has stopped it', async () => {
+test('stop returns the messages that were not handed out, also to a second caller', async () => {
   const consumer = await consumerOf('rest', 40);
   const arrivals = arrivalsOf(consumer);
   const first = await arrivals.next();
@@ -106,8 +136,12 @@ test('what was not handed out is given back when it stops, whoever else has stop
   await again.stop();
 });
 
-test('what a pull fails with is thrown, after what has come', async () => {
-  const arrivals = new Arrivals({ pull: () => Promise.reject(new Error('no link')), batchMax: BATCH_MAX });
+test('the error of a pull is thrown after the messages that arrived', async () => {
+  const arrivals = new Arrivals({
+    pull: () => Promise.reject(new Error('no link')),
+    batchMax: BATCH_MAX,
+    collectMs: 0,
+  });
   await expect(arrivals.next()).rejects.toThrow('no link');
   await arrivals.stop();
 });

@@ -1,58 +1,47 @@
-// The loop that books events: pull, read, write, acknowledge. Whatever goes wrong, nothing is acknowledged that is not
-// on disk, the messages come again, the ledger is read anew, and it goes on.
+// The loop that books events: pull, read, write, acknowledge. Only durable events are acknowledged. After a failure the
+// events are redelivered and the writer recovers from the ledger.
 import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { type Logger, passed, systemClock } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
 import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
+import type { PartitionDeps } from './partition-deps.ts';
 import { assertUnmoved, LayoutMoved } from './partitions/layout.ts';
-import type { Partition } from './partitions/partition.ts';
-import type { Progress } from './progress.ts';
-import { type ReadBatch, readBatch, rejectedOf } from './read-batch.ts';
-import type { LedgerRow, Rejected } from './store/documents.ts';
+import { readBatch, rejectedOf } from './read-batch.ts';
+import type { LedgerRow } from './store/documents.ts';
 import { ensureIndexes } from './store/indexes.ts';
-import { LedgerWriter, type PreparedBatch } from './store/ledger-writer.ts';
+import { LedgerWriter } from './store/ledger-writer.ts';
 import { AnotherWriter } from './store/mongo-errors.ts';
-import { storeRejected } from './store/rejected.ts';
-import type { Store } from './store/store.ts';
+import { reject } from './store/rejected.ts';
 
-/** Messages of one batch, and of one pull, at the most. */
+/** Maximum number of messages in one batch and in one pull. */
 export const BATCH_MESSAGES_MAX = 1_000;
-/** A pull that has not brought its fill is asked for anew after this time. */
+/** Booking is background work: the first event of a batch waits this long for others, in milliseconds. */
+const COLLECT_MS_MAX = 250;
+/** A pull that is not filled is renewed after this time. */
 const PULL_MS = 5_000;
-/** A pull that outlives its time was lost on the way, with the link that it was sent on. */
+/** A pull that is this much overdue was lost together with its link. */
 const PULL_LATE_MS = 1_000;
 
 const AGAIN_MS_MIN = 50;
 const AGAIN_MS_MAX = 2_000;
 
-export interface BookingOptions {
-  readonly bus: Bus;
-  readonly store: Store;
-  /** Whose events are booked; those of others are passed over. */
-  readonly partition: Partition;
-  readonly progress: Progress;
-  /** Told of the rows of each batch, once they are written and folded. */
+export interface BookingDeps
+  extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'progress' | 'logger' | 'signal'> {
+  /** Called with the rows of each batch after they are written and folded. */
   readonly onBooked?: (rows: readonly LedgerRow[]) => void;
-  /** Told of every row; nobody reads them while a batch is written. */
+  /** Receives every row. Not read while a batch is being written. */
   readonly accounts: Accounts;
-  readonly logger: Logger;
-  /** Ends the loop after the batch that it is at. */
-  readonly signal: AbortSignal;
 }
 
-interface Booking extends BookingOptions {
-  readonly writer: LedgerWriter;
-}
-
-/** Books events until the signal is aborted. Never throws: what fails is tried again, for as long as it takes. */
-export async function bookEvents(options: BookingOptions): Promise<void> {
-  const { signal, logger } = options;
+/** Books events until the signal is aborted. Never throws: failures are retried without limit. */
+export async function bookEvents(deps: BookingDeps): Promise<void> {
+  const { signal, logger } = deps;
   let failures = 0;
   while (!signal.aborted)
     try {
-      await bookUntilOver(options, () => {
+      await bookUntilOver(deps, () => {
         failures = 0;
       });
     } catch (error) {
@@ -63,9 +52,9 @@ export async function bookEvents(options: BookingOptions): Promise<void> {
     }
 }
 
-/** With a writer of its own: one that has failed may still have an operation under way. */
-async function bookUntilOver(options: BookingOptions, onBooked: () => void): Promise<void> {
-  const { bus, store, partition, progress, accounts, logger, signal, onBooked: told = () => {} } = options;
+/** Creates a new writer: an operation of a failed writer may still be running. */
+async function bookUntilOver(deps: BookingDeps, onBooked: () => void): Promise<void> {
+  const { bus, store, partition, progress, accounts, logger, signal } = deps;
   await ensureIndexes(store);
   await assertUnmoved(store, partition.layout);
   const consumer = await ensureConsumer(bus, partition);
@@ -75,45 +64,52 @@ async function bookUntilOver(options: BookingOptions, onBooked: () => void): Pro
     logger,
     onBooked: (rows) => {
       accounts.booked(rows);
-      told(rows);
+      deps.onBooked?.(rows);
     },
   });
-  await accounts.still.run(async () => {
+  await accounts.lock.run(async () => {
     await writer.recover(signal);
-    // Behind the fence of another layout nothing may be booked: it is read after the last number was.
+    // Read after the last number: nothing may be booked behind the fence of another layout.
     await assertUnmoved(store, partition.layout);
-    accounts.forget(); // an earlier batch may have ended in the middle, and what it wrote was folded just now
+    accounts.forget(); // an earlier batch may have been cut short, and its rows were folded just now
     progress.recovered();
   });
-  await bookArrivals(consumer, { ...options, writer }, onBooked);
+  await eachBatch(consumer, deps, async (messages) => {
+    await accounts.lock.run(() => bookBatch(messages, writer, deps));
+    onBooked();
+  });
   await writer.close();
 }
 
-/** Until the signal is aborted. */
-async function bookArrivals(consumer: Consumer, options: Booking, onBooked: () => void): Promise<void> {
-  const { bus, signal } = options;
+/** Hands arriving messages to a handler, one batch after the other, until the signal is aborted. */
+export async function eachBatch(
+  consumer: Consumer,
+  { bus, progress, signal }: Pick<BookingDeps, 'bus' | 'progress' | 'signal'>,
+  take: (messages: readonly JsMsg[]) => Promise<void>,
+): Promise<void> {
   const arrivals = new Arrivals({
     pull: (max_messages) => pullInTime(consumer, max_messages),
     batchMax: BATCH_MESSAGES_MAX,
+    collectMs: COLLECT_MS_MAX,
   });
   const stop = () => void arrivals.stop();
   const forget = bus.onReconnect(() => arrivals.renew());
+  const calm = progress.onHurry(() => arrivals.hurry());
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  const line = new BookingLine(options, onBooked, stop);
   try {
     for (let messages = await arrivals.next(); messages; messages = await arrivals.next())
-      await line.add(messages);
+      await take(messages);
   } finally {
     forget();
+    calm();
     signal.removeEventListener('abort', stop);
-    // What came and was not looked at is given back at once, instead of after `ack_wait`.
+    // Returns unprocessed messages at once, so that they are redelivered before `ack_wait` ends.
     giveBack(await arrivals.stop(), bus);
-    await line.end();
   }
 }
 
-/** A pull that does not end by itself when its time is over was lost on the way, with the link that it was sent on. */
+/** Pulls with a time limit: a pull that outlives its own time was lost together with its link. */
 async function pullInTime(consumer: Consumer, max_messages: number): Promise<ConsumerMessages> {
   const messages = await consumer.fetch({ max_messages, expires: PULL_MS });
   const late = setTimeout(() => messages.stop(), PULL_MS + PULL_LATE_MS);
@@ -121,149 +117,47 @@ async function pullInTime(consumer: Consumer, max_messages: number): Promise<Con
   return messages;
 }
 
-/** A batch that is read, and what it was read from. */
-interface Batch {
-  readonly messages: readonly JsMsg[];
-  readonly read: ReadBatch;
-}
-
 /**
- * Batches on their way into the ledger. They are booked one after the other; beside it others are prepared, one after the
- * other too, at most two ahead of the one that is booked; and beside both one more is read. So none of us, the database
- * and its disk stands still while it waits for the others.
+ * Books the messages of this partition and acknowledges all of them.
+ * @throws the error of the writer; then nothing is acknowledged, and the messages are redelivered
  */
-class BookingLine {
-  readonly #options: Booking;
-  readonly #onBooked: () => void;
-  readonly #onFailed: () => void;
-  /** Until the batch that was added last is prepared and another may follow it. */
-  #preparing: Promise<void> = Promise.resolve();
-  /** Until the last that was prepared is booked, and until the one before it is. */
-  #booking: Promise<void> = Promise.resolve();
-  #bookingBefore: Promise<void> = Promise.resolve();
-  #failure: unknown = null;
-
-  /** @param onFailed called when a batch could not be booked; `end` then throws why. */
-  constructor(options: Booking, onBooked: () => void, onFailed: () => void) {
-    this.#options = options;
-    this.#onBooked = onBooked;
-    this.#onFailed = onFailed;
-  }
-
-  /** Resolves when the next may be added. Never throws. */
-  async add(messages: readonly JsMsg[]): Promise<void> {
-    const { partition, logger } = this.#options;
-    const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
-    const batch = { messages, read: readBatch(ours, logger) };
-    await this.#preparing;
-    this.#preparing = this.#prepare(batch);
-  }
-
-  async #prepare(batch: Batch): Promise<void> {
-    const { bus, accounts } = this.#options;
-    if (this.#failure !== null) return giveBack(batch.messages, bus);
-    const still = await accounts.still.move(); // its log rows come before its sums
-    const from = performance.now();
-    const prepared = await this.#orGiveBack(batch, () => prepare(batch.read, this.#options));
-    if (prepared === undefined) return still();
-    const prepareMs = performance.now() - from;
-    const [before, last] = [this.#bookingBefore, this.#booking];
-    this.#bookingBefore = last;
-    this.#booking = last.then(() => this.#book(batch, prepared, prepareMs)).finally(still);
-    await before;
-  }
-
-  async #book(batch: Batch, prepared: PreparedBatch | null, prepare_ms: number): Promise<void> {
-    const { bus, logger } = this.#options;
-    const { messages } = batch;
-    if (this.#failure !== null) return giveBack(messages, bus);
-    await this.#orGiveBack(batch, async () => {
-      const from = performance.now();
-      await book(batch, prepared, this.#options);
-      this.#onBooked();
-      const [rows, book_ms] = [prepared?.rows.length ?? 0, performance.now() - from];
-      logger.debug({ messages: messages.length, rows, prepare_ms, book_ms }, 'a batch was booked');
-    });
-  }
-
-  /** @throws why a batch could not be booked. */
-  async end(): Promise<void> {
-    await this.#preparing;
-    await this.#booking;
-    if (this.#failure !== null) throw this.#failure;
-  }
-
-  async #orGiveBack<T>({ messages }: Batch, work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await work();
-    } catch (error) {
-      this.#failure ??= error;
-      giveBack(messages, this.#options.bus);
-      this.#onFailed();
-      return undefined;
-    }
-  }
-}
-
-/** @returns null where there is nothing to book. */
-async function prepare(
-  { rejected, entries }: ReadBatch,
-  { store, writer, logger }: Booking,
-): Promise<PreparedBatch | null> {
-  await reject(store, rejected, logger);
-  return entries.length === 0 ? null : await writer.prepare(entries);
-}
-
-async function book(
-  { messages, read }: Batch,
-  prepared: PreparedBatch | null,
-  options: Booking,
-): Promise<void> {
-  const { store, progress, logger } = options;
-  if (prepared) await bookRows(prepared, options);
-  const refused = new Set(read.rejectedMessages);
-  const contradictions: Rejected[] = [];
-  for (const { entry, reason } of prepared?.conflicts ?? []) {
-    const message = read.sources.get(entry);
-    if (!message) continue;
-    refused.add(message);
-    contradictions.push(rejectedOf(message, reason));
-  }
-  await reject(store, contradictions, logger);
-  for (const message of messages)
-    if (refused.has(message)) message.term('rejected by billing');
-    else message.ack();
-  progress.advanced();
-}
-
-/** Nobody reads sums between the batch that fails and the word that they are not whole. */
-async function bookRows(prepared: PreparedBatch, { writer, progress }: Booking): Promise<void> {
+async function bookBatch(messages: readonly JsMsg[], writer: LedgerWriter, deps: BookingDeps): Promise<void> {
+  const { bus, store, partition, progress, logger } = deps;
+  const from = performance.now();
   try {
-    await writer.book(prepared);
+    const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
+    const { entries, sources, rejected, rejectedMessages } = readBatch(ours, logger);
+    await reject(store, rejected, logger);
+    const refused = new Set(rejectedMessages);
+    const conflicts = entries.length > 0 ? await writer.append(entries) : [];
+    const contradictions = conflicts.flatMap(({ entry, reason }) => {
+      const message = sources.get(entry);
+      if (!message) return [];
+      refused.add(message);
+      return rejectedOf(message, reason);
+    });
+    await reject(store, contradictions, logger);
+    for (const message of messages)
+      if (refused.has(message)) message.term('rejected by billing');
+      else message.ack();
+    progress.advanced();
+    const ms = performance.now() - from;
+    logger.debug({ messages: messages.length, entries: entries.length, ms }, 'a batch was booked');
   } catch (error) {
-    progress.interrupted();
+    progress.interrupted(); // before any reader can see sums without some rows of the ledger
+    giveBack(messages, bus);
     throw error;
   }
 }
 
-async function reject(store: Store, rejected: readonly Rejected[], logger: Logger): Promise<void> {
-  if (rejected.length === 0) return;
-  await storeRejected(store, rejected);
-  for (const { _id, subject, seq, reason } of rejected)
-    logger.error(
-      { alarm: 'event_rejected', rejected: _id, subject, seq, reason },
-      'an event cannot be booked; it is kept among the rejected',
-    );
-}
-
 function giveBack(messages: readonly JsMsg[], bus: Bus): void {
-  if (!bus.connected) return; // they come again by themselves
+  if (!bus.connected) return; // the server redelivers them without this
   for (const message of messages) message.nak();
 }
 
 function report(error: unknown, failures: number, logger: Logger): void {
   if (error instanceof AnotherWriter)
-    logger.warn({ err: error }, 'another writer was at the ledger; it is read anew');
+    logger.warn({ err: error }, 'another writer wrote to the ledger; billing reads it again');
   else if (error instanceof LayoutMoved)
     logger.info({ reason: error.message }, 'the partition is given back');
   else

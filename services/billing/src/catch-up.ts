@@ -1,52 +1,72 @@
-// Reading one's own writes: an answer about usage or logs holds every event that was stored before it was asked for, or
-// says in `as_of` up to when it does.
+// Read-your-writes: an answer about usage or logs includes every event that was stored before the question. Otherwise
+// its `as_of` gives the time up to which the answer is complete.
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
-import { EVENTS_STREAM } from '@switchyard/contracts';
-import type { Clock } from '@switchyard/service';
-import type { Partition } from './partitions/partition.ts';
-import type { Progress } from './progress.ts';
+import { EVENTS_STREAM, type EventStream, REFUSALS_STREAM } from '@switchyard/contracts';
+import { REFUSALS_CONSUMER } from './consumer.ts';
+import type { PartitionDeps } from './partition-deps.ts';
 
-/** How long a question waits for events that are not booked yet. */
+/** How long a question waits for unbooked events. */
 export const CATCH_UP_MS_MAX = 2_000;
-/** Acknowledgements reach the server a little after they are sent: it is asked again this often. */
+/** Interval of polling the consumer: acknowledgements reach the server with a small delay. */
 const ASK_AGAIN_MS = 20;
 
-export interface CatchUpOptions {
-  readonly bus: Bus;
-  readonly partition: Pick<Partition, 'consumer'>;
-  readonly progress: Progress;
-  readonly clock: Clock;
-}
+export type CatchUpDeps = Pick<PartitionDeps, 'bus' | 'progress' | 'clock'> & {
+  readonly partition: Pick<PartitionDeps['partition'], 'consumer'>;
+};
 
 /**
- * Waits until everything that is in the stream now is booked.
- * @returns the moment up to which every stored event is booked: now, or an earlier one after `CATCH_UP_MS_MAX`.
+ * Waits until every event that is in the stream now is booked.
+ * @returns the time up to which every stored event is booked: now, or an earlier time after `CATCH_UP_MS_MAX`
  */
-export async function catchUp({ bus, partition, progress, clock }: CatchUpOptions): Promise<Date> {
+export function catchUp(deps: CatchUpDeps): Promise<Date> {
+  return readBy({ stream: EVENTS_STREAM, name: deps.partition.consumer }, deps);
+}
+
+/** Also waits for the events of refused calls. */
+export async function catchUpLogs(deps: CatchUpDeps): Promise<void> {
+  await Promise.all([catchUp(deps), readBy({ stream: REFUSALS_STREAM, name: REFUSALS_CONSUMER }, deps)]);
+}
+
+interface ConsumerOf {
+  readonly stream: EventStream;
+  readonly name: string;
+}
+
+async function readBy({ stream, name }: ConsumerOf, { bus, progress, clock }: CatchUpDeps): Promise<Date> {
   const now = new Date(clock.now());
-  const consumerInfo = () => bus.jsm.consumers.info(EVENTS_STREAM, partition.consumer);
-  let info = await consumerInfo();
-  if (hasAll(info)) return now;
-  const { state } = await bus.jsm.streams.info(EVENTS_STREAM);
+  const consumerInfo = () => bus.jsm.consumers.info(stream, name);
+  const [{ state }, first] = await Promise.all([bus.jsm.streams.info(stream), consumerInfo()]);
   const deadline = clock.monotonic() + CATCH_UP_MS_MAX;
-  while (!hasAll(info) && info.ack_floor.stream_seq < state.last_seq) {
+  let info = first;
+  for (let wasIdle = false; !hasAll(info, state.last_seq, wasIdle); info = await consumerInfo()) {
     const leftMs = deadline - clock.monotonic();
-    if (leftMs <= 0) return bookedUpTo(bus, info, state.first_ts);
+    if (leftMs <= 0) return readUpTo(bus, info, state.first_ts);
+    wasIdle = isIdle(info);
+    progress.hurry(); // each time: the events may arrive after the question
     await progress.changed(Math.min(leftMs, ASK_AGAIN_MS));
-    info = await consumerInfo();
   }
   return now;
 }
 
-function hasAll({ num_pending: waiting, num_ack_pending: onTheirWay }: ConsumerInfo): boolean {
-  return waiting === 0 && onTheirWay === 0;
+/**
+ * Whether the consumer has acknowledged every event up to `last`. A server counts a stored event as pending with a small
+ * delay, so a consumer that seems idle below `last` has nothing left only if it seemed idle before too: the events were
+ * removed.
+ */
+function hasAll(info: ConsumerInfo, last: number, wasIdle: boolean): boolean {
+  if (info.ack_floor.stream_seq >= last) return true;
+  return isIdle(info) && (wasIdle || info.delivered.stream_seq >= last);
 }
 
-/** When the last event was stored below which none is missing. */
-async function bookedUpTo(bus: Bus, info: ConsumerInfo, streamBeganAt: string): Promise<Date> {
+function isIdle({ num_pending, num_ack_pending }: ConsumerInfo): boolean {
+  return num_pending === 0 && num_ack_pending === 0;
+}
+
+/** The time of storage of the last event below which every event is booked. */
+async function readUpTo(bus: Bus, info: ConsumerInfo, streamBeganAt: string): Promise<Date> {
   const floor = info.ack_floor.stream_seq;
-  const message = floor === 0 ? null : await bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: floor });
-  // What is below the first message that the stream still has was booked, or is too old to be asked for.
+  const message = floor === 0 ? null : await bus.jsm.streams.getMessage(info.stream_name, { seq: floor });
+  // Messages below the first one in the stream were booked, or are past retention.
   return message ? message.time : new Date(streamBeganAt);
 }

@@ -1,17 +1,17 @@
-// Settings of billing; the sole reader of them is runService.
+// Settings of billing. Only runService reads them.
 import { commonConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 export const configSchema = z.object({
   ...commonConfig,
-  /** Where the ledger lives. The path names the database; `switchyard` when it names none. */
+  /** URL of the database of the ledger. The path names the database; default: `switchyard`. */
   MONGODB_URL: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must begin with mongodb:// or mongodb+srv://')
     .default('mongodb://127.0.0.1:27017'),
-  /** Days that logs are kept; 0: for ever. The ledger is kept for ever. */
+  /** Days that logs are kept; 0: for ever. The ledger is always kept for ever. */
   SWITCHYARD_LOG_DAYS: z.coerce.number().int().min(0).max(36_500).default(90),
-  /** Seconds between two looks at the books (src/audit/watch.ts); 0: none. */
+  /** Seconds between two checks of the books (src/audit/watch.ts); 0: none. */
   SWITCHYARD_AUDIT_SECONDS: z.coerce.number().min(0).max(86_400).default(30),
 });
 export type Config = z.infer<typeof configSchema>;

@@ -1,44 +1,68 @@
-// The durable pull consumer of a partition on the stream of events: where it begins, and its bounds.
-import { AckPolicy, type Consumer, DeliverPolicy, JetStreamApiError } from '@nats-io/jetstream';
+// The durable pull consumers of billing: one per partition on the stream of events, and one for refused calls.
+import {
+  AckPolicy,
+  type Consumer,
+  type ConsumerInfo,
+  DeliverPolicy,
+  JetStreamApiError,
+} from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream } from '@switchyard/bus';
-import { EVENTS_STREAM } from '@switchyard/contracts';
+import { EVENTS_STREAM, REFUSALS_STREAM } from '@switchyard/contracts';
 import type { Layout } from './partitions/layout.ts';
 import type { Partition } from './partitions/partition.ts';
 
 const MS_NS = 1_000_000;
-/** A message that was not acknowledged in this time comes again: no longer than a dead owner's lease lives. */
+/** An unacknowledged message is redelivered after this time: no longer than the lease of a dead owner lasts. */
 const ACK_WAIT_MS = 5_000;
 /**
- * Messages that may be on their way at once, those of a writer that died included: in billing's hands are up to four
- * batches and two more that wait (booking.ts, arrivals.ts).
+ * Maximum number of unacknowledged messages, those of a dead writer included. Billing itself has up to four batches in
+ * progress and two more buffered (booking.ts, arrivals.ts).
  */
 const ACK_PENDING_MAX = 8_000;
-/** Until it is booked: an event is never given up. */
+/** Unlimited: an event is redelivered until it is booked. */
 const DELIVERIES_MAX = -1;
-/** Code of JetStream for "there is no such consumer". */
+/** JetStream error code for a missing consumer. */
 const CONSUMER_NOT_FOUND = 10_014;
 
+/** One consumer for all partitions: refused calls have only log rows. */
+export const REFUSALS_CONSUMER = 'billing-refusals';
+const BOUNDS = {
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: ACK_WAIT_MS * MS_NS,
+  max_ack_pending: ACK_PENDING_MAX,
+  max_deliver: DELIVERIES_MAX,
+} as const;
+
 /**
- * Makes the stream and the consumer where they are missing. It takes every event, those of other partitions and those
- * that charge nothing too: the acknowledged sequence then says exactly how far the partition has got.
+ * Creates the stream and the consumer where they are missing. The consumer takes every event, including those of other
+ * partitions and those without a charge, so its acknowledged sequence is the exact progress of the partition.
  */
 export async function ensureConsumer(bus: Bus, { consumer, layout }: Partition): Promise<Consumer> {
   await ensureEventsStream(bus);
-  // One that began elsewhere in the stream cannot be told to begin here: it is as good.
+  // The start of an existing consumer cannot be changed; a different start is equally correct.
   if (layout.epoch === 0 || !(await consumerInfo(bus, consumer)))
     await bus.jsm.consumers.add(EVENTS_STREAM, {
       durable_name: consumer,
       description: 'books events into the ledger',
       ...startBehind(await bookedBefore(bus, layout)),
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: ACK_WAIT_MS * MS_NS,
-      max_ack_pending: ACK_PENDING_MAX,
-      max_deliver: DELIVERIES_MAX,
+      ...BOUNDS,
     });
   return bus.js.consumers.get(EVENTS_STREAM, consumer);
 }
 
-/** Null where there is none. */
+/** Creates the stream of refused calls and its consumer where they are missing. */
+export async function ensureRefusalsConsumer(bus: Bus): Promise<Consumer> {
+  await ensureEventsStream(bus);
+  await bus.jsm.consumers.add(REFUSALS_STREAM, {
+    durable_name: REFUSALS_CONSUMER,
+    description: 'writes the log rows of refused calls',
+    deliver_policy: DeliverPolicy.All,
+    ...BOUNDS,
+  });
+  return bus.js.consumers.get(REFUSALS_STREAM, REFUSALS_CONSUMER);
+}
+
+/** Returns null when the consumer does not exist. */
 export async function consumerInfo(bus: Bus, name: string) {
   try {
     return await bus.jsm.consumers.info(EVENTS_STREAM, name);
@@ -49,9 +73,9 @@ export async function consumerInfo(bus: Bus, name: string) {
 }
 
 /**
- * The message of the stream up to which all was booked under the layouts before this one; 0: none may be passed over. It
- * is 0 too where the stream is no longer the one in which that was so (one that was restored or made anew counts from
- * elsewhere): what is booked already is passed over by its id.
+ * The stream sequence up to which everything was booked under the earlier layouts; 0: skip nothing. It is 0 when the
+ * stream was restored or recreated, because the sequences of the new stream differ. Events that were already booked are
+ * then skipped by id.
  */
 export async function bookedBefore(bus: Bus, { from }: Layout): Promise<number> {
   if (!from) return 0;
@@ -62,4 +86,9 @@ export async function bookedBefore(bus: Bus, { from }: Layout): Promise<number> 
 function startBehind(seq: number) {
   if (seq === 0) return { deliver_policy: DeliverPolicy.All } as const;
   return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq + 1 } as const;
+}
+
+/** Whether a consumer has acknowledged every event up to a sequence, or has nothing left. */
+export function hasBooked({ num_pending, num_ack_pending, ack_floor }: ConsumerInfo, seq: number): boolean {
+  return (num_pending === 0 && num_ack_pending === 0) || ack_floor.stream_seq >= seq;
 }

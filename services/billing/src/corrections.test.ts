@@ -1,5 +1,5 @@
-// Charges, voids and refunds of them in every order, each late or twice, by a writer that dies on the way: the books
-// against a model that takes one event after the other, to the nano-dollar, in every interval.
+// Charges, voids and refunds in every order, each late or duplicated, by a writer that crashes. The books must equal a
+// model that applies one event after the other, to the nano-dollar, in every interval.
 import { type Event, eventIds, makeEvent } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
@@ -11,7 +11,7 @@ import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, credited, TIME, videoCharged, videoRefunded, voided } from './fixtures/events.ts';
 import { readStatement, readSummaries } from './statements/read-statement.ts';
 import { QUARTER_MS } from './store/buckets.ts';
-import { entryOf } from './store/entries.ts';
+import { entryOf } from './store/event-table.ts';
 import { LedgerWriter, type Step } from './store/ledger-writer.ts';
 import { usageRange } from './usage/range.ts';
 import { readUsage } from './usage/read-usage.ts';
@@ -19,7 +19,7 @@ import { readUsage } from './usage/read-usage.ts';
 const RUNS = 60;
 const CHARGES = 3;
 const HOUR_MS = 3_600_000;
-/** Hours over which things happen: two months, so that statements of both are looked at. */
+/** Hours over which the events are spread: two months, so that both statements are checked. */
 const HOURS = 20;
 const MONTHS = ['2026-10', '2026-11', '2026-12'];
 const CREDIT = 1_000_000n;
@@ -34,7 +34,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => databases.stop());
 
-/** What happens to a charge, as chance has it; `at` in minutes. */
+/** A random action on a charge; `at` is in minutes. */
 type Act =
   | { readonly what: 'charge'; readonly at: number; readonly cost: number }
   | { readonly what: 'void'; readonly at: number }
@@ -66,7 +66,9 @@ const actsOfCall = fc
   })
   .map(({ charge, voids, refunds }): Act[] => [charge, ...voids, ...refunds]);
 
-/** Several charges; the last is a video, where a void is its failure. Everything comes once or twice, in any order. */
+/**
+ * Several charges; the last is a video, where a void is its failure. Each event arrives once or twice, in any order.
+ */
 const scenario = fc.record({
   acts: fc.array(actsOfCall, { minLength: CHARGES, maxLength: CHARGES }),
   order: fc.array(fc.nat(), { minLength: 40, maxLength: 40 }),
@@ -108,15 +110,15 @@ function eventOf(org: string, index: number, act: Act): Event {
   }
 }
 
-/** What the refund of a failed video asks for. */
+/** Amount of the refund of a failed video. */
 const VIDEO_REFUND = 12n;
 
-/** What has been charged and given back, by one event after the other. */
+/** The expected charges and refunds, updated with one event after the other. */
 class Model {
   readonly #charges = new Map<number, { cost: bigint; left: bigint; at: Date }>();
   readonly #voids = new Set<number>();
   readonly #refunds = new Set<string>();
-  /** Nano-dollars, and when they count. */
+  /** Amounts in nano-dollars, and the times at which they count. */
   readonly moved: { readonly at: Date; readonly cost: bigint }[] = [];
   calls = 0;
 
@@ -130,7 +132,7 @@ class Model {
     if (this.#charges.has(index)) return;
     const isNetted = this.#voids.has(index) && !isVideo(index);
     const net = isNetted ? 0n : BigInt(cost);
-    // A video's refund that came first has given back what it asked for.
+    // A video's refund that arrived first has already returned its full amount.
     const left = isVideo(index) && this.#voids.has(index) ? net - VIDEO_REFUND : net;
     this.#charges.set(index, { cost: net, left, at: timeOf(at) });
     this.moved.push({ at: timeOf(at), cost: net });
@@ -165,12 +167,12 @@ class Model {
 
 class Death extends Error {}
 
-/** Which steps come when the rows are in the ledger. */
+/** Steps at which the rows are already in the ledger. */
 const AFTER_THE_ROWS: readonly (Step | null)[] = ['rows', 'folded', null];
 
 let runs = 0;
 
-test('the ledger, the logs, usage, statements and the balance say what the model says', async () => {
+test('the ledger, the logs, usage, statements and the balance equal the model', async () => {
   await fc.assert(
     fc.asyncProperty(scenario, async ({ acts, order, twice, batches, deaths }) => {
       runs += 1;
@@ -196,7 +198,7 @@ test('the ledger, the logs, usage, statements and the balance say what the model
           clock,
         );
         if (AFTER_THE_ROWS.includes(death)) for (const { index, act } of batch) model.take(index, act);
-        // What was not acknowledged comes again, behind what has come meanwhile.
+        // Unacknowledged events are redelivered after newer ones.
         const next = waiting.slice(batch.length);
         waiting = death === null ? next : [...next.slice(0, 3), ...batch.toReversed(), ...next.slice(3)];
       }
@@ -207,7 +209,7 @@ test('the ledger, the logs, usage, statements and the balance say what the model
   await expectBooksBalance(database.db);
 }, 240_000);
 
-test('a refund that was logged by a batch that was cut short, and is then rejected, leaves no line in the logs', async () => {
+test('a rejected refund leaves no log line, even if an interrupted batch wrote one', async () => {
   const org = 'org_cut';
   const clock = new FakeClock(START + HOURS * HOUR_MS);
   const charge = eventOf(org, 0, { what: 'charge', at: 1, cost: 30 });
@@ -238,7 +240,7 @@ async function bookOnce(events: readonly Event[], death: Step | null, clock: Fak
 }
 
 async function expectModel(org: string, { moved, calls }: Model, now: number): Promise<void> {
-  await new LedgerWriter({ store: database.store, logger }).recover(); // folds what the last death left
+  await new LedgerWriter({ store: database.store, logger }).recover(); // folds rows left by the last crash
   const { ledger, logs } = database.store;
   const net = moved.reduce((sum, { cost }) => sum + cost, 0n);
   const expected = byQuarter(moved);
@@ -258,7 +260,7 @@ async function expectModel(org: string, { moved, calls }: Model, now: number): P
   expect(last && parseDollars(last.closing_balance), 'the balance').toBe(CREDIT - net);
 }
 
-/** Sums by quarter of an hour; what comes to nothing is as good as absent. */
+/** Sums per quarter of an hour. Zero sums are left out. */
 function byQuarter(all: readonly { at: Date; cost: bigint }[]): Map<number, bigint> {
   const sums = new Map<number, bigint>();
   for (const { at, cost } of all) {

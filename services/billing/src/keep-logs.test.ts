@@ -1,15 +1,15 @@
-// Retention: what is too old goes from the logs, in batches, and from nowhere else.
+// Retention removes old rows from the logs in batches, and from nothing else.
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, metered, refused, TIME, voided } from './fixtures/events.ts';
 import { keepLogs } from './keep-logs.ts';
-import { entryOf } from './store/entries.ts';
+import { entryOf } from './store/event-table.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 import { logsCompleteFrom, removeLogsBefore } from './store/log-retention.ts';
 
-/** Many questions to a database that others use too. */
+/** Generous: many queries to a database that other tests share. */
 
 const DAY_MS = 86_400_000;
 const logger = makeLogger('test', 'silent');
@@ -35,7 +35,7 @@ async function tenDays(): Promise<TestStore> {
   return database;
 }
 
-test('rows that are older than the days kept go; the ledger and its sums stay; what is left agrees with it', async () => {
+test('rows past retention are removed; the ledger and its sums stay, and the remaining logs agree with it', async () => {
   const { store } = await tenDays();
   const clock = new FakeClock(day(10).getTime());
   const stopping = new AbortController();
@@ -57,7 +57,7 @@ test('rows that are older than the days kept go; the ledger and its sums stay; w
   await keeping;
 });
 
-test('with 0 days nothing goes, and the logs are whole from the beginning', async () => {
+test('with 0 days nothing is removed, and the logs are complete', async () => {
   const { store } = await tenDays();
   const clock = new FakeClock(day(36_500).getTime());
   await keepLogs({ store, logDays: 0, clock, logger, signal: new AbortController().signal });
@@ -65,7 +65,7 @@ test('with 0 days nothing goes, and the logs are whole from the beginning', asyn
   expect(await logsCompleteFrom(store)).toBeNull();
 });
 
-test('cut short, it has said before from when on the logs are whole; repeated, it goes on', async () => {
+test('an interrupted removal has already stored the time of completeness; a repeat finishes it', async () => {
   const { store } = await tenDays();
   const stopping = new AbortController();
   const { logs } = store;

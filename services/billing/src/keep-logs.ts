@@ -1,22 +1,21 @@
-// The owner of the partition removes logs that are older than they are to be kept, now and then.
-import { type Clock, type Logger, passed } from '@switchyard/service';
+// The owner of the first partition removes logs past their retention.
+import { passed } from '@switchyard/service';
+import type { PartitionDeps } from './partition-deps.ts';
 import { logsEndBefore, removeLogsBefore } from './store/log-retention.ts';
-import type { Store } from './store/store.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
 
-export interface KeepLogsOptions {
-  readonly store: Store;
+interface KeepLogsDeps extends Pick<PartitionDeps, 'store' | 'clock' | 'logger' | 'signal'> {
   /** Days that logs are kept; 0: for ever. */
   readonly logDays: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
 }
 
-/** Sweeps at once and each hour until the signal is aborted. Never throws: what fails is tried an hour later. */
-export async function keepLogs(options: KeepLogsOptions): Promise<void> {
-  const { store, logDays, clock, logger, signal } = options;
+/**
+ * Sweeps at once and then every hour until the signal is aborted. Never throws: a failed sweep is retried an hour
+ * later.
+ */
+export async function keepLogs(deps: KeepLogsDeps): Promise<void> {
+  const { store, logDays, clock, logger, signal } = deps;
   if (logDays === 0) return;
   while (!signal.aborted) {
     try {

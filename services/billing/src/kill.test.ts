@@ -1,4 +1,4 @@
-// Billing as a process, its database and its bus, each killed with SIGKILL in the middle of the work.
+// Billing as a process, its database and its bus, each killed with SIGKILL under load.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -65,7 +65,7 @@ async function killBilling(): Promise<void> {
   billing = await startProcess();
 }
 
-/** Waits until everything that is in the stream now is booked. */
+/** Waits until every event that is in the stream now is booked. */
 test('kills of billing, of the database and of the bus lose nothing and double nothing', async () => {
   const logger = makeLogger('test', process.env.LOG_LEVEL ?? 'silent');
   const publisher = await createEventPublisher({ bus: client.bus, outboxDir: `${folder}/outbox`, logger });
@@ -84,7 +84,7 @@ test('kills of billing, of the database and of the bus lose nothing and double n
   ];
   for (const [i, accident] of accidents.entries()) {
     const published = await publish(2 * i);
-    // Some of it again with new sequences, as after a publisher's restart.
+    // Publishes a part again with new sequences, as after a publisher's restart.
     await client.publish(...published.filter((_, n) => n % 10 === 0));
     const underWay = accident();
     await publish(2 * i + 1);
@@ -97,7 +97,7 @@ test('kills of billing, of the database and of the bus lose nothing and double n
   await publisher.close();
 }, 300_000);
 
-test('while the database is away a question gets a 503, and afterwards its answer, the same process serving', async () => {
+test('a question gets a 503 while the database is away, then an answer from the same process', async () => {
   const before = (await client.usage(ALL, 'org_away')).total.calls;
   await database.kill9();
   await client.publish(completed('req_away', 1n, { org: 'org_away' }));
@@ -110,13 +110,13 @@ test('while the database is away a question gets a 503, and afterwards its answe
   await expectBooksBalance(store.db);
 }, 180_000);
 
-test('a database that is silent is given up, and what it does on waking is as another writer did it', async () => {
+test('a silent database is given up, and its late writes count as those of another writer', async () => {
   const org = 'org_silent';
   const events = Array.from({ length: 30 }, (_, i) => completed(`req_silent${i}`, 1n, { org }));
   process.kill(database.pid, 'SIGSTOP');
   try {
     await client.publish(...events);
-    // Answered only when billing has given the database up.
+    // Answered only after billing has timed out on the database.
     await expect(client.usage(ALL, org)).rejects.toMatchObject({ code: 'service_unavailable' });
   } finally {
     process.kill(database.pid, 'SIGCONT');
@@ -127,7 +127,7 @@ test('a database that is silent is given up, and what it does on waking is as an
   await expectBooksBalance(store.db);
 }, 180_000);
 
-test('on SIGTERM it ends by itself, and leaves the lease for the next to take at once', async () => {
+test('on SIGTERM it exits by itself and releases the lease for the next instance', async () => {
   const gone = once(billing, 'exit');
   billing.kill('SIGTERM');
   expect(await gone).toEqual([0, null]);

@@ -1,4 +1,4 @@
-// The process of billing.
+// Entry point of the billing process.
 import { runService } from '@switchyard/service';
 import { configSchema } from './config.ts';
 import { startBilling } from './run.ts';

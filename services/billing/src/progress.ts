@@ -1,30 +1,42 @@
-// Wakes whoever waits for billing to get further.
+// Notifies waiting callers of the progress of billing, and billing of waiting callers.
 
 export class Progress {
   #waiting = new Set<() => void>();
-  #whole = false;
+  readonly #onHurry = new Set<() => void>();
+  #complete = false;
 
-  /** Every row of the ledger is in the sums: not before they are recovered, and not while a batch was cut short. */
-  get whole(): boolean {
-    return this.#whole;
+  /** True when every row of the ledger is in the sums: after recovery, until a batch is cut short. */
+  get complete(): boolean {
+    return this.#complete;
   }
 
-  /** The sums were recovered. */
+  /** Marks the sums as recovered. */
   recovered(): void {
-    this.#whole = true;
+    this.#complete = true;
     this.advanced();
   }
 
-  /** A batch was cut short: some of its rows may be in the ledger and in no sum. */
+  /** Marks the sums as incomplete: some rows of the failed batch may be in the ledger but not in the sums. */
   interrupted(): void {
-    this.#whole = false;
+    this.#complete = false;
   }
 
-  /** Something was booked and acknowledged. */
+  /** Reports that events were booked and acknowledged. */
   advanced(): void {
     const waiting = this.#waiting;
     this.#waiting = new Set();
     for (const wake of waiting) wake();
+  }
+
+  /** Asks billing to book what has arrived without collecting more: a caller waits for it. */
+  hurry(): void {
+    for (const hurry of this.#onHurry) hurry();
+  }
+
+  /** Calls the function at each `hurry`. @returns a function that ends this */
+  onHurry(hurry: () => void): () => void {
+    this.#onHurry.add(hurry);
+    return () => this.#onHurry.delete(hurry);
   }
 
   /** Resolves at the next advance, or after `ms` milliseconds. */

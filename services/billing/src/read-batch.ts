@@ -1,24 +1,25 @@
-// From messages of the stream to entries, and to the rejected: what is no event of ours, or contradicts itself, must not
-// stop the others, and must not vanish either.
+// Parses messages of the stream into entries. A message that is not a valid event is rejected: it neither blocks the
+// others nor disappears.
 import { createHash } from 'node:crypto';
 import type { JsMsg } from '@nats-io/jetstream';
 import { type Event, eventSubject, parseEvent } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { Rejected } from './store/documents.ts';
-import { type Entry, entryOf } from './store/entries.ts';
+import type { Entry } from './store/entries.ts';
+import { entryOf } from './store/event-table.ts';
 
-/** Reasons are kept for people, and go into a header of NATS as well. */
+/** Reasons are written for people, and also fit into a NATS header. */
 const REASON_CHARACTERS_MAX = 500;
-/** An emitter's clock that is further ahead than this puts charges into the wrong hour: someone should know. */
+/** Alarm threshold for an emitter's clock: a clock that is further ahead puts charges into the wrong hour. */
 const SKEW_MS_MAX = 5_000;
 const MS_NANOS = 1_000_000;
 
 export interface ReadBatch {
   readonly entries: Entry[];
   readonly rejected: Rejected[];
-  /** Where `rejected` came from. */
+  /** The messages of `rejected`. */
   readonly rejectedMessages: JsMsg[];
-  /** Where each entry came from. */
+  /** The message of each entry. */
   readonly sources: ReadonlyMap<Entry, JsMsg>;
 }
 

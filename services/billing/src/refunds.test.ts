@@ -1,14 +1,14 @@
-// Refunds made by hand: exact under two at once, beside voids and failed videos, and visible wherever the charge was.
+// Manual refunds: exact when concurrent, next to voids and failed videos, and visible wherever the charge is.
 import { type CreateRefundRequest, newId } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from './fixtures/books.ts';
 import { completed, metered, ORG, TIME, videoCharged, videoRefunded, voided } from './fixtures/events.ts';
 import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
-import { entryOf } from './store/entries.ts';
+import { entryOf } from './store/event-table.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 
-/** Billing answers in time, but for a machine that is busy. */
+/** Generous, for a busy machine. */
 
 let on: TestInstallation;
 
@@ -24,7 +24,7 @@ const refund = (body: Omit<CreateRefundRequest, 'reason'>, id = newId('refund'),
 const costOf = async (org: string) => (await on.client.usage(ALL, org)).total.cost;
 
 describe('a refund', () => {
-  test('of all is a row of its own, in Usage, Logs and the account, under the key and model of its charge', async () => {
+  test('in full is a separate row in Usage, Logs and the account, under the key and model of its charge', async () => {
     const org = 'org_all';
     await on.client.publish(completed('req_all', 800_000_000n, { org }));
     const answer = await refund({ request_id: 'req_all', reference: 'ticket 1' }, 'rfd_all', org);
@@ -44,7 +44,7 @@ describe('a refund', () => {
     expect(await on.client.ask('account.get', { org, key_id: 'key_1' })).toMatchObject({ spent: 0 });
   });
 
-  test('of parts never comes to more than the charge', async () => {
+  test('in parts never exceeds the charge', async () => {
     const org = 'org_parts';
     await on.client.publish(completed('req_parts', 10n, { org }));
     expect(await refund({ request_id: 'req_parts', amount: 4e-9 }, undefined, org)).toMatchObject({
@@ -63,7 +63,7 @@ describe('a refund', () => {
     });
   });
 
-  test('made ten times at once gives back what there is, and no more', async () => {
+  test('made ten times concurrently returns no more than the charge', async () => {
     const org = 'org_race';
     await on.client.publish(completed('req_race', 10n, { org }));
     const outcomes = await Promise.allSettled(
@@ -73,7 +73,7 @@ describe('a refund', () => {
     expect(await costOf(org)).toBe(2e-9);
   }, 60_000);
 
-  test('repeated under its id is the one that was made', async () => {
+  test('repeated under its id returns the existing refund', async () => {
     const org = 'org_again';
     await on.client.publish(completed('req_again', 10n, { org }));
     const first = await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org);
@@ -81,7 +81,7 @@ describe('a refund', () => {
     expect(await costOf(org)).toBe(6e-9);
   });
 
-  test('of a computer’s minute and of a video names its event or request', async () => {
+  test('of a computer’s minute or of a video names its event or request', async () => {
     const org = 'org_kinds';
     await on.client.publish(metered('cmp_k', 0, 20n, { org }), videoCharged('vid_k', 30n, { org }));
     expect(await refund({ event: 'cmp_k:1:0' }, undefined, org)).toMatchObject({ amount: 2e-8 });
@@ -95,15 +95,15 @@ describe('a refund', () => {
     expect(found.data).toHaveLength(3);
   });
 
-  test('of what is no charge of the org is refused', async () => {
+  test('of an id without a charge of the org is refused', async () => {
     await on.client.publish(completed('req_theirs', 10n, { org: 'org_theirs' }));
     for (const body of [{ request_id: 'req_theirs' }, { event: 'req_none' }])
       await expect(refund(body)).rejects.toMatchObject({ code: 'charge_not_found' });
   });
 });
 
-describe('what is taken back otherwise', () => {
-  test('a void takes back what the refund has left, and after it there is nothing to refund', async () => {
+describe('other reversals', () => {
+  test('a void reverses what the refund has left, and afterwards nothing can be refunded', async () => {
     const org = 'org_void';
     await on.client.publish(completed('req_v', 10n, { org }));
     await refund({ request_id: 'req_v', amount: 4e-9 }, undefined, org);
@@ -114,7 +114,7 @@ describe('what is taken back otherwise', () => {
     });
   });
 
-  test('a video that fails after a refund gives back the rest', async () => {
+  test('a video that fails after a refund returns the rest', async () => {
     const org = 'org_video';
     await on.client.publish(videoCharged('vid_f', 30n, { org }));
     await refund({ event: 'vid_f:charge', amount: 1e-8 }, undefined, org);
@@ -129,7 +129,7 @@ describe('what is taken back otherwise', () => {
   });
 });
 
-test('the ledger itself takes one refund for a place, in order, and only what is left', async () => {
+test('the ledger accepts one refund per place, in order, and at most the remaining amount', async () => {
   const { store, db } = await on.openDatabase();
   const writer = new LedgerWriter({ store, logger: makeLogger('test', 'silent') });
   await writer.recover();

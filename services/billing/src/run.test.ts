@@ -1,5 +1,5 @@
-// Billing as a whole, over a real nats-server and a real MongoDB wire server: from events to answers.
-import { logEntry, logList, usageReport } from '@switchyard/contracts';
+// All of billing, over a real nats-server and a real MongoDB wire server: from events to answers.
+import { EVENTS_STREAM, logEntry, logList, usageReport } from '@switchyard/contracts';
 import { systemClock } from '@switchyard/service';
 import { startNats } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,14 +21,14 @@ import { TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
 
-/** Billing answers in time, but for a machine that is busy. */
+/** Generous, for a busy machine. */
 
 let on: TestInstallation;
 
 beforeAll(async () => {
   on = await startInstallation();
   await on.startBilling();
-  await on.client.caughtUp(); // an empty database is given its indexes first
+  await on.client.caughtUp(); // billing creates the indexes of an empty database first
 }, 60_000);
 
 afterAll(() => on?.stop());
@@ -36,7 +36,7 @@ afterAll(() => on?.stop());
 const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
 describe('an answer', () => {
-  test('holds everything that was stored before the question, at once', async () => {
+  test('includes everything that was stored before the question, at once', async () => {
     const org = 'org_now';
     for (let i = 1; i <= 20; i += 1) {
       const asked = Date.now();
@@ -48,7 +48,7 @@ describe('an answer', () => {
     }
   });
 
-  test('shows a call as it was: who, what, how long, at what cost', async () => {
+  test('shows a call with its key, model, duration and cost', async () => {
     await on.client.publish(completed('req_shape', 12_500n, { model: 'zeta/other', stream: true }));
     expect(await on.client.log('req_shape')).toEqual({
       object: 'log',
@@ -79,7 +79,7 @@ describe('an answer', () => {
     });
   });
 
-  test('tells one org nothing of another', async () => {
+  test('contains no data of another org', async () => {
     await on.client.publish(completed('req_private', 1n, { org: 'org_x' }));
     await expect(on.client.log('req_private', 'org_y')).rejects.toMatchObject({ code: 'log_not_found' });
     await expect(on.client.log('req_never', 'org_x')).rejects.toMatchObject({ code: 'log_not_found' });
@@ -88,7 +88,7 @@ describe('an answer', () => {
     expect((await on.client.log('req_private', 'org_x')).id).toBe('req_private');
   });
 
-  test('to a question that cannot be is a coded error that names the field', async () => {
+  test('to an invalid question is a coded error that names the field', async () => {
     const invalid = (param: string) => ({ code: 'invalid_request', param });
     await expect(on.client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
     await expect(on.client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
@@ -100,8 +100,8 @@ describe('the log', () => {
   const org = 'org_pages';
   const at = (ms: number) => new Date(TIME.getTime() + ms);
 
-  test('is read page by page to its end without a repeat, newest first, while more comes in', async () => {
-    // Many in the same millisecond: a cursor of time alone would lose or repeat some.
+  test('is read page by page to its end, newest first, without repeats, while new rows arrive', async () => {
+    // Many rows in the same millisecond: a cursor of time alone would skip or repeat some.
     const events = Array.from({ length: 57 }, (_, i) =>
       completed(`req_page${i}`, 1n, { org, time: at(Math.floor(i / 9)) }),
     );
@@ -126,6 +126,21 @@ describe('the log', () => {
         .toSorted()
         .toReversed(),
     );
+  });
+
+  test('has refused calls at once, from a separate stream, and they delay no charge', async () => {
+    const org = 'org_refusals';
+    const { last_seq: before } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+    const nothing = { org, model: null, maker: null, attempts: [], lines: [], quantities: {} };
+    await on.client.publish(
+      refused('req_r1', { org, time: at(1) }),
+      completed('req_r2', 0n, { ...nothing, time: at(2), status: 'refused', http_status: 402 }),
+    );
+    expect((await on.client.logs({}, org)).data).toMatchObject([
+      { id: 'req_r2', status: 'refused', http_status: 402, cost: 0 },
+      { id: 'req_r1', status: 'refused', http_status: 404, cost: 0 },
+    ]);
+    expect((await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq).toBe(before);
   });
 
   test('is filtered by each of its filters', async () => {
@@ -154,7 +169,7 @@ describe('the log', () => {
 });
 
 describe('the stream', () => {
-  test('may bring everything twice, with new sequences and out of order', async () => {
+  test('may deliver everything twice, with new sequences and out of order', async () => {
     const events = mixedEvents(150, 5);
     await on.client.usage(ALL);
     const rowsBefore = await on.database.store.ledger.countDocuments();
@@ -165,7 +180,7 @@ describe('the stream', () => {
     await expectBooksBalance(on.database.db);
   });
 
-  test('may hold what is no event: it is kept with its reason, and holds nothing up', async () => {
+  test('may contain invalid events: they are stored with the reason and delay nothing', async () => {
     const { store } = on.database;
     const before = await store.rejected.countDocuments();
     const call = completed('req_after', 3n);
@@ -186,8 +201,8 @@ describe('the stream', () => {
   });
 });
 
-test('an answer waits for what is not booked only so long, and says up to when it holds', async () => {
-  // A stream of its own, whose consumer nobody reads.
+test('an answer waits for unbooked events for a limited time, and states up to when it is complete', async () => {
+  // A separate stream whose consumer has no reader.
   const idle = await startNats();
   const asker = await TestClient.connect(idle.url);
   try {
@@ -211,7 +226,7 @@ test('an answer waits for what is not booked only so long, and says up to when i
   }
 });
 
-test('the next instance takes over from one that stops, and from one that vanishes', async () => {
+test('the next instance takes over from one that stops, and from one that loses its link', async () => {
   const own = await startInstallation();
   const { client: asker } = own;
   try {
@@ -228,7 +243,7 @@ test('the next instance takes over from one that stops, and from one that vanish
     await second.vanish();
     await asker.publish(completed('req_4', 1n));
     await own.startBilling();
-    await asker.caughtUp(); // what the other had in hand comes again when it was not acknowledged in time
+    await asker.caughtUp(); // unacknowledged events of the other instance are redelivered
     expect((await asker.usage(ALL)).total.calls).toBe(4);
     await expectBooksBalance(own.database.db);
   } finally {
@@ -240,7 +255,7 @@ describe('a video', () => {
   const allTogether = async (org: string) =>
     usageReport.parse(await on.client.usage({ ...ALL, group_by: 'model' }, org));
 
-  test('is a charge with its seconds, found under its request', async () => {
+  test('is a charge with its seconds, found under its request id', async () => {
     const org = 'org_video';
     await on.client.publish(videoCharged('vid_1', 800_000_000n, { org }));
     const report = await allTogether(org);
@@ -264,7 +279,7 @@ describe('a video', () => {
     const id = `vid_2${first}`;
     const events = [videoCharged(id, 800_000_000n, { org }), videoRefunded(id, 800_000_000n, { org })];
     for (const event of first ? events.reverse() : events) await on.client.publish(event);
-    for (const event of events) await on.client.publish(event); // again: they are known
+    for (const event of events) await on.client.publish(event); // duplicates are recognized
     const report = await allTogether(org);
     expect(report.total).toEqual({ calls: 1, cost: 0, quantities: {} });
     expect(logEntry.parse(await on.client.log(`${id}:refund`, org))).toMatchObject({
@@ -274,7 +289,7 @@ describe('a video', () => {
     });
   });
 
-  test('that a cheaper model makes gives the difference back, and the rest when that one fails', async () => {
+  test('made by a cheaper model refunds the difference, and the rest when that model fails', async () => {
     const org = 'org_difference';
     await on.client.publish(videoCharged('vid_3', 800_000_000n, { org }));
     await on.client.publish(videoRefunded('vid_3', 300_000_000n, { org, reason: 'cheaper_model' }));

@@ -13,13 +13,12 @@
 #include "protocol.h"
 #include "streams.h"
 
-// One agent, and the next one while the first is going.
+// One agent, and the next one during a handover.
 #define CONNECTIONS_MAX 4
 #define READ_BYTES (64 * 1024)
-// Output is taken out of the execs' buffers only as fast as the agent reads.
+// Output leaves the execs' buffers only as fast as the agent reads.
 #define OUT_BYTES_WANTED (128 * 1024)
 #define OUTPUT_FRAME_BYTES_MAX (32 * 1024)
-#define PING_BYTES_MAX 4096
 #define METRIC_FILES_MAX 32
 #define METRIC_FILE_BYTES_MAX (16 * 1024)
 
@@ -33,12 +32,12 @@ struct connection {
 static int epoll_fd, listener_fd, stop_asked, refuse_execs;
 static struct connection connections[CONNECTIONS_MAX];
 
-// Its execs go on; their results wait for the next one who asks. Its streams end.
+// Execs continue and their results wait for the next agent that asks. Streams end.
 static void disconnect(struct connection *connection, int64_t now_us) {
   streams_disconnect(connection, now_us);
   for (int i = 0; i < EXECS_MAX; i++) {
     struct exec *exec = exec_at(i);
-    if (exec && exec->to == connection) exec_let_go(exec);
+    if (exec && exec->to == connection) exec_detach(exec);
   }
   close_source(&connection->source);
   empty(&connection->in), empty(&connection->out);
@@ -73,7 +72,7 @@ static void send_end(struct connection *to, const struct exec *exec) {
   send_frame(to, 'X', exec->channel, &end, sizeof end);
 }
 
-// A string of a payload that must end within it; moves past it. NULL when it does not.
+// Reads a zero-terminated string of the payload and moves past it. NULL if it has no end.
 static const char *take_string(const char **at, const char *end) {
   const char *start = *at, *zero = memchr(start, 0, (size_t)(end - start));
   if (!zero) return NULL;
@@ -82,8 +81,8 @@ static const char *take_string(const char **at, const char *end) {
 }
 
 static void attach(struct connection *connection, struct exec *exec, uint32_t channel) {
-  if (exec->to) send_failure(exec->to, exec->channel, "taken_over", "another request waits for this command now");
-  exec_tell(exec, connection, channel);
+  if (exec->to) send_failure(exec->to, exec->channel, "taken_over", "another request now waits for this command");
+  exec_attach(exec, connection, channel);
 }
 
 static struct exec *exec_on_channel(struct connection *connection, uint32_t channel) {
@@ -157,7 +156,7 @@ static int on_open(struct connection *connection, uint32_t channel, const char *
 }
 
 static void on_received(struct exec *exec) {
-  if (exec->kept) exec_let_go(exec);
+  if (exec->kept) exec_detach(exec);
   else exec_forget(exec);
 }
 
@@ -167,7 +166,7 @@ static void on_window(struct exec *exec, const char *payload) {
   exec->credit += bytes;
 }
 
-// Appends a size and so many bytes; of a file that cannot be read, UINT32_MAX alone.
+// Appends the size and that many bytes, or UINT32_MAX alone for a file that cannot be read.
 static int append_file(struct bytes *answer, const char *path) {
   static char buffer[METRIC_FILE_BYTES_MAX];
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -189,7 +188,7 @@ static int on_read_files(struct connection *connection, uint32_t channel, const 
   return sound;
 }
 
-// Returns 0 for what no agent would send.
+// Returns 0 for an invalid request.
 static int on_frame(struct connection *connection, char type, uint32_t channel, const char *payload, uint32_t size,
                     int64_t now_us) {
   struct exec *exec;
@@ -215,12 +214,11 @@ static int on_frame(struct connection *connection, char type, uint32_t channel, 
     case 'z': return stream_finish_input(connection, channel, now_us), 1;
     case 'c': return stream_close(connection, channel, now_us), 1;
     case 'T': return stop_asked = 1;
-    case 'P': return size > PING_BYTES_MAX ? 0 : (send_frame(connection, 'P', channel, payload, size), 1);
     default: return 0;
   }
 }
 
-// Handles the whole frames that have come. Returns 0 if the peer is not to be talked to any longer.
+// Handles the complete frames received. Returns 0 if the connection must be closed.
 static int on_bytes(struct connection *connection, int64_t now_us) {
   struct bytes *in = &connection->in;
   size_t at = 0;
@@ -265,7 +263,7 @@ void connection_accept(void) {
 }
 
 void connection_on_event(struct connection *connection, uint32_t events, int64_t now_us) {
-  if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return; // writable: the pump sees to it
+  if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return; // writable: handled by connections_pump
   static char buffer[READ_BYTES];
   ssize_t count = recv(connection->source.fd, buffer, sizeof buffer, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -275,7 +273,7 @@ void connection_on_event(struct connection *connection, uint32_t events, int64_t
 
 int connection_has_room(const struct connection *connection) { return connection->out.size < OUT_BYTES_WANTED; }
 
-// Puts output and ends of this connection's execs, and bytes of its streams, into its buffer until that is full enough.
+// Fills the connection's buffer with output and ends of its execs and bytes of its streams, up to its limit.
 static void fill(struct connection *connection, int64_t now_us) {
   for (int i = 0; i < EXECS_MAX && connection_has_room(connection); i++) {
     struct exec *exec = exec_at(i);
@@ -287,7 +285,7 @@ static void fill(struct connection *connection, int64_t now_us) {
       send_frame(connection, 'O', exec->channel, output, (uint32_t)size);
       exec_output_sent(exec, size);
     }
-    // The end is told once; SIZE_MAX marks it. Forgotten only when the agent has said that it got it.
+    // The end is sent once; SIZE_MAX marks that. The exec is forgotten only when the agent has confirmed it.
     if (exec->finished && exec_output_is_sent(exec)) {
       send_end(connection, exec);
       exec->sent = SIZE_MAX;

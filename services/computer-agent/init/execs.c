@@ -17,27 +17,27 @@
 #include "process_tree.h"
 
 #define READ_BYTES (64 * 1024)
-// So that one flood does not keep the others waiting.
+// So that one flood does not delay other commands.
 #define READS_PER_TURN 16
-// Of a streamed exec, beyond what is kept: so much waits to be sent before the command does. What is in its pipe when it
-// ends comes on top.
+// Bytes of a streamed exec that wait to be sent, beyond the kept ones, before the command is blocked. Bytes left in
+// its pipe when it ends are added.
 #define TAIL_BYTES_MAX (256u << 10)
-// A flood in small pieces would wake the init for each, which goes before the one who writes: the two would change places
-// tens of thousands of times a second, and use all of the processor that the computer may. So who writes on and on without
-// a pause is read after a rest, from a pipe that holds as much as comes by then: 512 MB/s at most, and of output that is
-// only counted and dropped 128 MB/s.
+// A flood in small pieces would wake the init for each piece. The init has priority over the writer, so they would
+// alternate tens of thousands of times a second and use all of the computer's CPU time. A command that writes without
+// a pause is therefore read at intervals, from a larger pipe: at most 512 MB/s, or 128 MB/s for output that is only
+// counted and dropped.
 #define QUICK_READS_MAX 16
 #define PAUSE_US 50000
-#define REST_NS 500000
-#define RESTS_OF_DROPPED 4
+#define FLOOD_PAUSE_NS 500000
+#define PAUSE_TICKS_OF_DROPPED 4
 #define FLOOD_PIPE_BYTES (256 << 10)
-// Nobody takes what it writes; it rests.
-#define UNHEARD_FULL 1
-#define UNHEARD_RESTING 2
+// Reasons for not reading an exec's output: no consumer takes it, or it floods.
+#define PAUSED_UNCONSUMED 1
+#define PAUSED_FLOODING 2
 #define KILL_AGAIN_MS 50
 #define KILL_GIVE_UP_MS 10000
-// Background programs go on writing after their command has ended. Their pipe stays open (a closed one would end them
-// by SIGPIPE) and is emptied at most this often and this much, so that they cannot keep the init busy.
+// Background programs keep writing after their command has ended. Their pipe stays open (closing it would end them by
+// SIGPIPE) and is drained at a limited rate, so that they cannot keep the init busy.
 #define LEFTOVERS_MAX 256
 #define LEFTOVER_PAUSE_MS 50
 #define LEFTOVER_BYTES_PER_TURN (1u << 20)
@@ -54,8 +54,8 @@ static struct leftover {
 static uint64_t leftover_count;
 static int64_t leftovers_resume_ms; // 0: none is paused
 static char scratch[READ_BYTES];
-static struct source rests = {SOURCE_RESTS, -1, NULL}; // a timer for all who rest
-static int rests_end_soon;
+static struct source flood_timer = {SOURCE_FLOOD_TIMER, -1, NULL}; // one for all flooding execs
+static int flood_timer_armed;
 
 static void watch_source(struct source *source, enum source_kind kind, int fd, uint32_t events, void *owner) {
   *source = (struct source){kind, fd, owner};
@@ -65,7 +65,7 @@ static void watch_source(struct source *source, enum source_kind kind, int fd, u
 
 void close_source(struct source *source) {
   if (source->fd < 0) return;
-  // A supervisor that was just forked may hold a copy, so that closing ours alone would not end the events.
+  // A newly forked supervisor may hold a copy, so closing this descriptor alone would not end its events.
   epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
   close(source->fd);
   source->fd = -1;
@@ -73,7 +73,7 @@ void close_source(struct source *source) {
 
 void execs_open(int epoll) {
   epoll_fd = epoll;
-  watch_source(&rests, SOURCE_RESTS, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), EPOLLIN, NULL);
+  watch_source(&flood_timer, SOURCE_FLOOD_TIMER, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), EPOLLIN, NULL);
   for (int i = 0; i < LEFTOVERS_MAX; i++) leftovers[i].source.fd = -1;
 }
 
@@ -100,7 +100,7 @@ void exec_forget(struct exec *exec) {
   memset(exec, 0, sizeof *exec);
 }
 
-// Forgets the oldest results until what is kept is within its bounds. One that is being received does not count.
+// Forgets the oldest results until the kept ones are within their bounds. Results being received do not count.
 static void trim_results(void) {
   for (;;) {
     struct exec *oldest = NULL;
@@ -116,7 +116,7 @@ static void trim_results(void) {
   }
 }
 
-// How much more may be read of its output now; what is over a limit that drops is read all the same.
+// How much more output may be read now. Output above a dropping limit is always read.
 static size_t output_room(const struct exec *exec) {
   if (!exec->streamed || exec->flags & FLAG_TRUNCATED) return READ_BYTES;
   size_t held = exec->tail.size - exec->tail_sent;
@@ -136,48 +136,48 @@ static void keep_output(struct exec *exec, const char *bytes, size_t count) {
   if (!is_whole || !append(&exec->tail, bytes + first, count - first)) exec->flags |= FLAG_TRUNCATED;
 }
 
-// The command waits while nothing is read of what it writes, once its pipe is full.
-static void stop_hearing(struct exec *exec, int why) {
+// While its output is not read, the command blocks once its pipe is full.
+static void pause_reading(struct exec *exec, int why) {
   if (exec->output.fd < 0) return;
-  if (!exec->unheard) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, exec->output.fd, NULL);
-  exec->unheard |= why;
+  if (!exec->pauses) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, exec->output.fd, NULL);
+  exec->pauses |= why;
 }
 
-static void hear_again(struct exec *exec, int why) {
-  if (exec->output.fd < 0 || !(exec->unheard & why)) return;
-  exec->unheard &= ~why;
-  if (exec->unheard) return;
+static void resume_reading(struct exec *exec, int why) {
+  if (exec->output.fd < 0 || !(exec->pauses & why)) return;
+  exec->pauses &= ~why;
+  if (exec->pauses) return;
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = &exec->output};
   epoll_ctl(epoll_fd, EPOLL_CTL_ADD, exec->output.fd, &event);
 }
 
-static int end_rests_soon(void) {
-  struct itimerspec once = {.it_value = {.tv_nsec = REST_NS}};
-  return rests_end_soon = !timerfd_settime(rests.fd, 0, &once, NULL);
+static int arm_flood_timer(void) {
+  struct itimerspec once = {.it_value = {.tv_nsec = FLOOD_PAUSE_NS}};
+  return flood_timer_armed = !timerfd_settime(flood_timer.fd, 0, &once, NULL);
 }
 
-// After all was read that was there, or as much as one turn may take.
-static void rest_from_flood(struct exec *exec, int64_t now_us) {
+// Pauses reading of a flooding command. Call it after reading everything available, or the maximum of one turn.
+static void pause_flood(struct exec *exec, int64_t now_us) {
   if (exec->output.fd < 0) return;
   if (now_us - exec->read_us >= PAUSE_US) exec->quick_reads = 0;
   exec->read_us = now_us;
-  if (++exec->quick_reads <= QUICK_READS_MAX || !(rests_end_soon || end_rests_soon())) return;
-  if (exec->quick_reads == QUICK_READS_MAX + 1) fcntl(exec->output.fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES); // or as it is
-  exec->rests = exec->flags & FLAG_TRUNCATED ? RESTS_OF_DROPPED : 1;
-  stop_hearing(exec, UNHEARD_RESTING);
+  if (++exec->quick_reads <= QUICK_READS_MAX || !(flood_timer_armed || arm_flood_timer())) return;
+  if (exec->quick_reads == QUICK_READS_MAX + 1) fcntl(exec->output.fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES); // may fail
+  exec->pause_ticks = exec->flags & FLAG_TRUNCATED ? PAUSE_TICKS_OF_DROPPED : 1;
+  pause_reading(exec, PAUSED_FLOODING);
 }
 
-void execs_on_rested(void) {
+void execs_on_flood_timer(void) {
   uint64_t times;
-  if (read(rests.fd, &times, sizeof times) < 0) return;
-  rests_end_soon = 0;
-  int somebody_rests = 0;
+  if (read(flood_timer.fd, &times, sizeof times) < 0) return;
+  flood_timer_armed = 0;
+  int still_paused = 0;
   for (int i = 0; i < EXECS_MAX; i++) {
-    if (!execs[i].used || !(execs[i].unheard & UNHEARD_RESTING)) continue;
-    if (--execs[i].rests > 0) somebody_rests = 1;
-    else hear_again(&execs[i], UNHEARD_RESTING);
+    if (!execs[i].used || !(execs[i].pauses & PAUSED_FLOODING)) continue;
+    if (--execs[i].pause_ticks > 0) still_paused = 1;
+    else resume_reading(&execs[i], PAUSED_FLOODING);
   }
-  if (somebody_rests) end_rests_soon();
+  if (still_paused) arm_flood_timer();
 }
 
 size_t exec_next_output(const struct exec *exec, const char **output) {
@@ -206,30 +206,30 @@ void exec_output_sent(struct exec *exec, size_t size) {
     memmove(exec->tail.data, exec->tail.data + exec->tail_sent, exec->tail.size);
     exec->tail_sent = 0;
   }
-  if (output_room(exec) > 0) hear_again(exec, UNHEARD_FULL);
+  if (output_room(exec) > 0) resume_reading(exec, PAUSED_UNCONSUMED);
 }
 
 int exec_output_is_sent(const struct exec *exec) {
   return exec->sent == exec->data.size && exec->tail_sent == exec->tail.size;
 }
 
-void exec_tell(struct exec *exec, struct connection *to, uint32_t channel) {
+void exec_attach(struct exec *exec, struct connection *to, uint32_t channel) {
   exec->to = to;
   exec->channel = channel;
   exec->sent = exec->credit = exec->streamed = 0;
   if (exec->output_bytes > exec->data.size) exec->flags |= FLAG_TRUNCATED;
   empty(&exec->tail);
   exec->tail_sent = 0;
-  hear_again(exec, UNHEARD_FULL);
+  resume_reading(exec, PAUSED_UNCONSUMED);
 }
 
-void exec_let_go(struct exec *exec) {
-  exec_tell(exec, NULL, 0);
+void exec_detach(struct exec *exec) {
+  exec_attach(exec, NULL, 0);
   trim_results();
 }
 
-// Hands a pipe that others still write to over to the leftovers.
-static void leave_over(struct source *output) {
+// Background processes of an ended command still write to its pipe: keep it among the leftovers.
+static void keep_leftover(struct source *output) {
   struct leftover *place = &leftovers[0];
   for (int i = 0; i < LEFTOVERS_MAX && place->source.fd >= 0; i++)
     if (leftovers[i].source.fd < 0 || leftovers[i].order < place->order) place = &leftovers[i];
@@ -242,10 +242,10 @@ static void leave_over(struct source *output) {
   output->fd = -1;
 }
 
-// The command has ended: all that it wrote is in the pipe by now, and no more than that is taken.
+// The command has ended, so its output is complete: read what is in the pipe now, and no more.
 static void take_last_output(struct exec *exec) {
   if (exec->output.fd < 0) return;
-  hear_again(exec, UNHEARD_FULL | UNHEARD_RESTING);
+  resume_reading(exec, PAUSED_UNCONSUMED | PAUSED_FLOODING);
   int waiting = 0;
   if (ioctl(exec->output.fd, FIONREAD, &waiting) < 0) waiting = 0;
   while (waiting > 0) {
@@ -256,7 +256,7 @@ static void take_last_output(struct exec *exec) {
     waiting -= (int)count;
   }
   if (read(exec->output.fd, scratch, 1) == 0) close_source(&exec->output);
-  else leave_over(&exec->output);
+  else keep_leftover(&exec->output);
 }
 
 static void finish(struct exec *exec, int64_t now_us) {
@@ -327,7 +327,7 @@ void exec_on_input(struct exec *exec) {
   while (exec->input.fd >= 0 && exec->stdin_written < exec->stdin_size) {
     ssize_t count = write(exec->input.fd, exec->stdin_bytes + exec->stdin_written, exec->stdin_size - exec->stdin_written);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count < 0) break; // the command does not want it
+    if (count < 0) break; // the command closed its stdin
     exec->stdin_written += (size_t)count;
   }
   close_source(&exec->input);
@@ -336,14 +336,14 @@ void exec_on_input(struct exec *exec) {
 void exec_on_output(struct exec *exec, int64_t now_us) {
   for (int i = 0; i < READS_PER_TURN && exec->output.fd >= 0; i++) {
     size_t room = output_room(exec);
-    if (room == 0) return stop_hearing(exec, UNHEARD_FULL);
+    if (room == 0) return pause_reading(exec, PAUSED_UNCONSUMED);
     ssize_t count = read(exec->output.fd, scratch, room < READ_BYTES ? room : READ_BYTES);
     if (count > 0) keep_output(exec, scratch, (size_t)count);
     else if (count == 0) close_source(&exec->output);
     else if (errno == EAGAIN) break;
     else if (errno != EINTR) return;
   }
-  rest_from_flood(exec, now_us);
+  pause_flood(exec, now_us);
 }
 
 void leftover_on_output(struct source *source) {
@@ -388,12 +388,12 @@ static void on_start_failure(struct exec *exec, const struct report *report, int
   }
 }
 
-// The supervisor went without a word: somebody inside killed it. Its command, if alive, is PID 1's child now and its
-// true status will come with the reaping.
+// The supervisor ended without a report: a process inside killed it. Its command, if alive, is now PID 1's child, and
+// its true status comes when it is reaped.
 static void on_supervisor_lost(struct exec *exec, int64_t now_us) {
   close_source(&exec->reports);
   exec->supervisor = 0;
-  if (exec->killing) return; // the tick goes on killing, and finishes it
+  if (exec->killing) return; // the tick continues killing and finishes the exec
   if (exec->status_known) finish(exec, now_us);
   else if (!exec->command || kill(exec->command, 0) < 0)
     finish_with_failure(exec, "lost", "the process that watched the command was killed; its exit code is not known", now_us);
@@ -427,7 +427,7 @@ void execs_on_reaped(pid_t pid, int status, int64_t now_us) {
     exec->status = status;
     exec->status_known = 1;
     exec->ended_us = now_us;
-    // While the reports are open there may still be a word of the supervisor in them.
+    // While the reports are open they may still contain a message of the supervisor.
     if (exec->reports.fd < 0 && !exec->killing) finish(exec, now_us);
   }
 }
@@ -447,10 +447,10 @@ static void continue_kill(struct exec *exec, int64_t now_us) {
   exec->kill_again_ms = now_ms + KILL_AGAIN_MS;
   int given_up = now_ms >= exec->kill_give_up_ms;
   if (exec->supervisor && !given_up) {
-    kill(exec->supervisor, SIGCONT); // somebody inside may have stopped it
+    kill(exec->supervisor, SIGCONT); // a process inside may have stopped it
     return;
   }
-  // Nobody watches this tree: kill what can be seen of it.
+  // The supervisor is gone: kill all visible processes of the tree.
   if (exec->supervisor) kill(exec->supervisor, SIGKILL);
   int met = exec->command ? signal_tree(exec->command, SIGKILL, 1) : 0;
   if (exec->status_known && !met) return finish(exec, now_us);

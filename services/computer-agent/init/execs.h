@@ -1,4 +1,4 @@
-// The execs of a computer: those that run, and those that ended and whose result was not received yet.
+// The execs of a computer: running ones, and ended ones whose result was not received yet.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -9,12 +9,22 @@
 #include "supervisor.h"
 
 #define RUNNING_EXECS_MAX 128
-// Results that wait for an agent; beyond either bound the oldest is forgotten.
+// Bounds of the results that wait for an agent; above either one, the oldest result is forgotten.
 #define KEPT_RESULTS_MAX 64
 #define KEPT_RESULT_BYTES_MAX (16u << 20)
 #define EXECS_MAX (RUNNING_EXECS_MAX + KEPT_RESULTS_MAX)
 
-enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_CONNECTION, SOURCE_REPORTS, SOURCE_OUTPUT, SOURCE_INPUT, SOURCE_LEFTOVER, SOURCE_RESTS, SOURCE_STREAM };
+enum source_kind {
+  SOURCE_LISTENER,
+  SOURCE_SIGNALS,
+  SOURCE_CONNECTION,
+  SOURCE_REPORTS,
+  SOURCE_OUTPUT,
+  SOURCE_INPUT,
+  SOURCE_LEFTOVER,
+  SOURCE_FLOOD_TIMER,
+  SOURCE_STREAM,
+};
 
 // What an epoll event points to.
 struct source {
@@ -38,15 +48,15 @@ struct exec {
   char *stdin_bytes;
   size_t stdin_size, stdin_written;
 
-  struct bytes data; // the output that is kept: its first output_max bytes
+  struct bytes data; // kept output: the first output_max bytes
   size_t output_max;
-  uint64_t output_bytes; // all that was written
-  // Of a streamed exec: what came after `data` and is to be sent, from tail_sent on. Gone once it was sent.
+  uint64_t output_bytes; // written in all
+  // Streamed execs only: output after `data`, to be sent from tail_sent on. Freed once sent.
   int streamed;
-  int unheard; // why its output is not read now, UNHEARD_...; 0: it is
+  int pauses; // reasons for not reading its output, PAUSED_...; 0: it is read
   int64_t read_us;
-  int quick_reads; // since it last wrote nothing for a while
-  int rests; // so many more until it is read again
+  int quick_reads; // reads since its last pause
+  int pause_ticks; // ticks of the flood timer until it is read again
   struct bytes tail;
   size_t tail_sent;
   int kept;
@@ -54,13 +64,13 @@ struct exec {
   int64_t started_us, ended_us, deadline_ms;
   uint32_t flags;
   int status, status_known;
-  const char *failure; // a code, when it has no status
+  const char *failure; // code of the failure; NULL: it has a status
   char failure_text[160];
 
   int killing;
   int64_t kill_again_ms, kill_give_up_ms;
 
-  // Who is told: the connection that asked last.
+  // The connection that asked last; it receives output and end.
   struct connection *to;
   uint32_t channel;
   size_t sent; // of data
@@ -81,16 +91,16 @@ void execs_open(int epoll);
 struct exec *exec_find(const char *id);
 struct exec *exec_at(int index); // 0 .. EXECS_MAX - 1; NULL where the place is free
 
-// Starts a command. When it cannot be started the exec is there all the same, finished, with its failure; NULL only
-// if there is no room for one more.
+// Starts a command. An exec that cannot be started is returned finished, with its failure. Returns NULL if too many run.
 struct exec *exec_start(const struct exec_request *request, int64_t now_us);
 void exec_kill(struct exec *exec, uint32_t why, int64_t now_ms);
 void exec_forget(struct exec *exec);
-// From now on `to` is told of it, from the beginning of its output; what only a stream would have carried is lost.
-void exec_tell(struct exec *exec, struct connection *to, uint32_t channel);
-// Nobody is told of it any more; it goes on, and its result waits within the bounds.
-void exec_let_go(struct exec *exec);
-// The output to be sent next, and how much of it; 0: none for now.
+// From now on `to` receives the exec's output, from the beginning, and its end. Output that only a stream carried is
+// lost.
+void exec_attach(struct exec *exec, struct connection *to, uint32_t channel);
+// Detaches the exec from its connection. It continues, and its result waits within the bounds.
+void exec_detach(struct exec *exec);
+// The next output to send and its size; 0: none now.
 size_t exec_next_output(const struct exec *exec, const char **output);
 void exec_output_sent(struct exec *exec, size_t size);
 int exec_output_is_sent(const struct exec *exec);
@@ -100,13 +110,13 @@ void exec_on_reports(struct exec *exec, int64_t now_us);
 void exec_on_output(struct exec *exec, int64_t now_us);
 void exec_on_input(struct exec *exec);
 void leftover_on_output(struct source *leftover);
-// Those who wrote without a pause have rested.
-void execs_on_rested(void);
+// Resumes reading of flooding commands.
+void execs_on_flood_timer(void);
 
-// Reads which process is whose command, where that is not known yet.
+// Reads the process ids of commands where they are not known yet.
 void execs_learn_commands(int64_t now_us);
 
-// PID 1 reaped this process: the command of a supervisor that was killed, perhaps.
+// PID 1 reaped this process; it may be the command of a supervisor that was killed.
 void execs_on_reaped(pid_t pid, int status, int64_t now_us);
-// Timeouts and kills that take their time. Returns milliseconds until it wants to be called again, or -1.
+// Handles timeouts and retries of kills. Returns milliseconds until the next call, or -1.
 int execs_tick(int64_t now_us);

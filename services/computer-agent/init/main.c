@@ -1,9 +1,8 @@
 // The init of a computer: PID 1 of its container, mounted read-only into any image.
 //
-// It runs the commands that the agent asks for over a unix socket (protocol.h), keeps their output and their results
-// until an agent has received them, opens connections to its ports and terminals (streams.h), kills whole process trees,
-// and reaps every zombie. One thread, one epoll loop;
-// a command is watched by its own supervisor process (supervisor.h).
+// It runs commands that the agent requests over a unix socket (protocol.h), keeps output and results until an agent has
+// received them, opens connections to ports and terminals (streams.h), kills whole process trees, and reaps zombies. One
+// thread, one epoll loop. Each command has its own supervisor process (supervisor.h).
 //
 //   usage: init <path of the socket to listen on>
 #define _GNU_SOURCE
@@ -25,9 +24,7 @@
 
 #include "connections.h"
 #include "execs.h"
-#include "own_files.h"
 #include "streams.h"
-#include "turns.h"
 
 #define EVENTS_PER_TURN 64
 #define BACKLOG 8
@@ -45,7 +42,7 @@ static _Noreturn void die(const char *what) {
   exit(1);
 }
 
-// The agent takes the socket as soon as it sees it, so it comes under its name when it listens and not before.
+// The agent takes the socket as soon as it sees it, so it gets its name only once it listens.
 static int listen_on(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int length = snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path);
@@ -58,7 +55,7 @@ static int listen_on(const char *path) {
 }
 
 static int signals_of_pid_1(void) {
-  // Blocked signals reach PID 1 through the signalfd only; all others its default action ignores.
+  // Blocked signals reach PID 1 through the signalfd only. The kernel ignores all others for PID 1.
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
@@ -68,7 +65,7 @@ static int signals_of_pid_1(void) {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// Returns 1 if Docker asks for the end. A SIGTERM of a process inside (its pid is not 0 to us) means nothing.
+// Returns 1 if Docker asks to stop. A SIGTERM of a process inside, whose pid is not 0, is ignored.
 static int read_signals(int fd) {
   struct signalfd_siginfo signal;
   int stop = 0;
@@ -80,7 +77,7 @@ static int read_signals(int fd) {
 // Returns 0 when no process is left.
 static int reap(int64_t now) {
   for (;;) {
-    // Looked at before it is reaped: whose command it was may still wait to be read, and must be known by then.
+    // Do not reap yet: the report that names the command of this process may still have to be read.
     siginfo_t ended = {0};
     if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0) return errno != ECHILD;
     if (ended.si_pid == 0) return 1;
@@ -104,8 +101,7 @@ int main(int count, char **arguments) {
   int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2; fd++) dup2(null, fd);
   if (null > 2) close(null);
-  take_short_turns(1);
-  prctl(PR_SET_DUMPABLE, 0); // our memory is not for the processes inside
+  prctl(PR_SET_DUMPABLE, 0); // processes inside must not read our memory
 
   int epoll = epoll_create1(EPOLL_CLOEXEC);
   struct source signals = {SOURCE_SIGNALS, signals_of_pid_1(), NULL};
@@ -117,11 +113,10 @@ int main(int count, char **arguments) {
   connections_open(epoll, listener.fd);
 
   int64_t stop_at_us = 0; // 0: not stopping
-  int has_own_files = 0;
   for (;;) {
     execs_tick(now_us());
     connections_pump(now_us());
-    int wait_ms = execs_tick(now_us()); // a stream that ended just now may have begun to kill
+    int wait_ms = execs_tick(now_us()); // a stream that has just ended may have begun to kill
     if (stop_at_us && (wait_ms < 0 || wait_ms > 100)) wait_ms = 100;
 
     struct epoll_event events[EVENTS_PER_TURN];
@@ -132,22 +127,18 @@ int main(int count, char **arguments) {
       struct source *source = events[i].data.ptr;
       if (source->fd < 0) continue; // closed earlier in this turn
       switch (source->kind) {
-        case SOURCE_LISTENER:
-          // Not sooner: until the agent has moved the socket away nothing of the image may run.
-          if (!has_own_files) take_own_files(), has_own_files = 1;
-          connection_accept();
-          break;
+        case SOURCE_LISTENER: connection_accept(); break;
         case SOURCE_SIGNALS: stop_asked = read_signals(source->fd); break;
         case SOURCE_CONNECTION: connection_on_event(source->owner, events[i].events, now); break;
         case SOURCE_REPORTS: exec_on_reports(source->owner, now); break;
         case SOURCE_OUTPUT: exec_on_output(source->owner, now); break;
         case SOURCE_INPUT: exec_on_input(source->owner); break;
         case SOURCE_LEFTOVER: leftover_on_output(source); break;
-        case SOURCE_RESTS: execs_on_rested(); break;
+        case SOURCE_FLOOD_TIMER: execs_on_flood_timer(); break;
         case SOURCE_STREAM: stream_on_event(source->owner, events[i].events); break;
       }
     }
-    // After the reports: what a supervisor said before it died counts first.
+    // After the reports, because the last report of a supervisor takes precedence.
     int processes_left = reap(now);
 
     if ((stop_asked || connections_stop_asked()) && !stop_at_us) {
@@ -157,8 +148,8 @@ int main(int count, char **arguments) {
       kill(-1, SIGCONT);
       processes_left = reap(now);
     }
-    int all_told = !processes_left && execs_running() == 0;
-    if (stop_at_us && (all_told || now >= stop_at_us)) {
+    int all_reported = !processes_left && execs_running() == 0;
+    if (stop_at_us && (all_reported || now >= stop_at_us)) {
       connections_pump(now);
       return 0; // the kernel kills what is left
     }

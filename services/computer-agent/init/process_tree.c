@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-// Above any pids limit of a computer; processes beyond are met in the next round.
+// Above any pids limit of a computer; further processes are found in the next round.
 #define PROCESSES_MAX 8192
 #define STOP_ROUNDS_MAX 20
-// From one look at what is left to the next.
+// Time between two checks for remaining processes.
 #define LOOK_MS_MIN 1
 #define LOOK_MS_MAX 50
 // PID 1 waits a little longer.
@@ -83,8 +83,8 @@ int signal_tree(pid_t root, int signal, int with_root) {
   return count;
 }
 
-// A fork bomb outruns plain killing: it fills each place that becomes free. Who is told to stop forks no more, so when
-// a look meets the same processes as the one before, the tree has stopped growing, but for a fork that was under way.
+// A fork bomb outruns plain killing by refilling each free slot. Stopped processes cannot fork, so when two scans
+// find the same processes, the tree has stopped growing, except for a fork in progress.
 static void stop_descendants(pid_t self) {
   static pid_t found[PROCESSES_MAX], before[PROCESSES_MAX];
   int count_before = -1;
@@ -103,7 +103,7 @@ static int64_t now_ms(void) {
   return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-// Reaps children as they die. Returns 1 when none is left, 0 after so many milliseconds.
+// Reaps children for `ms` milliseconds. Returns 1 as soon as none is left, otherwise 0.
 static int reap_for(int64_t ms, pid_t watched, int *status) {
   sigset_t child_ended;
   sigemptyset(&child_ended);
@@ -128,7 +128,7 @@ int kill_all_descendants(pid_t watched, int *status) {
   for (int64_t pause_ms = LOOK_MS_MIN; now_ms() < give_up_ms; pause_ms *= 2) {
     if (pause_ms > LOOK_MS_MAX) pause_ms = LOOK_MS_MAX;
     signal_tree(self, SIGKILL, 0);
-    // Whom a dying parent leaves is our child: where there is none, there is nobody.
+    // Orphans become our children: when there are no children, the tree is gone.
     if (reap_for(pause_ms, watched, status)) return 1;
   }
   return 0;

@@ -22,12 +22,12 @@
 struct stream {
   int used;
   enum stream_kind kind;
-  struct connection *connection; // NULL: the agent is gone, and the processes are being killed
+  struct connection *connection; // NULL: the agent is gone and the processes are being killed
   uint32_t channel;
   struct source source; // the socket, or the terminal's own side
   int readable, writable;
 
-  // TCP: the addresses that were not tried yet, and whether one of them is answering.
+  // TCP: addresses not tried yet, and whether one of them is connecting.
   uint16_t port;
   int next_address, connected;
 
@@ -44,7 +44,7 @@ struct stream {
 
 static int epoll_fd;
 static struct stream streams[STREAMS_MAX];
-static int turn; // whose turn it is to send first
+static int turn; // the stream that sends first
 
 void streams_open(int epoll) { epoll_fd = epoll; }
 
@@ -54,7 +54,7 @@ static struct stream *stream_on(struct connection *connection, uint32_t channel)
   return NULL;
 }
 
-static void let_go(struct stream *stream) {
+static void release(struct stream *stream) {
   free(stream->in);
   stream->in = NULL;
   stream->in_size = stream->in_start = 0;
@@ -63,17 +63,17 @@ static void let_go(struct stream *stream) {
 
 static void free_stream(struct stream *stream) {
   close_source(&stream->source);
-  let_go(stream);
+  release(stream);
   if (stream->shell) exec_forget(stream->shell);
   stream->shell = NULL;
   stream->used = 0;
 }
 
-// The agent hears no more of it. A terminal keeps its place until its processes are gone.
+// Detaches the stream from its agent. A terminal keeps its slot until its processes are gone.
 static void end_stream(struct stream *stream, int64_t now_us) {
   if (!stream->shell || stream->shell->finished) return free_stream(stream);
   close_source(&stream->source);
-  let_go(stream);
+  release(stream);
   exec_kill(stream->shell, FLAG_CANCELLED, now_us / 1000);
 }
 
@@ -85,7 +85,7 @@ static void fail_stream(struct stream *stream, const char *code, const char *tex
 static void watch_stream(struct stream *stream, int fd) {
   stream->source = (struct source){SOURCE_STREAM, fd, stream};
   stream->readable = stream->writable = 0;
-  // Edge by edge: whether it can be read or written is remembered until it says that it cannot.
+  // Edge-triggered: readable and writable are remembered until a call returns EAGAIN.
   struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = &stream->source};
   epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
@@ -123,7 +123,7 @@ static int connect_to(int family, uint16_t port) {
   return -1;
 }
 
-// A server may listen on either of the computer's own addresses.
+// A server may listen on either loopback address.
 static void try_next_address(struct stream *stream, int64_t now_us) {
   static const int FAMILIES[] = {AF_INET, AF_INET6};
   close_source(&stream->source);
@@ -132,11 +132,11 @@ static void try_next_address(struct stream *stream, int64_t now_us) {
     if (fd >= 0) return watch_stream(stream, fd);
   }
   char text[80];
-  snprintf(text, sizeof text, "nobody listens on port %u in the computer", stream->port);
+  snprintf(text, sizeof text, "no server listens on port %u in the computer", stream->port);
   fail_stream(stream, "refused", text, now_us);
 }
 
-// Returns 1 once the connection stands.
+// Returns 1 once connected.
 static int finish_connecting(struct stream *stream, int64_t now_us) {
   if (!stream->writable) return 0;
   int error = 0;
@@ -160,7 +160,7 @@ static void set_window(int terminal, uint16_t columns, uint16_t rows) {
 
 // Opens a pair; the near side does not block. Returns 0, or the errno of what failed.
 static int open_terminal(uint16_t columns, uint16_t rows, int *near, int *far) {
-  // Whoever is root inside may have put anything in its place: it is not waited for, and must be what it seems.
+  // Root inside may have replaced this file: open it without blocking, and check what it is.
   *near = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (*near < 0) return errno;
   int locked = 0;
@@ -272,7 +272,7 @@ int stream_resize(struct connection *connection, uint32_t channel, const char *p
 void stream_finish_input(struct connection *connection, uint32_t channel, int64_t now_us) {
   struct stream *stream = stream_on(connection, channel);
   if (!stream) return;
-  // A terminal has no half: who hangs up ends it.
+  // A terminal cannot be half-closed: closing its input ends it.
   if (stream->kind == STREAM_TERMINAL) end_stream(stream, now_us);
   else stream->in_ended = 1;
 }
@@ -280,7 +280,7 @@ void stream_finish_input(struct connection *connection, uint32_t channel, int64_
 void stream_close(struct connection *connection, uint32_t channel, int64_t now_us) {
   struct stream *stream = stream_on(connection, channel);
   if (!stream) return;
-  // What was under way is of no use to anybody: the server inside shall see that it is not the end.
+  // Discard pending bytes: the server inside must see a reset, not a regular end.
   if (stream->kind == STREAM_TCP && stream->source.fd >= 0) {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     setsockopt(stream->source.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -300,7 +300,7 @@ void stream_on_event(struct stream *stream, uint32_t events) {
   if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) stream->writable = 1;
 }
 
-// Bytes of the agent into the computer; those that have gone are granted again.
+// Writes the agent's bytes into the computer and grants credit for those written.
 static void write_in(struct stream *stream) {
   uint32_t gone = 0;
   while (stream->writable && stream->in_size > 0) {
@@ -309,7 +309,7 @@ static void write_in(struct stream *stream) {
     ssize_t count = write(stream->source.fd, stream->in + stream->in_start, want);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) stream->writable = 0;
-    else if (count < 0) stream->broken = stream->in_shut = 1, stream->in_size = 0; // what came out before is still wanted
+    else if (count < 0) stream->broken = stream->in_shut = 1, stream->in_size = 0; // its output is still delivered
     else {
       stream->in_start = (stream->in_start + (size_t)count) % STREAM_WINDOW_BYTES;
       stream->in_size -= (size_t)count;
@@ -337,20 +337,20 @@ static int read_out(struct stream *stream, int64_t now_us) {
     send_frame(stream->connection, 'd', stream->channel, buffer, (uint32_t)count);
     return 1;
   }
-  // A terminal that nobody has open any more reads as an error.
+  // A terminal that no process has open reads as an error.
   if (stream->kind == STREAM_TCP && (count < 0 || stream->broken))
-    return fail_stream(stream, "reset", "the server in the computer broke the connection off", now_us), 0;
+    return fail_stream(stream, "reset", "the server in the computer reset the connection", now_us), 0;
   stream->out_ended = 1;
   if (stream->kind == STREAM_TCP) send_frame(stream->connection, 'z', stream->channel, NULL, 0);
   return 0;
 }
 
-// The last frame, once there is nothing more to say.
+// The last frame, once all bytes are sent.
 static void conclude(struct stream *stream, int64_t now_us) {
   uint32_t status = 0;
   if (stream->kind == STREAM_TERMINAL) {
     struct exec *shell = stream->shell;
-    // All of its processes are gone: what can be read now is all that there is.
+    // All of its processes are gone, so the readable bytes are the last ones.
     if (!shell->finished || (stream->readable && !stream->out_ended)) return;
     if (shell->failure) return fail_stream(stream, shell->failure, shell->failure_text, now_us);
     status = (uint32_t)shell->status;
@@ -370,7 +370,7 @@ void streams_pump(struct connection *connection, int64_t now_us) {
       finish_connecting(stream, now_us);
     if (!is_of(stream, connection)) continue;
     write_in(stream);
-    // Its last words may be in the terminal though nothing has said so yet.
+    // Final output may be in the terminal without an event.
     if (stream->shell && stream->shell->finished && !stream->looked_last) stream->looked_last = stream->readable = 1;
   }
   turn = (turn + 1) % STREAMS_MAX;

@@ -18,13 +18,15 @@
 #include <unistd.h>
 
 #include "process_tree.h"
-#include "turns.h"
 
 #define WORKSPACE "/workspace"
-// Under memory pressure the kernel takes a command before it takes the init.
+// Under memory pressure the kernel kills a command before the init.
 #define COMMAND_OOM_SCORE "200"
 
-const char *const SHELLS[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr/bin/sh", NULL};
+// A statically linked shell of the standard image, which starts in two thirds of the time.
+#define STATIC_SHELL "/bin/bash-static"
+// Shells of an image, in order of preference.
+static const char *const SHELLS[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr/bin/sh", NULL};
 
 static void report(int fd, int kind, int value, int stage) {
   struct report message = {kind, value, stage};
@@ -40,22 +42,21 @@ static void close_from(int first) {
 
 static _Noreturn void become_command(const struct command *command, int reports, int output, int input) {
   setsid();
-  // Said by the command's own process: its first act may be to kill the supervisor, which would then have said nothing.
+  // Reported by the command's own process, because it might kill the supervisor before that could report.
   report(reports, REPORT_STARTED, getpid(), 0);
   int oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (oom >= 0) {
     if (write(oom, COMMAND_OOM_SCORE, strlen(COMMAND_OOM_SCORE)) < 0) { /* a preference, not a need */ }
     close(oom);
   }
-  setpriority(PRIO_PROCESS, 0, 0); // the init's precedence (the agent gives it) is not for commands
-  take_short_turns(0); // the command alone: what it forks may be a bomb
+  setpriority(PRIO_PROCESS, 0, 0); // the init's priority is raised by the agent (init-priority.ts)
   if (command->has_terminal) ioctl(command->terminal, TIOCSCTTY, 0);
   if (input < 0) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(input, 0);
   dup2(output, 1);
   dup2(output, 2);
 
-  // A shell must find signals as a login would leave them; PID 1 ignores SIGPIPE and blocks most of them.
+  // Reset signals to their defaults: PID 1 ignores SIGPIPE and blocks most others.
   for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -75,7 +76,7 @@ static _Noreturn void become_command(const struct command *command, int reports,
     const char *name = strrchr(SHELLS[i], '/') + 1;
     if (command->has_terminal) {
       char login_name[32];
-      snprintf(login_name, sizeof login_name, "-%s", name); // by which a shell knows that it is a login's
+      snprintf(login_name, sizeof login_name, "-%s", name); // a leading dash makes it a login shell
       execl(SHELLS[i], login_name, (char *)NULL);
     } else {
       execl(SHELLS[i], name, "-c", command->text, (char *)NULL);
@@ -89,8 +90,7 @@ static _Noreturn void become_command(const struct command *command, int reports,
   _exit(127);
 }
 
-// Waits for the command to end, or for PID 1 to ask for the end of its tree.
-// Kills what is there of the tree, and says how that went.
+// Kills what is left of the tree and reports the outcome.
 static _Noreturn void end_tree(pid_t command, int reports) {
   int status = SIGKILL;
   int gone = kill_all_descendants(command, &status);
@@ -108,7 +108,7 @@ static _Noreturn void watch(pid_t command, int reports, int children, int ends_t
     struct signalfd_siginfo ignored;
     while (read(children, &ignored, sizeof ignored) > 0) continue;
     for (;;) {
-      // The command is only looked at, not reaped: were we killed before the report is out, PID 1 would inherit
+      // Look at the command without reaping it: if the supervisor is killed before its report is sent, PID 1 inherits
       // the zombie and with it the true status.
       siginfo_t ended = {0};
       if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0) break;
@@ -124,7 +124,7 @@ static _Noreturn void watch(pid_t command, int reports, int children, int ends_t
 }
 
 static _Noreturn void become_supervisor(const struct command *command, int reports, int output, int input) {
-  // Only a frame may end us, not a `kill -TERM -1` inside; SIGKILL is PID 1's to make good.
+  // Ignore signals such as `kill -TERM -1` from inside; PID 1 handles SIGKILL.
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
@@ -143,7 +143,7 @@ static _Noreturn void become_supervisor(const struct command *command, int repor
   }
   if (child == 0) become_command(command, reports, output, input);
 
-  // Another exec's pipe that stayed open here would never show its end.
+  // Close other execs' pipes: an inherited copy would keep them from reaching their end.
   dup2(reports, 0);
   dup2(children, 1);
   close_from(2);

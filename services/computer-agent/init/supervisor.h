@@ -1,17 +1,11 @@
 // One command and the process that watches over it.
 //
-// PID 1 forks a supervisor, which forks the command. The supervisor is a child subreaper: every descendant of the
-// command, however it detaches itself, stays below the supervisor while it lives, so that "the whole process tree"
-// has a meaning. When the command ends by itself the supervisor goes, and what it left running passes to PID 1.
+// PID 1 forks a supervisor, which forks the command. The supervisor is a child subreaper: while it lives, every
+// descendant of the command stays below it, however it detaches itself, so the whole process tree can be found. When
+// the command exits, its supervisor exits too, and PID 1 inherits its background processes.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
-
-// Where a shell may be in an image, the preferred first; NULL at the end.
-extern const char *const SHELLS[];
-// For commands, where an image has it, as the standard one has: without libraries to look for and to map it starts in two
-// thirds of the time.
-#define STATIC_SHELL "/bin/bash-static"
 
 enum report_kind {
   REPORT_STARTED,  // value: pid of the command
@@ -23,7 +17,7 @@ enum report_kind {
 
 enum start_stage { STAGE_FORK, STAGE_CWD, STAGE_SHELL };
 
-// What the supervisor (or the command, before it becomes the shell) tells PID 1, one datagram each.
+// Message of the supervisor to PID 1, or of the command before it becomes the shell. One datagram each.
 struct report {
   int32_t kind, value, stage;
 };
@@ -33,7 +27,7 @@ struct command {
   char *const *env; // env_count entries NAME=value, added to our own
   uint32_t env_count;
   int has_stdin;
-  // Of a login shell: the far side of its terminal, in place of pipes. Whatever it started ends with it.
+  // A login shell has the far side of its terminal instead of pipes. Every process that it started ends with it.
   int has_terminal, terminal;
 };
 

@@ -1,9 +1,11 @@
-// What others do to computers behind the agent's back: it is noticed, said, and mended where it can be.
+// Other programs change containers, mounts or records of computers: the agent notices, logs it, and repairs what it
+// can.
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { deleteComputer } from './lifecycle/transitions.ts';
 import {
   diskOf,
   openTestAgent,
@@ -27,10 +29,10 @@ afterAll(async () => {
   await installation?.stop();
 });
 afterEach(async () => {
-  for (const computer of on.agent.computers.all()) await computer.delete();
+  for (const computer of on.agent.computers.all()) await deleteComputer(computer);
 });
 
-/** What the stream says of a computer: its changes and its minutes, each with its run. */
+/** Events of a computer in the stream: its changes and its minutes, each with its run. */
 const told = (id: string) =>
   installation.events.all
     .filter(({ data }) => 'computer_id' in data && data.computer_id === id)
@@ -39,7 +41,7 @@ const told = (id: string) =>
 const containerOf = async (id: string) => on.docker.getContainer((await on.record(id))!.container!);
 const unmount = (path: string) => run('umount', ['--lazy', path]);
 
-/** Where the files of the only computer are mounted for its container. */
+/** Mount point of the only computer's files on the host. */
 async function slotPath(): Promise<string> {
   const slots = `${on.dataFolder}/hosts/computer-agent/computers/slots`;
   const [slot, ...others] = await readdir(slots);
@@ -52,7 +54,7 @@ test.each(['killed', 'removed'] as const)(
   async (fate) => {
     const { id } = await on.create();
     const running = on.exec(id, 'touch begun; exec sleep 1000');
-    running.catch(() => {}); // looked at below
+    running.catch(() => {}); // awaited below
     await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
     await on.pass(61_000);
     const container = await containerOf(id);
@@ -67,7 +69,7 @@ test.each(['killed', 'removed'] as const)(
   },
 );
 
-test('a container that is paused: nobody can use the computer, so it stops with the next look, and may be started again', async () => {
+test('a container that is paused: its computer stops in the next round and may be started again', async () => {
   const { id } = await on.create();
   await on.exec(id, 'echo kept > file');
   const running = on.exec(id, 'touch begun; exec sleep 1000');

@@ -1,5 +1,5 @@
-// An agent whose bus goes away while its computers run: they run on, and no minute is lost, doubled or billed for a
-// silence in which nobody could reach them.
+// The bus is away while computers run: they continue, no minute is lost or doubled, and unreachable time is not
+// billed.
 import { openEventLog } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -10,7 +10,7 @@ import {
   type TestInstallation,
 } from './test-agent.ts';
 
-/** Until all are connected again. */
+/** Timeout for all clients to reconnect. */
 const BACK_MS_MAX = 60_000;
 
 let installation: TestInstallation;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await installation?.stop();
 });
 
-/** That these minutes come to the stream, each once: one that waited in the outbox may come after the end of the run. */
+/** Expects each of these minutes once in the stream. One from the outbox may arrive after the end of the run. */
 async function expectMinutes(id: string, expected: string[], last: string): Promise<void> {
   const events = await openEventLog(installation.bus);
   await events.until(last, (event) => event.id === `${id}:${last}`);
@@ -42,7 +42,7 @@ async function expectMinutes(id: string, expected: string[], last: string): Prom
 
 test('for an hour: a minute of it is billed', async () => {
   const { id } = await on.create();
-  const running = on.exec(id, 'sleep 1000'); // so that it is not idle
+  const running = on.exec(id, 'sleep 1000'); // keeps the computer busy
   running.catch(() => {});
   await on.exec(id, 'true'); // the first is on when the second has answered
   await on.pass(10_000);

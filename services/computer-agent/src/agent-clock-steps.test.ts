@@ -1,5 +1,5 @@
-// Minutes while wall clocks are set, hosts sleep and months end: real NATS and Docker, and clocks that the test moves.
-// What a run is billed for is measured by the monotonic clock; the wall clock says only when a minute was.
+// Minutes while wall clocks are changed, hosts are suspended and months end: real NATS and Docker, clocks controlled
+// by the test. The monotonic clock measures the billed time; the wall clock only dates minutes.
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ANCHOR_AGE_MS_MAX } from './metering/resumed-run.ts';
@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
-/** Nothing ends these computers by itself. */
+/** Limits that do not end these computers. */
 const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '480', SWITCHYARD_MAX_LIFETIME_MINUTES: '480' };
 
 let installation: TestInstallation;
@@ -34,7 +34,7 @@ const agentAt = async (clock: FakeClock, dataFolder?: string) => {
 const minutesOf = (id: string) =>
   installation.events.of('computer.metered').filter(({ data }) => data.computer_id === id);
 
-/** The minutes that are charged, once the run's end is told: each once, from the first, and counted in the record. */
+/** The charged minutes, once the run's end is published: each once, from the first, and counted in the record. */
 async function chargedBy(id: string, run = 1): Promise<number> {
   await on.ask('stop', id);
   await installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
@@ -48,7 +48,7 @@ describe('the wall clock set while an agent is there', () => {
     ['a day forwards', DAY_MS],
     ['a day backwards', -DAY_MS],
     ['as the host wakes after eight hours of sleep', 8 * HOUR_MS],
-  ])('%s: minutes go on as they were', async (_, step) => {
+  ])('%s: the minutes of the run do not change', async (_, step) => {
     const clock = new FakeClock(NOON);
     await agentAt(clock);
     const { id } = await on.create();
@@ -82,7 +82,7 @@ describe('the wall clock set while an agent is there', () => {
 describe('the wall clock set, and the agent started again', () => {
   test.each([
     ['forwards', HOUR_MS, { least: 2, most: 2 + Math.ceil((ANCHOR_AGE_MS_MAX + 5_000) / MINUTE_MS) }],
-    ['backwards', -HOUR_MS, { least: 1, most: 2 }], // what was on since the last minute's end is given away
+    ['backwards', -HOUR_MS, { least: 1, most: 2 }], // the time since the last minute's end is free
   ])('an hour %s within the minute: the step is not billed', async (_, step, { least, most }) => {
     const clock = new FakeClock(NOON);
     const first = await agentAt(clock);

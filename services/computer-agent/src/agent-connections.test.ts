@@ -1,5 +1,5 @@
-// Connections through the agent, on the real Docker engine, by a clock that the test moves: they keep their computer from
-// idling, they end with it, and nothing of them outlives their caller.
+// Connections through the agent, on the real Docker engine, with a clock that the test controls: they keep their
+// computer busy, end with it, and leave nothing behind when their caller disconnects.
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type ByteSource, openReply } from '@switchyard/bus';
@@ -21,7 +21,7 @@ import {
 
 const MINUTE_MS = 60_000;
 const PORT = 7100;
-/** Does not end its connections in order when its computer stops. */
+/** A server that does not close its connections when its computer stops. */
 const ECHO = `process.on('SIGTERM', () => {}); require('node:net').createServer((s) => { s.on('error', () => {}); s.pipe(s); }).listen(${PORT}, '127.0.0.1')`;
 const made: string[] = [];
 
@@ -78,16 +78,16 @@ const toTerminal = (id: string, body: ByteSource, signal?: AbortSignal) =>
     signal,
   );
 
-/** A body that goes on as the test says. */
+/** A body that the test continues step by step. */
 const openBody = () => new Readable({ read() {} });
 
-/** The computer's record says that something is under way. */
+/** The computer's record says that it is busy. */
 async function expectBusy(id: string): Promise<void> {
   await on.pass(1_000); // activity is written half a second later
   expect((await on.record(id))?.last_activity_at).toBeNull();
 }
 
-test('bytes go to a port and come back, each as it was', async () => {
+test('bytes go to a port and come back unchanged', async () => {
   const id = await createWithServer();
   const content = randomBytes(8 * 1024 * 1024);
   const { body } = await toPort(id, PORT, Readable.from([content], { objectMode: false }));
@@ -132,7 +132,7 @@ test('a deletion ends a connection, and an unknown computer has none', async () 
   await expect(toPort('cmp_nope', PORT, openBody())).rejects.toMatchObject({ code: 'computer_not_found' });
 });
 
-test('where nobody listens the caller is told, and the computer idles', async () => {
+test('a port without a listener is an error for the caller, and the computer idles', async () => {
   const id = await create();
   await expect(toPort(id, 9, openBody())).rejects.toMatchObject({ code: 'port_unreachable' });
   await on.pass(3 * MINUTE_MS);

@@ -1,5 +1,5 @@
-// An agent that is killed: its computers run on, no minute is lost or doubled, and what it was in the middle of is
-// finished or taken back by the next one.
+// The agent is killed: its computers continue, no minute is lost or doubled, and the next agent finishes or undoes
+// interrupted transitions.
 import { once } from 'node:events';
 import { readdir, readFile, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
@@ -15,7 +15,7 @@ const limits = defaultLimits();
 
 const agents = agentsInSuccession();
 
-/** An agent in a process of its own, whose wall clock begins at `now`. */
+/** Starts an agent in a separate process, with its wall clock at `now`. */
 const startDoomed = (now: number, killAfterEvent?: string) => agents.startDoomed({ now, killAfterEvent });
 
 const minutesOf = (id: string) =>
@@ -24,7 +24,7 @@ const minutesOf = (id: string) =>
     .filter(({ data }) => data.computer_id === id)
     .map(({ data }) => `${data.run}:${data.minute}`);
 
-/** Nothing comes after it: the log of events has all that there is of the run. */
+/** Expects that the run has no further events. */
 const untilStopped = (id: string, run = 1) =>
   agents.installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
 
@@ -39,15 +39,15 @@ async function expectSettled(record: ComputerRecord, minutes: string[]): Promise
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 /**
- * In the place of the socket of a computer's init: its first caller is greeted, and hears nothing further; or, with `until`,
- * not before that.
+ * Replaces the socket of a computer's init. The first client gets a greeting and nothing more; with `until`, it gets
+ * the greeting only then.
  */
 async function openDeafSocket(computerId: string, until?: Promise<void>): Promise<Server> {
   const folder = `${agents.dataFolder}/hosts/computer-agent/computers`;
   const claims = await readdir(`${folder}/claims`);
   const claimed = await Promise.all(claims.map((slot) => readFile(`${folder}/claims/${slot}`, 'utf8')));
   const path = `${folder}/control/${claims[claimed.findIndex((text) => text.includes(computerId))]}.sock`;
-  const init = `${agents.dataFolder}/init.sock`; // what is not expected beside it would be cleared away
+  const init = `${agents.dataFolder}/init.sock`; // the agent would remove unknown files in its own folder
   await rename(path, init);
   let callers = 0;
   const server = createServer((caller) => {
@@ -189,7 +189,7 @@ describe('transitions', () => {
     const doomed = await startDoomed(NOON);
     const { id } = await doomed.host.create();
     await doomed.kill();
-    // As a kill between the start of the container and the word that it runs leaves it.
+    // The state after a kill between the container's start and the record `running`.
     const record = (await doomed.host.record(id))!;
     await agents.installation.computers.put(computerKey(record.org, id), { ...record, state: 'creating' });
     const next = await agents.startSuccessor(NOON + 1_000);
@@ -246,7 +246,7 @@ describe('transitions', () => {
 });
 
 describe('commands', () => {
-  test('a command goes on, and a caller who asks again with the same request id gets its result', async () => {
+  test('a command continues, and a repeated request with the same id gets its result', async () => {
     const doomed = await startDoomed(NOON);
     const { id } = await doomed.host.create();
     const { org } = (await doomed.host.record(id))!;
@@ -272,7 +272,7 @@ describe('commands', () => {
     expect(await again).toMatchObject({ stdout: 'one\n', exit_code: 5 });
   });
 
-  test('a command that nobody asks for again is stopped, as when its caller goes away', async () => {
+  test('a command that is not requested again is stopped, as when its caller disconnects', async () => {
     const doomed = await startDoomed(NOON);
     const { id } = await doomed.host.create();
     const first = doomed.host.exec(id, 'touch begun; sleep 1000');

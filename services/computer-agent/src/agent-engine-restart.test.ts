@@ -1,5 +1,5 @@
-// The Docker engine ends, by an operator or by a fault, and comes back: with and without live-restore. No computer says
-// that it runs and does not, its minutes are those in which it ran, and what could not be cleared away meanwhile is later.
+// The Docker engine ends, by an operator or a fault, and comes back, with and without live-restore. No stopped
+// computer is recorded as running, only running time is billed, and leftovers are removed later.
 import { rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import {
@@ -21,7 +21,7 @@ import {
 } from './test-agent.ts';
 
 const { SIGTERM } = constants.signals;
-/** What a frozen engine is given: more than one that is only busy needs. */
+/** Timeout for a frozen engine; longer than a busy one needs. */
 const FROZEN_ANSWER_MS_MAX = 10_000;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 
@@ -55,7 +55,7 @@ const startAgent = (now: number, warmPool = 0, options: Pick<TestAgentOptions, '
     ...options,
   });
 
-/** What the stream says of a computer: its changes and its minutes, each with its run. */
+/** Events of a computer in the stream: its changes and its minutes, each with its run. */
 const told = (id: string) =>
   installation.events.all
     .filter(({ data }) => 'computer_id' in data && data.computer_id === id)
@@ -64,15 +64,15 @@ const told = (id: string) =>
 const containers = async () =>
   (await engine.docker.listContainers({ all: true })).map(({ Id, State }) => ({ id: Id, state: State }));
 
-/** A command that says so when it runs, and then goes on for ever. */
+/** A command that reports its start and then runs forever. */
 async function keepBusy(id: string): Promise<{ ended: Promise<unknown> }> {
   const ended = on.exec(id, 'touch begun; exec sleep 1000');
-  ended.catch(() => {}); // the test looks at it later
+  ended.catch(() => {}); // awaited later by the test
   await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
   return { ended };
 }
 
-/** Its init does nothing any more: only the engine can end it. */
+/** Makes the init hang, so that only the engine can end it. */
 async function hang(id: string): Promise<void> {
   const { container } = (await on.record(id))!;
   const { State } = await engine.docker.getContainer(container!).inspect();
@@ -104,13 +104,13 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     await expect(on.ask('start', stopped)).rejects.toMatchObject({ code: 'computer_failed' });
     expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
     await expect(on.ask('stop', doomed)).rejects.toMatchObject({ code: 'computer_failed' });
-    // A computer's own init ends it: what is left of the container waits for the engine.
+    // The computer's own init ends it; removing the container waits for the engine.
     const ended = { stop_reason: 'user', minutes: 2 };
     expect(await on.ask('stop', asked)).toMatchObject({ status: 'stopped', ...ended });
 
     await engine.restart();
     await on.agent.reconciler.reconcile();
-    // What was asked for before is done, with the minutes that there were at the asking.
+    // Earlier requests are carried out, with the minutes at the time of the request.
     expect(await on.record(doomed)).toMatchObject({ state: 'stopped', ...ended });
     await on.pass(ORPHAN_GRACE_MS);
     await on.agent.reconciler.reconcile();
@@ -153,7 +153,7 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
     } finally {
       engine.thaw();
     }
-    // What it was asked for meanwhile it may still do, late: whatever comes of that is nobody's, and goes.
+    // The engine may still carry out earlier requests; the reconciler removes their results.
     await on.agent.reconciler.reconcile();
     expect(await on.record(doomed)).toMatchObject({ state: 'stopped', stop_reason: 'user', minutes: 1 });
     await on.pass(ORPHAN_GRACE_MS);
@@ -204,11 +204,11 @@ describe.skipIf(!canStartTestEngine())('without live-restore', () => {
     expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
     await installation.events.until('started', (event) => event.id === `${id}:2:started`);
     expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped', '2:started']);
-    // By a clock that is ahead, one that is still being made for the pool would have been nobody's for too long.
+    // With a clock that is ahead, a container being made for the pool would count as an orphan for too long.
     const states = async () => (await containers()).map(({ state }) => state);
     const running = async () => (await states()).filter((state) => state === 'running').length;
     await expect.poll(running, { timeout: POOL_FILLED_MS_MAX }).toBe(2);
-    // What could not be removed is, after the grace: the computer's first container, and those that had waited.
+    // After the grace period the remaining containers are removed: the computer's first, and the pooled ones.
     await on.agent.reconciler.reconcile();
     await on.pass(ORPHAN_GRACE_MS);
     await on.agent.reconciler.reconcile();

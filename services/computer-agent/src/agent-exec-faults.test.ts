@@ -1,16 +1,17 @@
-// The agent killed at every step of a command: before its computer's init is told of it, after that, while it runs, when
-// its end has come, and when the init has been told so and the caller has not. The command ran at most once, nobody is
-// given an exit code that it did not have, what is promised of its result holds, and nothing runs on that should not.
+// The agent is killed at every step of a command: before and after its init has received it, while it runs, when it
+// has ended, and when the init knows of the receipt but the caller does not. The command runs at most once, no caller
+// gets a wrong exit code, promised results are kept, and no command runs on that should be stopped.
 import { once } from 'node:events';
 import { openReply, requestHost } from '@switchyard/bus';
 import { type ExecRequest, hostExecStreamSubject } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
-import type { AgentProcess, TestAgent } from './test-agent.ts';
+import type { TestAgent } from './test-agent.ts';
+import type { AgentProcess } from './test-agent-process.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 const ORG = 'org_test';
-/** As long as a result waits for whoever asks again. */
+/** How long a result waits for a repeated request. */
 const CLAIM_MS = 30_000;
 const EXEC_ID = 'req_doomed';
 
@@ -19,18 +20,21 @@ const agents = agentsInSuccession();
 const WAITS = 'echo run >> runs; echo out; until [ -e go ]; do sleep 0.01; done; echo over; exit 5';
 const ENDS = 'echo run >> runs; echo out; exit 5';
 
-/** Where the agent dies (init-steps.ts); how the command was asked for; what a repeat of the request finds when the next agent is there. */
+/**
+ * Where the agent dies (init-steps.ts), how the command was requested, and what a repeated request gets from the next
+ * agent.
+ */
 const TABLE = [
-  // It never began, and never will.
+  // The command never began, and never will.
   ['asked', 'stream', 'continue', 'unknown'],
-  // It goes on meanwhile.
+  // The command continues meanwhile.
   ['told', 'whole', 'kill', 'result'],
   ['told', 'stream', 'continue', 'result'],
   ['output', 'whole', 'continue', 'result'],
-  // It is over.
+  // The command has ended.
   ['ended', 'whole', 'kill', 'result'],
   ['ended', 'stream', 'continue', 'result'],
-  // What was received is forgotten, but where it is to be kept.
+  // A received result is forgotten, unless it is to be kept.
   ['received', 'whole', 'kill', 'unknown'],
   ['received', 'stream', 'continue', 'result'],
 ] as const;
@@ -41,7 +45,7 @@ test.each(TABLE)('killed at `%s` of a command (%s, %s): a repeat finds %s', asyn
   const command = runsOn ? WAITS : ENDS;
   const { id, asked } = await killDuring(point, form, { command, on_disconnect: onDisconnect });
   const next = await agents.startSuccessor(NOON + 2_000);
-  // Its caller hears that it is not known how the command ended: never of an end that it did not have.
+  // The caller learns that the outcome is unknown; it never gets a wrong one.
   await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
 
   const repeated = repeat(next, id, command);
@@ -70,7 +74,7 @@ test.each([
   ['kill', 'is ended'],
   ['continue', 'goes on'],
 ] as const)(
-  'a stream of which the agent died, on_disconnect %s: nobody asks again, and its command %s',
+  'a stream of which the agent died, on_disconnect %s: no repeated request, and its command %s',
   async (onDisconnect, fate) => {
     const { id, asked } = await killDuring('output', 'stream', {
       command: WAITS,
@@ -89,8 +93,8 @@ test.each([
   },
 );
 
-/** The repeat that never was one before: with the same id, without `resume`. */
-test('a command that never began is run by whoever asks for it again', async () => {
+/** A repeated request with the same id, without `resume`. */
+test('a command that never began is run by a repeated request', async () => {
   const { id, asked } = await killDuring('asked', 'whole', { command: ENDS });
   const next = await agents.startSuccessor(NOON + 2_000);
   await expect(asked).rejects.toMatchObject({ code: 'service_unavailable' });
@@ -102,7 +106,7 @@ test('a command that never began is run by whoever asks for it again', async () 
   await expectAtRest(next, id, 1);
 });
 
-/** Resolves when the agent is dead: with the computer, and what the caller of the command gets. */
+/** Resolves when the agent is dead, with the computer and the answer to the caller. */
 async function killDuring(
   point: (typeof TABLE)[number][0],
   form: 'whole' | 'stream',
@@ -113,7 +117,7 @@ async function killDuring(
   const { id } = await doomed.host.create();
   const gone = once(doomed.process, 'exit');
   const asked = form === 'whole' ? askWhole(doomed, id, body) : askStreamed(doomed, id, body);
-  asked.catch(() => {}); // the test looks at it later
+  asked.catch(() => {}); // awaited later by the test
   await gone;
   return { id, asked };
 }
@@ -121,7 +125,7 @@ async function killDuring(
 const askWhole = ({ hostId }: AgentProcess, id: string, body: ExecRequest) =>
   requestHost(agents.installation.bus, hostId, 'exec', { org: ORG, id, body }, { requestId: EXEC_ID });
 
-/** The end of the stream, as the edge reads it. */
+/** Reads the end of the stream as the edge does. */
 async function askStreamed({ hostId }: AgentProcess, id: string, body: ExecRequest): Promise<unknown> {
   const reply = await openReply(agents.installation.bus, {
     subject: hostExecStreamSubject(hostId),
@@ -132,22 +136,22 @@ async function askStreamed({ hostId }: AgentProcess, id: string, body: ExecReque
   return reply.end;
 }
 
-/** As the edge repeats a request whose agent was lost. */
+/** Repeats a request whose agent was lost, as the edge does. */
 function repeat({ agent }: TestAgent, id: string, command: string) {
   const request = { org: ORG, id, body: { command }, resume: true as const };
   const repeated = requestHost(agents.installation.bus, agent.hostId, 'exec', request, {
     requestId: EXEC_ID,
   });
-  repeated.catch(() => {}); // the test looks at it later
+  repeated.catch(() => {}); // awaited later by the test
   return repeated;
 }
 
-/** The command ran so often, nothing of it runs on, and the computer knows that it is idle; its minute is charged once. */
+/** Expects the number of runs, no process left, an idle computer, and each minute charged once. */
 async function expectAtRest(on: TestAgent, id: string, runs: number): Promise<void> {
   const counted = await on.exec(id, 'cat runs 2> /dev/null | wc -l');
   expect(counted.stdout.trim()).toBe(String(runs));
   await expect.poll(async () => (await on.exec(id, 'pgrep -fc "[u]ntil"')).stdout).toBe('0\n');
-  // An end that the agent does not know of yet would be written into the record by a clock that nobody moves any more.
+  // A late end would be written into the record by a clock that the test no longer moves.
   const { hostId } = on.agent;
   const running = async () => {
     const { data } = await requestHost(agents.installation.bus, hostId, 'exec-list', { org: ORG, id });

@@ -1,11 +1,12 @@
-// The agent killed after every step of create, stop, start and delete, once the step is done and before it knows: what its
-// successor makes of it. No orphan, no lost or doubled minute, no computer that says running and is not.
+// The agent is killed after each step of create, stop, start and delete, before it learns of the step's success.
+// After the next agent's recovery there is no orphan, no lost or doubled minute, and no stopped computer recorded as
+// running.
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import Docker from 'dockerode';
 import { expect, test } from 'vitest';
+import { CREATION_ARRIVES_MS_MAX } from './lifecycle/reconcile.ts';
 import { ORPHAN_GRACE_MS } from './lifecycle/reconciler.ts';
-import { CREATION_ARRIVES_MS_MAX } from './lifecycle/taking-over.ts';
 import { defaultLimits, newTestRecord } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
@@ -13,13 +14,14 @@ const NOON = Date.parse('2026-11-21T12:00:00Z');
 
 const agents = agentsInSuccession();
 
-/** What is asked when the agent dies, after which step, and what there is when its successor has looked. */
+/** Operation, step after which the agent dies, and the state after the next agent's recovery. */
 const TABLE = [
-  // Nobody was told of the computer: it never was. Before its run is recorded it is as if the request were still on its way.
+  // The caller got no answer, so the computer does not exist. Before its run is recorded the request counts as in
+  // flight.
   ['create', 'container created', 'creating', 0],
   ['create', 'record creating run', 'none', 0],
   ['create', 'container started', 'none', 0],
-  // It runs, and is billed for.
+  // It runs and is billed.
   ['create', 'record running run', 'running', 1],
   ['create', 'event :1:created', 'running', 1],
   ['stop', 'record stopping run', 'stopped', 1],
@@ -36,7 +38,7 @@ const TABLE = [
   ['delete', 'record deleted', 'none', 1],
 ] as const;
 
-/** The same where the computer gets a container that waited. */
+/** The same with a container from the pool. */
 const WARM_TABLE = [
   ['create', 'record creating run', 'none', 0],
   ['create', 'record running run', 'running', 1],
@@ -53,7 +55,7 @@ test.each([
       created_at: new Date(NOON).toISOString(),
     });
     const { id } = record;
-    // What comes before is done by an agent that lives.
+    // The preparation uses an agent that stays alive.
     if (verb !== 'create') {
       const first = await agents.startDoomed({ now: NOON });
       await first.host.create({ id });
@@ -86,14 +88,14 @@ test.each([
       expect((await successor.exec(id, 'echo alive')).stdout).toBe('alive\n');
       await successor.ask('stop', id);
     }
-    // No orphan after the grace, and no creation that nobody asks for any more.
+    // No orphan after the grace period, and no creation that was given up.
     await agent.reconciler.reconcile();
     await successor.pass(Math.max(ORPHAN_GRACE_MS, CREATION_ARRIVES_MS_MAX));
     await agent.reconciler.reconcile();
     expect(await containersOf(agent.hostId)).toEqual([]);
     const left = await successor.record(id);
     expect(left?.state).not.toBe('creating');
-    // Each minute once, in the events and in the record. After the end of a run nothing comes of it.
+    // Each minute once, in the events and in the record, and none after the end of a run.
     const last = state === 'none' ? `${id}:1:deleted` : `${id}:${minutes}:stopped`;
     if (minutes > 0) await agents.installation.events.until('the last', (event) => event.id === last);
     const charged = agents.installation.events

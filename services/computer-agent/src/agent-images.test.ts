@@ -1,4 +1,4 @@
-// Computers of images that a caller names, from a real registry: used, refused, and given up in the middle of a pull.
+// Computers with images that a caller names, from a real registry: used, refused, and cancelled during a pull.
 import { once } from 'node:events';
 import { openReply, requestHost } from '@switchyard/bus';
 import {
@@ -19,10 +19,10 @@ import {
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  startAgentProcess,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
+import { startAgentProcess } from './test-agent-process.ts';
 
 const MANY_BYTES = 3_000_000;
 /** The registry is on this host's loopback. */
@@ -49,12 +49,12 @@ afterAll(async () => {
 });
 
 async function imagesOfRegistry() {
-  return (await docker.listImages()).filter(({ RepoTags, RepoDigests }) =>
-    [...(RepoTags ?? []), ...(RepoDigests ?? [])].some((name) => name.startsWith(registry.address)),
+  return (await docker.listImages()).filter(({ RepoTags }) =>
+    RepoTags?.some((name) => name.startsWith(registry.address)),
   );
 }
 
-/** From now on no layer comes to its end. @returns resolves when the engine has asked for one */
+/** From now on no layer completes. @returns resolves when the engine has requested one */
 function stallLayers(): Promise<void> {
   return new Promise((resolve) => {
     registry.fault = (path) => {
@@ -65,14 +65,14 @@ function stallLayers(): Promise<void> {
   });
 }
 
-/** From now on layers come by half, and whole when they are let go. */
+/** From now on half of each layer is sent, and the rest when released. */
 function holdLayers(): { readonly letGo: () => void } {
   const { promise: until, resolve: letGo } = Promise.withResolvers<void>();
   registry.fault = (path) => (/\/blobs\//.test(path) ? { heldAfterBytes: MANY_BYTES / 2, until } : undefined);
   return { letGo };
 }
 
-/** A creation that is told of as it goes, as control asks for it. */
+/** A creation with progress, as control requests it. */
 async function streamCreation(image: string) {
   const record = newTestRecord(on.agent.hostId, defaultLimits(), { image });
   const { org, id } = record;
@@ -86,18 +86,18 @@ async function streamCreation(image: string) {
         told.push(creationProgress.parse(JSON.parse(line)));
     return computerObject.parse(await reply.end);
   })();
-  ended.catch(() => {}); // some are meant to fail
+  ended.catch(() => {}); // some are expected to fail
   return { id, told, ended };
 }
 
-/** The engine tells of the first bytes, and of what comes soon after them only once more comes. */
+/** The engine reports the first bytes at once, and later bytes only when more arrive. */
 const isBegun = (progress: CreationProgress | null) =>
   progress !== null && progress.bytes_done > 0 && progress.bytes_done < MANY_BYTES;
 
 test('how far a pull is shows in the stream and in the record, grows to the end, and is gone when it runs', async () => {
   const { letGo } = holdLayers();
   const { id, told, ended } = await streamCreation(await registry.push('slow/seen', { bytes: MANY_BYTES }));
-  expect((await on.record(id))?.progress).not.toBeNull(); // who has heard of it finds it
+  expect((await on.record(id))?.progress).not.toBeNull(); // a caller that knows the id finds the computer
   // Time for a further line and a further write: the engine's next one may be on its way.
   const bothTell = async () => {
     on.clock.advance(1_000);
@@ -117,7 +117,7 @@ test('how far a pull is shows in the stream and in the record, grows to the end,
   await on.delete(id);
 });
 
-test('a creation that pulls nothing is told of in one line, and its record never says how far it was', async () => {
+test('a creation that pulls nothing reports one line, and its record never has progress', async () => {
   const seen: unknown[] = [];
   const watch = await installation.computers.kv.watch();
   const { id, told, ended } = await streamCreation(IMAGE);
@@ -137,7 +137,7 @@ test('one that is deleted in the middle of its pull ends at once, and leaves not
   const pulling = stallLayers();
   const { id, ended } = await streamCreation(await registry.push('slow/deleted', { bytes: MANY_BYTES }));
   await pulling;
-  await expect(on.delete(id)).rejects.toMatchObject({ code: 'computer_not_found' }); // it is as was wished
+  await expect(on.delete(id)).rejects.toMatchObject({ code: 'computer_not_found' }); // it is deleted already
   await expect(ended).rejects.toMatchObject({ code: 'computer_not_found' });
   expect(await on.record(id)).toBeNull();
   expect(on.agent.computers.all()).toEqual([]);
@@ -154,7 +154,7 @@ test('a computer of such an image runs commands by what is in it, and starts aga
   for (const name of [image, LOCAL]) await docker.getImage(name).remove();
 
   const { id, image: shown } = await on.create({ image });
-  expect(shown).toBe(image); // as it was named
+  expect(shown).toBe(image);
   expect(await on.exec(id, 'echo here > file; ls /; which git || cat file')).toMatchObject({
     exit_code: 0,
     stdout: expect.stringMatching(/workspace(.|\n)*here\n$/),
@@ -197,7 +197,7 @@ test('a caller who goes away ends the pull, and nothing is left', async () => {
   await expect(created).rejects.toThrow('gone');
   await expect.poll(() => on.agent.computers.all()).toEqual([]);
   expect(await imagesOfRegistryNamed('slow/left')).toEqual([]);
-  await installation.computers.delete(computerKey(org, id)); // as control does, which asked
+  await installation.computers.delete(computerKey(org, id)); // as control does after the failed request
 });
 
 test('an agent that is killed in the middle of a pull leaves nothing: its successor takes the creation back', async () => {
@@ -207,12 +207,12 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
   const pulling = stallLayers();
   const record = newTestRecord(doomed.hostId, defaultLimits(), { image });
   const { org, id } = record;
-  doomed.host.create(record).catch(() => {}); // nobody is there to answer
+  doomed.host.create(record).catch(() => {}); // the agent dies before it answers
   await pulling;
   await doomed.host.recordWhen(id, ({ progress }) => progress !== null);
   await doomed.kill();
   registry.fault = () => undefined;
-  // Its record says that it was begun: nobody waits until its request might still come.
+  // The record says that the creation began, so the next agent does not wait for the request.
   const successor = await openTestAgent(installation, { dataFolder, env: ENV });
   try {
     expect(await successor.record(id)).toBeNull();
@@ -230,7 +230,7 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
 });
 
 async function imagesOfRegistryNamed(repository: string) {
-  return (await imagesOfRegistry()).filter(({ RepoDigests }) =>
-    RepoDigests?.some((name) => name.includes(repository)),
+  return (await imagesOfRegistry()).filter(({ RepoTags }) =>
+    RepoTags?.some((name) => name.includes(repository)),
   );
 }

@@ -1,5 +1,5 @@
-// The events and the record never disagree: a host under random calls and faults, held against a model of the state machine
-// after each of them. Record, view, events, minutes and containers are what the model says.
+// Compares a host under random calls and faults with a model of the state machine after each step: record, view,
+// events, minutes and containers must match the model.
 //
 //   SEED=… REPLAY=… RUNS=… COMMANDS=… npx vitest run services/computer-agent/src/agent-model.test.ts
 //
@@ -14,10 +14,10 @@ import { openTestInstallation, SETUP_TIMEOUT_MS, type TestInstallation } from '.
 
 const MINUTE_MS = 60_000;
 const NOON = Date.parse('2026-11-21T12:00:00Z');
-/** Some tens of seconds together, on two cores. */
+/** Tens of seconds in total, on two cores. */
 const RUNS = Number(process.env.RUNS ?? 2);
 const COMMANDS = Number(process.env.COMMANDS ?? 25);
-/** What a command takes where the machine is busy. */
+/** Maximum duration of a command on a busy machine. */
 const COMMAND_TIMEOUT_MS = 10_000;
 const LIMITS = { idleStopMs: 2 * MINUTE_MS, maxLifetimeMs: 7 * MINUTE_MS };
 const SETTINGS = {

@@ -1,8 +1,9 @@
-// Computers within limits: on a real nats-server and the real Docker engine, by a clock that the test moves, with the till
-// that billing is in the test's hands.
+// Computers under spending limits: real nats-server and Docker engine, a clock that the test controls, and a fake
+// billing service.
 import { type Bus, type ServiceHost, serve } from '@switchyard/bus';
 import { type ComputerRecord, ServiceError } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { deleteComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
 import { ASK_AGAIN_MS, MINUTES_AHEAD } from './metering/run-holds.ts';
 import {
@@ -14,18 +15,18 @@ import {
 } from './test-agent.ts';
 
 const MINUTE_MS = 60_000;
-/** Nothing but money ends these computers. */
+/** Limits that do not end these computers; only money does. */
 const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '300', SWITCHYARD_MAX_LIFETIME_MINUTES: '300' };
 
-/** What billing does with minutes: so many may be held or spent in all. */
+/** Fake billing: grants a limited number of minutes in total. */
 class Till {
-  /** Null: nothing limits them. */
+  /** null: unlimited. */
   minutes: number | null = null;
   readonly held = new Set<string>();
   readonly spent = new Set<string>();
-  /** Every minute that was asked for, in order. */
+  /** Every requested minute, in order. */
   readonly asked: string[] = [];
-  /** Awaited before a minute's answer. */
+  /** Awaited before each answer. */
   beforeAnswer: (call: string) => Promise<void> = async () => {};
   readonly #bus: Bus;
   #service: ServiceHost | null = null;
@@ -80,7 +81,7 @@ beforeEach(async () => {
   await till.open();
 });
 afterEach(async () => {
-  for (const computer of on.agent.computers.all()) await computer.delete();
+  for (const computer of on.agent.computers.all()) await deleteComputer(computer);
   await till.close();
 });
 
@@ -90,8 +91,8 @@ const minutesOf = (id: string, from: number, to: number) =>
 const heldSoon = (held: readonly string[]) =>
   expect.poll(() => [...till.held].sort()).toEqual([...held].sort());
 /**
- * The agent has heard every answer, and asks nothing more. What it had asked arrived before its answer to the first of two
- * commands, and what was answered is with it before the second, both being on the same connection.
+ * Waits until the agent has received every answer and has no open request. Requests arrive before the agent answers
+ * the first of two commands, and answers arrive before the second, because all use the same connection.
  */
 async function agentHasHeard(id: string, agent = on): Promise<void> {
   for (let asked = -1; asked !== till.asked.length; ) {
@@ -100,7 +101,7 @@ async function agentHasHeard(id: string, agent = on): Promise<void> {
     await agent.exec(id, 'true');
   }
 }
-/** A computer with money for so many minutes, whose agent knows that there is no more. */
+/** A computer with money for this many minutes, whose agent knows that there is no more. */
 async function createWith(minutes: number, agent = on): Promise<string> {
   till.minutes = minutes;
   const { id } = await agent.create({}, true);
@@ -202,7 +203,7 @@ describe('a computer of a limited org', () => {
     await first.pass(MINUTE_MS);
     await agentHasHeard(id, first);
     await first.agent.stop();
-    till.held.clear(); // what nobody renews has ended
+    till.held.clear(); // holds that are not renewed have expired
     const { clock, dataFolder } = first;
     const next = await openTestAgent(installation, { clock, dataFolder, env: FOR_HOURS });
     try {
@@ -238,7 +239,7 @@ describe('while billing is away', () => {
     await till.close();
     await on.pass(2 * MINUTE_MS);
     await till.open();
-    // What it has asked is taken now, or was given up: then it asks again by the clock.
+    // Pending requests are answered or have timed out; from then on the clock triggers the next one.
     await expect.poll(() => on.bus.openCalls.outgoing).toBe(0);
     await on.pass(ASK_AGAIN_MS);
     // The minutes of the time without billing may be held still: who could not give them back lets them run out.

@@ -1,5 +1,5 @@
-// An upload at the agent, on the real Docker engine, by a clock that the test moves: it counts as activity, it is whole or
-// not there, and it outlives nothing that it should not.
+// Uploads at the agent, on the real Docker engine, with a clock that the test controls: an upload counts as activity,
+// is atomic, and ends with its computer or caller.
 import { hash } from 'node:crypto';
 import { openReply } from '@switchyard/bus';
 import { type HostUploadHead, hostUploadSubject, uploadResult } from '@switchyard/contracts';
@@ -52,7 +52,7 @@ async function upload(id: string, body: Uint8Array | AsyncIterable<Uint8Array>, 
   return uploadResult.parse(await reply.end);
 }
 
-/** A body of which half is sent at once, and the rest when the test says so. `begun`: the computer has asked for it. */
+/** A body that sends one half at once, and the rest when the test continues it. `begun`: the computer reads it. */
 function inTwoHalves() {
   const half = CONTENT.length >> 1;
   const begun = Promise.withResolvers<void>();
@@ -71,12 +71,12 @@ async function activityOf(id: string): Promise<string | null | undefined> {
   return (await on.record(id))?.last_activity_at;
 }
 
-/** The computer's record says that something is under way. */
+/** The computer's record says that it is busy. */
 async function expectBusy(id: string): Promise<void> {
   expect(await activityOf(id)).toBeNull();
 }
 
-/** Resolves when the computer's record says that nothing is under way. */
+/** Resolves when the computer's record says that it is idle. */
 async function letGo(id: string): Promise<void> {
   await expect.poll(() => activityOf(id)).toEqual(expect.any(String));
 }
@@ -89,7 +89,7 @@ test('a computer does not stop while a file is on its way, and the idle window b
   await expectBusy(id);
   await on.pass(10 * MINUTE_MS);
   expect((await on.record(id))?.state).toBe('running');
-  expect((await on.exec(id, 'ls -A')).stdout).toBe(''); // nothing of it is seen before it is whole
+  expect((await on.exec(id, 'ls -A')).stdout).toBe(''); // the file is invisible until it is complete
   finish();
   expect(await outcome).toEqual({ path: '/workspace/cities.csv', bytes: CONTENT.length });
   expect((await on.exec(id, 'cat cities.csv')).stdout).toBe(CONTENT.toString());
@@ -98,7 +98,7 @@ test('a computer does not stop while a file is on its way, and the idle window b
   expect(stopped.stop_reason).toBe('idle');
 });
 
-test('a file on its way to a computer that stops is not put there, and the caller is told', async () => {
+test('an upload to a computer that stops fails, and leaves no file', async () => {
   const id = await create();
   const { body, begun, finish } = inTwoHalves();
   const outcome = upload(id, body).catch((error: unknown) => error);
@@ -128,7 +128,7 @@ test('a caller that goes away in the middle leaves nothing behind, and the compu
   gone.abort(new Error('the client went away'));
   expect(await outcome).toMatchObject({ message: 'the client went away' });
   expect((await on.exec(id, 'ls -A')).stdout).toBe('');
-  await letGo(id); // what had come is cleared away
+  await letGo(id); // the received part is removed
   await on.pass(3 * MINUTE_MS);
   await on.recordWhen(id, ({ state }) => state === 'stopped');
 });

@@ -1,5 +1,5 @@
-// A host's computers from birth to death, on a real nats-server and the real Docker engine, by a clock that the test
-// moves: what callers are told, what is charged, and what stops by itself.
+// The life of a host's computers on a real nats-server and the real Docker engine, with a clock that the test
+// controls: answers, charges, and automatic stops.
 import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import {
@@ -9,6 +9,7 @@ import {
   hostExecStreamSubject,
 } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { deleteComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
 import {
   defaultLimits,
@@ -38,10 +39,10 @@ afterAll(async () => {
 });
 
 afterEach(async () => {
-  for (const computer of on.agent.computers.all()) await computer.delete();
+  for (const computer of on.agent.computers.all()) await deleteComputer(computer);
 });
 
-/** The charged minutes of a computer by their ids' tails, `<run>:<minute>`, in the order of the stream. */
+/** Charged minutes of a computer as `<run>:<minute>`, in the order of the stream. */
 const chargedMinutes = (id: string) =>
   installation.events
     .of('computer.metered')
@@ -57,11 +58,11 @@ const changes = (id: string) =>
       'stop_reason' in data && data.stop_reason !== null ? `${type}(${data.stop_reason})` : type,
     );
 
-/** Nothing comes after it: the log of events has all that there is of the run. */
+/** Expects that the run has no further events. */
 const untilStopped = (id: string, run = 1) =>
   installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
 
-/** Every minute of the ledger is in the record, at its price, once its last run has stopped. */
+/** Expects every minute of the ledger in the record, at its price, once the last run has stopped. */
 async function expectSettled(record: ComputerRecord, minutes: number): Promise<void> {
   await untilStopped(record.id, record.runs);
   expect(record.minutes).toBe(minutes);
@@ -298,7 +299,7 @@ describe('stopping by itself', () => {
     expect(state).toBe('running');
     expect(Date.parse(last_activity_at!)).toBe(on.clock.now() - 1_000);
     await on.pass(99_000);
-    await on.ask('start', id); // answered as it is: no activity
+    await on.ask('start', id); // returns it unchanged: does not count as activity
     expect((await on.record(id))?.state).toBe('running');
     await on.pass(20_000);
     const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
@@ -421,7 +422,7 @@ describe('commands', () => {
     expect((await on.exec(id, command)).stdout.length).toBe(65_536 - 4);
     await expect(on.exec(id, `${command}x`)).rejects.toMatchObject({
       code: 'invalid_request',
-      param: 'command',
+      param: 'body.command',
     });
     await expect(on.exec(id, { command: 'true', timeout: 3_601 })).rejects.toMatchObject({
       param: 'timeout',

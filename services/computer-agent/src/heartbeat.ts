@@ -1,5 +1,5 @@
-// Once a second: what this host has, what it has promised, and that it is there. The same beat that control sees is the
-// one that computers are billed by.
+// Sends this host's capacity and promises once a second. Control reads this heartbeat, and billing of computers
+// depends on it.
 import type { Bucket } from '@switchyard/bus';
 import type { HostHeartbeat } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
@@ -11,7 +11,7 @@ import type { LastHeard } from './store/last-heard.ts';
 
 export const HEARTBEAT_MS = 1_000;
 
-export interface HeartbeatOptions {
+export interface HeartbeatDeps {
   readonly hostId: string;
   readonly hosts: Bucket<HostHeartbeat>;
   readonly host: ComputerHost;
@@ -24,37 +24,37 @@ export interface HeartbeatOptions {
 }
 
 export class Heartbeat {
-  readonly #on: HeartbeatOptions;
+  readonly #deps: HeartbeatDeps;
   #cancel: (() => void) | null = null;
   #beating: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(options: HeartbeatOptions) {
-    this.#on = options;
+  constructor(deps: HeartbeatDeps) {
+    this.#deps = deps;
   }
 
-  /** Beats now and each second; resolves after the first. */
+  /** Sends a heartbeat now and every second; resolves after the first. */
   start(): Promise<void> {
     this.#beating = this.beat()
-      .catch((error: unknown) => this.#on.logger.warn({ err: error }, 'the heartbeat was not heard'))
+      .catch((error: unknown) => this.#deps.logger.warn({ err: error }, 'the heartbeat was not heard'))
       .then(() => {
         if (this.#stopped) return;
-        this.#cancel = this.#on.clock.after(HEARTBEAT_MS, () => void this.start());
+        this.#cancel = this.#deps.clock.after(HEARTBEAT_MS, () => void this.start());
       });
     return this.#beating;
   }
 
-  /** Stops, and tells control that nothing more can be placed here. */
+  /** Stops, and announces that the host takes no more computers. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
     await this.#beating;
-    await this.beat({ cordoned: true }).catch(() => {}); // control notices the silence too
+    await this.beat({ cordoned: true }).catch(() => {}); // control also notices the silence
   }
 
   async beat({ cordoned = false } = {}): Promise<void> {
-    const { hostId, hosts, host, capacity, orders, billable, lastHeard, clock } = this.#on;
-    await orders.follow().catch(() => {}); // unread, the last order stands
+    const { hostId, hosts, host, capacity, orders, billable, lastHeard, clock } = this.#deps;
+    await orders.follow().catch(() => {}); // if unreadable, the last order stays in force
     await capacity.disk.measure();
     const image = host.imageStatus();
     const { total, used, disk } = capacity;
@@ -70,6 +70,7 @@ export class Heartbeat {
       disk_mb_free_min: disk.freeMbMin,
       image_ready: image.ready,
       image_progress: image.ready ? null : image.message,
+      refuses: host.refusal()?.message ?? null,
       cordoned: cordoned || capacity.order !== null,
     });
     billable.heard();

@@ -1,13 +1,21 @@
-// Builds the agent from its parts, in the order in which they need each other, and takes it down again.
+// Builds the agent from its parts in order of dependency, and shuts it down.
 import { join, resolve } from 'node:path';
-import { type Bus, createEventPublisher, ensureEventsStream, openBucket, serve } from '@switchyard/bus';
+import {
+  type Bus,
+  createEventPublisher,
+  ensureEventsStream,
+  openBucket,
+  type ServiceHost,
+  serve,
+} from '@switchyard/bus';
 import { type ComputerLimits, STANDARD_IMAGE, toComputerLimits } from '@switchyard/contracts';
 import { ensureImage, isImagePresent } from '@switchyard/sandbox-computer';
-import { type Clock, type Logger, passed, type Running, type Surroundings } from '@switchyard/service';
+import { type Clock, type Logger, passed, type Running, type ServiceDeps } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
 import Docker from 'dockerode';
+import type { ComputerHost } from './computer/computer-host.ts';
 import { openComputerHost } from './computer/open-computer-host.ts';
-import type { StandardImage } from './computer/standard-image.ts';
+import type { StandardImage } from './computer/preparation.ts';
 import type { AgentConfig } from './config.ts';
 import { engineInfo } from './docker/engine.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -16,17 +24,20 @@ import { Computers } from './lifecycle/computers.ts';
 import { type DiskRoom, openDiskRoom } from './lifecycle/disk-room.ts';
 import { HostOrders } from './lifecycle/host-orders.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
+import { releaseComputer, shutDownComputer } from './lifecycle/transitions.ts';
 import { BillableClock } from './metering/billable-clock.ts';
+import type { OperationDeps } from './operations/requests.ts';
+import { watchRefusal } from './refusal-gauge.ts';
 import { register } from './register.ts';
 import { ComputerRecords } from './store/computer-records.ts';
 import { loadHostId } from './store/host-identity.ts';
 import { openLastHeard } from './store/last-heard.ts';
 
-/** At the end of the agent, commands may run on for this long before their callers are left to ask its successor. */
+/** On shutdown, commands may finish for this long; then their callers turn to the next agent. */
 const COMMANDS_FINISH_MS = 5_000;
 
-/** One that is not in order by then does not keep the others from being heard, and so from being paid for. */
-const IN_ORDER_MS = 10_000;
+/** Computers that take longer to recover do not delay the heartbeat, and so the billing, of the others. */
+const RECOVERY_MS_MAX = 10_000;
 
 /** Preparing a host on which the image is there takes about a second. */
 const PREPARE_MS = 4_000;
@@ -47,13 +58,21 @@ export interface Agent extends Running {
   readonly computers: Computers;
   readonly reconciler: Reconciler;
   readonly heartbeat: Heartbeat;
+  /** As in `ComputerHost`. */
+  readonly refusal: ComputerHost['refusal'];
   /** Resolves when the standard image is there and computers can be created. */
   readonly ready: Promise<void>;
 }
 
-/** The agent of a host as it is run: with the engine of the environment and the standard image. */
-export async function startAgent({ config, bus, logger, clock }: Surroundings<AgentConfig>): Promise<Agent> {
-  // dockerode reads DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, as every client of Docker does.
+/** Starts the agent of a host, with the engine of the environment and the standard image. */
+export async function startAgent({
+  config,
+  bus,
+  logger,
+  clock,
+  metrics,
+}: ServiceDeps<AgentConfig>): Promise<Agent> {
+  // dockerode reads DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, like every Docker client.
   const docker = new Docker();
   const standardImage: StandardImage = {
     name: STANDARD_IMAGE,
@@ -67,7 +86,8 @@ export async function startAgent({ config, bus, logger, clock }: Surroundings<Ag
     },
   };
   const agent = await openAgent({ config, bus, logger, clock, docker, standardImage });
-  // Where the image is there, so are computers when the agent says that it is; a build is not waited for.
+  watchRefusal(metrics, agent.refusal);
+  // If the image is present, the agent is announced when computers can be created. A build is not waited for.
   await Promise.race([agent.ready, passed(PREPARE_MS, clock)]);
   await agent.heartbeat.beat();
   return agent;
@@ -79,76 +99,39 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   const hostId = await loadHostId(folder);
   const limits = toComputerLimits(config);
 
-  // Callers wait for an agent that takes over: what does not need each other goes side by side.
-  const [stores, { cores, memoryBytes, disk, host }, lastHeard] = await Promise.all([
+  // Callers wait for an agent that takes over, so independent steps run in parallel.
+  const [{ events, ...stores }, { host, capacity }, lastHeard] = await Promise.all([
     openStores(bus, join(folder, 'outbox'), logger),
     openOwnHost(options, { hostId, folder, limits }),
     openLastHeard(folder, clock.now()),
   ]);
-  const { events } = stores;
-
-  const size = {
-    cpu: cores * config.SWITCHYARD_CPU_OVERCOMMIT,
-    memoryMb: Math.floor((memoryBytes / 1024 / 1024) * config.SWITCHYARD_MEMORY_OVERCOMMIT),
-  };
-  const capacity = new Capacity(size, disk);
+  const records = new ComputerRecords(stores.computers, hostId);
   const billable = new BillableClock(clock);
   const holds = new HoldKeeper({ bus, logger });
-  const records = new ComputerRecords(stores.computers, hostId);
+  const base = { hostId, host, capacity, records, billable, clock, logger };
   const computers = new Computers({
-    hostId,
-    host,
-    records,
+    ...base,
     events,
-    capacity,
     holds,
-    billable,
     limits,
     outputBytesMax: config.SWITCHYARD_OUTPUT_BYTES_MAX,
-    clock,
-    logger,
     lastHeardBefore: lastHeard.before,
   });
-
-  // What an earlier agent left is put in order before anything new is done with it, and before this host is heard again:
-  // until then the time of the last heartbeat still says how long nobody metered. A call waits for its own computer alone.
-  const reconciler = new Reconciler({ host, records, computers, clock, logger });
-  const inOrder = reconciler.reconcile();
-  inOrder.catch(() => {}); // told where it is waited for
-  const service = await serve(bus, {
-    name: 'computer-agent',
-    version: '0.1.0',
-    description: 'Computers of one Docker host: lifecycle, commands, minutes',
-  });
-  await Promise.race([reconciler.found, inOrder]);
-  register(service, { hostId, computers, limits });
-  host.guard();
-  await Promise.race([inOrder, passed(IN_ORDER_MS, clock)]);
-  const orders = new HostOrders({ hostId, orders: stores.orders, capacity, computers, logger });
-  const heartbeat = new Heartbeat({
-    hostId,
-    hosts: stores.hosts,
-    host,
-    capacity,
-    orders,
-    billable,
-    lastHeard,
-    clock,
-    logger,
-  });
+  const reconciler = new Reconciler({ ...base, computers });
+  const service = await serveRecovered(options, { hostId, host, computers, limits, reconciler });
+  const orders = new HostOrders({ ...base, orders: stores.orders, computers });
+  const heartbeat = new Heartbeat({ ...base, hosts: stores.hosts, orders, lastHeard });
   await heartbeat.start();
   reconciler.start();
   host.prepare();
-  logger.info(
-    { host: hostId, cores, computers: computers.all().length },
-    'the computers of this host are served',
-  );
+  logger.info({ host: hostId, computers: computers.all().length }, 'the computers of this host are served');
 
   return {
     hostId,
     computers,
     reconciler,
     heartbeat,
+    refusal: host.refusal,
     ready: host.ready,
     async stop() {
       await reconciler.stop();
@@ -156,12 +139,40 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       const drained = service.drain();
       await Promise.race([drained, passed(COMMANDS_FINISH_MS, clock)]);
       if (config.SWITCHYARD_COMPUTERS_ON_SHUTDOWN === 'stop') await stopAll(computers, logger);
-      await Promise.all(computers.all().map((computer) => computer.release()));
+      await Promise.all(computers.all().map(releaseComputer));
       holds.stop();
       await host.close();
       await events.close();
     },
   };
+}
+
+interface Recovering extends OperationDeps {
+  readonly hostId: string;
+  readonly host: ComputerHost;
+  readonly reconciler: Reconciler;
+}
+
+/**
+ * Recovers what an earlier agent left before new work and before the first heartbeat: until then, the time of the last
+ * heartbeat shows the unmetered interval. A call waits only for its own computer.
+ */
+async function serveRecovered(
+  { bus, clock }: AgentOptions,
+  { hostId, host, computers, limits, reconciler }: Recovering,
+): Promise<ServiceHost> {
+  const recovered = reconciler.reconcile();
+  recovered.catch(() => {}); // the error is handled where `recovered` is awaited
+  const service = await serve(bus, {
+    name: 'computer-agent',
+    version: '0.1.0',
+    description: 'Computers of one Docker host: lifecycle, commands, minutes',
+  });
+  await Promise.race([reconciler.found, recovered]);
+  register(service, hostId, { computers, limits });
+  host.guard();
+  await Promise.race([recovered, passed(RECOVERY_MS_MAX, clock)]);
+  return service;
 }
 
 /** What is kept on the bus. @throws while JetStream is away */
@@ -182,13 +193,17 @@ interface HostParts {
   readonly limits: ComputerLimits;
 }
 
-/** The Docker host that this agent speaks for, and how large it is. @throws where the engine does not answer */
+/** The Docker host of this agent, and its capacity. @throws if the engine does not answer */
 async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: HostParts) {
   const { config, logger, docker, standardImage } = options;
   let disk: DiskRoom | undefined;
   const asked = engineInfo(docker).then(async (info) => {
     disk = await openDiskRoom([folder, info.DockerRootDir], config.SWITCHYARD_HOST_DISK_GB_FREE_MIN);
-    return { cores: info.NCPU, memoryBytes: info.MemTotal, disk };
+    const size = {
+      cpu: info.NCPU * config.SWITCHYARD_CPU_OVERCOMMIT,
+      memoryMb: Math.floor((info.MemTotal / 1024 / 1024) * config.SWITCHYARD_MEMORY_OVERCOMMIT),
+    };
+    return new Capacity(size, disk);
   });
   const opened = openComputerHost({
     agentId: hostId,
@@ -199,23 +214,24 @@ async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: Ho
     burst: limits.burst,
     defaultSize: { cpu: limits.cpu.default, memoryMb: limits.memoryMb.default },
     diskGb: limits.diskGb,
-    disks: config.SWITCHYARD_COMPUTER_DISKS === 'auto',
+    disks: config.SWITCHYARD_COMPUTER_DISKS,
     warmPool: config.SWITCHYARD_WARM_POOL,
     runtime: config.SWITCHYARD_COMPUTER_RUNTIME,
     allowedNetworks: config.SWITCHYARD_COMPUTER_NETWORKS,
+    mbitMax: config.SWITCHYARD_COMPUTER_MBIT_MAX,
     imageGbMax: config.SWITCHYARD_IMAGE_GB_MAX,
     hasRoom: () => disk?.enough ?? true,
     engineAnswerMsMax: options.engineAnswerMsMax,
   });
-  const [engine, host] = await Promise.all([asked, opened]);
-  return { ...engine, host };
+  const [capacity, host] = await Promise.all([asked, opened]);
+  return { capacity, host };
 }
 
-/** Each by itself: one that cannot be stopped is left to the next agent of this host. */
+/** Stops each separately: a computer that cannot be stopped is left to the next agent of this host. */
 async function stopAll(computers: Computers, logger: Logger): Promise<void> {
   await Promise.all(
     computers.all().map((computer) =>
-      computer.shutDown().catch((error: unknown) => {
+      shutDownComputer(computer).catch((error: unknown) => {
         logger.warn({ err: error, computer: computer.id }, 'a computer could not be stopped');
       }),
     ),

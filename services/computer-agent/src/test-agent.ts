@@ -1,9 +1,6 @@
 // An agent for tests: on a real nats-server and the real Docker engine, with a clock that the test moves.
-import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { cp, readlink, rm } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import {
   type Bucket,
   type Bus,
@@ -35,19 +32,18 @@ import {
 } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { ensureInitBinary } from './computer/init-binary.ts';
-import type { StandardImage } from './computer/standard-image.ts';
+import type { StandardImage } from './computer/preparation.ts';
 import { agentConfig } from './config.ts';
-import { ensureRunnerBinary } from './docker/host-programs.ts';
-import { ensureMounterBinary } from './docker/mounter.ts';
+import { deleteComputer } from './lifecycle/transitions.ts';
 import { type Agent, openAgent } from './run.ts';
 
 /** Building the image is part of the first test that needs it. */
 export const SETUP_TIMEOUT_MS = 600_000;
-/** For agents and containers on a busy machine, where a start takes seconds: it only bounds what never ends. */
+/** Timeout for agents and containers on a busy machine, where a start takes seconds. */
 const ANSWER_TIMEOUT_MS = 120_000;
 /** Shorter than the silence that is not billed: heartbeats are given in between. */
 const STEP_MS = 30_000;
-/** What falls due may make something else due at once: a minute's end, then the run's. */
+/** A due event may cause another at once: the end of a minute, then of the run. */
 const TURNS_TO_SETTLE = 3;
 const WAIT_MS = 60_000;
 const ORG = 'org_test';
@@ -67,11 +63,7 @@ export async function openTestInstallation(): Promise<TestInstallation> {
   await ensureImage({ docker: new Docker() });
   const initFolder = await temporaryFolder('init');
   const compiled = { directory: initFolder, docker: new Docker(), builderImage: IMAGE };
-  await Promise.all([
-    ensureInitBinary(compiled),
-    ensureMounterBinary(compiled),
-    ensureRunnerBinary(compiled),
-  ]);
+  await ensureInitBinary(compiled);
   const nats = await startNats();
   const bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);
@@ -99,7 +91,7 @@ export async function openTestInstallation(): Promise<TestInstallation> {
 export interface TestAgentOptions {
   /** Settings as in the environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of an earlier agent, whose successor this one is. */
+  /** Data folder of an earlier agent that this one succeeds. */
   readonly dataFolder?: string;
   readonly clock?: FakeClock;
   /** Another engine than the machine's. */
@@ -108,28 +100,20 @@ export interface TestAgentOptions {
   readonly engineAnswerMsMax?: number;
 }
 
-export interface TestAgent {
+export interface TestAgent extends TestHost {
   readonly agent: Agent;
   readonly clock: FakeClock;
   readonly dataFolder: string;
   readonly docker: Docker;
   /** The agent's own connection. */
   readonly bus: Bus;
-  /** Lets time pass with the host's heart beating. */
+  /** Advances the clock with heartbeats. */
   pass(ms: number): Promise<void>;
-  /** Makes a record as control does, and has the agent create the computer. */
-  create(change?: Partial<ComputerRecord>, limited?: boolean): Promise<ComputerObject>;
-  exec(id: string, request: string | ExecRequest, signal?: AbortSignal): Promise<ExecResult>;
-  ask(verb: 'create' | 'start' | 'stop', id: string, limited?: boolean): Promise<ComputerObject>;
-  delete(id: string): Promise<void>;
-  record(id: string): Promise<ComputerRecord | null>;
-  /** Resolves with the record as soon as it matches. */
-  recordWhen(id: string, matches: (record: ComputerRecord) => boolean): Promise<ComputerRecord>;
   /** Removes all computers, then the agent, then its data. */
   close(): Promise<void>;
 }
 
-/** What every test agent has in place of the image's building: it is there already. */
+/** Replaces building the image in test agents: the image is present. */
 export const presentImage: StandardImage = { name: IMAGE, ensure: async () => {} };
 
 export async function openTestAgent(
@@ -160,8 +144,8 @@ export async function openTestAgent(
     pass: (ms) => passTime(agent, clock, ms),
     async close() {
       for (const computer of agent.computers.all())
-        await computer.delete().catch((error: unknown) => {
-          // Of a creation that failed control takes the record away, and here nobody does: it is on its way for a minute.
+        await deleteComputer(computer).catch((error: unknown) => {
+          // Control removes the record of a failed creation; without control, it counts as in flight for a minute.
           if (!(error instanceof ServiceError && error.code === 'computer_not_found')) throw error;
         });
       await agent.stop();
@@ -171,7 +155,7 @@ export async function openTestAgent(
   };
 }
 
-/** Lets time pass with the host's heart beating, and what falls due come to its end. */
+/** Advances the clock with heartbeats, and waits until due work is done. */
 export async function passTime(agent: Agent, clock: FakeClock, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= STEP_MS) {
     clock.advance(Math.min(left, STEP_MS));
@@ -183,9 +167,11 @@ export async function passTime(agent: Agent, clock: FakeClock, ms: number): Prom
   }
 }
 
+export type TestHost = ReturnType<typeof hostOf>;
+
 /**
- * The operations of one host, as the edge and control ask for them.
- * @param now wall-clock time of whoever makes its records
+ * The operations of one host, as the edge and control call them.
+ * @param now wall-clock time for the records that it makes
  */
 export function hostOf(
   { bus, computers }: TestInstallation,
@@ -194,19 +180,20 @@ export function hostOf(
   now: () => number = Date.now,
 ) {
   const org = ORG;
-  const timeoutMs = ANSWER_TIMEOUT_MS; // what is asked for at once is done one after the other
+  const timeoutMs = ANSWER_TIMEOUT_MS; // requests sent together are handled one after the other
   const ask = (verb: 'create' | 'start' | 'stop', id: string, limited = false) =>
     requestHost(bus, hostId, verb, verb === 'stop' ? { org, id } : { org, id, limited }, { timeoutMs });
   return {
     ask,
-    async create(change: Partial<ComputerRecord> = {}, limited = false) {
+    /** Makes a record as control does, and has the agent create the computer. */
+    async create(change: Partial<ComputerRecord> = {}, limited = false): Promise<ComputerObject> {
       const created_at = new Date(now()).toISOString();
       const record = newTestRecord(hostId, limits, { created_at, ...change });
       const revision = await computers.create(computerKey(org, record.id), record);
       const made = { record, revision };
       return requestHost(bus, hostId, 'create', { org, id: record.id, limited, made }, { timeoutMs });
     },
-    exec: (id: string, request: string | ExecRequest, signal?: AbortSignal) =>
+    exec: (id: string, request: string | ExecRequest, signal?: AbortSignal): Promise<ExecResult> =>
       requestHost(
         bus,
         hostId,
@@ -218,6 +205,7 @@ export function hostOf(
       await requestHost(bus, hostId, 'delete', { org, id }, { timeoutMs });
     },
     record: async (id: string) => (await computers.get(computerKey(org, id)))?.value ?? null,
+    /** Resolves with the record as soon as it matches. */
     recordWhen: (id: string, matches: (record: ComputerRecord) => boolean) =>
       recordWhen(computers, computerKey(org, id), matches),
   };
@@ -267,7 +255,7 @@ async function recordWhen(
   throw new Error(`the record of ${key} did not become as awaited; it is ${JSON.stringify(last)}`);
 }
 
-/** Where the disk of a computer is, that runs or has just stopped. */
+/** Paths of the disk of a computer that runs or has just stopped. */
 export async function diskOf(dataFolder: string, id: string): Promise<{ image: string; files: string }> {
   const disks = `${dataFolder}/hosts/computer-agent/computers/disks`;
   const disk = await readlink(`${disks}/computers/${id}`);
@@ -276,82 +264,4 @@ export async function diskOf(dataFolder: string, id: string): Promise<{ image: s
 
 export function defaultLimits() {
   return toComputerLimits(readConfig(agentConfig, {}));
-}
-
-const AGENT_PROCESS = fileURLToPath(new URL('./__fixtures__/agent-process.ts', import.meta.url));
-
-/** What a test has such an agent do. */
-export type AgentOrder =
-  | { readonly do: 'pass'; readonly ms: number }
-  | { readonly do: 'fall silent'; readonly ms: number }
-  | { readonly do: 'die after'; readonly step: string }
-  | { readonly do: 'reconcile' }
-  | { readonly do: 'stop' };
-
-export interface AgentProcess {
-  readonly process: ChildProcess;
-  readonly hostId: string;
-  readonly host: ReturnType<typeof hostOf>;
-  pass(ms: number): Promise<void>;
-  /** Lets time pass in which no heartbeat is heard. */
-  fallSilent(ms: number): Promise<void>;
-  /** One round of its reconciler. */
-  reconcile(): Promise<void>;
-  /** It is to kill itself after this step: `killAfterStep`, from now on. */
-  dieAfter(step: string): Promise<void>;
-  /** SIGKILL. */
-  kill(): Promise<void>;
-  /** As SIGTERM: its computers run on. */
-  stop(): Promise<void>;
-}
-
-export interface AgentProcessOptions {
-  readonly dataFolder: string;
-  /** Wall-clock time at which it begins. */
-  readonly now: number;
-  /** It kills itself when JetStream has stored this event, before it learns so. */
-  readonly killAfterEvent?: string | undefined;
-  /** It kills itself after this step, of which it does not learn the end: see the fixture. */
-  readonly killAfterStep?: string | undefined;
-  /** Settings, and `DOCKER_HOST` for another engine than the machine's. */
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-/** An agent in a process of its own, to be killed. */
-export async function startAgentProcess(
-  installation: TestInstallation,
-  { dataFolder, now, killAfterEvent = '', killAfterStep = '', env = {} }: AgentProcessOptions,
-): Promise<AgentProcess> {
-  const points = [killAfterEvent, killAfterStep];
-  const child = fork(AGENT_PROCESS, [installation.natsUrl, dataFolder, String(now), ...points], {
-    env: { ...process.env, ...env },
-  });
-  const died = once(child, 'exit').then(([code]) => {
-    throw new Error(`the agent ended at its start, with code ${code}`);
-  });
-  died.catch(() => {}); // later on, its death is what the test is about
-  const [{ ready: hostId }] = (await Promise.race([once(child, 'message'), died])) as [{ ready: string }];
-  const order = async (order: AgentOrder) => {
-    child.send(order);
-    await once(child, 'message');
-  };
-  return {
-    process: child,
-    hostId,
-    host: hostOf(installation, hostId, defaultLimits(), () => now),
-    pass: (ms) => order({ do: 'pass', ms }),
-    fallSilent: (ms) => order({ do: 'fall silent', ms }),
-    reconcile: () => order({ do: 'reconcile' }),
-    dieAfter: (step) => order({ do: 'die after', step }),
-    async kill() {
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    },
-    async stop() {
-      const gone = once(child, 'exit');
-      child.send({ do: 'stop' } satisfies AgentOrder);
-      await gone;
-    },
-  };
 }

@@ -1,31 +1,29 @@
-// Agents of one host, one after another, for tests in which they are killed: each test has a data folder of its own, in
-// which one agent after the other finds what those before it left.
+// Successive agents of one host, for tests that kill them. Each test has a data folder, in which each agent finds
+// what the earlier ones left.
 import { rm } from 'node:fs/promises';
 import { FakeClock } from '@switchyard/testing';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import {
-  type AgentProcess,
-  type AgentProcessOptions,
   openTestAgent,
   openTestInstallation,
   SETUP_TIMEOUT_MS,
-  startAgentProcess,
   type TestAgent,
   type TestInstallation,
 } from './test-agent.ts';
+import { type AgentProcess, type AgentProcessOptions, startAgentProcess } from './test-agent-process.ts';
 
 export interface Succession {
-  /** One for all tests of the file. */
+  /** Shared by all tests of the file. */
   readonly installation: TestInstallation;
-  /** Of the agents of this test. */
+  /** Data folder of this test's agents. */
   readonly dataFolder: string;
-  /** An agent in a process of its own, to be killed. */
+  /** Starts an agent in a separate process, to be killed. */
   startDoomed(options: Omit<AgentProcessOptions, 'dataFolder'>): Promise<AgentProcess>;
-  /** The next agent, whose wall clock begins at `now`; it is closed after the test, with all computers. */
+  /** Starts the next agent, with its wall clock at `now`. It is closed after the test, with all computers. */
   startSuccessor(now: number, env?: Readonly<Record<string, string>>): Promise<TestAgent>;
 }
 
-/** To be called once in a test file: starts what its tests need before them, and stops it after them. */
+/** Call once in a test file: starts what its tests need before them, and stops it after them. */
 export function agentsInSuccession(): Succession {
   let installation: TestInstallation;
   let dataFolder: string;

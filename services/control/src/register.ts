@@ -1,9 +1,8 @@
-// Control's only wiring list: operation -> what serves it.
+// Control's only wiring list: each operation and the function that serves it.
 import type { ServiceHost } from '@switchyard/bus';
 import { CREATION_STREAM_SUBJECT, FILE_CONTENT_SUBJECT, FILE_STORE_SUBJECT } from '@switchyard/contracts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import type { FileOperations } from './files/file-operations.ts';
-import { type AccountOperations, updateAccount } from './operations/account-update.ts';
 import { createComputer } from './operations/computers-create.ts';
 import { streamCreation } from './operations/computers-create-stream.ts';
 import { deleteComputer } from './operations/computers-delete.ts';
@@ -22,6 +21,12 @@ import { getKey } from './operations/keys-get.ts';
 import { listKeys } from './operations/keys-list.ts';
 import { rotateKey } from './operations/keys-rotate.ts';
 import { updateKey } from './operations/keys-update.ts';
+import { createOrg, type OrgCreateDeps } from './operations/orgs-create.ts';
+import { deleteOrg } from './operations/orgs-delete.ts';
+import { getOrg } from './operations/orgs-get.ts';
+import { createOrgKey } from './operations/orgs-keys-create.ts';
+import { listOrgs } from './operations/orgs-list.ts';
+import { updateOrg } from './operations/orgs-update.ts';
 import { getSigningSecret } from './operations/signing-secret-get.ts';
 import { rotateOrgSigningSecret } from './operations/signing-secret-rotate.ts';
 import { createWebhook } from './operations/webhooks-create.ts';
@@ -34,20 +39,25 @@ import type { WebhookOperations } from './webhooks/webhook-operations.ts';
 
 export interface Served {
   readonly keys: KeyOperations;
-  readonly accounts: AccountOperations;
+  readonly orgs: OrgCreateDeps;
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
   readonly webhooks: WebhookOperations;
 }
 
-export function register(service: ServiceHost, { keys, accounts, computers, files, webhooks }: Served): void {
+export function register(service: ServiceHost, { keys, orgs, computers, files, webhooks }: Served): void {
   service.handle('keys.create', createKey(keys));
   service.handle('keys.list', listKeys(keys));
   service.handle('keys.get', getKey(keys));
   service.handle('keys.update', updateKey(keys));
   service.handle('keys.rotate', rotateKey(keys));
   service.handle('keys.delete', deleteKey(keys));
-  service.handle('account.update', updateAccount(accounts));
+  service.handle('orgs.create', createOrg(orgs));
+  service.handle('orgs.list', listOrgs(orgs));
+  service.handle('orgs.get', getOrg(orgs));
+  service.handle('orgs.update', updateOrg({ ...orgs, computers }));
+  service.handle('orgs.delete', deleteOrg({ ...orgs, computers }));
+  service.handle('orgs.keys.create', createOrgKey(orgs));
   service.handle('computers.options', computerOptions(computers));
   service.handle('computers.create', createComputer(computers));
   service.stream(CREATION_STREAM_SUBJECT, streamCreation(computers));

@@ -10,7 +10,7 @@ import {
   serve,
 } from '@switchyard/bus';
 import { toComputerLimits } from '@switchyard/contracts';
-import type { Running, Surroundings } from '@switchyard/service';
+import type { Running, ServiceDeps } from '@switchyard/service';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import { Hosts } from './computers/hosts.ts';
 import { Slots } from './computers/slots.ts';
@@ -22,11 +22,13 @@ import { keepSweepingFiles } from './files/sweeper.ts';
 import { ensureFirstKey } from './keys/first-key.ts';
 import { keepRemovingFormer } from './keys/former-secrets.ts';
 import { keepTicking } from './keys/tick.ts';
+import { ensureDefaultOrg } from './orgs/org-records.ts';
+import { keepSweepingOrgs } from './orgs/org-sweeper.ts';
 import { register } from './register.ts';
 import { OVER_A_DAY } from './webhooks/retry-schedule.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
-type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
+type Needs = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock'>;
 
 export async function start({ config, bus, logger, clock }: Needs): Promise<Running> {
   await ensureEventsStream(bus);
@@ -36,6 +38,8 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
   const known = await mirrorBucket(bus, keys, { tick: false });
   const orgs = await openBucket(bus, 'orgs');
+  await ensureDefaultOrg(orgs, clock.now());
+  const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
   const ticking = keepTicking(bus, [keys, orgs], logger);
   const removingFormer = keepRemovingFormer({ keys, known, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
@@ -57,9 +61,17 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
     version: '0.1.0',
     description: 'Keys and orgs, placement and the cap of computers, lost hosts, stored files, webhooks.',
   });
+  const keyOperations = { keys, known, events, clock };
+  const orgOperations = { bus, orgs, knownOrgs, events, clock, keys: keyOperations };
+  const sweepingOrgs = keepSweepingOrgs({
+    ...orgOperations,
+    computers,
+    files,
+    webhooks: webhooks.operations,
+  });
   register(service, {
-    keys: { keys, known, events, clock },
-    accounts: { orgs, clock },
+    keys: keyOperations,
+    orgs: orgOperations,
     computers,
     files,
     webhooks: webhooks.operations,
@@ -70,10 +82,12 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
       await webhooks.stop();
       await sweeping.stop();
       await sweepingFiles.stop();
+      await sweepingOrgs.stop();
       await ticking.stop();
       await removingFormer.stop();
       hosts.close();
       known.close();
+      knownOrgs.close();
       await events.close();
     },
   };

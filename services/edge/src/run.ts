@@ -1,4 +1,4 @@
-// Builds the edge from its parts.
+// Assembles the edge from its parts.
 import { join } from 'node:path';
 import {
   ADOPT_MS,
@@ -9,28 +9,33 @@ import {
   openBucket,
   openObjectStore,
 } from '@switchyard/bus';
-import { eventIds, makeEvent } from '@switchyard/contracts';
+import { eventIds, makeEvent, ServiceError } from '@switchyard/contracts';
 import {
   ByteBudget,
   type Clock,
+  countDroppedRefusals,
   type Logger,
   type Running,
-  type Surroundings,
+  type ServiceDeps,
   watchByteBudget,
 } from '@switchyard/service';
-import { authenticator, hashAuthenticator } from './auth/authenticate.ts';
-import { OpenRelays } from './auth/open-relays.ts';
+import { openCallers } from './auth/open-callers.ts';
 import { Spending } from './auth/spending.ts';
+import { BookingGate } from './backlog/booking-gate.ts';
 import { modelCallRoutes } from './calls/model-call-routes.ts';
 import { transcriptionRoutes } from './calls/transcription/transcription-route.ts';
 import { hostFinder } from './computers/find-host.ts';
 import { LinkSigner } from './computers/link-signer.ts';
 import type { Config } from './config.ts';
-import { buildApp, EVENT_SOURCE } from './http/app.ts';
+import { LiveEvents } from './events/live-events.ts';
+import { EVENT_SOURCE } from './http/answer-error.ts';
+import { buildApp } from './http/app.ts';
+import { BodyChecker } from './http/body-checker.ts';
 import type { Route } from './http/route.ts';
 import { Upgrades } from './http/upgrades.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { KeptRequests } from './idempotency/kept-requests.ts';
+import { OrgQuota } from './idempotency/org-quota.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
 import { Receipts } from './receipts/receipts.ts';
 import { receiptsGauges } from './receipts/receipts-gauges.ts';
@@ -40,11 +45,15 @@ import { computerCreationRoutes } from './routes/computer-creation.ts';
 import { computerExecRoutes } from './routes/computer-execs.ts';
 import { computerFileRoutes } from './routes/computer-files.ts';
 import { computerRoutes } from './routes/computers.ts';
+import { consoleRoutes } from './routes/console.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { eventRoutes } from './routes/events.ts';
 import { fileRoutes } from './routes/files.ts';
 import { healthRoutes } from './routes/health.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { modelRoutes } from './routes/models.ts';
+import { orgRoutes } from './routes/orgs.ts';
+import { sessionRoutes } from './routes/session.ts';
 import { statementRoutes } from './routes/statements.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { videoRoutes } from './routes/videos.ts';
@@ -52,7 +61,7 @@ import { webhookRoutes } from './routes/webhooks.ts';
 import { ensureUrlSecret, UrlSigner } from './videos/url-signer.ts';
 
 export interface RunningEdge extends Running {
-  /** http://host:port, with the port that was really taken. */
+  /** http://host:port, with the actual port. */
   url: string;
 }
 
@@ -62,7 +71,7 @@ export async function start({
   logger,
   clock,
   metrics,
-}: Surroundings<Config>): Promise<RunningEdge> {
+}: ServiceDeps<Config>): Promise<RunningEdge> {
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'edge');
   const events = await createEventPublisher({ bus, outboxDir, logger });
@@ -72,83 +81,94 @@ export async function start({
   const takeBack = () => voidOrphans(journalFolder, { events, clock, logger });
   await takeBack();
   const watching = setInterval(() => void takeBack(), ADOPT_MS);
-  const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
   const computers = await openBucket(bus, 'computers');
   const hosts = await openBucket(bus, 'hosts');
   const beats = await mirrorBucket(bus, hosts, { tick: false });
   const findHost = hostFinder({ computers, enabled: computersOn, hosts, beats, clock });
   const now = () => clock.now();
-  const open = new OpenRelays(clock);
-  keys.onChange((_hash, record, previous) => {
-    if (record) open.changed(record);
-    else if (previous) open.revoke(previous);
-  });
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
+  const callers = await openCallers({ bus, clock, secret: urlSecret });
+  const { open, orgs, sessions, authenticateHash } = callers;
   const upgrades = new Upgrades(UPGRADE_PATHS);
   const signer = new UrlSigner(urlSecret, now);
-  const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
   const spending = new Spending(orgs);
   const receipts = new Receipts({ bus, folder: join(config.SWITCHYARD_DATA, 'receipts'), clock, logger });
   receiptsGauges(metrics, receipts);
+  countDroppedRefusals(metrics, events);
   const largeBodies = ByteBudget.of(config, clock);
   watchByteBudget(metrics, largeBodies);
-  const relay = { bus, open, events, journal, receipts, largeBodies, spending, clock, logger };
+  const bodies = new BodyChecker(logger);
+  const booking = await BookingGate.start({ bus, metrics, clock, logger });
+  const relay = { bus, bodies, open, events, journal, receipts, largeBodies, spending, clock, logger };
+  const draining = new AbortController();
+  const live = new LiveEvents({ bus, clock, logger });
   const routes: Route[] = [
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
     ...modelRoutes(bus),
     ...computerCreationRoutes({ bus, open, findHost, spending, enabled: computersOn, clock }),
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
-    ...computerExecRoutes({ bus, open, findHost, clock }),
+    ...computerExecRoutes({ bus, open, findHost, bodies, clock }),
     ...computerFileRoutes({ bus, open, findHost, clock }),
     ...computerConnectionRoutes({
       bus,
       open,
       findHost,
-      authenticateHash: hashAuthenticator({ keys, now }),
+      authenticateHash,
+      callerHash: sessions.callerHash,
       links: new LinkSigner(urlSecret, now),
       upgrades,
       publicUrl: config.SWITCHYARD_PUBLIC_URL,
       clock,
     }),
+    ...sessionRoutes({ sessions, authenticateHash, publicUrl: config.SWITCHYARD_PUBLIC_URL }),
     ...keyRoutes(bus),
     ...accountRoutes(bus),
+    ...orgRoutes(bus),
+    ...eventRoutes({ bus, open, live, draining: draining.signal, clock }),
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, clock }),
     ...statementRoutes(bus),
-    ...videoRoutes({ bus, spending, receipts, signer, publicUrl: config.SWITCHYARD_PUBLIC_URL, clock }),
+    ...videoRoutes({
+      bus,
+      bodies,
+      spending,
+      receipts,
+      signer,
+      publicUrl: config.SWITCHYARD_PUBLIC_URL,
+      clock,
+    }),
     ...healthRoutes(bus, metrics),
   ];
   const kept = new KeptRequests({
     bucket: await openBucket(bus, 'idempotency'),
     objects: await openObjectStore(bus, 'idempotency'),
+    quota: new OrgQuota({ bucket: await openBucket(bus, 'idempotency-usage'), clock, logger }),
     logger,
   });
   const idempotency = new Idempotency({ kept, clock });
-  const authenticate = authenticator({ keys, now });
-  const app = buildApp({
-    routes: [...routes, ...docsRoutes(routes)],
-    authenticate,
-    events,
-    largeBodies,
-    idempotency,
-    upgrades,
-    clock,
-    logger,
+  const app = buildApp([...routes, ...docsRoutes(routes), ...consoleRoutes()], {
+    authenticate: sessions.authenticate,
+    ...{ events, booking, largeBodies, idempotency, upgrades, clock, logger },
   });
   const url = await app.listen({ host: config.HOST, port: config.PORT });
   return {
     url,
     async stop() {
       clearInterval(watching);
-      await app.close(); // no new connection; the requests that are on are answered
+      draining.abort(
+        new ServiceError('service_unavailable', 'the edge restarts: connect again with Last-Event-ID'),
+      );
+      await app.close(); // accepts no new connections and answers open requests
       await idempotency.idle();
-      keys.close();
-      orgs.close();
+      await bodies.close();
+      await booking.stop();
+      callers.close();
       beats.close();
+      live.close();
       journal.close();
       await receipts.close();
       await events.close();
@@ -162,7 +182,7 @@ interface VoidOptions {
   logger: Logger;
 }
 
-/** The callers of an edge that was killed never got the answers that its journal has open: their charges go back. */
+/** Voids the open calls in journals of killed edges: their callers never got the answers. */
 async function voidOrphans(folder: string, { events, clock, logger }: VoidOptions): Promise<void> {
   for (const { file, calls } of findOrphans(folder)) {
     const time = new Date(clock.now());
@@ -177,7 +197,7 @@ async function voidOrphans(folder: string, { events, clock, logger }: VoidOption
       });
     });
     await Promise.all(voids.map((event) => events.publish(event)));
-    file.remove(); // they are durable
+    file.remove(); // the voids are durable
     if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
   }
 }

@@ -1,12 +1,14 @@
-// The router's only wiring list: subject -> what serves it.
+// The only place where the router maps subjects to handlers.
 import type { ServiceHost } from '@switchyard/bus';
 import { MODEL_TYPES, type ModelType, modelCallSubject } from '@switchyard/contracts';
-import { type ModelCallSurroundings, serveModelCall } from './calls/model-call.ts';
+import type { ModelCallDeps } from './calls/call-context.ts';
+import { serveModelCall } from './calls/model-call.ts';
 import { listModels } from './operations/models-list.ts';
 
-export function register(service: ServiceHost, on: ModelCallSurroundings): void {
-  // A video is a job, and services/video-worker's.
+export function register(service: ServiceHost, deps: ModelCallDeps): void {
+  // Videos are jobs and belong to services/video-worker.
   const types = (Object.keys(MODEL_TYPES) as ModelType[]).filter((type) => type !== 'video');
-  for (const type of types) service.stream(modelCallSubject(type), (call) => serveModelCall(on, type, call));
-  service.handle('models.list', listModels(on.catalog, on.clock));
+  for (const type of types)
+    service.stream(modelCallSubject(type), (call) => serveModelCall(deps, type, call));
+  service.handle('models.list', listModels(deps.catalog, deps.clock));
 }

@@ -1,9 +1,15 @@
-// Builds the router from its parts.
+// Builds the router and starts it.
 import { join } from 'node:path';
 import { createEventPublisher, ensureEventsStream, serve } from '@switchyard/bus';
 import { OPERATIONS } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
-import { ByteBudget, type Running, type Surroundings, watchByteBudget } from '@switchyard/service';
+import {
+  ByteBudget,
+  countDroppedRefusals,
+  type Running,
+  type ServiceDeps,
+  watchByteBudget,
+} from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
 import { circuitGauge } from './calls/circuit-gauge.ts';
 import { Circuits } from './calls/circuits.ts';
@@ -15,7 +21,7 @@ import { type Config, secretOf } from './config.ts';
 import { createMakers } from './makers/registry.ts';
 import { register } from './register.ts';
 
-export async function start({ config, bus, logger, clock, metrics }: Surroundings<Config>): Promise<Running> {
+export async function start({ config, bus, logger, clock, metrics }: ServiceDeps<Config>): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
   const egress = createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW, clock });
   const makers = createMakers({ secret, now: clock.now, egress });
@@ -27,13 +33,14 @@ export async function start({ config, bus, logger, clock, metrics }: Surrounding
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'model-router');
   const events = await createEventPublisher({ bus, outboxDir, logger });
+  countDroppedRefusals(metrics, events);
   const circuits = new Circuits(clock);
   metrics.registerMetric(circuitGauge(circuits));
   const service = await serve(bus, {
     name: 'model-router',
     version: '0.1.0',
     description: 'Chooses model and maker, falls back, calls, prices, emits one usage event per call.',
-    // Beside the endpoint that lists the models: which of their upstreams are not well just now.
+    // The stats of the endpoint that lists models also show the unhealthy upstreams.
     stats: (subject) =>
       subject === OPERATIONS['models.list'].subject
         ? { circuits: Object.fromEntries(circuits.states()) }
@@ -43,7 +50,10 @@ export async function start({ config, bus, logger, clock, metrics }: Surrounding
   const largeBodies = ByteBudget.of(config, clock);
   watchByteBudget(metrics, largeBodies);
   const holds = new HoldKeeper({ bus, logger });
-  register(service, { catalog, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger });
+  register(service, {
+    ...{ catalog, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger },
+    makers: makers.byName,
+  });
   return {
     async stop() {
       discovery.stop();

@@ -1,8 +1,9 @@
-// What services/video-worker shares with the router: the catalog, and the makers of videos.
+// Exports for services/video-worker: the catalog and the video makers.
 
-export type { Failure } from './calls/failure.ts';
+export { PricedMembers } from './calls/priced-members.ts';
 export { Catalog, CatalogError, loadCatalog, makerOf } from './catalog/catalog.ts';
 export { SHIPPED_CATALOGS } from './catalog/shipped.ts';
+export type { Failure } from './makers/failure.ts';
 export { createMakers } from './makers/registry.ts';
 export { createVideoMakers, type VideoMakers } from './makers/videos/registry.ts';
 export {
@@ -13,3 +14,4 @@ export {
   VideoNotTaken,
   type VideoProgress,
 } from './makers/videos/video-maker.ts';
+export { messageForCallers } from './makers/without-account.ts';

@@ -1,16 +1,16 @@
-// Settings of the video-worker; the sole reader of the environment, makers' credentials included.
+// Settings of the video-worker. Only this module reads the environment, including the makers' credentials.
 import { egressConfig } from '@switchyard/egress';
 import { byteBudgetConfig, commonConfig } from '@switchyard/service';
 import { z } from 'zod';
 
-/** Longer than a day would outlive what the job is made from. */
+/** The inputs of a job are deleted after a day, so a longer limit would be useless. */
 const MINUTES_MAX = 1_200;
 
 export const config = z.looseObject({
   ...commonConfig,
   ...egressConfig,
   ...byteBudgetConfig,
-  /** Further catalog files, separated by commas; the same as the router's. */
+  /** Additional catalog files, separated by commas; use the same list as for the model-router. */
   SWITCHYARD_CATALOG: z
     .string()
     .default('')
@@ -20,9 +20,9 @@ export const config = z.looseObject({
         .map((path) => path.trim())
         .filter((path) => path !== ''),
     ),
-  /** Minutes after which a video job that has not ended fails; fractions allowed. */
+  /** Minutes after which an unfinished video job fails; fractions are allowed. */
   SWITCHYARD_VIDEO_MINUTES_MAX: z.coerce.number().positive().max(MINUTES_MAX).default(60),
-  /** Bytes of a video that a maker may bring. */
+  /** Maximum size of a result, in bytes. */
   SWITCHYARD_VIDEO_BYTES_MAX: z.coerce
     .number()
     .int()
@@ -31,7 +31,7 @@ export const config = z.looseObject({
 });
 export type Config = z.infer<typeof config>;
 
-/** Credentials of upstreams, by the variable that the catalog names. */
+/** Credentials of an upstream, by the variable that the catalog names. */
 export function secretOf(settings: Config, name: string): string | undefined {
   const value = settings[name];
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -1,4 +1,4 @@
-// Builds the video-worker from its parts.
+// Builds the video-worker and starts it.
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -15,21 +15,21 @@ import {
   loadCatalog,
   SHIPPED_CATALOGS,
 } from '@switchyard/model-router/video';
-import { ByteBudget, type Running, type Surroundings, watchByteBudget } from '@switchyard/service';
+import { ByteBudget, type Running, type ServiceDeps, watchByteBudget } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
 import { type Config, secretOf } from './config.ts';
 import { InputStore } from './input/input-store.ts';
 import { followCharges } from './jobs/charges.ts';
+import type { JobDeps } from './jobs/job-deps.ts';
 import { ensureRecord } from './jobs/new-record.ts';
-import type { JobSurroundings } from './jobs/surroundings.ts';
 import { startWorker } from './jobs/worker.ts';
 import { register } from './register.ts';
 
 const MINUTE_MS = 60_000;
-/** No rendering takes as long: its worker died. */
+/** No rendering takes this long; its worker must have died. */
 const LEFT_OVER_AFTER_MS = 60 * MINUTE_MS;
 
-type Needs = Pick<Surroundings<Config>, 'config' | 'bus' | 'logger' | 'clock' | 'metrics'>;
+type Needs = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock' | 'metrics'>;
 
 export async function start({ config, bus, logger, clock, metrics }: Needs): Promise<Running> {
   const secret = (name: string) => secretOf(config, name);
@@ -50,15 +50,15 @@ export async function start({ config, bus, logger, clock, metrics }: Needs): Pro
   watchByteBudget(metrics, largeBodies);
   const holds = new HoldKeeper({ bus, logger });
   const stopping = new AbortController();
-  const on: JobSurroundings = {
+  const deps: JobDeps = {
     ...{ videos, inputs, results, events, catalog, clock, logger },
     makers: makers.byName,
     largeBodies,
     resultBytesMax: config.SWITCHYARD_VIDEO_BYTES_MAX,
     stopping: stopping.signal,
   };
-  const worker = await startWorker({ bus, videos, on });
-  const charges = await followCharges({ bus, clock, logger, take: (event) => ensureRecord(on, event) });
+  const worker = await startWorker({ bus, videos, deps });
+  const charges = await followCharges({ bus, clock, logger, take: (event) => ensureRecord(deps, event) });
   const service = await serve(bus, {
     name: 'video-worker',
     version: '0.1.0',
@@ -85,7 +85,7 @@ export async function start({ config, bus, logger, clock, metrics }: Needs): Pro
   };
 }
 
-/** Removes what workers that were killed left of their renderings. */
+/** Removes unfinished renderings of killed workers. */
 async function removeLeftovers(folder: string, changedBefore: number): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const name of await readdir(folder)) {
@@ -93,7 +93,7 @@ async function removeLeftovers(folder: string, changedBefore: number): Promise<v
     const changedAt = await stat(path).then(
       ({ mtimeMs }) => mtimeMs,
       () => changedBefore,
-    ); // another was faster
+    ); // another worker removed it first
     if (changedAt < changedBefore) await rm(path, { recursive: true, force: true });
   }
 }

@@ -1,9 +1,9 @@
-// A job as callers see it.
+// The public view of a job.
 import type { VideoRecord, VideoStatusName, VideoView } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { costNano } from './jobs/money.ts';
 
-/** Where the maker alone knows what it will make. */
+/** Shown when only the maker knows the resolution. */
 const RESOLUTION_UNKNOWN = 'auto';
 
 const STATUS_OF: Record<VideoRecord['state'], VideoStatusName> = {

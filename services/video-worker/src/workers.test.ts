@@ -1,4 +1,5 @@
-// Workers as processes of their own on a real NATS, killed with SIGKILL where it hurts, and what the others make of it.
+// Runs workers as separate processes on a real NATS, kills them with SIGKILL at critical points, and checks the
+// takeover.
 import type { ServerResponse } from 'node:http';
 import { type Bus, connectBus, openBucket, openReply, request } from '@switchyard/bus';
 import {
@@ -37,9 +38,9 @@ let log: EventLog;
 let environment: Record<string, string>;
 let workers: WorkerProcess[] = [];
 
-/** Jobs of the upstream: how often each was looked at. */
+/** Status checks per upstream job. */
 const looks = new Map<string, number>();
-/** What answers a start or a look, where a test wants to. */
+/** Overrides of the upstream's response to a start or a status check. */
 let onStart: ((request: UpstreamRequest, response: ServerResponse) => void) | null = null;
 let onLook: ((id: string, response: ServerResponse) => void) | null = null;
 
@@ -128,7 +129,7 @@ const until = (id: string, check: (record: VideoRecord) => void) =>
 const startsOf = (id: string) =>
   upstream.requests.filter(({ method, headers }) => method === 'POST' && headers['idempotency-key'] === id);
 
-/** Kills the workers, and starts as many anew: nobody is left that knows anything. */
+/** Kills all workers and starts as many new ones, so that no in-memory state survives. */
 async function killAll(): Promise<void> {
   await Promise.all(workers.map((worker) => worker.kill9()));
   workers = await Promise.all([startWorkerProcess(environment), startWorkerProcess(environment)]);
@@ -136,10 +137,10 @@ async function killAll(): Promise<void> {
 
 describe('a worker killed', () => {
   test(
-    'in the middle of a start, at a maker that promises nothing, costs the caller nothing, and the maker is not asked again',
+    'during a start at a maker without idempotent starts costs the caller nothing, and the start is not repeated',
     async () => {
       const asked = Promise.withResolvers<void>();
-      onStart = () => asked.resolve(); // the maker has it, and never answers
+      onStart = () => asked.resolve(); // the maker accepts the job and never answers
       const { id } = await start('acme/once');
       await asked.promise;
       onStart = null;
@@ -161,7 +162,7 @@ describe('a worker killed', () => {
   );
 
   test(
-    'in the middle of a start is followed by another start under the same key, where the maker knows its keys',
+    'during a start repeats the start under the same key at a maker with idempotent starts',
     async () => {
       const asked = Promise.withResolvers<void>();
       onStart = () => asked.resolve();
@@ -177,7 +178,7 @@ describe('a worker killed', () => {
   );
 
   test(
-    'in the middle of a look leaves the job to the other one',
+    'during a status check leaves the job to the other worker',
     async () => {
       const asked = Promise.withResolvers<void>();
       onLook = () => asked.resolve();
@@ -187,7 +188,7 @@ describe('a worker killed', () => {
       const owner = (await recordOf(id)).lease?.owner;
       expect(owner).toBeDefined();
       onLook = null;
-      // Whichever of the two has it: the first one is killed, and then it is the second's or was the second's all along.
+      // Either worker may hold the job. After the first is killed, the second holds it in both cases.
       await first.kill9();
       await until(id, ({ state, lease }) => {
         expect(state === 'completed' || lease?.owner === owner).toBe(true);
@@ -205,7 +206,7 @@ describe('a worker killed', () => {
 });
 
 test(
-  'a worker that is told to stop lets go of what it looks at, and another goes on at once',
+  'a worker that receives SIGTERM releases its job, and another worker continues at once',
   async () => {
     const asked = Promise.withResolvers<void>();
     onLook = () => asked.resolve();
@@ -223,7 +224,7 @@ test(
 );
 
 test(
-  'two workers share the jobs, and start each once',
+  'two workers share the jobs and start each job once',
   async () => {
     workers.push(await startWorkerProcess(environment));
     const views = await Promise.all(Array.from({ length: 20 }, () => start('acme/once')));
@@ -233,7 +234,7 @@ test(
   TEST_TIMEOUT_MS,
 );
 
-test('another org’s video is as unknown as one that never was, for every operation', async () => {
+test('a video of another org looks like one that never existed, for every operation', async () => {
   const { id } = await start('acme/once');
   const other = { org: 'org_other', key_id: 'key_2', id };
   for (const operation of ['videos.get', 'videos.delete'] as const)
@@ -244,13 +245,13 @@ test('another org’s video is as unknown as one that never was, for every opera
 });
 
 test(
-  'a charge whose record was never made has one made from its event',
+  'a charge without a record gets its record from the event',
   async () => {
     const { id } = await start('acme/once');
     await until(id, ({ state }) => expect(state).toBe('completed'));
     const videos = await openBucket(bus, 'videos');
     const event = await log.until('the charge', (one) => one.id === `${id}:charge`);
-    // As after a death between the event and the record: the same event, of a job that nobody has a record of.
+    // As after a crash between event and record: the same event, for a job without a record.
     const copy = structuredClone(event) as { id: string; data: { video_id: string } };
     const lostId = `${id}lost`;
     copy.id = `${lostId}:charge`;

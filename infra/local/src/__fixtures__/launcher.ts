@@ -8,7 +8,13 @@ await runLauncher({
   env: process.env,
   services: [
     { name: 'entry', entry: 'infra/local/src/__fixtures__/entry.ts', role: 'entry', gets: ['key'] },
-    { name: 'worker', entry: 'infra/local/src/__fixtures__/worker.ts', role: 'worker', gets: ['database'] },
+    {
+      name: 'worker',
+      entry: 'infra/local/src/__fixtures__/worker.ts',
+      role: 'worker',
+      gets: ['database'],
+      usesLocalPrograms: true,
+    },
   ],
   progress: createProgress((line) => console.log(line)),
 });

@@ -1,4 +1,4 @@
-// A service in a process of its own, to be killed while it has a call: it takes calls and never answers them.
+// A service that accepts calls and never answers. Tests run it as a child process and kill it during a call.
 import { pino } from 'pino';
 import { connectBus, serve } from '../index.ts';
 

@@ -1,4 +1,4 @@
-// Whether an answer is one that the OpenAPI document describes: its path, status, headers, media type and JSON.
+// Checks whether an answer matches the OpenAPI document: its path, status, headers, media type and JSON.
 import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
@@ -18,14 +18,14 @@ interface DescribedAnswer {
   readonly content?: Readonly<Record<string, { schema?: AnySchemaObject }>>;
 }
 
-/** An answer as a client got it. */
+/** An answer as received by a client. */
 export interface Answer {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
   readonly status: number;
   readonly headers: Headers;
-  /** The whole body where it is JSON; undefined where it is something else, or was never read. */
+  /** The whole body if it is JSON; undefined otherwise, or when it was never read. */
   readonly json?: unknown;
 }
 
@@ -39,7 +39,7 @@ export class AnswerChecker {
     addFormats.default(this.#ajv);
   }
 
-  /** What is not as the document says, in words; empty where everything is. */
+  /** Deviations from the document, in words; empty when there are none. */
   faultsOf(answer: Answer): string[] {
     const described = this.#describedAnswer(answer);
     const faults =
@@ -58,13 +58,13 @@ export class AnswerChecker {
         operation.responses.default ??
         'is a status that the operation does not tell of'
       );
-    // What is nowhere described can only be refused.
+    // An undescribed operation can only be refused.
     if (status !== (operations ? 405 : 404)) return 'is an answer where no operation is';
     const error = { $ref: '#/components/schemas/Error' };
     return { content: { 'application/json': { schema: error } } };
   }
 
-  /** Those of the path that fits; of several the one with the fewest parameters. */
+  /** Operations of the matching path; of several, the one with the fewest parameters. */
   #operationsAt(path: string): Readonly<Record<string, Operation>> | undefined {
     const parameters = (template: string) => template.split('{').length;
     const [best] = Object.entries(this.#document.paths)
@@ -83,7 +83,7 @@ export class AnswerChecker {
   }
 
   #bodyFaults({ method, headers, json }: Answer, described: DescribedAnswer): string[] {
-    if (!described.content) return []; // nothing is told of it
+    if (!described.content) return []; // the document does not describe a body
     const type = headers.get('content-type')?.split(';')[0]?.trim() ?? '';
     const media = Object.entries(described.content ?? {}).find(([one]) => isOf(one, type))?.[1];
     if (!media) return [`is of the type ${JSON.stringify(type)}, which is not told`];
@@ -106,7 +106,7 @@ export class AnswerChecker {
   }
 }
 
-/** Of the last parameter: it has all that is left of the path, its slashes too; `optional`: the slash before it as well. */
+/** A last parameter that takes the rest of the path, slashes included; `optional`: the slash before it too. */
 type Rest = true | 'optional';
 
 function fits(template: string, path: string, rest: Rest | undefined): boolean {
@@ -131,7 +131,7 @@ function restOf(operations: Readonly<Record<string, Operation>>): Rest | undefin
     .find((rest) => rest !== undefined);
 }
 
-/** `audio/*` has every kind of audio, and `*\/*` every kind of anything. */
+/** `audio/*` matches every kind of audio, `*\/*` everything. */
 function isOf(described: string, type: string): boolean {
   if (described === '*/*') return type !== '';
   return described === type || (described.endsWith('/*') && type.startsWith(described.slice(0, -1)));

@@ -1,5 +1,5 @@
-// Looks at every answer that comes through `fetch`, whichever client asked, and holds it against the document that
-// its own edge serves. What is asked and answered stays as it is.
+// Checks every answer that comes through `fetch`, whatever client sent the request, against the document that its own
+// edge serves. Requests and answers stay unchanged.
 import { AnswerChecker, type OpenApiDocument } from './answer-checker.ts';
 
 /** Paths of the API; what lies beside them (health, metrics, the reference page) is not in the document. */
@@ -9,7 +9,7 @@ const DOCUMENT_PATH = '/v1/openapi.json';
 export interface AnswerWatch {
   /** `fetch`, watched. */
   readonly fetch: typeof fetch;
-  /** The faults found since the last time this was asked, in the answers that were fully looked at or still are. */
+  /** The faults found since the previous call, including those of answers still being checked. */
   faults(): Promise<string[]>;
 }
 
@@ -33,7 +33,7 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
   const look = async (method: string, url: URL, answer: Response): Promise<void> => {
     const { status, headers } = answer;
     const isJson = headers.get('content-type')?.startsWith('application/json') === true;
-    // A client that went away in the middle leaves nothing to look at.
+    // A client that went away midway leaves nothing to check.
     const json = isJson && method !== 'HEAD' ? await answer.json().catch(() => undefined) : undefined;
     const checker = await checkerOf(url.origin);
     const path = url.pathname;

@@ -1,4 +1,4 @@
-// How an upstream misbehaves on demand: the request's model name says so, in parts joined by `+`, such as
+// Misbehaviour on demand: the request's model name selects it, in parts joined by `+`, such as
 // `gpt-4o-mini+latency-200+gap-20` or `gpt-4o-mini+cut-3`. The part before the first `+` is only a name.
 
 export interface Behaviour {
@@ -18,9 +18,9 @@ export interface Behaviour {
   malformed: boolean;
   /** Server-sent events end in `\r\n\r\n`. */
   crlf: boolean;
-  /** No `usage` in the answer, whatever was asked for. */
+  /** No `usage` in the answer, even when requested. */
   noUsage: boolean;
-  /** `usage` tells of cached tokens. */
+  /** `usage` reports cached tokens. */
   cachedUsage: boolean;
   /** An error event after so many chunks of a stream that began with 200; then the stream ends without `[DONE]`. */
   errorAfterChunks: number | null;
@@ -62,7 +62,7 @@ const PARTS: Readonly<Record<string, (value: string) => Partial<Behaviour>>> = {
   megabytes: (value) => ({ megabytes: Number(value) }),
 };
 
-/** @throws Error for a part that is not known: a test with a typo must not pass. */
+/** @throws Error for an unknown part: a test with a typo must fail. */
 export function behaviourOf(model: string): Behaviour {
   const behaviour = { ...ORDERLY };
   for (const part of model.split('+').slice(1)) {

@@ -14,12 +14,12 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** Names and values in turn, as they were written. */
+  /** Alternating names and values, unchanged. */
   rawHeaders: string[];
   body: Buffer;
   /** The body parsed; null when it is no JSON object. */
   json: Record<string, unknown> | null;
-  /** The model asked for, in JSON or in a form. */
+  /** The requested model, from JSON or from a form. */
   model: string;
   /** Aborted when the client went away before the answer was complete. */
   gone: AbortSignal;
@@ -67,7 +67,7 @@ export async function startUpstream({ port = 0, apiKey }: UpstreamOptions = {}):
         sendFault(response, '401', null);
       else await (handlers.get(request.model) ?? answer)(request, response);
     } catch (error) {
-      // A client or a test that ends the exchange ends the answer with it; all else is a fault of the test.
+      // An exchange may be ended by the client or the test; any other error is a fault of the test.
       if (!request.gone.aborted && !closing.signal.aborted) throw error;
     }
   });
@@ -183,7 +183,7 @@ async function sendStream(
   response.end(behaviour.noDone ? '' : `data: [DONE]${end}`);
 }
 
-/** As fast as the client reads, and no faster. */
+/** Writes at the reader's pace. */
 async function write(response: ServerResponse, text: string, gone: AbortSignal): Promise<void> {
   gone.throwIfAborted();
   if (!response.write(text)) await once(response, 'drain', { signal: gone });

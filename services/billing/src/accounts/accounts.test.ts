@@ -1,14 +1,16 @@
-// Budgets over a real nats-server and a real MongoDB wire server: what the routers ask, and what the ledger says later.
+// Budgets over a real nats-server and a real MongoDB wire server: requests of the routers, then the state of the
+// ledger.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { type KeyRecord, type OrgRecord, placeOf } from '@switchyard/contracts';
+import { type KeyRecord, newId, newKeyId, type OrgRecord, placeOf } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { completed, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { orgRecord } from '../fixtures/org-record.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
 
-/** Nobody may be there for longer than a call waits. */
+/** The partition may be without an owner for longer than a call waits. */
 const TAKEN_OVER_MS_MAX = 60_000;
 
 let on: TestInstallation;
@@ -40,9 +42,9 @@ beforeEach(async () => {
 const NOW = () => new Date();
 
 async function setOrg(record: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Promise<void> {
-  await orgs.put(org, { id: org, ...record, updated_at: NOW().toISOString() });
+  await orgs.put(org, orgRecord(org, record));
   await expect.poll(async () => (await account()).billing).toBe(record.billing);
-  // And to its memory by a watch: one call tells when something limits it.
+  // Billing reads the record through a watch: this call passes once a limit applies.
   const probe = async () =>
     (await take('req_probe', 1n).catch(() => ({ granted_nano: 'none' }))).granted_nano;
   await expect.poll(probe).not.toBeNull();
@@ -61,7 +63,7 @@ function keyRecord(id: string): Omit<KeyRecord, 'limit'> {
   };
 }
 
-/** Changes of a key reach billing by a watch: one call tells when it is there. */
+/** Billing reads key changes through a watch: this call passes once the change has arrived. */
 async function setKey(id: string, limit: KeyRecord['limit']): Promise<void> {
   await keys.put(`hash-${id}`, { ...keyRecord(id), limit });
   const probe = async () => (await take('req_probe', 1n, { key: id })).granted_nano;
@@ -94,12 +96,12 @@ async function call(id: string, held: bigint, cost: bigint): Promise<void> {
 }
 
 describe('an org', () => {
-  test('without a record holds nothing, however much it asks for', async () => {
+  test('without a record holds nothing, whatever amount it requests', async () => {
     expect(await take('req_free', 10n ** 15n)).toEqual({ granted_nano: null, capped: false });
     expect(await account()).toMatchObject({ billing: 'postpaid', balance: null, month: { limit: null } });
   });
 
-  test('that is prepaid spends its credits to the last nano-dollar, and no further', async () => {
+  test('that is prepaid spends its credits to the last nano-dollar, and no more', async () => {
     await setOrg({ billing: 'prepaid', monthly_limit: null });
     await expect(take('req_before', 1n)).rejects.toMatchObject({ code: 'insufficient_funds', status: 402 });
     const credit = await grant(0.00000005);
@@ -122,7 +124,7 @@ describe('an org', () => {
     expect((await on.client.ask('credits.list', { org, key_id: 'key_1' })).data).toHaveLength(2);
   });
 
-  test('has its money back when a call is voided', async () => {
+  test('gets its money back when a call is voided', async () => {
     await setOrg({ billing: 'prepaid', monthly_limit: null });
     await grant(0.0000001);
     await call('req_v1', 100n, 100n);
@@ -132,23 +134,18 @@ describe('an org', () => {
     expect(await take('req_v3', 100n)).toEqual({ granted_nano: '100', capped: false });
   });
 
-  test('with a monthly limit is refused over it, told how much and until when, and let on when it is raised', async () => {
+  test('with a monthly limit is refused above it with amount and end, and admitted after a raise', async () => {
     await setOrg({ billing: 'postpaid', monthly_limit: 0.0000001 });
     await call('req_m1', 100n, 100n);
     const refusal = await take('req_m2', 1n).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'budget_exceeded', status: 402, details: { interval: 'month' } });
-    await orgs.put(org, {
-      id: org,
-      billing: 'postpaid',
-      monthly_limit: 0.0000002,
-      updated_at: NOW().toISOString(),
-    });
+    await orgs.put(org, orgRecord(org, { billing: 'postpaid', monthly_limit: 0.0000002 }));
     await expect.poll(() => take('req_m3', 100n).catch(() => null)).toMatchObject({ granted_nano: '100' });
     expect((await account()).month).toMatchObject({ spent: 0.0000001, limit: 0.0000002 });
   });
 });
 
-test('the limit of a new key holds from its first call on', async () => {
+test('the limit of a new key applies from its first call', async () => {
   for (let i = 0; i < 20; i++) {
     const id = `key_new_${i}`;
     await keys.put(`hash-${id}`, { ...keyRecord(id), limit: { amount: 0.00000001, interval: 'day' } });
@@ -158,7 +155,7 @@ test('the limit of a new key holds from its first call on', async () => {
   }
 });
 
-test('a key has its own limit beside that of its org, and other keys are free of it', async () => {
+test('a key has its own limit besides that of its org, and it does not affect other keys', async () => {
   await setOrg({ billing: 'prepaid', monthly_limit: null });
   await grant(1);
   await setKey('key_small', { amount: 0.00000001, interval: 'day' });
@@ -169,7 +166,54 @@ test('a key has its own limit beside that of its org, and other keys are free of
   expect(await take('req_k3', 11n)).toMatchObject({ granted_nano: '11' });
 });
 
-test('200 calls at once on a budget that fits exactly 50: 50 go, 150 are refused, nothing is left held', async () => {
+describe('a limited key', () => {
+  const limit = { amount: 0.0000001, interval: 'day' } as const;
+
+  test('shares its limit with the keys below it: together they spend it once, under any owner', async () => {
+    const maker = newId('key');
+    const made = [newKeyId({ id: maker, limit }), newKeyId({ id: maker, limit })];
+    const below = newKeyId({ id: made[0] ?? '', limit: null });
+    for (const id of [maker, ...made]) await setKey(id, limit);
+    await keys.put(`hash-${below}`, { ...keyRecord(below), limit: null });
+    const refused = { code: 'budget_exceeded', message: expect.stringContaining(maker) };
+    const spend = async (key = '') => {
+      const id = newId('request');
+      await take(id, 30n, { key });
+      await on.client.publish(completed(id, 30n, { org, key_id: key, time: NOW() }));
+      await settle(id, 30n);
+    };
+    await Promise.all([spend(made[0]), spend(made[1]), spend(below)]);
+    await expect(take('req_l1', 11n, { key: made[0] ?? '', exact: true })).rejects.toMatchObject(refused);
+    expect(await on.client.ask('keys.spending', { org, key_id: maker, id: maker })).toMatchObject({
+      spent: 0.00000009,
+    });
+    // Read from the ledger by another owner, also for a key that was revoked.
+    await keys.delete(`hash-${made[1]}`);
+    const next = await on.startBilling();
+    await billing.stop();
+    billing = next;
+    await vi.waitFor(
+      async () => expect(await take('req_l2', 10n, { key: maker })).toMatchObject({ granted_nano: '10' }),
+      { timeout: TAKEN_OVER_MS_MAX },
+    );
+    await settle('req_l2', 0n);
+    await expect(take('req_l3', 11n, { key: below, exact: true })).rejects.toMatchObject(refused);
+    expect(await take('req_l4', 10n, { key: below, exact: true })).toMatchObject({ granted_nano: '10' });
+    await settle('req_l4', 0n);
+  });
+
+  test('that was revoked lets the keys below it spend nothing', async () => {
+    const maker = newId('key');
+    const made = newKeyId({ id: maker, limit });
+    await keys.put(`hash-${made}`, { ...keyRecord(made), limit });
+    await expect(take('req_o1', 1n, { key: made })).rejects.toMatchObject({
+      code: 'budget_exceeded',
+      status: 402,
+    });
+  });
+});
+
+test('200 concurrent calls on a budget for exactly 50: 50 pass, 150 are refused, no hold remains', async () => {
   await setOrg({ billing: 'prepaid', monthly_limit: null });
   const cost = 1_000n;
   await grant(0.00005); // 50 calls
@@ -177,7 +221,7 @@ test('200 calls at once on a budget that fits exactly 50: 50 go, 150 are refused
     Array.from({ length: 200 }, async (_, i) => {
       const id = `req_b${count}_${i}`;
       try {
-        await take(id, 3n * cost); // nobody knows beforehand that it costs a third
+        await take(id, 3n * cost); // the actual cost is a third of this estimate
       } catch (error) {
         return (error as { code: string }).code;
       }
@@ -191,7 +235,20 @@ test('200 calls at once on a budget that fits exactly 50: 50 go, 150 are refused
   expect(await account()).toMatchObject({ balance: 0, held: 0, spent: 0.00005 });
 });
 
-test('another owner of the partition knows what was spent and what is held', async () => {
+test('a renewal that arrives after its call was booked holds nothing, and the call counts once', async () => {
+  await setOrg({ billing: 'prepaid', monthly_limit: null });
+  await grant(0.0000001);
+  await take('req_late', 50n);
+  await on.client.publish(completed('req_late', 40n, { org, time: NOW() }));
+  await on.client.caughtUp(org);
+  const holds = [{ org, key_id: 'key_1', call: 'req_late', amount_nano: '50' }];
+  await on.client.ask('holds.renew', { place: placeOf(org), holds });
+  expect((await account()).held).toBe(0);
+  await settle('req_late', 40n);
+  expect(await account()).toMatchObject({ balance: 0.00000006, held: 0, spent: 0.00000004 });
+});
+
+test('a new owner of the partition knows spending and holds', async () => {
   await setOrg({ billing: 'prepaid', monthly_limit: null });
   await grant(0.0000001);
   await call('req_f1', 50n, 40n);

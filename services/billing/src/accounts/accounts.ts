@@ -1,41 +1,37 @@
-// The budgets of orgs and keys: read from the ledger when first asked for, then kept in step with every row that is
-// booked. What limits a call is looked up in the records of its org and key, in memory.
+// The budgets of orgs and keys. A budget is read from the ledger on first use, then updated with every booked row. The
+// limits of a call come from the records of its org and key, which are in memory.
 
-import { type KeyRecord, type LimitInterval, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import {
+  type KeyRecord,
+  type LimitInterval,
+  makersOf,
+  type OrgRecord,
+  ServiceError,
+} from '@switchyard/contracts';
 import { formatDollars, parseDollars } from '@switchyard/money';
-import type { Clock } from '@switchyard/service';
-import type { Progress } from '../progress.ts';
+import type { PartitionDeps } from '../partition-deps.ts';
 import type { LedgerRow } from '../store/documents.ts';
-import type { Store } from '../store/store.ts';
-import { whenWhole } from '../when-whole.ts';
+import { whenComplete } from '../when-complete.ts';
+import { BookingLock } from './booking-lock.ts';
 import { Budget, type Window } from './budget.ts';
-import { HoldDesk, type Limit } from './hold-desk.ts';
+import { HoldDesk, type HoldRequest, type Limit } from './hold-desk.ts';
+import type { AccountRecords } from './records.ts';
 import { bookedAmong, creditsOf, spentByKey, spentByOrg } from './spent.ts';
-import { StillPoint } from './still-point.ts';
 import { ALL_OF_TIME, windowOf } from './windows.ts';
 
-export interface AccountsOptions {
-  readonly store: Store;
-  /** All whose aggregates an org may be in. */
+export interface AccountsDeps extends Pick<PartitionDeps, 'store' | 'progress' | 'clock'> {
+  /** All partitions that may hold aggregates of an org. */
   readonly partitions: readonly string[];
-  /** Null for an org that has no record. */
-  readonly orgRecord: (org: string) => OrgRecord | null;
-  /** Null for a key that is gone, or was made a moment ago. */
-  readonly keyRecord: (org: string, keyId: string) => KeyRecord | null;
-  /** Resolves when `keyRecord` knows the keys that there were when it was called. */
-  readonly keysCaughtUp: () => Promise<unknown>;
-  /** What was spent is read only of sums that have every row of the ledger. */
-  readonly progress: Progress;
-  readonly clock: Clock;
+  readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
 }
 
-/** What a budget was made from; another text: it has to be made anew. */
+/** The terms that a budget was built from, as text. When the text changes, the budget is rebuilt. */
 interface Kept {
   readonly terms: string;
   readonly budget: Budget;
 }
 
-/** What limits an org or a key: the amount, null where the credits are the amount, and the window in which it counts. */
+/** The limit of an org or a key: its amount (null: the credits are the amount) and its window. */
 interface Terms {
   readonly text: string;
   readonly limit: bigint | null;
@@ -44,63 +40,94 @@ interface Terms {
   readonly refusal: (budget: Budget) => ServiceError;
 }
 
+/** The limit of a revoked key can no longer count what the keys below it spend, so those keys may spend nothing. */
+const REVOKED: Terms = {
+  text: 'revoked',
+  limit: 0n,
+  windowAt: () => ALL_OF_TIME,
+  spent: async () => 0n,
+  refusal: () =>
+    new ServiceError('budget_exceeded', 'The key that made this API key was revoked. Use another key.'),
+};
+
 export class Accounts {
   readonly desk: HoldDesk;
-  /** Booking and reading take turns here. */
-  readonly still = new StillPoint();
-  readonly #on: AccountsOptions;
+  /** Keeps booking and reading from overlapping. */
+  readonly lock = new BookingLock();
+  readonly #deps: AccountsDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #stale = new Set<string>();
 
-  constructor(on: AccountsOptions) {
-    this.#on = on;
-    this.desk = new HoldDesk(on.clock);
+  constructor(deps: AccountsDeps) {
+    this.#deps = deps;
+    this.desk = new HoldDesk(deps.clock);
   }
 
   /**
-   * The limits that a call of this key falls under, from the key's first call on; none: it may spend what it likes.
-   * @throws ServiceError `service_unavailable` when a budget is to be read, and the sums are not whole in time, or a key is not
-   *   known, and the store of keys is away
+   * The limits that apply to a call of this key, from the key's first call on: of its org, of the key itself and of the
+   * keys above it. An empty list means unlimited.
+   * @throws ServiceError `service_unavailable` when the sums are not whole in time, or the key is unknown and the store
+   * of keys is unavailable
    */
   async limitsOf(org: string, keyId: string): Promise<Limit[]> {
-    const { orgRecord, keyRecord, keysCaughtUp } = this.#on;
+    const { orgRecord, keyRecord, keysCaughtUp } = this.#deps.records;
     const limits: Limit[] = [];
     const orgTerms = this.#orgTerms(org, orgRecord(org));
     if (orgTerms) limits.push(await this.#limit(org, org, orgTerms));
-    if (!keyRecord(org, keyId)) await keysCaughtUp();
-    const keyTerms = this.#keyTerms(org, keyId, keyRecord(org, keyId));
+    const makers = makersOf(keyId);
+    if ([keyId, ...makers].some((id) => !keyRecord(org, id))) await keysCaughtUp();
+    for (const id of makers) {
+      const record = keyRecord(org, id);
+      const terms = record ? this.#keyTerms(record, `the key ${id} above this API key`) : REVOKED;
+      if (terms) limits.push(await this.#limit(org, `${org}/${id}`, terms));
+    }
+    const keyTerms = this.#keyTerms(keyRecord(org, keyId), 'this API key');
     if (keyTerms) limits.push(await this.#limit(org, `${org}/${keyId}`, keyTerms));
     return limits;
   }
 
-  /** Nano-dollars that running calls of an org may still cost; 0 where nothing limits it. */
+  /**
+   * Restores holds that were granted before, perhaps by an earlier owner. Leaves out calls that are in the ledger: their
+   * renewal was late, and its hold and settlement would count the cost a second time.
+   */
+  async restore(requests: readonly HoldRequest[]): Promise<void> {
+    if (requests.length === 0) return;
+    await this.lock.run(async () => {
+      const calls = requests.map(({ call }) => call); // also the ids of their events
+      const booked = new Set(await bookedAmong(this.#deps.store, calls));
+      for (const request of requests) if (!booked.has(request.call)) this.desk.renew(request);
+    });
+  }
+
+  /** Nano-dollars held by the running calls of an org; 0 when the org has no limit. */
   heldBy(org: string): bigint {
     return this.#kept.get(org)?.budget.held ?? 0n;
   }
 
-  /** The same of a key. */
+  /** Nano-dollars held by the running calls of a key. */
   heldByKey(org: string, keyId: string): bigint {
     return this.#kept.get(`${org}/${keyId}`)?.budget.held ?? 0n;
   }
 
-  /** The interval in which a key's spending counts: that of its limit, else the month. */
+  /** The interval in which a key's spending counts: the interval of its limit, or the month. */
   intervalOf(org: string, keyId: string): LimitInterval {
-    return this.#on.keyRecord(org, keyId)?.limit?.interval ?? 'month';
+    return this.#deps.records.keyRecord(org, keyId)?.limit?.interval ?? 'month';
   }
 
-  /** Rows were booked, at a still point. */
+  /** Counts booked rows. Called while no sums are read. */
   booked(rows: readonly LedgerRow[]): void {
     for (const { _id, org, key, cost, at, credit } of rows) {
       const budget = this.#kept.get(org)?.budget;
-      if (credit && budget && this.#on.orgRecord(org)?.billing === 'prepaid')
+      if (credit && budget && this.#deps.records.orgRecord(org)?.billing === 'prepaid')
         budget.setLimit(budget.limit + credit.amount);
-      for (const one of [budget, key === null ? undefined : this.#kept.get(`${org}/${key}`)?.budget])
+      const keys = key === null ? [] : [...makersOf(key), key];
+      for (const one of [budget, ...keys.map((id) => this.#kept.get(`${org}/${id}`)?.budget)])
         one?.booked(_id, cost, at.getTime());
       this.desk.booked(_id, org);
     }
   }
 
-  /** What was booked is not known any more (a batch failed half-way): everything is read anew before it is used. */
+  /** Drops all budgets after a batch failed half-way. Each budget is read from the ledger again on next use. */
   forget(): void {
     for (const name of this.#kept.keys()) this.#stale.add(name);
   }
@@ -109,8 +136,8 @@ export class Accounts {
     const kept = this.#kept.get(name);
     if (kept && kept.terms === terms.text && !this.#stale.has(name))
       return { budget: kept.budget, refusal: () => terms.refusal(kept.budget) };
-    const { store, progress, clock } = this.#on;
-    return whenWhole({ accounts: this, progress, clock }, async () => {
+    const { store, progress, clock } = this.#deps;
+    return whenComplete({ accounts: this, progress, clock }, async () => {
       const window = terms.windowAt(clock.now());
       const spent = await terms.spent(window);
       const limit = terms.limit ?? (await creditsOf(store, org));
@@ -126,7 +153,7 @@ export class Accounts {
   }
 
   #orgTerms(org: string, record: OrgRecord | null): Terms | null {
-    const { store } = this.#on;
+    const { store } = this.#deps;
     if (record?.billing === 'prepaid')
       return {
         text: 'prepaid',
@@ -150,17 +177,18 @@ export class Accounts {
     };
   }
 
-  #keyTerms(org: string, keyId: string, record: KeyRecord | null): Terms | null {
+  #keyTerms(record: KeyRecord | null, whose: string): Terms | null {
     if (!record?.limit) return null;
-    const { store, partitions } = this.#on;
+    const { store, partitions } = this.#deps;
+    const { org, id } = record;
     const { amount, interval } = record.limit;
     const limit = parseDollars(amount);
     return {
       text: `${limit} a ${interval}`,
       limit,
       windowAt: (time) => windowOf(interval, time),
-      spent: (window) => spentByKey({ store, partitions }, org, keyId, window),
-      refusal: (budget) => exceeded('this API key', interval, budget),
+      spent: (window) => spentByKey({ store, partitions }, org, id, window),
+      refusal: (budget) => exceeded(whose, interval, budget),
     };
   }
 }

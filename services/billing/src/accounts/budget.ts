@@ -1,18 +1,18 @@
-// One limit on spending: what an org may still spend of its credits or in a month, or a key in its day, week or month.
-// Pure: it is told what was held, settled and booked, and says what is left. All amounts are nano-dollars.
+// One spending limit: the credits or monthly limit of an org, or the daily, weekly or monthly limit of a key. Pure:
+// callers report holds, settlements and bookings. All amounts are nano-dollars.
 
-/** The part of time in which spending counts; a balance of credits counts all of it. */
+/** The period in which spending counts. For a balance of credits it is all of time. */
 export interface Window {
   /** Milliseconds since the epoch; spending before it does not count. */
   readonly start: number;
-  /** From here on the next window counts. */
+  /** Exclusive; the next window starts here. */
   readonly end: number;
 }
 
 export interface BudgetOptions {
-  /** What may be spent in one window: a limit, or the credits granted so far. */
+  /** Maximum spending in one window: the limit, or the credits granted so far. */
   readonly limit: bigint;
-  /** What the ledger holds of it already. */
+  /** Amount already in the ledger. */
   readonly spent: bigint;
   readonly windowAt: (time: number) => Window;
   readonly now: number;
@@ -23,13 +23,13 @@ export class Budget {
   #spent: bigint;
   #window: Window;
   #windowAt: BudgetOptions['windowAt'];
-  /** Call id -> what it may cost at the most as far as anybody knows yet. */
+  /** Call id -> the most that the call may cost, as currently known. */
   readonly #held = new Map<string, { amount: bigint; lasting: boolean }>();
-  /** Holds that may yet turn out smaller. */
+  /** Number of holds that may still shrink. */
   #passing = 0;
-  /** Event id -> its cost, until the ledger has it. */
+  /** Event id -> its cost, until the event is in the ledger. */
   readonly #settled = new Map<string, bigint>();
-  /** Spent in windows that have not begun, by their start: the clocks of others may be ahead. */
+  /** Spending in windows that have not begun, by window start: other clocks may be ahead. */
   readonly #ahead = new Map<number, bigint>();
   #heldSum = 0n;
   #settledSum = 0n;
@@ -57,23 +57,23 @@ export class Budget {
     return this.#window;
   }
 
-  /** What another call may hold; below zero where a call cost more than it held. */
+  /** Amount that another call may hold; negative when a call cost more than it held. */
   get available(): bigint {
     return this.#limit - this.#spent - this.#settledSum - this.#heldSum;
   }
 
-  /** Whether somebody else's hold may yet turn out smaller than it is. */
+  /** Whether the hold of another call may still shrink. */
   heldByOthers(call: string): boolean {
     const own = this.#held.get(call);
     return this.#passing > (own && !own.lasting ? 1 : 0);
   }
 
-  /** A limit that was changed, or credits that were added. */
+  /** Sets a changed limit, or the new total of credits. */
   setLimit(limit: bigint): void {
     this.#limit = limit;
   }
 
-  /** Other terms, or the same read anew; what is held and settled goes on counting. */
+  /** Replaces the terms or reloads them. Held and settled amounts still count. */
   redefine({ limit, spent, windowAt, now }: BudgetOptions): void {
     this.#limit = limit;
     this.#spent = spent;
@@ -82,8 +82,8 @@ export class Budget {
   }
 
   /**
-   * Holds this much for a call, in the place of what it held.
-   * @param lasting it will not turn out smaller in the next seconds: waiting for it is in vain
+   * Holds this amount for a call and replaces the call's previous hold.
+   * @param lasting the hold does not shrink in the next seconds, so no call should wait for it
    */
   hold(call: string, amount: bigint, lasting = false): void {
     this.release(call);
@@ -104,7 +104,7 @@ export class Budget {
     if (!held.lasting) this.#passing -= 1;
   }
 
-  /** The call is over and cost this; its event is on the way to the ledger. */
+  /** Records that the call ended at this cost. Its event is on the way to the ledger. */
   settle(call: string, event: string, cost: bigint): void {
     this.release(call);
     if (cost === 0n || this.#settled.has(event)) return;
@@ -113,8 +113,8 @@ export class Budget {
   }
 
   /**
-   * An event is in the ledger: what was settled for it counts as spent from now on. Its time begins no window: one that is
-   * wrong would make all that was spent forgotten.
+   * Moves a settled amount to spent: its event is in the ledger. The event's time never starts a window, because a
+   * wrong clock would then erase all spending.
    */
   booked(event: string, cost: bigint, at: number): void {
     this.unsettle(event);
@@ -130,7 +130,7 @@ export class Budget {
     return [...this.#settled.keys()];
   }
 
-  /** What was settled for an event that did not come: it counts no longer. */
+  /** Stops counting the settled amount of an event that never arrived. */
   unsettle(event: string): void {
     const amount = this.#settled.get(event);
     if (amount === undefined) return;
@@ -138,7 +138,7 @@ export class Budget {
     this.#settledSum -= amount;
   }
 
-  /** A new window begins with what was booked ahead of it; what is held and settled goes on counting. */
+  /** Starts a new window with the amounts already booked for it. Held and settled amounts still count. */
   pass(now: number): void {
     if (now < this.#window.end) return;
     this.#window = this.#windowAt(now);

@@ -1,20 +1,17 @@
-// A budget that is first asked for while the sums miss rows of the ledger: it is read when they have them.
-import type { OrgRecord } from '@switchyard/contracts';
+// A budget that is first used while the sums miss rows of the ledger is read once the sums are complete.
 import { makeLogger, systemClock } from '@switchyard/service';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bookEvents } from '../booking.ts';
 import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { orgRecord } from '../fixtures/org-record.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { Progress } from '../progress.ts';
 import type { Store } from '../store/store.ts';
 import { openAccounts } from './open-accounts.ts';
 
 const logger = makeLogger('fresh-budget-test', 'silent');
-const PREPAID: OrgRecord = {
-  ...{ id: ORG, billing: 'prepaid', monthly_limit: null },
-  updated_at: TIME.toISOString(),
-};
+const PREPAID = orgRecord(ORG, { billing: 'prepaid', monthly_limit: null }, TIME);
 let on: TestInstallation;
 
 beforeAll(async () => {
@@ -23,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => on?.stop());
 
-/** The store, whose sums cannot be written while `isAway` says so; `onTried` is told of each try. */
+/** A store whose sums cannot be written while `isAway` returns true. Calls `onTried` on each attempt. */
 function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
   const { days } = on.database.store.aggregates;
   const silent = new Proxy(days, {
@@ -40,7 +37,7 @@ function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
   return { ...on.database.store, aggregates: { ...on.database.store.aggregates, days: silent } };
 }
 
-test('a budget that is first asked for after a batch was cut short holds the rows that are in no sum yet', async () => {
+test('a budget that is first read after an interrupted batch includes the rows missing in the sums', async () => {
   let away = true;
   const cut = Promise.withResolvers<void>();
   const store = storeWithoutSums(() => away, cut.resolve);

@@ -32,13 +32,13 @@ async function refused(hold: Promise<unknown>): Promise<void> {
 }
 
 describe('a call', () => {
-  test('that fits holds its amount in every limit that it falls under', async () => {
+  test('that fits holds its amount in every limit that applies', async () => {
     const [org, key] = [limitOf(100n), limitOf(50n)];
     expect(await ask([org, key], 30n).hold).toEqual({ granted: 30n, capped: false });
     expect([org.budget.available, key.budget.available]).toEqual([70n, 20n]);
   });
 
-  test('that others’ holds keep out waits, and is let in by what they do not use', async () => {
+  test('that does not fit beside other holds waits, and passes when they shrink', async () => {
     const limit = limitOf(100n);
     const first = ask([limit], 80n);
     const second = ask([limit], 60n);
@@ -49,18 +49,18 @@ describe('a call', () => {
     expect(limit.budget.available).toBe(0n);
   });
 
-  test('that is alone with too little is capped to what is left; one with an exact price is refused', async () => {
+  test('that is alone is capped to what is left; one with an exact price is refused', async () => {
     const limit = limitOf(100n, 75n);
     await refused(ask([limit], 30n, true).hold);
     expect(await ask([limit], 30n).hold).toEqual({ granted: 25n, capped: true });
   });
 
-  test('is refused at once where nothing is left and nothing is held', async () => {
+  test('is refused at once when nothing is left and nothing is held', async () => {
     await refused(ask([limitOf(100n, 100n)], 1n).hold);
     await refused(ask([limitOf(1_000n), limitOf(100n, 101n)], 1n).hold);
   });
 
-  test('that waits longer than it may is refused, and holds nothing', async () => {
+  test('is refused after its maximum wait, and holds nothing', async () => {
     const limit = limitOf(100n);
     const first = ask([limit], 100n);
     await first.hold;
@@ -72,7 +72,7 @@ describe('a call', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test('that goes away while it waits leaves the queue', async () => {
+  test('that is cancelled while it waits leaves the queue', async () => {
     const limit = limitOf(100n);
     const first = ask([limit], 100n);
     await first.hold;
@@ -86,7 +86,7 @@ describe('a call', () => {
     expect(desk.waiting).toBe(0);
   });
 
-  test('asks for more while it runs: what it holds already is its own', async () => {
+  test('may raise its own hold while it runs', async () => {
     const limit = limitOf(100n);
     const { call, hold } = ask([limit], 60n);
     await hold;
@@ -99,7 +99,7 @@ describe('a call', () => {
     expect(desk.size).toBe(1);
   });
 
-  test('that is small is not kept waiting behind a large one that does not fit', async () => {
+  test('that is small does not wait behind a large one that does not fit', async () => {
     const limit = limitOf(100n);
     const first = ask([limit], 90n);
     await first.hold;
@@ -113,7 +113,7 @@ describe('a call', () => {
 });
 
 describe('a hold that lasts', () => {
-  test('is waited for by nobody: who does not fit beside it is refused at once, or kept within what it leaves', async () => {
+  test('makes no call wait: a call that does not fit beside it is refused or capped at once', async () => {
     const limit = limitOf(100n);
     await ask([limit], 70n, true, true).hold;
     await refused(ask([limit], 40n, true).hold);
@@ -121,7 +121,7 @@ describe('a hold that lasts', () => {
     expect(desk.waiting).toBe(0);
   });
 
-  test('waits itself for those that may cost less than they hold', async () => {
+  test('itself waits for holds that may still shrink', async () => {
     const limit = limitOf(100n);
     const call = ask([limit], 90n);
     await call.hold;
@@ -133,7 +133,7 @@ describe('a hold that lasts', () => {
 });
 
 describe('what was settled', () => {
-  test('counts once, whether the ledger hears of it before or after', () => {
+  test('counts once, whether it is booked before or after the settlement', () => {
     const limit = limitOf(100n);
     for (const bookedFirst of [true, false]) {
       const { call } = ask([limit], 20n);
@@ -149,7 +149,7 @@ describe('what was settled', () => {
     expect(limit.budget.held).toBe(0n);
   });
 
-  test('and never comes to the ledger counts no longer after a while', () => {
+  test('and never reaches the ledger stops counting after a while', () => {
     const limit = limitOf(100n);
     const { call } = ask([limit], 20n);
     desk.settle(call, call, 20n);
@@ -159,7 +159,7 @@ describe('what was settled', () => {
   });
 });
 
-test('a hold that nobody renews ends, and lets in who waits; one that is renewed stays', async () => {
+test('a hold without renewal expires and admits waiting calls; a renewed hold stays', async () => {
   const limit = limitOf(100n);
   const lost = ask([limit], 50n);
   const kept = ask([limit], 50n);
@@ -172,7 +172,7 @@ test('a hold that nobody renews ends, and lets in who waits; one that is renewed
   expect(await waiting.hold).toMatchObject({ granted: 40n });
 });
 
-test('a new owner grants nothing before it is open, and knows by then what is held', async () => {
+test('a new owner grants nothing before it opens, and knows all holds by then', async () => {
   const limit = limitOf(100n);
   desk = new HoldDesk(clock);
   const first = ask([limit], 30n);
@@ -184,7 +184,7 @@ test('a new owner grants nothing before it is open, and knows by then what is he
   expect(await first.hold).toMatchObject({ granted: 30n });
 });
 
-test('whatever is asked in whatever order: never more held and spent than the limit, and what fits is let in', async () => {
+test('random requests in random order: holds and spending stay within the limit, and calls that fit pass', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ amount: fc.bigInt(1n, 40n), share: fc.integer({ min: 0, max: 100 }) }), {
@@ -212,7 +212,7 @@ test('whatever is asked in whatever order: never more held and spent than the li
             ),
           );
         }
-        await Promise.all(over); // nobody waits for ever: each end lets the next one in, or refuses it
+        await Promise.all(over); // every wait ends: each finished call admits or refuses the next one
         expect(spent).toBeLessThanOrEqual(limitNano);
         expect([limit.budget.spent, limit.budget.held, desk.size, desk.waiting]).toEqual([spent, 0n, 0, 0]);
       },
@@ -229,7 +229,7 @@ test.each([
   expect(windowOf(interval, Date.parse(time))).toEqual({ start: Date.parse(start), end: Date.parse(end) });
 });
 
-test('a new window begins with nothing spent, and takes no late event of the one before', () => {
+test('a new window begins with no spending, and ignores late events of the previous one', () => {
   const day = 86_400_000;
   const now = Date.parse('2026-11-21T23:00:00Z');
   const budget = new Budget({ limit: 10n, spent: 9n, windowAt: (at) => windowOf('day', at), now });
@@ -242,7 +242,7 @@ test('a new window begins with nothing spent, and takes no late event of the one
   expect(budget.spent).toBe(5n);
 });
 
-test('an event from the future begins no window, and counts in its own when that has come', () => {
+test('an event from the future starts no window, and counts in its own window later', () => {
   const day = 86_400_000;
   const now = Date.parse('2026-11-21T23:00:00Z');
   const budget = new Budget({ limit: 10n, spent: 9n, windowAt: (at) => windowOf('day', at), now });

@@ -1,40 +1,39 @@
-// Who may spend how much: every call of an org or a key with a limit holds what it may cost before it is made. A call
-// that does not fit waits while others hold more than they may need, and is refused when nothing could make room for
-// it any more. Pure: told the time, asks nobody.
+// Admission of calls that have a limit: each call of a limited org or key holds its maximum cost before it runs. A call
+// that does not fit waits while other holds may still shrink, and is refused otherwise. Pure; no I/O.
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { Budget } from './budget.ts';
 
-/** How long a call waits for others to cost less than they hold. */
+/** How long a call waits for other holds to shrink. */
 export const HOLD_WAIT_MS_MAX = 10_000;
-/** A hold that nobody has renewed for this long belonged to a process that is gone. */
+/** A hold that was not renewed for this long belongs to a dead process. */
 export const HOLD_LEASE_MS = 6_000;
-/** A settled cost whose event has not come for this long will not come. */
+/** A settled cost whose event has not arrived after this long is dropped. */
 export const SETTLED_MS_MAX = 120_000;
 
-/** A budget, and what a call is told that it is refused by. */
+/** A budget, and the error for a call that the budget refuses. */
 export interface Limit {
   readonly budget: Budget;
   readonly refusal: () => ServiceError;
 }
 
 export interface HoldRequest {
-  /** Id of the call; asked for again under the same id, its hold is made larger or smaller. */
+  /** Id of the call. A second request under the same id resizes the hold. */
   readonly call: string;
-  /** Waiting calls of one org are looked at together. */
+  /** Waiting calls of one org are re-evaluated together. */
   readonly org: string;
   readonly limits: readonly Limit[];
   /** Nano-dollars. */
   readonly amount: bigint;
-  /** The amount is the price and no estimate: what does not fit is refused, even where nothing else is held. */
+  /** The amount is the price, not an estimate: a call that does not fit is refused even when nothing else is held. */
   readonly exact: boolean;
-  /** It will not turn out smaller in the next seconds (a computer's minute): nobody waits for what it holds. */
+  /** The hold does not shrink in the next seconds (a computer's minute), so no call waits for it. */
   readonly lasting: boolean;
 }
 
 export interface Hold {
   readonly granted: bigint;
-  /** Less than was asked for: the call is alone with what is left, and must be kept within it. */
+  /** The hold is smaller than requested: the call is alone with what is left, and must be kept within it. */
   readonly capped: boolean;
 }
 
@@ -53,7 +52,7 @@ export class HoldDesk {
   readonly #clock: Clock;
   readonly #held = new Map<string, Held>();
   readonly #waiting = new Map<string, Set<Waiting>>();
-  /** Event id -> where it counts as settled, and since when. */
+  /** Event id -> the limits in which its cost counts as settled, and since when. */
   readonly #settled = new Map<string, { limits: readonly Limit[]; since: number }>();
   #open = false;
 
@@ -61,7 +60,7 @@ export class HoldDesk {
     this.#clock = clock;
   }
 
-  /** Nothing is granted before: a new owner first learns what is held and what was spent. */
+  /** Starts granting holds. A new owner first learns existing holds and past spending. */
   open(): void {
     this.#open = true;
     for (const org of [...this.#waiting.keys()]) this.#wake(org);
@@ -78,8 +77,8 @@ export class HoldDesk {
   }
 
   /**
-   * Holds the amount, or what is left for a call that is alone; waits for at most `HOLD_WAIT_MS_MAX`.
-   * @throws the refusal of the limit that it does not fit in; ServiceError `service_unavailable` when the signal ends.
+   * Holds the amount, or what is left when the call is alone. Waits for at most `HOLD_WAIT_MS_MAX`.
+   * @throws the error of the limit that refuses the call; ServiceError `service_unavailable` when the signal ends
    */
   take(request: HoldRequest, signal?: AbortSignal): Promise<Hold> {
     const now = this.#try(request);
@@ -88,19 +87,19 @@ export class HoldDesk {
     return this.#wait(request, signal);
   }
 
-  /** @returns whether the call holds something here: then it goes on. */
+  /** Renews the hold of a call. @returns false when the call holds nothing here */
   renewed(call: string): boolean {
     const held = this.#held.get(call);
     if (held) held.renewedAt = this.#clock.monotonic();
     return held !== undefined;
   }
 
-  /** Repeats a hold that was granted, perhaps by an earlier owner: it is given without asking whether it fits. */
+  /** Restores a hold that was granted before, perhaps by an earlier owner. Skips the check whether it fits. */
   renew(request: HoldRequest): void {
     if (!this.renewed(request.call)) this.#hold(request, request.amount);
   }
 
-  /** The call has ended and cost this much; `event` is what the ledger will know it by. Idempotent. */
+  /** Records the cost of a call that ended; `event` is the id under which the ledger will have it. Idempotent. */
   settle(call: string, event: string, cost: bigint): void {
     const held = this.#held.get(call);
     if (!held) return;
@@ -111,8 +110,8 @@ export class HoldDesk {
   }
 
   /**
-   * The ledger has the event, and its budgets know it: nothing is settled for it any more, and where its call still
-   * holds something (its end was not told), that is over too.
+   * Drops the settled amount of an event that the ledger and its budgets now include. Also ends the hold of its call if
+   * no settlement was received.
    */
   booked(event: string, org: string): void {
     this.#settled.delete(event);
@@ -124,14 +123,14 @@ export class HoldDesk {
     this.#wake(org);
   }
 
-  /** More may fit than before: credits were added, a limit was raised. */
+  /** Re-evaluates waiting calls after credits were added or a limit was raised. */
   changed(org: string): void {
     this.#wake(org);
   }
 
   /**
-   * Ends what nobody has renewed.
-   * @returns ids of events that were settled and never came to the ledger, and of calls whose router is gone
+   * Ends expired holds and drops settlements that timed out.
+   * @returns ids of settled events that never reached the ledger, and of calls whose router is dead
    */
   sweep(): { lostCalls: string[]; lostEvents: string[] } {
     const now = this.#clock.monotonic();
@@ -149,7 +148,7 @@ export class HoldDesk {
     return { lostCalls: lostCalls.map(([call]) => call), lostEvents: lostEvents.map(([event]) => event) };
   }
 
-  /** Refuses all that wait: this owner is one no longer. */
+  /** Refuses all waiting calls, because this owner has lost the partition. */
   close(): void {
     this.#open = false;
     const gone = new ServiceError('service_unavailable', 'budgets are moving to another instance', {
@@ -158,7 +157,7 @@ export class HoldDesk {
     for (const calls of this.#waiting.values()) for (const { settle } of [...calls]) settle(gone);
   }
 
-  /** The hold, a refusal, or null: it may fit later. */
+  /** Returns the hold, or the refusal, or null when the call may fit later. */
   #try(request: HoldRequest): Hold | ServiceError | null {
     if (!this.#open) return null;
     const { call, limits, amount, exact } = request;
@@ -170,7 +169,7 @@ export class HoldDesk {
       this.#hold(request, amount);
       return { granted: amount, capped: false };
     }
-    // Where others hold something, it may be more than they will cost.
+    // A limit is hopeless when no other hold in it can shrink: waiting frees nothing.
     const hopeless = tight.find(({ budget }) => !budget.heldByOthers(call) && (exact || room(budget) <= 0n));
     if (hopeless) return hopeless.refusal();
     if (tight.some(({ budget }) => budget.heldByOthers(call))) return null;
@@ -216,7 +215,7 @@ export class HoldDesk {
     return tight?.refusal() ?? new ServiceError('service_unavailable', 'the budget could not be read');
   }
 
-  /** First come, first served; one that does not fit yet does not keep a smaller one from what is left. */
+  /** First come, first served. A call that does not fit yet does not block a smaller one. */
   #wake(org: string): void {
     for (const { request, settle } of [...(this.#waiting.get(org) ?? [])]) {
       const outcome = this.#try(request);

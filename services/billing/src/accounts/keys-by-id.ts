@@ -1,30 +1,36 @@
-// The keys of the bucket `keys` by their ids; there they are under the SHA-256 of their secrets, of which a key that was
-// rotated has two for a while.
+// Looks up the keys of the bucket `keys` by id. The bucket is indexed by the SHA-256 of the secret, and a rotated key
+// has two secrets for a while, a key under two rotations at once has three.
 import type { Mirror } from '@switchyard/bus';
 import type { KeyRecord } from '@switchyard/contracts';
 
 export class KeysById {
-  readonly #byId = new Map<string, { hash: string; record: KeyRecord }>();
+  /** Id -> hash -> record, of every secret that has no successor. */
+  readonly #byId = new Map<string, Map<string, KeyRecord>>();
 
   constructor(keys: Pick<Mirror<KeyRecord>, 'entries' | 'onChange'>) {
     for (const [hash, record] of keys.entries()) this.#put(hash, record);
     keys.onChange((hash, record, previous) => {
-      if (previous && this.#byId.get(previous.id)?.hash === hash) this.#byId.delete(previous.id);
+      if (previous) this.#remove(hash, previous);
       if (record) this.#put(hash, record);
     });
   }
 
-  /** Null for a key that is gone, or is another org's. */
+  /** The record of the secret in use. Null for a key that was deleted or belongs to another org. */
   get(org: string, id: string): KeyRecord | null {
-    const record = this.#byId.get(id)?.record;
-    return record?.org === org ? record : null;
+    const records = [...(this.#byId.get(id)?.values() ?? [])];
+    const [latest] = records.toSorted((a, b) => (b.rotation ?? 0) - (a.rotation ?? 0));
+    return latest?.org === org ? latest : null;
   }
 
-  /** The secret in use: neither one that has a successor, nor the former one while a rotation is under way. */
   #put(hash: string, record: KeyRecord): void {
     if (record.successor) return;
-    const known = this.#byId.get(record.id)?.record;
-    if (known && (known.rotation ?? 0) > (record.rotation ?? 0)) return;
-    this.#byId.set(record.id, { hash, record });
+    const secrets = this.#byId.get(record.id) ?? new Map<string, KeyRecord>();
+    this.#byId.set(record.id, secrets.set(hash, record));
+  }
+
+  #remove(hash: string, { id }: KeyRecord): void {
+    const secrets = this.#byId.get(id);
+    secrets?.delete(hash);
+    if (secrets?.size === 0) this.#byId.delete(id);
   }
 }

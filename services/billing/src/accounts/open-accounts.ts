@@ -1,46 +1,35 @@
-// The accounts of the instance that owns the partition: opened when it has caught up with the stream and every router has
-// said what it holds; swept while it owns; closed with the ownership.
-import type { Bus } from '@switchyard/bus';
+// The accounts of the instance that owns the partition. They open when billing has caught up with the stream and every
+// router has renewed its holds. They are swept during the ownership and close with it.
 import { HOLD_RENEW_MS } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
 import { catchUp } from '../catch-up.ts';
-import { namesEver, type Partition } from '../partitions/partition.ts';
-import type { Progress } from '../progress.ts';
-import type { Store } from '../store/store.ts';
+import type { PartitionDeps } from '../partition-deps.ts';
+import { namesEver } from '../partitions/partition.ts';
 import { Accounts } from './accounts.ts';
 import type { AccountRecords } from './records.ts';
 
-/** One renewal of each router, and what it takes on the way. */
+/** One renewal interval of the routers, plus the time of delivery. */
 export const LEARN_MS = HOLD_RENEW_MS + 500;
 const SWEEP_MS = 1_000;
-/** Between two looks whether the ownership has ended while its sums are recovered. */
-const LOOK_AGAIN_MS = 500;
+/** Time between two checks whether the ownership has ended while the sums are recovered. */
+const RECHECK_MS = 500;
 
-export interface OpenAccountsOptions {
-  readonly bus: Bus;
-  readonly store: Store;
-  readonly partition: Partition;
+export interface OpenAccountsDeps
+  extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'progress' | 'clock' | 'logger'> {
   readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
-  readonly progress: Progress;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 export interface OpenedAccounts {
   readonly accounts: Accounts;
-  /** Lets calls in once everything is known that was spent and held before. */
+  /** Admits calls once all earlier spending and holds are known. */
   admit(signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
-export function openAccounts(options: OpenAccountsOptions): OpenedAccounts {
-  const { bus, store, partition, records, progress, clock, logger } = options;
+export function openAccounts(deps: OpenAccountsDeps): OpenedAccounts {
+  const { store, partition, records, progress, clock, logger } = deps;
   const accounts = new Accounts({
-    ...{ store, progress, clock },
+    ...{ store, progress, clock, records },
     partitions: namesEver(partition.layout),
-    orgRecord: records.orgRecord,
-    keyRecord: records.keyRecord,
-    keysCaughtUp: records.keysCaughtUp,
   });
   const sweeping = setInterval(() => {
     const { lostCalls, lostEvents } = accounts.desk.sweep();
@@ -54,13 +43,13 @@ export function openAccounts(options: OpenAccountsOptions): OpenedAccounts {
   return {
     accounts,
     async admit(signal) {
-      // What a renewal holds is put into a budget: none can be read, nor anything learnt, before.
-      while (!progress.whole && !signal.aborted) await progress.changed(LOOK_AGAIN_MS);
+      // Renewals need budgets, and no budget can be read before the sums are whole.
+      while (!progress.complete && !signal.aborted) await progress.changed(RECHECK_MS);
       const learnt = new Promise<void>((resolve) => {
         clock.after(LEARN_MS, resolve);
       });
       for (let asked = clock.now(); !signal.aborted; asked = clock.now())
-        if ((await catchUp({ bus, partition, progress, clock })).getTime() >= asked) break;
+        if ((await catchUp(deps)).getTime() >= asked) break;
       await learnt;
       if (!signal.aborted) accounts.desk.open();
     },

@@ -1,4 +1,4 @@
-// The records on a real nats-server that answers when it is too late.
+// Account records on a real nats-server that answers too late.
 import { type Bus, connectBus, openBucket } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-/** Watches of the buckets that somebody listens to. */
+/** Number of bucket watches that still have a subscriber. */
 async function watches(): Promise<number> {
   let count = 0;
   for (const bucket of BUCKETS)
@@ -29,7 +29,7 @@ async function watches(): Promise<number> {
   return count;
 }
 
-test('records that are opened too late are closed: no watch stays behind', async () => {
+test('records that open too late are closed, and no watch remains', async () => {
   const opened = Promise.withResolvers<void>();
   bus.nc.subscribe('$JS.EVENT.ADVISORY.CONSUMER.CREATED.KV_keys.>', { callback: () => opened.resolve() });
   await bus.nc.flush();

@@ -1,30 +1,32 @@
-// The records of orgs and keys, of which limits are made: in memory once for all partitions of a process.
+// The records of orgs and keys, from which limits are made. All partitions of a process share one copy in memory.
 import { type Bucket, type Bus, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { KeyRecord, OrgRecord } from '@switchyard/contracts';
 import { inTime } from '@switchyard/service';
 import { KeysById } from './keys-by-id.ts';
 
-/** Reading all records: a watch whose link was cut may never end. */
+/** Time limit for reading all records: a watch whose link was cut may never end. */
 const OPEN_MS_MAX = 30_000;
-/** What was just written is heard of within a millisecond or two; a call is not kept waiting for a watch that is cut. */
+/** A write arrives within a millisecond or two. This bounds the wait of a call when the watch is cut. */
 const CAUGHT_UP_MS_MAX = 1_000;
 
 export interface AccountRecords {
-  /** The bucket itself, where memory may be a moment late. */
+  /** The bucket itself; the copy in memory may lag for a moment. */
   readonly orgs: Bucket<OrgRecord>;
   /** Null for an org that has no record. */
   orgRecord(org: string): OrgRecord | null;
-  /** Null for a key that is gone, or was made a moment ago. */
+  /** Null for a key that was deleted or created a moment ago. */
   keyRecord(org: string, keyId: string): KeyRecord | null;
-  /** Resolves when memory has the keys that there were when it was called. @throws ServiceError `service_unavailable` */
+  /**
+   * Resolves when memory has every key that existed at the time of the call. @throws ServiceError `service_unavailable`
+   */
   keysCaughtUp(): Promise<unknown>;
   close(): void;
 }
 
 /**
- * Opens them within a time; what comes later is closed, so that nothing is left open that nobody has.
+ * Opens the records within a time limit. Whatever opens later is closed at once, so nothing leaks.
  * @param withinMs milliseconds
- * @throws ServiceError `service_unavailable`, and the errors of JetStream, while it is away; Error when it takes longer
+ * @throws ServiceError `service_unavailable`, and the errors of JetStream, while it is unavailable; Error on timeout
  */
 export function openRecords(bus: Bus, withinMs = OPEN_MS_MAX): Promise<AccountRecords> {
   const late = () => new Error(`the records of orgs and keys were not read within ${withinMs} ms`);

@@ -1,18 +1,21 @@
-// What the ledger says was spent and granted, read from its aggregates. It is exact for as long as nothing is booked
-// while it is read: the caller sees to that.
+// Spending and credits, read from the aggregates of the ledger. The result is exact only if nothing is booked during
+// the read; the caller ensures that.
 import { answered } from '../store/answered.ts';
 import { bucketId, DAY_MS } from '../store/buckets.ts';
 import type { Store } from '../store/store.ts';
 import type { Window } from './budget.ts';
 
-/** Nano-dollars that an org has spent in whole days of UTC; all that it ever spent without a window. */
+/** Nano-dollars that an org has spent in whole days of UTC; without a window, since it exists. */
 export async function spentByOrg({ aggregates }: Store, org: string, window?: Window): Promise<bigint> {
   const start = window && { start: { $gte: new Date(window.start), $lt: new Date(window.end) } };
   const days = aggregates.days.find({ org, family: 'total', ...start }, { projection: { cost: 1 } });
   return sum((await answered(days.toArray())).map(({ cost }) => cost));
 }
 
-/** Nano-dollars that a key has spent in whole days of UTC, in all partitions in which its org may have been. */
+/** The separator between a key's id and the rest of the id of a key below it, and the next character after it. */
+const [BELOW, AFTER_BELOW] = ['_', '`'];
+
+/** Nano-dollars that a key and the keys below it have spent in whole days of UTC, in every partition the org was in. */
 export async function spentByKey(
   { store, partitions }: { store: Store; partitions: readonly string[] },
   org: string,
@@ -22,17 +25,19 @@ export async function spentByKey(
   const ids: string[] = [];
   for (let day = window.start; day < window.end; day += DAY_MS)
     for (const partition of partitions) ids.push(bucketId(partition, org, new Date(day), 'key', key));
-  const days = store.aggregates.days.find({ _id: { $in: ids } }, { projection: { cost: 1 } });
+  const below = ids.map((id) => ({ _id: { $gte: id + BELOW, $lt: id + AFTER_BELOW } }));
+  const query = { $or: [{ _id: { $in: ids } }, ...below] };
+  const days = store.aggregates.days.find(query, { projection: { cost: 1 } });
   return sum((await answered(days.toArray())).map(({ cost }) => cost));
 }
 
-/** Nano-dollars of all credits that an org ever got. */
+/** Nano-dollars of all credits ever granted to an org. */
 export async function creditsOf({ ledger }: Store, org: string): Promise<bigint> {
   const rows = ledger.find({ 'credit.org': org }, { projection: { credit: 1 } });
   return sum((await answered(rows.toArray())).map(({ credit }) => credit?.amount ?? 0n));
 }
 
-/** Which of these events the ledger has. */
+/** Returns those of the events that are in the ledger. */
 export async function bookedAmong({ ledger }: Store, events: readonly string[]): Promise<string[]> {
   if (events.length === 0) return [];
   const rows = ledger.find({ _id: { $in: [...events] } }, { projection: { _id: 1 } });

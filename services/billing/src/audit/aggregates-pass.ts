@@ -1,107 +1,111 @@
-// The live aggregates against those that were built anew. Each names the last ledger row that it holds, so one that
-// has moved on is compared exactly: what came after the common number is added to the one built anew, up to that row.
+// Compares the live aggregates with rebuilt ones. Each aggregate names the last ledger row it includes. If that row is
+// newer than the common number, the rows between are added to the rebuilt aggregate first, so the comparison is exact.
+import type { Collection } from 'mongodb';
+import type { Aggregates } from '../store/store.ts';
 import {
   type Aggregate,
-  addTo,
+  addRow,
   type Contents,
   contentsOf,
   costOf,
-  KINDS,
-  type KindName,
+  idsOf,
   noContents,
   shown,
-} from './aggregate-kinds.ts';
+} from './aggregate-contents.ts';
 import type { AuditRun } from './audit-run.ts';
 import { byId, inBatches } from './batches.ts';
 
-/** Aggregates that have moved and are looked at together. */
-const MOVED_PER_LOOK_MAX = 500;
+/** Aggregates that are compared in one batch at a later number. */
+const MOVED_PER_CHECK_MAX = 500;
+
+type Kind = keyof Aggregates;
 
 export interface AggregateFacts {
   readonly compared: number;
-  /** Those that went on while they were compared, and were compared at a later number. */
+  /** Aggregates that were updated during the audit, and were compared at a later number. */
   readonly moved: number;
 }
 
-export async function passAggregates(run: AuditRun, name: KindName): Promise<AggregateFacts> {
-  const { collectionOf } = KINDS[name];
-  const [live, built] = [collectionOf(run.store), collectionOf(run.work)];
+/** The driver's types cannot express a union of collections. The fields used here are the same in all three. */
+function collectionsOf({ store, work }: AuditRun, kind: Kind): Collection<Aggregate>[] {
+  return [store.aggregates[kind], work.aggregates[kind]] as unknown as Collection<Aggregate>[];
+}
+
+export async function passAggregates(run: AuditRun, kind: Kind): Promise<AggregateFacts> {
+  const [live, rebuilt] = collectionsOf(run, kind) as [Collection<Aggregate>, Collection<Aggregate>];
   let compared = 0;
   let moved = 0;
-  const settle = async (ids: string[]) => {
-    for (let i = 0; i < ids.length; i += MOVED_PER_LOOK_MAX)
-      await run.patience.lookAgain(ids.slice(i, i + MOVED_PER_LOOK_MAX), (open, isLast) =>
-        compareAgain(run, name, open, isLast),
+  const compareLater = async (ids: string[]) => {
+    for (let i = 0; i < ids.length; i += MOVED_PER_CHECK_MAX)
+      await run.rechecks.recheck(ids.slice(i, i + MOVED_PER_CHECK_MAX), (open, isLast) =>
+        compareAtOwnRow(run, kind, open, isLast),
       );
   };
   for await (const batch of inBatches(live.find({}))) {
-    const anew = await byId(built.find({ _id: { $in: batch.map(({ _id }) => _id) } }));
+    const others = await byId(rebuilt.find({ _id: { $in: batch.map(({ _id }) => _id) } }));
     const unsure = batch.filter((aggregate) => {
-      const other = anew.get(aggregate._id);
+      const other = others.get(aggregate._id);
       const contents = contentsOf(aggregate);
-      if (other?.n !== aggregate.n || !isTheSame(name, aggregate, contents, other, contentsOf(other)))
-        return true;
-      addToSums(run, name, aggregate, costOf(contents));
+      if (other?.n !== aggregate.n || !areEqual(contents, contentsOf(other))) return true;
+      addToSums(run, kind, aggregate, costOf(contents));
       return false;
     });
     compared += batch.length;
     moved += unsure.length;
-    await settle(unsure.map(({ _id }) => _id));
+    await compareLater(unsure.map(({ _id }) => _id));
   }
-  for await (const batch of inBatches(built.find({}, { projection: { _id: 1 } }))) {
+  for await (const batch of inBatches(rebuilt.find({}, { projection: { _id: 1 } }))) {
     const ids = batch.map(({ _id }) => _id);
     const there = await byId(live.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
-    await settle(ids.filter((id) => !there.has(id)));
+    await compareLater(ids.filter((id) => !there.has(id)));
   }
   return { compared, moved };
 }
 
-/** Compares each at the last row that it holds; returns those that are behind, or not there yet. */
-async function compareAgain(
+/** Compares each aggregate at its own last row. Returns those that are behind or missing so far. */
+async function compareAtOwnRow(
   run: AuditRun,
-  name: KindName,
+  kind: Kind,
   ids: readonly string[],
   isLast: boolean,
 ): Promise<string[]> {
-  const { collectionOf } = KINDS[name];
   const query = { _id: { $in: [...ids] } };
-  const live = await byId(collectionOf(run.store).find(query));
-  const built = await byId(collectionOf(run.work).find(query));
-  const later = await rowsSince(run, name, live);
+  const [live, rebuilt] = await Promise.all(
+    collectionsOf(run, kind).map((collection) => byId(collection.find(query))),
+  );
+  if (!live || !rebuilt) return [];
+  const later = await rowsSince(run, kind, live);
   return ids.filter((id) => {
-    const [aggregate, anew] = [live.get(id), built.get(id)];
+    const [aggregate, other] = [live.get(id), rebuilt.get(id)];
     const contents = contentsOf(aggregate);
-    if (!aggregate || aggregate.n < (anew?.n ?? 0n)) {
-      if (isLast) reportBehind(run, id, aggregate, anew);
-      if (isLast && aggregate) addToSums(run, name, aggregate, costOf(contents));
+    if (!aggregate || aggregate.n < (other?.n ?? 0n)) {
+      if (isLast) reportBehind(run, id, aggregate, other);
+      if (isLast && aggregate) addToSums(run, kind, aggregate, costOf(contents));
       return true;
     }
-    const since = later.get(id) ?? { contents: noContents(), last: null };
-    const expected = contentsOf(anew);
-    for (const [part, amounts] of since.contents.parts) addTo(expected, part, amounts);
-    for (const rate of since.contents.rates) expected.rates.add(rate);
-    const last = since.last ?? anew?.n ?? null;
-    addToSums(run, name, aggregate, costOf(contents) - costOf(since.contents));
-    if (last === null) report(run, 'aggregate_extra', id, aggregate, `it says ${shown(contents)}`);
-    else if (last !== aggregate.n || !isTheSame(name, aggregate, contents, anew, expected))
-      report(
-        run,
-        ...(['aggregate_differs', id, aggregate] as const),
-        `it says ${shown(contents)} up to row ${aggregate.n}; the ledger ${shown(expected)} up to row ${last}`,
-      );
+    const since = later.get(id);
+    const expected = plus(contentsOf(other), since?.contents);
+    const last = since?.last ?? other?.n;
+    addToSums(run, kind, aggregate, costOf(contents) - costOf(since?.contents ?? noContents()));
+    const says = `it says ${shown(contents)}`;
+    if (last === undefined) report(run, 'aggregate_extra', id, aggregate, says);
+    else if (last !== aggregate.n || !areEqual(contents, expected)) {
+      const detail = `${says} up to row ${aggregate.n}; the ledger ${shown(expected)} up to row ${last}`;
+      report(run, 'aggregate_differs', id, aggregate, detail);
+    }
     return false;
   });
 }
 
 interface Since {
   readonly contents: Contents;
-  last: bigint | null;
+  last: bigint;
 }
 
-/** What each of these aggregates has from rows above the common number, up to the last row that it holds. */
+/** What each aggregate includes of the rows above the common number, up to its own last row. */
 async function rowsSince(
   { store, upTo }: AuditRun,
-  name: KindName,
+  kind: Kind,
   live: ReadonlyMap<string, Aggregate>,
 ): Promise<Map<string, Since>> {
   const later = new Map<string, Since>();
@@ -112,52 +116,43 @@ async function rowsSince(
     const rows = store.ledger.find({ p: partition, n: { $gt: common, $lte: last } }).sort({ n: 1 });
     for await (const batch of inBatches(rows))
       for (const row of batch)
-        for (const { id, part } of KINDS[name].placesOf(row)) {
+        for (const id of idsOf(kind, row)) {
           const aggregate = live.get(id);
           if (!aggregate || row.n > aggregate.n) continue;
-          const since = later.get(id) ?? { contents: noContents(), last: null };
-          later.set(id, since);
-          addTo(since.contents, part, name === 'lines' ? row : withoutRates(row));
+          const since = later.get(id) ?? { contents: noContents(), last: row.n };
+          addRow(since.contents, kind, row);
           since.last = row.n;
+          later.set(id, since);
         }
   }
   return later;
 }
 
-function withoutRates({ calls, cost, quantities }: Parameters<typeof addTo>[2]) {
-  return { calls, cost, quantities };
+function plus(contents: Contents, more = noContents()): Contents {
+  const { sums, rates, head } = contents;
+  for (const [path, sum] of more.sums) sums.set(path, (sums.get(path) ?? 0n) + sum);
+  return { sums, rates: new Set([...rates, ...more.rates]), head };
 }
 
-/** Without another head there is nothing to differ from: its rows came after the common number. */
-function isTheSame(
-  name: KindName,
-  one: Aggregate,
-  contents: Contents,
-  other: Aggregate | undefined,
-  otherContents: Contents,
-): boolean {
-  const { headOf } = KINDS[name];
-  return (!other || headOf(one) === headOf(other)) && shown(contents) === shown(otherContents);
+/** An aggregate that was not rebuilt has no head to compare: all of its rows are above the common number. */
+function areEqual(contents: Contents, expected: Contents): boolean {
+  return (expected.head === '' || contents.head === expected.head) && shown(contents) === shown(expected);
 }
 
-function addToSums({ sums }: AuditRun, name: KindName, aggregate: Aggregate, cost: bigint): void {
-  KINDS[name].addTo(sums.of(aggregate.org), aggregate, cost);
+/** Adds the cost of an aggregate to the sums of its org. */
+function addToSums({ sums }: AuditRun, kind: Kind, aggregate: Aggregate, cost: bigint): void {
+  const ofOrg = sums.of(aggregate.org);
+  if ('line' in aggregate) ofOrg.statements += cost;
+  else if (kind !== 'lines') ofOrg[kind][aggregate.family] += cost;
 }
 
-function reportBehind(
-  run: AuditRun,
-  id: string,
-  live: Aggregate | undefined,
-  anew: Aggregate | undefined,
-): void {
-  if (!anew) return; // it was there a moment ago and is gone, as it should be
-  if (!live) report(run, 'aggregate_missing', id, anew, `the ledger says ${shown(contentsOf(anew))}`);
-  else
-    report(
-      run,
-      ...(['aggregate_differs', id, live] as const),
-      `it holds rows up to ${live.n} only; the ledger goes on to ${anew.n}`,
-    );
+function reportBehind(run: AuditRun, id: string, live?: Aggregate, rebuilt?: Aggregate): void {
+  if (!rebuilt) return; // the aggregate existed a moment ago and was removed correctly
+  if (!live) report(run, 'aggregate_missing', id, rebuilt, `the ledger says ${shown(contentsOf(rebuilt))}`);
+  else {
+    const detail = `it holds rows up to ${live.n} only; the ledger goes on to ${rebuilt.n}`;
+    report(run, 'aggregate_differs', id, live, detail);
+  }
 }
 
 function report(

@@ -1,32 +1,27 @@
-// What the steps of one audit share.
+// State that the steps of one audit share.
 import type { Bus } from '@switchyard/bus';
 import type { LedgerOrder } from '../partitions/ledger-order.ts';
 import type { LedgerRow } from '../store/documents.ts';
-import type { Aggregates, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Findings } from './drift.ts';
 import type { SumsByOrg } from './org-sums.ts';
-import type { Patience } from './patience.ts';
-
-/** Where the audit writes: the collections of an empty database of its own. */
-export interface Workplace {
-  /** Built anew from the ledger. */
-  readonly aggregates: Aggregates;
-  readonly statementLines: Store['statementLines'];
-  /** Built anew from the events; `n` is the sequence in the stream. */
-  readonly ledger: Store['ledger'];
-}
+import type { Rechecks } from './rechecks.ts';
 
 export interface AuditRun {
   readonly bus: Bus;
   readonly store: Store;
-  readonly work: Workplace;
+  /**
+   * An empty database for what the audit rebuilds: aggregates from the ledger, and a ledger from the events, in which
+   * `n` is the sequence in the stream.
+   */
+  readonly work: Store;
   readonly findings: Findings;
   readonly sums: SumsByOrg;
-  readonly patience: Patience;
-  /** By partition, the common ledger number: everything is compared as it was when this row was the last. */
+  readonly rechecks: Rechecks;
+  /** The common ledger number of each partition: the audit compares everything as of this row. */
   readonly upTo: ReadonlyMap<string, bigint>;
   readonly order: LedgerOrder;
-  /** From here on every log row is there. */
+  /** The logs are complete from this time on. */
   readonly logsSince: Date;
   /** All events up to this sequence were acknowledged before the audit began. */
   readonly bookedSeq: number;
@@ -34,7 +29,7 @@ export interface AuditRun {
   readonly lastSeq: number;
 }
 
-/** Whether a row is one of those that are compared. */
+/** Whether the audit compares this row. */
 export function isWithin({ upTo }: Pick<AuditRun, 'upTo'>, { p, n }: Pick<LedgerRow, 'p' | 'n'>): boolean {
   return n <= (upTo.get(p) ?? 0n);
 }

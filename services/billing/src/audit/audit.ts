@@ -1,8 +1,9 @@
-// One audit: everything that billing keeps, built anew from what it must follow from, and compared. Billing goes on
-// meanwhile: all is compared as it was at one ledger number, and what seems wrong is looked at again.
+// One audit: rebuilds everything that billing stores from its sources, and compares. Billing keeps running: the audit
+// compares everything as of one ledger number, and checks each apparent drift again.
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import type { Db } from 'mongodb';
+import { hasBooked } from '../consumer.ts';
 import { type Layout, readLayout } from '../partitions/layout.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import { namesEver, partitionsOf } from '../partitions/partition.ts';
@@ -15,36 +16,35 @@ import { type Balance, checkBalances } from './balances-check.ts';
 import { type Drift, Findings } from './drift.ts';
 import { type LedgerFacts, passLedger } from './ledger-pass.ts';
 import { checkLogs } from './log-rows.ts';
-import { SumsByOrg } from './org-sums.ts';
-import { Patience } from './patience.ts';
-import { type AnswerFacts, lastReceipts, passReceipts } from './receipts-pass.ts';
-import { CannotLook } from './stream-messages.ts';
+import { checkSums, SumsByOrg } from './org-sums.ts';
+import { type AnswerFacts, lastReceipts, passReceipts } from './receipts-check.ts';
+import { Rechecks } from './rechecks.ts';
+import { AuditFailed } from './stream-messages.ts';
 import { passStream, type StreamFacts } from './stream-pass.ts';
-import { checkSums } from './sums-check.ts';
 
-/** How long billing may take to book what is in the stream when the audit begins. */
+/** Time limit for billing to book the events that are in the stream when the audit begins. */
 const BOOKED_WITHIN_MS = 30_000;
 const ASK_AGAIN_MS = 100;
-/** How much further the removal of old logs may get during one audit. */
+/** How much further the retention of logs may advance during one audit. */
 const REMOVED_MEANWHILE_MS = 6 * HOUR_MS;
 
 export interface AuditOptions {
   readonly bus: Bus;
   readonly store: Store;
-  /** An empty database on the same server, for what is built anew. */
+  /** An empty database on the same server, for rebuilt data. */
   readonly workDb: Db;
-  /** Nothing runs: a hold that is left is a drift. */
+  /** Nothing is running: any remaining hold is a drift. */
   readonly idle?: boolean;
-  /** How often what seems wrong is looked at before it counts. */
-  readonly looksMax?: number;
-  /** Told what is being looked at. */
+  /** How often an apparent drift is checked before it counts. */
+  readonly checksMax?: number;
+  /** Called with the name of each step. */
   readonly onStep?: (step: string) => void;
 }
 
 export interface AuditReport {
   readonly began_at: Date;
   readonly seconds: number;
-  /** By partition, the number of the last ledger row that was audited. */
+  /** Number of the last audited ledger row of each partition. */
   readonly up_to: Readonly<Record<string, bigint>>;
   readonly ledger: LedgerFacts;
   readonly hours: AggregateFacts;
@@ -61,13 +61,13 @@ export interface AuditReport {
   readonly named: readonly Drift[];
 }
 
-/** @throws CannotLook, and the errors of the drivers, when something does not let itself be looked at. */
+/** @throws AuditFailed, and the errors of the drivers, when the data cannot be read */
 export async function audit(options: AuditOptions): Promise<AuditReport> {
   const { bus, store, workDb, idle = false, onStep = () => {} } = options;
   const began = new Date();
   const start = performance.now();
   onStep('waiting until what is in the stream is booked');
-  const lastBatch = await lastReceipts({ bus }); // the events of all that were answered by now are in the stream
+  const lastBatch = await lastReceipts(bus); // the events of these answers are already in the stream
   const layout = await readLayout(store);
   const bookedSeq = await untilBooked(bus, layout);
   const run: AuditRun = {
@@ -75,13 +75,13 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
     work: openStore(workDb),
     findings: new Findings(),
     sums: new SumsByOrg(),
-    patience: new Patience(options.looksMax),
+    rechecks: new Rechecks(options.checksMax),
     upTo: await lastNumbers(store, layout),
     order: await LedgerOrder.read(store, layout),
-    logsSince: await logsWholeFrom(store),
+    logsSince: await logsCompleteSince(store),
     lastSeq: (await bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq,
   };
-  onStep('the ledger, and building the aggregates anew');
+  onStep('the ledger, and rebuilding the aggregates');
   const ledger = await passLedger(run);
   onStep('the aggregates, and the lines of statements');
   const [hours, days] = [await passAggregates(run, 'hours'), await passAggregates(run, 'days')];
@@ -106,17 +106,17 @@ export async function audit(options: AuditOptions): Promise<AuditReport> {
   };
 }
 
-/** From when on every log row is there, and will be for as long as the audit takes: old ones are removed each hour. */
-async function logsWholeFrom(store: Store): Promise<Date> {
-  const whole = await logsCompleteFrom(store);
-  return whole ? new Date(whole.getTime() + REMOVED_MEANWHILE_MS) : new Date(0);
+/** Time from which the logs are complete now and until the end of the audit: retention removes old rows every hour. */
+async function logsCompleteSince(store: Store): Promise<Date> {
+  const complete = await logsCompleteFrom(store);
+  return complete ? new Date(complete.getTime() + REMOVED_MEANWHILE_MS) : new Date(0);
 }
 
-/** What was booked in partitions that there were not at the beginning was compared with nothing. */
+/** A split during the audit creates partitions whose rows were not compared. */
 async function assertUnsplit(store: Store, { epoch, moving_to }: Layout): Promise<void> {
   const now = await readLayout(store);
   if (now.epoch !== epoch || now.moving_to !== moving_to)
-    throw new CannotLook('billing was split anew meanwhile: look again');
+    throw new AuditFailed('billing was split during the audit: run it again');
 }
 
 async function lastNumbers({ ledger }: Store, layout: Layout): Promise<Map<string, bigint>> {
@@ -126,18 +126,17 @@ async function lastNumbers({ ledger }: Store, layout: Layout): Promise<Map<strin
   return last;
 }
 
-/** Waits until billing has acknowledged all that is in the stream now; returns the last sequence of it. */
+/** Waits until billing has acknowledged every event now in the stream. Returns the last sequence. */
 async function untilBooked(bus: Bus, layout: Layout): Promise<number> {
   const { last_seq: last } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
   const deadline = performance.now() + BOOKED_WITHIN_MS;
   for (const { consumer } of partitionsOf(layout))
     for (;;) {
       const info = await bus.jsm.consumers.info(EVENTS_STREAM, consumer);
-      const { num_pending: waiting, num_ack_pending: onTheirWay } = info;
-      if ((waiting === 0 && onTheirWay === 0) || info.ack_floor.stream_seq >= last) break;
+      if (hasBooked(info, last)) break;
       if (performance.now() > deadline)
-        throw new CannotLook(
-          `billing has not booked ${waiting + onTheirWay} events of the stream for ${BOOKED_WITHIN_MS / 1_000} s: is it running?`,
+        throw new AuditFailed(
+          `billing has not booked ${info.num_pending + info.num_ack_pending} events of the stream for ${BOOKED_WITHIN_MS / 1_000} s: is it running?`,
         );
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }

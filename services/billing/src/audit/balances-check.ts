@@ -1,11 +1,12 @@
-// Balances: credits minus what was spent; and, where nothing runs, nothing held and the same figures from billing itself.
+// Balances: credits minus spending. With `idle`, also checks that nothing is held and that billing reports the same
+// figures.
 import { request } from '@switchyard/bus';
 import type { AccountObject } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import type { AuditRun } from './audit-run.ts';
-import { CannotLook } from './stream-messages.ts';
+import { AuditFailed } from './stream-messages.ts';
 
-/** Orgs that billing is asked about while it works; where nothing runs, all of them. */
+/** Maximum number of orgs that billing is asked about while it is busy; with `idle`, all orgs. */
 const ORGS_ASKED_MAX = 200;
 
 export interface Balance {
@@ -14,19 +15,19 @@ export interface Balance {
   /** Nano-dollars. */
   readonly credits: bigint;
   readonly spent: bigint;
-  /** Dollars; null: billing was not asked, or did not answer. */
+  /** Dollars; null when billing was not asked or did not answer. */
   readonly held: number | null;
 }
 
 /**
- * @param idle nothing runs: whatever is held, and any figure that is not the ledger's, is a drift
- * @throws CannotLook when billing does not answer, and `idle`
+ * @param idle nothing is running: any hold, and any figure that differs from the ledger, is a drift
+ * @throws AuditFailed when billing does not answer, and `idle`
  */
 export async function checkBalances(run: AuditRun, idle: boolean): Promise<Balance[]> {
   const balances: Balance[] = [];
   for (const [org, { credits, ledger: spent }] of run.sums.entries()) {
     const account = idle || balances.length < ORGS_ASKED_MAX ? await ask(run, org) : null;
-    if (idle && !account) throw new CannotLook(`billing does not say what ${org} holds`);
+    if (idle && !account) throw new AuditFailed(`billing does not say what ${org} holds`);
     balances.push({
       ...{ org, credits, spent, billing: account?.billing ?? null },
       held: account && idle ? await checkIdle(run, account, credits, spent) : (account?.held ?? null),
@@ -39,7 +40,7 @@ async function ask({ bus }: AuditRun, org: string): Promise<AccountObject | null
   return request(bus, 'account.get', { org, key_id: 'audit' }).catch(() => null);
 }
 
-/** Holds of processes that died end by themselves: they are looked at again for a while. */
+/** Checks again for a while: holds of dead processes expire. */
 async function checkIdle(
   run: AuditRun,
   account: AccountObject,
@@ -55,7 +56,7 @@ async function checkIdle(
         detail: `billing says $${account[name]}; the ledger $${ledger}`,
       });
   let { held } = account;
-  await run.patience.lookAgain(held === 0 ? [] : [org], async () => {
+  await run.rechecks.recheck(held === 0 ? [] : [org], async () => {
     held = (await ask(run, org))?.held ?? held;
     return held === 0 ? [] : [org];
   });

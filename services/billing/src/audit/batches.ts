@@ -1,10 +1,10 @@
 // Reading collections of any size in batches, so that an audit needs the memory of one batch.
 import type { FindCursor } from 'mongodb';
 
-/** Documents that are looked at together. */
+/** Number of documents per batch. */
 export const DOCUMENTS_PER_BATCH = 2_000;
 
-/** The documents of a cursor in the order of the server, so many at a time. */
+/** The documents of a cursor in batches, in the order of the server. */
 export async function* inBatches<T>(cursor: FindCursor<T>, size = DOCUMENTS_PER_BATCH): AsyncGenerator<T[]> {
   let batch: T[] = [];
   try {

@@ -1,9 +1,9 @@
-// What an audit looks at: the servers of the environment, else those that `npm start` runs on this data folder.
+// Finds the servers to audit: from the environment, or those that `npm start` runs on this data folder.
 import { existsSync, readFileSync } from 'node:fs';
 import { readConfig } from '@switchyard/service';
 import { z } from 'zod';
 
-/** Servers of an installation. */
+/** The servers of an installation. */
 export interface Servers {
   readonly NATS_URL: string;
   readonly MONGODB_URL: string;
@@ -16,13 +16,13 @@ const settings = z.object({
 });
 
 /**
- * @throws Error saying what to set, when there is no installation to look at
+ * @throws Error that says what to set when there is no installation
  * @throws ConfigError
  */
 export async function serversOf(environment: Record<string, string | undefined>): Promise<Servers> {
   const { SWITCHYARD_DATA: folder, NATS_URL, MONGODB_URL } = readConfig(settings, environment);
   if (NATS_URL !== undefined && MONGODB_URL !== undefined) return { NATS_URL, MONGODB_URL };
-  // Only here: a container of billing has no launcher, and its environment names the servers.
+  // Imported only here: a container of billing has no launcher, and its environment names the servers.
   const { addressesFile } = await import('@switchyard/local');
   const file = addressesFile(folder);
   if (!existsSync(file))

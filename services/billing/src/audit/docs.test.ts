@@ -1,4 +1,4 @@
-// docs/money.md says of each drift what it means and what to do; this holds the list to the code.
+// Checks that docs/money.md explains every kind of drift.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DRIFTS } from './drift.ts';

@@ -1,6 +1,6 @@
-// What an audit may find wrong: each kind of drift, in words, and the list that collects them.
+// The kinds of drift that an audit can find, their descriptions, and the list that collects drifts.
 
-/** Every kind of drift: docs/money.md says what each means and what to do. */
+/** Every kind of drift. docs/money.md explains each kind and its repair. */
 export const DRIFTS = {
   gap: 'a number is missing in the ledger',
   row_unnumbered: 'a ledger row stands outside the numbers',
@@ -27,16 +27,16 @@ export type DriftKind = keyof typeof DRIFTS;
 export interface Drift {
   readonly kind: DriftKind;
   readonly org: string | null;
-  /** What is wrong: the id of a row, an event, an aggregate; a number; an org. */
+  /** The id of the wrong row, event or aggregate, or a number, or an org. */
   readonly subject: string;
-  /** What was found, and what should be there. */
+  /** The value found, and the expected value. */
   readonly detail: string;
 }
 
-/** Drifts that are named; more are only counted: somebody who restores the wrong backup has millions. */
+/** Maximum number of drifts listed by name; others are only counted. A wrong backup would cause millions. */
 export const DRIFTS_NAMED_MAX = 1_000;
 
-/** The drifts found so far, each named once. */
+/** The drifts found so far, without duplicates. */
 export class Findings {
   readonly #named = new Map<string, Drift>();
   #count = 0;
@@ -48,7 +48,7 @@ export class Findings {
     if (this.#named.size < DRIFTS_NAMED_MAX) this.#named.set(id, drift);
   }
 
-  /** Those beyond `DRIFTS_NAMED_MAX` included. */
+  /** Total number of drifts, including those beyond `DRIFTS_NAMED_MAX`. */
   get count(): number {
     return this.#count;
   }

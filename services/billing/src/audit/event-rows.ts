@@ -1,41 +1,47 @@
-// Events against what was booked of them. What a row must be is decided by the code that books (`planBatch`): each event
-// is planned alone, against those rows of the ledger that have a lower number than its own. So the order in which
-// billing met a charge and its void, and rows whose events are no longer in the stream, come out as they are.
+// Compares events with their rows. `planBatch`, the code that books, computes the expected row: each event is planned
+// alone, against the ledger rows with a lower number than its own. This reproduces the order in which billing received
+// a charge and its void, and works when older events have left the stream. The amount that each message states is also
+// compared without that code (stated-amounts.ts).
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '@switchyard/service';
 import type { LedgerOrder } from '../partitions/ledger-order.ts';
 import { readBatch, rejectedOf } from '../read-batch.ts';
 import { idsToLookUp, planBatch } from '../store/batch-plan.ts';
 import type { LedgerRow, LogRow, UnnumberedRow } from '../store/documents.ts';
-import type { Entry } from '../store/entries.ts';
+import { type Entry, rowIdOf } from '../store/entries.ts';
+import { KINDS_REPEATED_LATER, mayRepeatLater } from '../store/event-table.ts';
+import { newLedgerRow } from '../store/new-rows.ts';
 import type { Store } from '../store/store.ts';
 import { byId } from './batches.ts';
-import type { Findings } from './drift.ts';
+import type { Drift, Findings } from './drift.ts';
+import { amountOf, isBooked } from './stated-amounts.ts';
 
 export interface EventCheck {
   readonly store: Store;
   readonly findings: Findings;
   readonly order: LedgerOrder;
-  /** From here on every log row is there. */
+  /** The logs are complete from this time on. */
   readonly logsSince: Date;
-  /** Events up to this sequence must be booked; later ones may be on their way. */
+  /** Events up to this sequence must be booked; later ones may still be in progress. */
   readonly bookedSeq: number;
 }
 
-/** What a batch of messages says should be in the ledger: the row of each event, built anew. */
-export interface RowsAnew {
+/** The expected ledger rows of a batch of messages, one per event. */
+export interface ExpectedRows {
   readonly rows: { readonly row: UnnumberedRow; readonly seq: number }[];
   readonly rejected: number;
 }
 
-/** Alarms about what the messages say were raised when they were booked. */
+/** Discards alarms: billing raised them when it booked the messages. */
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
 
-/** Compares the ledger and log rows of these messages' events with what the events say. */
-export async function checkEvents(check: EventCheck, messages: readonly JsMsg[]): Promise<RowsAnew> {
+/** Compares the ledger and log rows of these messages with their events. */
+export async function checkEvents(check: EventCheck, messages: readonly JsMsg[]): Promise<ExpectedRows> {
   const { store } = check;
   const { entries, sources, rejectedMessages } = readBatch(messages, SILENT);
-  const ledger = await byId(store.ledger.find({ _id: { $in: idsToLookUp(entries) } }));
+  const stated = messages.flatMap((message) => amountOf(message) ?? []);
+  const ids = new Set([...idsToLookUp(entries), ...stated.map(({ id }) => id)]);
+  const ledger = await byId(store.ledger.find({ _id: { $in: [...ids] } }));
   const unread = await rejectedAmong(store, rejectedMessages);
   for (const message of rejectedMessages)
     if (!unread.has(message) && message.seq <= check.bookedSeq)
@@ -43,22 +49,29 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
         ...{ kind: 'event_unread', org: null, subject: `message ${message.seq}` },
         detail: `on ${message.subject}`,
       });
-  const rows: RowsAnew['rows'] = [];
+  const rows: ExpectedRows['rows'] = [];
   const suspects: Suspect[] = [];
   const lines: ExpectedLine[] = [];
   for (const entry of entries) {
     const message = sources.get(entry);
     if (!message) continue;
     const id = rowIdOf(entry);
-    const { row, log } = planAnew(entry, id, ledger, check.order);
+    const { row, log } = planExpected(entry, id, ledger, check.order);
     if (log) lines.push({ message, log });
     if (id === null) continue;
     const live = ledger.get(id);
     rows.push({ row, seq: message.seq });
-    if (!live) {
-      if (message.seq <= check.bookedSeq) suspects.push({ message, row, live: null });
-    } else if (!isToldAgain(live, row) && shown(live) !== shown(withStatusOf(live, row)))
-      suspects.push({ message, row, live });
+    if (!live) suspects.push(notBooked(message, row, shown(row)));
+    else if (!isRepeatedLater(live, row) && shown(live) !== shown(row))
+      suspects.push(differs(message, row, `it says ${shown(live)}; its event ${shown(row)}`));
+  }
+  for (const one of stated) {
+    const { message, id, org, amount } = one;
+    const live = ledger.get(id);
+    const statement = `the message states ${amount} nano-dollars of ${org}`;
+    if (!live) suspects.push(notBooked(message, { _id: id, org }, statement));
+    else if (!isBooked(one, live))
+      suspects.push(differs(message, live, `it says ${shown(live)}; ${statement}`));
   }
   const rejected = await reportUnlessRejected(check, suspects);
   await checkLogRows(
@@ -70,31 +83,35 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
 
 interface Suspect {
   readonly message: JsMsg;
-  readonly row: UnnumberedRow;
-  readonly live: LedgerRow | null;
+  readonly drift: Drift;
 }
 
-/** An event that contradicts the ledger is kept among the rejected, and changed nothing: that is no drift. */
-async function reportUnlessRejected({ store, findings }: EventCheck, suspects: readonly Suspect[]) {
+type Subject = Pick<UnnumberedRow, '_id' | 'org'>;
+
+function notBooked(message: JsMsg, { _id: subject, org }: Subject, expected: string): Suspect {
+  const detail = `message ${message.seq} of ${message.time.toISOString()}: ${expected}`;
+  return { message, drift: { kind: 'event_not_booked', org, subject, detail } };
+}
+
+function differs(message: JsMsg, { _id: subject, org }: Subject, detail: string): Suspect {
+  return { message, drift: { kind: 'row_differs', org, subject, detail } };
+}
+
+/**
+ * A rejected event contradicted the ledger and changed nothing, so it is no drift. An event that was not acknowledged
+ * when the audit began may not be booked yet.
+ */
+async function reportUnlessRejected(
+  { store, findings, bookedSeq }: EventCheck,
+  suspects: readonly Suspect[],
+): Promise<Set<JsMsg>> {
   const rejected = await rejectedAmong(
     store,
     suspects.map(({ message }) => message),
   );
-  for (const { message, row, live } of suspects) {
-    if (rejected.has(message)) continue;
-    const { _id: subject, org } = row;
-    if (!live)
-      findings.add({
-        ...{ kind: 'event_not_booked', org, subject },
-        detail: `message ${message.seq} of ${message.time.toISOString()}: ${shown(row)}`,
-      });
-    else
-      findings.add({
-        kind: 'row_differs',
-        org,
-        subject,
-        detail: `it says ${shown(live)}; its event ${shown(row)}`,
-      });
+  for (const { message, drift } of suspects) {
+    const mayFollow = drift.kind === 'event_not_booked' && message.seq > bookedSeq;
+    if (!rejected.has(message) && !mayFollow) findings.add(drift);
   }
   return rejected;
 }
@@ -108,13 +125,8 @@ async function rejectedAmong(store: Store, messages: readonly JsMsg[]): Promise<
   return new Set(messages.filter((message) => kept.has(ids.get(message) ?? '')));
 }
 
-function rowIdOf(entry: Entry): string | null {
-  if (entry.what === 'void') return entry.id;
-  return entry.what === 'occurrence' ? (entry.charge?._id ?? null) : entry.row._id;
-}
-
-/** What booking this event writes, after the rows that it was booked after. */
-function planAnew(
+/** The rows that booking this event writes, given the rows booked before it. */
+function planExpected(
   entry: Entry,
   id: string | null,
   ledger: ReadonlyMap<string, LedgerRow>,
@@ -126,60 +138,25 @@ function planAnew(
     return row && other !== id && (!own || order.isBefore(row, own)) ? [row] : [];
   });
   const { rows, logs } = planBatch([entry], before);
-  // A void of what is no call, or of another org's, makes no row; nor should there be one.
-  return { row: rows[0] ?? nothing(entry, id ?? ''), log: logs[0] ?? null };
-}
-
-/**
- * What is told again after a crash may have another time than the one that was booked: a minute by the next agent, a void
- * by the next edge. Their times are held to the logs.
- */
-const TOLD_AGAIN: readonly LedgerRow['kind'][] = ['computer_minute', 'void'];
-
-function isToldAgain(live: LedgerRow, row: UnnumberedRow): boolean {
-  return TOLD_AGAIN.includes(row.kind) && shown({ ...live, at: row.at }) === shown(row);
-}
-
-/** Ledger rows of before 26-11 do not say how a call ended. */
-function withStatusOf(live: LedgerRow, { status, ...row }: UnnumberedRow): UnnumberedRow {
-  return live.status === undefined || status === undefined ? row : { ...row, status };
-}
-
-function nothing(entry: Entry, id: string): UnnumberedRow {
-  const nobody = { key: null, type: null, model: null, maker: null, computer: null };
+  // A void without a call, or of another org's call, must have no row.
   const org = entry.what === 'void' ? entry.org : '';
-  return { _id: id, kind: 'void', at: new Date(0), org, ...nobody, calls: 0n, cost: 0n, quantities: {} };
+  const none = newLedgerRow({ _id: id ?? '', kind: 'void', at: new Date(0), org });
+  return { row: rows[0] ?? none, log: logs[0] ?? null };
 }
 
-/** What a row says, without its number: the same words for the same row. */
+/** Whether the event repeats the booked one with another time. The booked time is compared with the logs. */
+function isRepeatedLater(live: LedgerRow, row: UnnumberedRow): boolean {
+  return KINDS_REPEATED_LATER.includes(row.kind) && shown({ ...live, at: row.at }) === shown(row);
+}
+
+/** What an event decides of its row, as text: not the number, the line of a statement, nor the rates. */
 function shown(row: UnnumberedRow | LedgerRow): string {
-  const { kind, org, key, type, model, maker, computer, at, calls, cost, voids, refunds } = row;
-  const { credit, voided_cost, asked_cost, refund, status, quantities } = row;
-  return JSON.stringify(
-    {
-      ...{
-        kind,
-        org,
-        key,
-        type,
-        model,
-        maker,
-        computer,
-        at,
-        calls,
-        cost,
-        voids,
-        refunds,
-        voided_cost,
-        asked_cost,
-        status,
-      },
-      refund: refund && [refund.id, refund.key, refund.reason, refund.reference],
-      credit: credit && [credit.org, credit.key, credit.amount, credit.reason, credit.reference],
-      quantities: Object.entries(quantities).sort(([a], [b]) => (a < b ? -1 : 1)),
-    },
-    (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
-  );
+  const { _id, p, n, month, line, rates, ...fields } = row as LedgerRow;
+  return JSON.stringify(fields, (_name, value: unknown) => {
+    if (typeof value === 'bigint') return String(value);
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
 }
 
 interface ExpectedLine {
@@ -187,7 +164,7 @@ interface ExpectedLine {
   readonly log: LogRow;
 }
 
-/** The log rows of events: those of refused calls too, which have no ledger row that would miss them. */
+/** Checks the log rows of events. Refused calls have a stream of their own, which an audit does not read. */
 async function checkLogRows(
   { store, findings, logsSince, bookedSeq }: EventCheck,
   all: readonly ExpectedLine[],
@@ -214,6 +191,6 @@ function saysTheSame(line: LogRow, log: LogRow): boolean {
     costOf(line) === costOf(log) &&
     line.org === log.org &&
     line.key === log.key &&
-    (log.source === 'computer.metered' || line.at.getTime() === log.at.getTime())
+    (mayRepeatLater(log.source) || line.at.getTime() === log.at.getTime())
   );
 }

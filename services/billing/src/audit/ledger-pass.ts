@@ -1,10 +1,9 @@
-// The ledger from its first row to the last: numbers without a gap, sums by org, each row's log row, and the
-// aggregates built anew, as billing builds them, lines of statements among them.
+// Reads the ledger from first row to last: checks for gaps, adds up each org, checks each row's log row, and rebuilds
+// the aggregates and lines of statements with the code of billing.
 
 import { lineIdOf, lineKeyOf, monthOf } from '../statements/months.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { foldRows } from '../store/fold.ts';
-import { foldLines } from '../store/fold-lines.ts';
 import type { AuditRun } from './audit-run.ts';
 import { inBatches } from './batches.ts';
 import { checkLogsOf } from './log-rows.ts';
@@ -12,7 +11,7 @@ import { checkLogsOf } from './log-rows.ts';
 export interface LedgerFacts {
   readonly rows: number;
   readonly gapless: boolean;
-  /** Rows older than the logs that are kept. */
+  /** Rows older than the retained logs. */
   readonly rowsBeforeLogs: number;
 }
 
@@ -42,21 +41,17 @@ async function passPartition(run: AuditRun, partition: string, upTo: bigint): Pr
         reportGap(run, partition, expected, row.n - 1n);
       }
       expected = row.n + 1n;
-      if (row.kind === 'fence') continue; // nobody's, of nothing
+      if (row.kind === 'fence') continue; // belongs to no org and costs nothing
       rowsBeforeLogs += addUp(run, row) ? 0 : 1;
       checkPlace(run, row);
     }
     rows += batch.length;
-    await Promise.all([
-      foldRows(work.aggregates, batch),
-      foldLines(work.statementLines, batch),
-      checkLogsOf(run, batch),
-    ]);
+    await Promise.all([foldRows(work.aggregates, batch), checkLogsOf(run, batch)]);
   }
   return { rows, gapless, rowsBeforeLogs };
 }
 
-/** @returns whether the logs hold its time. */
+/** Adds a row to the sums of its org. @returns whether the logs cover its time */
 function addUp({ sums, logsSince }: AuditRun, { org, cost, credit, at }: LedgerRow): boolean {
   const sum = sums.of(org);
   sum.ledger += cost;
@@ -66,7 +61,7 @@ function addUp({ sums, logsSince }: AuditRun, { org, cost, credit, at }: LedgerR
   return isLogged;
 }
 
-/** The line that a row names is where its events are looked for; what it is made of decides where it is summed. */
+/** Statements look up events by the line that a row names, but sum rows by their contents. Both must agree. */
 function checkPlace({ findings }: AuditRun, row: LedgerRow): void {
   const { _id: subject, org, month, line, at } = row;
   const key = lineKeyOf(row);
@@ -87,7 +82,7 @@ function reportGap({ findings }: AuditRun, partition: string, first: bigint, las
   findings.add({ kind: 'gap', org: null, subject, detail });
 }
 
-/** Rows that no reader in order of the numbers would meet. */
+/** Reports rows that a reader in the order of the numbers never sees. */
 async function reportUnnumbered({ store, findings, upTo }: AuditRun): Promise<void> {
   const outside = store.ledger.find({ $nor: [{ p: { $in: [...upTo.keys()] }, n: { $gte: 1n } }] });
   for await (const batch of inBatches(outside))

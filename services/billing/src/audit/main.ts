@@ -1,9 +1,9 @@
-// `npm run audit`: whether the books are right, to the nano-dollar, while the installation goes on.
+// `npm run audit`: checks the books to the nano-dollar, while the installation keeps running.
 //
-//   npm run audit                  a report to read; exit code 0: zero drift, 1: drift, 2: it could not look
+//   npm run audit                  prints a report; exit code 0: zero drift, 1: drift, 2: the audit could not finish
 //   npm run audit -- --json        the report as JSON
-//   npm run audit -- --idle        nothing runs: whatever is still held is a drift too
-//   npm run audit -- --keep        the database with what was built anew is kept, and named
+//   npm run audit -- --idle        nothing is running: any remaining hold is a drift too
+//   npm run audit -- --keep        keeps the database with the rebuilt data, and prints its name
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { connectBus } from '@switchyard/bus';
@@ -44,7 +44,7 @@ async function run(
   const client = makeMongoClient(servers.MONGODB_URL, { silenceMs: SILENCE_MS });
   const logger = makeLogger('audit', 'error');
   const bus = await connectBus({ url: servers.NATS_URL, service: 'audit', logger, waitsForServer: false });
-  // What is built anew is of use to nobody after a crash: it need not be on a majority's disks.
+  // Rebuilt data is worthless after a crash, so its writes do not wait for a majority.
   const name = `switchyard_audit_${randomBytes(NAME_BYTES).toString('hex')}`;
   const workDb = client.db(name, { writeConcern: { w: 1 } });
   try {
@@ -54,7 +54,7 @@ async function run(
     process.stdout.write(options.json ? `${reportJson(report)}\n` : reportText(report));
     return report.drifts === 0 ? EXIT.zeroDrift : EXIT.drift;
   } finally {
-    if (options.keep) say(`what was built anew is kept in the database ${name}`);
+    if (options.keep) say(`the rebuilt data is kept in the database ${name}`);
     else await workDb.dropDatabase().catch((error: unknown) => say(`${name} could not be dropped: ${error}`));
     await Promise.all([bus.close(), client.close()]);
   }

@@ -1,37 +1,34 @@
-// Events that were acknowledged since the last look, against the ledger: a bounded number of them each time.
+// Compares the events acknowledged since the last check with the ledger; the number per check is bounded.
 import { DeliverPolicy } from '@nats-io/jetstream';
-import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
+import type { PartitionDeps } from '../partition-deps.ts';
 import type { LedgerOrder } from '../partitions/ledger-order.ts';
-import type { Partition } from '../partitions/partition.ts';
 import { logsCompleteFrom } from '../store/log-retention.ts';
-import type { Store } from '../store/store.ts';
 import type { Findings } from './drift.ts';
 import { checkEvents } from './event-rows.ts';
 
-/** Events of one look. Where more have come, the newest are looked at, and `npm run audit` looks at all. */
-export const EVENTS_PER_LOOK_MAX = 500;
+/** Maximum number of events per check. Beyond it only the newest are checked; `npm run audit` checks all. */
+export const EVENTS_PER_CHECK_MAX = 500;
 const PULL_MS = 2_000;
 
 export interface NewEvents {
-  /** All up to this sequence of the stream were acknowledged and looked at, or passed over. */
+  /** All events up to this sequence were acknowledged, and were checked or skipped. */
   readonly seq: number;
-  /** Events that are in the stream and not booked yet. */
+  /** Number of events in the stream that are not booked yet. */
   readonly waiting: number;
 }
 
-export interface NewEventsOf {
-  readonly bus: Bus;
-  readonly store: Store;
-  /** Events of others are passed over: their owners look at them. */
-  readonly partition: Partition;
+export interface NewEventsDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'partition'> {
   readonly order: LedgerOrder;
   readonly findings: Findings;
 }
 
-/** @throws JetStreamError, TimeoutError, and the driver's errors */
+/**
+ * Checks the events of this partition; the owners of others check theirs.
+ * @throws JetStreamError, TimeoutError, and the driver's errors
+ */
 export async function checkNewEvents(
-  { bus, store, partition, order, findings }: NewEventsOf,
+  { bus, store, partition, order, findings }: NewEventsDeps,
   after: number,
 ): Promise<NewEvents> {
   const [info, stream] = await Promise.all([
@@ -41,7 +38,7 @@ export async function checkNewEvents(
   const { num_pending, num_ack_pending, ack_floor } = info;
   const bookedSeq = ack_floor.stream_seq;
   const seen = { seq: bookedSeq, waiting: num_pending + num_ack_pending };
-  const first = Math.max(after + 1, bookedSeq - EVENTS_PER_LOOK_MAX + 1, stream.state.first_seq, 1);
+  const first = Math.max(after + 1, bookedSeq - EVENTS_PER_CHECK_MAX + 1, stream.state.first_seq, 1);
   if (first > bookedSeq) return seen;
   const consumer = await bus.js.consumers.get(EVENTS_STREAM, {
     deliver_policy: DeliverPolicy.StartSequence,
@@ -55,8 +52,8 @@ export async function checkNewEvents(
     reached = message.info.pending === 0 ? bookedSeq : Math.min(message.seq, bookedSeq);
     if (reached === bookedSeq) break;
   }
-  await consumer.delete().catch(() => {}); // it goes by itself when nobody reads it
+  await consumer.delete().catch(() => {}); // the server removes an idle consumer by itself
   const logsSince = (await logsCompleteFrom(store)) ?? new Date(0);
   await checkEvents({ store, findings, order, logsSince, bookedSeq }, messages);
-  return { ...seen, seq: reached }; // a pull that was cut short leaves the rest to the next look
+  return { ...seen, seq: reached }; // the next check reads the rest of a pull that was cut short
 }

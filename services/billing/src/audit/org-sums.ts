@@ -1,15 +1,16 @@
-// What each org has spent, as each collection says. The one thing of an audit whose memory grows: with the number of
-// orgs, not of rows.
+// The spending of each org according to each collection. Its memory grows with the number of orgs; the rest of an audit
+// needs constant memory.
 import { FAMILIES, type Family } from '../store/documents.ts';
+import type { Findings } from './drift.ts';
 
 export interface OrgSums {
-  /** Nano-dollars, all of them. */
+  /** In nano-dollars, like the other sums. */
   ledger: bigint;
-  /** The part of `ledger` whose time the logs still hold. */
+  /** The part of `ledger` whose time the logs still cover. */
   ledgerLogged: bigint;
   logs: bigint;
   credits: bigint;
-  /** Lines of all months. */
+  /** Sum of the lines of all months. */
   statements: bigint;
   readonly hours: Record<Family, bigint>;
   readonly days: Record<Family, bigint>;
@@ -43,4 +44,23 @@ export class SumsByOrg {
 
 function zeros(): Record<Family, bigint> {
   return Object.fromEntries(FAMILIES.map((family) => [family, 0n])) as Record<Family, bigint>;
+}
+
+/**
+ * Checks that sum(ledger) = sum(logs) = sum(statements) = sum(usage), for each org, in each grouping, from hours and
+ * from days. Months and years are sums of days, and minutes are read from the ledger itself.
+ */
+export function checkSums({ sums, findings }: { sums: SumsByOrg; findings: Findings }): void {
+  for (const [org, sum] of sums.entries()) {
+    const differ = (what: string, is: bigint, ledger: bigint) => {
+      if (is === ledger) return;
+      const detail = `${is} nano-dollars; the ledger ${ledger}, ${is > ledger ? '+' : ''}${is - ledger}`;
+      findings.add({ kind: 'sum_differs', org, subject: `${org} ${what}`, detail });
+    };
+    differ('logs', sum.logs, sum.ledgerLogged);
+    differ('statements', sum.statements, sum.ledger);
+    for (const span of ['hours', 'days'] as const)
+      for (const family of FAMILIES)
+        differ(`usage by ${family}, from ${span}`, sum[span][family], sum.ledger);
+  }
 }

@@ -1,6 +1,6 @@
-// The books of one org over the last day, three times: from the ledger, from the logs, and from the aggregates of every
-// grouping; and the lines of its statements against its usage, of all time, as a row may be in a later month's statement.
-// All is read between two batches, so that all of it holds the same rows.
+// The books of one org over the last day from three sources: the ledger, the logs, and the aggregates of every
+// grouping. Statements are compared with usage over all time, because a row may be in a later month's statement. All
+// reads happen between two batches, so that they include the same rows.
 import { answered } from '../store/answered.ts';
 import { HOUR_MS } from '../store/buckets.ts';
 import { FAMILIES, QUARTERS } from '../store/documents.ts';
@@ -8,25 +8,25 @@ import type { Store } from '../store/store.ts';
 import { inBatches } from './batches.ts';
 
 const WINDOW_HOURS = 24;
-/** Ledger rows that are counted between two batches; where there are more, only the hour that is on is looked at. */
+/** Maximum number of ledger rows counted between two batches; beyond it only the current hour is checked. */
 export const WINDOW_ROWS_MAX = 20_000;
 
 export interface OrgWindow {
-  /** The window begins here, at a full hour; it ends with what is booked. */
+  /** Start of the window, at a full hour; it ends with the last booked row. */
   readonly from: Date;
   /** Nano-dollars. */
   readonly ledger: bigint;
   readonly logs: bigint;
-  /** Of all groupings the one that is furthest from the ledger. */
+  /** The grouping that differs most from the ledger. */
   readonly usage: bigint;
-  /** What the lines of all its statements come to, less its usage of all days. */
+  /** The sum of all its statement lines minus its usage of all days. */
   readonly statementsAhead: bigint;
 }
 
 /**
- * Sums up one org. The caller sees to it that nothing is booked meanwhile.
- * @param logsFrom from when on the logs are whole; null: all of them
- * @returns null when even the hour that is on has too many rows
+ * Sums up one org. The caller ensures that nothing is booked meanwhile.
+ * @param logsFrom time from which the logs are complete; null: always
+ * @returns null when even the current hour has too many rows
  */
 export async function orgWindow(
   store: Store,
@@ -44,7 +44,9 @@ export async function orgWindow(
   return null;
 }
 
-/** Null where it has more rows than are counted. Read, and not counted first: the stand-in counts by reading everything. */
+/**
+ * Null when there are too many rows. Reads the rows without counting first: the stand-in counts by reading everything.
+ */
 async function sumOfLedger({ ledger }: Store, org: string, from: Date): Promise<bigint | null> {
   const found = ledger.find({ org, at: { $gte: from } }, { projection: { cost: 1 } });
   let [sum, count] = [0n, 0];
@@ -69,11 +71,11 @@ async function sumUp(store: Store, org: string, from: Date, ledger: bigint): Pro
   return { from, ledger, logs, usage: furthestFrom(ledger, [...byFamily.values()]), statementsAhead };
 }
 
-/** A few hundred documents for each year of the org. */
-async function statementsLessUsage({ statementLines, aggregates }: Store, org: string): Promise<bigint> {
+/** Reads a few hundred documents per year of the org. */
+async function statementsLessUsage({ aggregates }: Store, org: string): Promise<bigint> {
   const cost = { projection: { cost: 1 } } as const;
   let ahead = 0n;
-  for await (const lines of inBatches(statementLines.find({ org }, cost)))
+  for await (const lines of inBatches(aggregates.lines.find({ org }, cost)))
     for (const line of lines) ahead += line.cost;
   for await (const days of inBatches(aggregates.days.find({ org, family: 'total' }, cost)))
     for (const day of days) ahead -= day.cost;
@@ -86,7 +88,7 @@ function furthestFrom(from: bigint, amounts: readonly bigint[]): bigint {
   return furthest;
 }
 
-/** Nano-dollars by which any two differ at the most. */
+/** The largest difference between any two sources, in nano-dollars. */
 export function driftOf({ ledger, logs, usage, statementsAhead }: OrgWindow): bigint {
   const drifts = [distance(furthestFrom(ledger, [logs, usage]), ledger), distance(statementsAhead, 0n)];
   return furthestFrom(0n, drifts);

@@ -1,4 +1,4 @@
-// Receipts on a real nats-server: of large messages, only a few are in memory at a time.
+// Receipts on a real nats-server: only a few large messages are in memory at a time.
 import { type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_STREAM, receiptsSubject } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
@@ -21,13 +21,13 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-/** Messages that the server has sent to whoever reads the stream. */
+/** Number of messages that the server has sent to the reader of the stream. */
 async function sent(): Promise<number> {
   const [consumer] = await bus.jsm.consumers.list(RECEIPTS_STREAM).next();
   return consumer?.delivered.consumer_seq ?? 0;
 }
 
-test('whoever reads them has a few messages in memory, and gets each of them once', async () => {
+test('a reader has only a few messages in memory, and gets each of them once', async () => {
   for (let number = 1; number <= BATCHES; number += 1) {
     const batch = { edge: 'edge_1', number, answers: { org_a: [[`req_${number}`, '7']] } };
     await bus.js.publish(receiptsSubject('edge_1'), JSON.stringify(batch));

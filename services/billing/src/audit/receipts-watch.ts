@@ -1,55 +1,59 @@
-// The continuous check of answers: receipts that have come since the last look, each looked up in the ledger once what
-// was in the stream of events when it was read is booked. Bounded: of many, the newest, and `npm run audit` sees all.
-import { type Bus, ensureReceiptsStream } from '@switchyard/bus';
-import { EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
-import type { Store } from '../store/store.ts';
+// The continuous check of answers. Reads the receipts since the last check, and looks each one up once the events that
+// were in the stream at that time are booked. Bounded: only the newest are checked; `npm run audit` checks all.
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import type { PartitionDeps } from '../partition-deps.ts';
 import type { Findings } from './drift.ts';
-import { type Faulty, faultyAmong, type Receipt, receiptMessages, receiptsOf } from './receipts-check.ts';
+import {
+  type Faulty,
+  faultyAmong,
+  lastReceipts,
+  type Receipt,
+  receiptMessages,
+  receiptsOf,
+} from './receipts-check.ts';
 
-/** Receipts of one look. */
-export const RECEIPTS_PER_LOOK_MAX = 20_000;
-/** Batches of one look: each edge hands over one a second. */
-export const BATCHES_PER_LOOK_MAX = 1_200;
-/** Answers that were not in the ledger, and are looked for again at each look until they are. */
+/** Maximum number of receipts per check. */
+export const RECEIPTS_PER_CHECK_MAX = 20_000;
+/** Maximum number of batches per check: each edge sends one per second. */
+export const BATCHES_PER_CHECK_MAX = 1_200;
+/** Answers missing in the ledger that are looked up again at each check until they are booked. */
 const FAULTY_MAX = 1_000;
-/** Orgs whose answers are counted. */
+/** Maximum number of orgs whose answers are counted. */
 const ORGS_REMEMBERED_MAX = 10_000;
 
-export interface ReceiptsWatchOptions {
-  readonly bus: Bus;
-  readonly store: Store;
-  /** Receipts of others are passed over: their owners look at them. */
-  readonly hasOrg: (org: string) => boolean;
-}
+type ReceiptsWatchDeps = Pick<PartitionDeps, 'bus' | 'store'> & {
+  /** Receipts of other partitions are skipped: their owners check them. */
+  readonly partition: Pick<PartitionDeps['partition'], 'hasOrg'>;
+};
 
-/** What is known of an org's answers. */
+/** State of an org's answers. */
 export interface AnswersCheck {
-  /** Answers that were looked up since this owner began. */
+  /** Answers looked up since this owner started. */
   readonly compared: number;
-  /** Those that the ledger does not bear out, now. */
+  /** Answers that currently do not match the ledger. */
   readonly wrong: number;
 }
 
 export class ReceiptsWatch {
-  readonly #on: ReceiptsWatchOptions;
+  readonly #deps: ReceiptsWatchDeps;
   /** The last batch that was read. */
   #seq: number | null = null;
-  /** Read, and waiting until the events up to `eventsSeq` are booked. */
+  /** Receipts that wait until the events up to `eventsSeq` are booked. */
   #due: { readonly receipts: readonly Receipt[]; readonly eventsSeq: number } | null = null;
-  /** Seen once and not counted yet: a video's charge may be in an outbox. */
+  /** Missing once and not counted yet: a video's charge may still be in an outbox. */
   #suspects: Receipt[] = [];
   #faulty: Faulty[] = [];
   readonly #comparedOf = new Map<string, number>();
-  /** Answers that were looked up. */
+  /** Total number of answers looked up. */
   compared = 0;
-  /** Receipts that were not looked up, as there were too many at once; of batches that were not even read, one each. */
+  /** Receipts that were skipped because there were too many; an unread batch counts as one. */
   passedOver = 0;
 
-  constructor(on: ReceiptsWatchOptions) {
-    this.#on = on;
+  constructor(deps: ReceiptsWatchDeps) {
+    this.#deps = deps;
   }
 
-  /** Receipts that are read and wait for their events, or for a second look. */
+  /** Receipts that wait for their events or for a second lookup. */
   get waiting(): number {
     return (this.#due?.receipts.length ?? 0) + this.#suspects.length;
   }
@@ -60,12 +64,12 @@ export class ReceiptsWatch {
   }
 
   /**
-   * One look. What is wrong is found again at each look until it is mended.
+   * Runs one check. A wrong answer is reported at each check until it is repaired.
    * @param isBooked whether all events up to a sequence are in the ledger
    * @throws JetStreamError, TimeoutError, and the driver's errors
    */
-  async look(findings: Findings, isBooked: (eventsSeq: number) => Promise<boolean>): Promise<void> {
-    const { store } = this.#on;
+  async check(findings: Findings, isBooked: (eventsSeq: number) => Promise<boolean>): Promise<void> {
+    const { store } = this.#deps;
     this.#due ??= await this.#read();
     const { receipts, eventsSeq } = this.#due;
     if (await isBooked(eventsSeq)) {
@@ -79,19 +83,18 @@ export class ReceiptsWatch {
     for (const { drift } of this.#faulty) findings.add(drift);
   }
 
-  /** The events of all that is read are in the stream by then: an edge notes an answer when its event is stored. */
+  /** Reads new receipts. Their events are already in the stream: an edge writes a receipt after its event is stored. */
   async #read(): Promise<{ receipts: Receipt[]; eventsSeq: number }> {
-    const { bus, hasOrg } = this.#on;
-    await ensureReceiptsStream(bus);
-    const { last_seq: last } = (await bus.jsm.streams.info(RECEIPTS_STREAM)).state;
+    const { bus, partition } = this.#deps;
+    const last = await lastReceipts(bus);
     const next = (this.#seq ?? 0) + 1;
-    const first = Math.max(next, last - BATCHES_PER_LOOK_MAX + 1);
+    const first = Math.max(next, last - BATCHES_PER_CHECK_MAX + 1);
     if (this.#seq !== null) this.passedOver += first - next;
     let receipts: Receipt[] = [];
     for await (const messages of receiptMessages(bus, first, last)) {
-      const ours = messages.flatMap(receiptsOf).filter(({ org }) => hasOrg(org));
+      const ours = messages.flatMap(receiptsOf).filter(({ org }) => partition.hasOrg(org));
       const all = [...receipts, ...ours];
-      receipts = all.slice(-RECEIPTS_PER_LOOK_MAX);
+      receipts = all.slice(-RECEIPTS_PER_CHECK_MAX);
       this.passedOver += all.length - receipts.length;
     }
     this.#seq = last;
@@ -103,7 +106,7 @@ export class ReceiptsWatch {
     this.compared += receipts.length;
     for (const { org } of receipts) {
       const before = this.#comparedOf.get(org) ?? 0;
-      this.#comparedOf.delete(org); // last in the order of the map, so that the longest silent is first
+      this.#comparedOf.delete(org); // moves the org to the end, so that the longest silent org is first
       this.#comparedOf.set(org, before + 1);
     }
     for (const org of this.#comparedOf.keys()) {

@@ -1,27 +1,14 @@
-// An audit's report for people, and for programs.
+// Formats the report of an audit as text and as JSON.
 import { formatDollars } from '@switchyard/money';
 import type { AuditReport } from './audit.ts';
 import { DRIFTS } from './drift.ts';
 
-/** Orgs whose balance is written out. */
+/** Maximum number of orgs whose balance is listed. */
 const BALANCES_SHOWN_MAX = 20;
 
 export function reportText(report: AuditReport): string {
-  const {
-    ledger,
-    hours,
-    days,
-    lines: statementLines,
-    stream,
-    answers,
-    logs,
-    totals,
-    up_to,
-    drifts,
-    named,
-    seconds,
-  } = report;
-  const moved = hours.moved + days.moved + statementLines.moved;
+  const { ledger, hours, days, stream, answers, logs, totals, up_to, drifts, named, seconds } = report;
+  const moved = hours.moved + days.moved + report.lines.moved;
   const lines = [
     row('ledger', [
       `${count(ledger.rows)} rows`,
@@ -31,7 +18,7 @@ export function reportText(report: AuditReport): string {
       dollars(totals.ledger),
     ]),
     row('aggregates', [
-      `${count(hours.compared)} hours, ${count(days.compared)} days and ${count(statementLines.compared)} lines of statements built anew and compared`,
+      `${count(hours.compared)} hours, ${count(days.compared)} days and ${count(report.lines.compared)} lines of statements rebuilt and compared`,
       ...(moved > 0 ? [`${count(moved)} of them looked at again, at a later number`] : []),
     ]),
     row('events', [
@@ -74,7 +61,7 @@ export function reportJson(report: AuditReport): string {
   );
 }
 
-/** Of one partition its last number; of several, each with its name. */
+/** The last number of a single partition; with several partitions, each with its name. */
 function lastNumbers(upTo: AuditReport['up_to']): string {
   const all = Object.entries(upTo);
   return all.map(([name, n]) => (all.length === 1 ? count(n) : `${count(n)} in ${name}`)).join(', ');

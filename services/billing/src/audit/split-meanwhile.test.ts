@@ -1,4 +1,4 @@
-// An audit while billing is split anew: it has not seen all of it, and says so.
+// An audit during which billing is split reports that it could not check everything.
 import { randomBytes } from 'node:crypto';
 import { makeLogger, systemClock } from '@switchyard/service';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { startInstallation, type TestInstallation } from '../fixtures/installati
 import { partitionsCommand } from '../partitions/partitions-command.ts';
 import type { Store } from '../store/store.ts';
 import { audit } from './audit.ts';
-import { CannotLook } from './stream-messages.ts';
+import { AuditFailed } from './stream-messages.ts';
 
 const ORGS = ['org_a', 'org_b'] as const;
 const logger = makeLogger('audit-test', 'silent');
@@ -31,13 +31,13 @@ async function book(name: string): Promise<void> {
 async function look(store = on.database.store, onStep: (step: string) => void = () => {}) {
   const workDb = on.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    return await audit({ bus: on.client.bus, store, workDb, looksMax: 2, onStep });
+    return await audit({ bus: on.client.bus, store, workDb, checksMax: 2, onStep });
   } finally {
     await workDb.dropDatabase();
   }
 }
 
-/** The store, whose layout is not read before that is done. */
+/** A store whose layout is read only after `done`. */
 function storeAfter(done: () => Promise<unknown>): Store {
   const layout = new Proxy(on.database.store.layout, {
     get: (target, name) =>
@@ -51,7 +51,7 @@ function storeAfter(done: () => Promise<unknown>): Store {
   return { ...on.database.store, layout };
 }
 
-test('an audit during which billing is split reports no drift that there is not: it could not look', async () => {
+test('an audit during a split of billing reports no false drift: it fails', async () => {
   await book('before');
   const options = { bus: on.client.bus, store: on.database.store, clock: systemClock, logger };
   let splitting: Promise<unknown> = Promise.resolve();
@@ -61,7 +61,7 @@ test('an audit during which billing is split reports no drift that there is not:
       if (step === 'the logs') splitting = partitionsCommand('2', options).then(() => book('meanwhile'));
     },
   );
-  await expect(looked).rejects.toBeInstanceOf(CannotLook);
+  await expect(looked).rejects.toBeInstanceOf(AuditFailed);
   await book('after');
   expect((await look()).named).toEqual([]);
 }, 180_000);

@@ -1,31 +1,31 @@
-// Reading a part of a stream from its first message to its last, in batches, by a consumer that is gone afterwards.
+// Reads a range of a stream in batches, through a temporary consumer.
 import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 
-/** Messages that are looked at together, and so many more that wait meanwhile: of events, a megabyte or two. */
+/** Number of messages per batch; as many again are buffered. For events this is a megabyte or two. */
 const MESSAGES_PER_BATCH = 500;
-/** A stream that brings nothing for so long is away. */
+/** A stream that delivers nothing for this long is unavailable. */
 const SILENCE_MS_MAX = 20_000;
 
-/** The stream, or billing, does not let itself be looked at. */
-export class CannotLook extends Error {}
+/** The stream or billing is unavailable, so the audit cannot continue. */
+export class AuditFailed extends Error {}
 
-/** Which messages: their sequences, both included. */
-export interface Stretch {
+/** A range of sequences, both ends included. */
+export interface StreamRange {
   readonly stream: string;
   readonly first: number;
   readonly last: number;
-  /** Messages that are looked at together, where they are large; default: 500. */
+  /** Messages per batch, for streams of large messages; default: 500. */
   readonly perBatch?: number;
 }
 
 /**
- * Those messages of the stretch that are there.
- * @throws CannotLook when the stream stops answering; JetStreamError, TimeoutError
+ * The existing messages of the range.
+ * @throws AuditFailed when the stream stops answering; JetStreamError, TimeoutError
  */
 export async function* messagesOf(
   bus: Bus,
-  { stream, first, last, perBatch = MESSAGES_PER_BATCH }: Stretch,
+  { stream, first, last, perBatch = MESSAGES_PER_BATCH }: StreamRange,
 ): AsyncGenerator<JsMsg[]> {
   if (first > last) return;
   const consumer = await bus.js.consumers.get(stream, {
@@ -49,10 +49,10 @@ export async function* messagesOf(
       if (isLast) return;
       timer = setTimeout(silent, SILENCE_MS_MAX);
     }
-    throw new CannotLook(`the stream ${stream} has brought nothing for ${SILENCE_MS_MAX / 1_000} s`);
+    throw new AuditFailed(`the stream ${stream} has brought nothing for ${SILENCE_MS_MAX / 1_000} s`);
   } finally {
     clearTimeout(timer);
     await pull.close();
-    await consumer.delete().catch(() => {}); // it goes by itself when nobody reads it
+    await consumer.delete().catch(() => {}); // the server removes an idle consumer by itself
   }
 }

@@ -1,5 +1,5 @@
-// The retained part of the stream: each event against its ledger row, and, the other way round, each ledger row of that
-// time against the events.
+// The retained part of the stream: checks each event against its ledger row, and each ledger row of that time against
+// the events.
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
@@ -8,22 +8,22 @@ import { byId, inBatches } from './batches.ts';
 import { checkEvents } from './event-rows.ts';
 import { messagesOf } from './stream-messages.ts';
 
-/** The clock of an emitter may be ahead of the stream's by as much. */
+/** An emitter's clock may be ahead of the stream's clock by this much. */
 const SKEW_MS = 5_000;
 
 export interface StreamFacts {
   readonly events: number;
-  /** Events that are in the ledger, or should be. */
+  /** Number of events that are in the ledger, or should be. */
   readonly charging: number;
-  /** Messages that billing could not book and keeps among the rejected. */
+  /** Number of messages that billing stored as rejected. */
   readonly rejected: number;
-  /** From here on every ledger row must have its event; null: the stream is empty. */
+  /** From this time on every ledger row must have its event; null: the stream is empty. */
   readonly since: Date | null;
-  /** Ledger rows of that time. */
+  /** Number of ledger rows of that time. */
   readonly rows: number;
 }
 
-/** @throws CannotLook when the stream stops answering. */
+/** @throws AuditFailed when the stream stops answering. */
 export async function passStream(run: AuditRun): Promise<StreamFacts> {
   let events = 0;
   let charging = 0;
@@ -31,17 +31,17 @@ export async function passStream(run: AuditRun): Promise<StreamFacts> {
   const { bus, lastSeq: last } = run;
   for await (const messages of messagesOf(bus, { stream: EVENTS_STREAM, first: 1, last })) {
     events += messages.length;
-    const anew = await checkEvents(run, messages);
-    rejected += anew.rejected;
-    charging += anew.rows.length;
-    await keep(run, anew.rows);
+    const expected = await checkEvents(run, messages);
+    rejected += expected.rejected;
+    charging += expected.rows.length;
+    await keep(run, expected.rows);
   }
   const since = await retainedSince(run);
   const rows = since === null ? 0 : await checkRowsSince(run, since);
   return { events, charging, rejected, since, rows };
 }
 
-/** Rows built anew from events, so that the ledger's rows can be looked up among them. */
+/** Stores rows that were rebuilt from events, so that ledger rows can be looked up among them. */
 async function keep(
   { work }: AuditRun,
   rows: Awaited<ReturnType<typeof checkEvents>>['rows'],
@@ -53,7 +53,7 @@ async function keep(
   });
 }
 
-/** What is newer has come to the stream since its first message did: read afterwards, as old messages go meanwhile. */
+/** Rows after this time must have an event. Read after the pass, because old messages expire meanwhile. */
 async function retainedSince({ bus }: AuditRun): Promise<Date | null> {
   const { state } = await bus.jsm.streams.info(EVENTS_STREAM);
   return state.messages === 0 ? null : new Date(Date.parse(state.first_ts) + SKEW_MS);
@@ -71,9 +71,9 @@ async function checkRowsSince(run: AuditRun, since: Date): Promise<number> {
     const rows = all.filter((row) => isWithin(run, row));
     count += rows.length;
     const ids = rows.map(({ _id }) => _id);
-    const anew = await byId(work.ledger.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
+    const expected = await byId(work.ledger.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
     for (const { _id: subject, org, kind, cost, at } of rows)
-      if (!anew.has(subject))
+      if (!expected.has(subject))
         findings.add({
           ...{ kind: 'row_without_event', org, subject },
           detail: `${kind} at ${cost} nano-dollars, ${at.toISOString()}`,

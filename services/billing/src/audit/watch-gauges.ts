@@ -1,14 +1,11 @@
-// What /metrics says of the books.
+// Metrics of the books.
 import { Gauge, type Registry } from 'prom-client';
 import type { BooksWatch } from './watch.ts';
 
 const NANOS_PER_DOLLAR = 1e9;
 const MS_PER_S = 1_000;
 
-/**
- * Gauges that follow whichever watches are on, each partition with its label; a stand-by, which has none, exports nothing
- * of them.
- */
+/** Gauges of the current watches, labelled by partition. A standby instance has no watch and exports none of them. */
 export function booksGauges(metrics: Registry, watching: () => readonly BooksWatch[]): void {
   const gauge = (name: string, help: string, value: (watch: BooksWatch) => number) =>
     new Gauge({

@@ -1,12 +1,12 @@
-// The continuous check, in a billing that runs: silent while the books are right, also under traffic; an alarm, a metric
-// and an answer of account.audit where they are not.
+// The continuous check in a running billing: silent while the books are correct, also under traffic; otherwise an
+// alarm, a metric and an answer of account.audit.
 import { randomBytes } from 'node:crypto';
 import type { Bus } from '@switchyard/bus';
 import { accountAudit, EVENTS_STREAM, RECEIPTS_STREAM } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { StillPoint } from '../accounts/still-point.ts';
+import { BookingLock } from '../accounts/booking-lock.ts';
 import { ensureConsumer } from '../consumer.ts';
 import { completed, mixedEvents, refused, videoCharged, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
@@ -14,12 +14,12 @@ import type { TestBilling } from '../fixtures/running-billing.ts';
 import { LedgerOrder } from '../partitions/ledger-order.ts';
 import { ONLY_PARTITION } from '../partitions/partition.ts';
 import { Findings } from './drift.ts';
-import { checkNewEvents, EVENTS_PER_LOOK_MAX } from './new-events.ts';
-import { BATCHES_PER_LOOK_MAX, RECEIPTS_PER_LOOK_MAX } from './receipts-watch.ts';
+import { checkNewEvents, EVENTS_PER_CHECK_MAX } from './new-events.ts';
+import { BATCHES_PER_CHECK_MAX, RECEIPTS_PER_CHECK_MAX } from './receipts-watch.ts';
 import { BooksWatch } from './watch.ts';
 
 const AUDIT_SECONDS = 0.5;
-/** For what takes a second or two where nothing else runs. */
+/** Generous limit for steps that take a second or two on an idle machine. */
 const BUSY_MS = 60_000;
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -42,10 +42,10 @@ async function metric(name: string): Promise<number> {
   return single?.values[0]?.value ?? Number.NaN;
 }
 
-/** A look that began after this. */
+/** Waits for a check that began after this call. */
 async function nextLook(): Promise<void> {
   const seen = await metric('checked_at_seconds');
-  for (let looks = 1, last = seen; looks <= 2; looks += 1)
+  for (let checks = 1, last = seen; checks <= 2; checks += 1)
     last = await vi.waitFor(
       async () => {
         const now = await metric('checked_at_seconds');
@@ -56,7 +56,7 @@ async function nextLook(): Promise<void> {
     );
 }
 
-test('books that are right have no drift, whatever is booked meanwhile', async () => {
+test('correct books have no drift while events are booked', async () => {
   const org = 'org_right';
   const time = new Date();
   for (let i = 0; i < 5; i += 1)
@@ -82,11 +82,11 @@ test('books that are right have no drift, whatever is booked meanwhile', async (
   await vi.waitFor(async () => expect(await metric('events_waiting')).toBe(0), { timeout: BUSY_MS });
 });
 
-test('an org of which nothing is known has sums of zero', async () => {
+test('an unknown org has sums of zero', async () => {
   expect(await auditOf('org_nobody')).toMatchObject({ ledger: 0, logs: 0, usage: 0, drift: 0 });
 });
 
-test('a log row, or an aggregate of one grouping, that is off by a nano-dollar is a drift by that', async () => {
+test('a log row or an aggregate that is off by a nano-dollar is a drift of that amount', async () => {
   const org = 'org_off';
   const { logs, aggregates } = on.database.store;
   await on.client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
@@ -107,17 +107,17 @@ test('a log row, or an aggregate of one grouping, that is off by a nano-dollar i
   expect(await metric('drift_dollars')).toBe(0);
 });
 
-/** A watch of its own on the billing that runs. */
+/** A separate watch on the running billing. */
 function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {}): BooksWatch {
   const logger = makeLogger('watch-test', 'silent');
   logger.error = onAlarm as typeof logger.error;
   return new BooksWatch({
-    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, still: new StillPoint() },
+    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, lock: new BookingLock() },
     ...{ clock: systemClock, logger, everyMs: 0 },
   });
 }
 
-test('answers are looked up in the ledger: charges, videos, voids and refunds are borne out', async () => {
+test('answers are looked up in the ledger: charges, videos, voids and refunds match', async () => {
   const org = 'org_told';
   const time = new Date();
   await on.client.publish(
@@ -127,7 +127,7 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ar
     completed('req_t3', 3_000n, { org, time }),
     completed('req_t4', 4_000n, { org, time }),
     voided('req_t4', { org, time }),
-    completed('req_left', 5_000n, { org, time }), // nobody was told of it
+    completed('req_left', 5_000n, { org, time }), // has no receipt
     videoCharged('vid_t', 500n, { org, time }),
   );
   const watch = ownWatch();
@@ -137,10 +137,10 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ar
   ];
   await on.client.told({ [org]: answers, org_other: [] });
   await on.client.bus.js.publish('receipts.v1.nobody', 'no receipt');
-  // Two looks, or more where billing takes longer than a look waits.
+  // Two checks, or more when billing takes longer than a check waits.
   const wrong: number[] = [];
   const looked = async () => {
-    await watch.look();
+    await watch.check();
     wrong.push(watch.state.wrong);
     expect([watch.answers.of(org), watch.answers.waiting]).toEqual([{ compared: 5, wrong: 0 }, 0]);
   };
@@ -153,12 +153,12 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ar
   );
 });
 
-test('an answer whose event was lost is a drift at each look until it is booked; so is one at another cost', async () => {
+test('an answer with a lost event is a drift until it is booked; so is an answer with another cost', async () => {
   const org = 'org_lost';
   const time = new Date();
   const kept = completed('req_kept', 1_000n, { org, time });
   const lost = completed('req_gone', 2_000n, { org, time });
-  // The stream acknowledges both; one is gone before billing has it.
+  // The stream acknowledges both events; one is deleted before billing reads it.
   await billing.stop();
   await on.client.publish(kept, lost);
   const { last_seq: seq } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
@@ -177,14 +177,14 @@ test('an answer whose event was lost is a drift at each look until it is booked;
   const alarms: string[] = [];
   const watch = ownWatch(({ kind, subject, detail }) => alarms.push(`${kind} ${subject}: ${detail}`));
   await on.client.caughtUp();
-  await watch.look(); // they may be on their way
+  await watch.check(); // the events may still be in progress
   expect(alarms).toEqual([]);
   const differs =
     'answer_differs req_kept: its caller was told 1001 nano-dollars; the ledger says 1000, of org_lost';
   const missing = 'answer_not_booked req_gone: its caller was told 2000 nano-dollars';
-  for (let looks = 2; looks <= 3; looks += 1) {
+  for (let checks = 2; checks <= 3; checks += 1) {
     alarms.length = 0;
-    await watch.look();
+    await watch.check();
     expect(alarms.sort()).toEqual([differs, missing]);
     expect(watch.state.wrong).toBe(2);
   }
@@ -192,57 +192,57 @@ test('an answer whose event was lost is a drift at each look until it is booked;
     async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 2, answers_wrong: 2, drift: 0 }),
     { timeout: BUSY_MS },
   );
-  await on.client.publish(lost); // mended
+  await on.client.publish(lost); // the repair
   await on.client.caughtUp();
-  await watch.look();
+  await watch.check();
   expect(watch.answers.of(org)).toEqual({ compared: 2, wrong: 1 });
 });
 
-test('more answers than a look takes are passed over, and counted; those of a killed edge that were not handed over are no drift', async () => {
+test('surplus answers are skipped and counted; missing receipts of a killed edge are no drift', async () => {
   const org = 'org_many';
   const watch = ownWatch();
-  await watch.look();
-  await watch.look();
+  await watch.check();
+  await watch.check();
   const before = watch.answers.compared;
   const each = 5_000;
-  for (let batch = 0; batch < RECEIPTS_PER_LOOK_MAX / each + 1; batch += 1)
+  for (let batch = 0; batch < RECEIPTS_PER_CHECK_MAX / each + 1; batch += 1)
     await on.client.told({ [org]: Array.from({ length: each }, (_, i) => [`req_m${batch}x${i}`, 1n]) });
-  await watch.look();
-  expect(watch.answers.compared - before).toBe(RECEIPTS_PER_LOOK_MAX);
+  await watch.check();
+  expect(watch.answers.compared - before).toBe(RECEIPTS_PER_CHECK_MAX);
   expect(watch.answers.passedOver).toBe(each);
   await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
-  // An edge is killed: its events are in the stream, its last receipts nowhere.
+  // An edge was killed: its events are in the stream, its last receipts are lost.
   await on.client.publish(
     ...Array.from({ length: 5 }, (_, i) => completed(`req_k${i}`, 1n, { time: new Date() })),
   );
   await on.client.caughtUp();
   const fresh = ownWatch();
-  for (let looks = 1; looks <= 2; looks += 1) await fresh.look();
+  for (let checks = 1; checks <= 2; checks += 1) await fresh.check();
   expect(fresh.state.wrong).toBe(0);
 });
 
-test('more batches than a look reads, of many edges, are counted too', async () => {
+test('surplus batches of many edges are counted too', async () => {
   const org = 'org_edges';
   const watch = ownWatch();
-  await watch.look();
-  await watch.look();
+  await watch.check();
+  await watch.check();
   const [before, over] = [watch.answers.compared, 3];
   await Promise.all(
-    Array.from({ length: BATCHES_PER_LOOK_MAX + over }, (_, i) =>
+    Array.from({ length: BATCHES_PER_CHECK_MAX + over }, (_, i) =>
       on.client.told({ [org]: [[`req_e${i}`, 1n]] }),
     ),
   );
-  await watch.look();
-  expect(watch.answers.compared - before).toBe(BATCHES_PER_LOOK_MAX);
+  await watch.check();
+  expect(watch.answers.compared - before).toBe(BATCHES_PER_CHECK_MAX);
   expect(watch.answers.passedOver).toBe(over);
   await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
 });
 
-test('a statement’s line that is off is a drift of its org', async () => {
+test('a wrong line of a statement is a drift of its org', async () => {
   const org = 'org_line';
   await on.client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
   await vi.waitFor(async () => expect((await auditOf(org)).ledger).toBe(0.000001), { timeout: BUSY_MS });
-  const { statementLines: lines } = on.database.store;
+  const { lines } = on.database.store.aggregates;
   await lines.updateOne({ org }, { $inc: { cost: 3n } });
   await vi.waitFor(
     async () => expect(await auditOf(org)).toMatchObject({ drift: 3e-9, statements_drift: 3e-9 }),
@@ -252,7 +252,7 @@ test('a statement’s line that is off is a drift of its org', async () => {
   await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(0), { timeout: BUSY_MS });
 });
 
-test('a changed row, an event that was never booked and a gap are found once they come, and named in the log', async () => {
+test('a changed row, an unbooked event and a gap are found and named in the log', async () => {
   const own = await startInstallation();
   const { client: asker, database: books } = own;
   const alarms: Record<string, unknown>[] = [];
@@ -263,7 +263,7 @@ test('a changed row, an event that was never booked and a gap are found once the
       bus: asker.bus,
       store: books.store,
       partition: ONLY_PARTITION,
-      still: new StillPoint(),
+      lock: new BookingLock(),
       clock: systemClock,
       logger,
       everyMs: 0,
@@ -274,7 +274,7 @@ test('a changed row, an event that was never booked and a gap are found once the
     const time = new Date();
     await asker.publish(...['a', 'b', 'c'].map((name) => completed(`req_${name}`, 5n, { time })));
     await asker.caughtUp();
-    await watch.look();
+    await watch.check();
     expect(alarms).toEqual([]);
 
     await asker.publish(completed('req_d', 5n, { time }), completed('req_e', 5n, { time }));
@@ -288,7 +288,7 @@ test('a changed row, an event that was never booked and a gap are found once the
       expect(ack_floor.stream_seq).toBe(6);
     }, BUSY_MS);
     await books.store.ledger.updateOne({ _id: 'req_e' }, { $set: { n: 9n } });
-    await watch.look();
+    await watch.check();
     expect(alarms.map(({ kind, subject }) => `${kind} ${subject}`).sort()).toEqual([
       'event_not_booked req_lost',
       'event_not_logged req_lost',
@@ -302,26 +302,26 @@ test('a changed row, an event that was never booked and a gap are found once the
   }
 });
 
-test(`one look reads at most ${EVENTS_PER_LOOK_MAX} events, the newest, and the next one goes on after them`, async () => {
+test(`one check reads the newest ${EVENTS_PER_CHECK_MAX} events at most, and the next check continues after them`, async () => {
   const org = `org_${randomBytes(4).toString('hex')}`;
-  const events = Array.from({ length: EVENTS_PER_LOOK_MAX + 100 }, (_, i) =>
+  const events = Array.from({ length: EVENTS_PER_CHECK_MAX + 100 }, (_, i) =>
     completed(`req_${org}${i}`, 1n, { org, time: new Date() }),
   );
   await on.client.publish(...events);
   await on.client.caughtUp();
   const watch = new BooksWatch({
-    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, still: new StillPoint() },
+    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, lock: new BookingLock() },
     ...{ clock: systemClock, logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
   });
   await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
-  await watch.look(); // the changed row is older than what it reads
+  await watch.check(); // the changed row is older than the events it reads
   expect(watch.state.wrong).toBe(0);
   await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
-  await watch.look();
+  await watch.check();
   expect(watch.state.wrong).toBe(0);
 });
 
-test('a look whose reading was cut short leaves the rest to the next one', async () => {
+test('a check whose read was cut short leaves the rest to the next one', async () => {
   const [org, drifting] = ['org_cut', 'req_cut6'];
   const time = new Date();
   const bus = shortOfBreath(on.client.bus, 3);
@@ -349,7 +349,7 @@ test('a look whose reading was cut short leaves the rest to the next one', async
   await on.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: -1n } });
 });
 
-/** A bus whose pulls from a stream end after so many messages. */
+/** A bus whose pulls from a stream end after this many messages. */
 function shortOfBreath(bus: Bus, messages: number): Bus {
   const get: Bus['js']['consumers']['get'] = async (...which) => {
     const consumer = await bus.js.consumers.get(...which);

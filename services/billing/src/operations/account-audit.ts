@@ -1,10 +1,10 @@
-// account.audit: an org's last day of books, from the ledger, from the logs and from usage, and by how much they differ.
+// account.audit: the last day of an org from the ledger, the logs and usage, and their differences.
 import { type OperationRequest, type OperationResponse, ServiceError } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 
-/** @throws ServiceError `service_unavailable` when the org has too many rows to be looked at beside the booking */
+/** @throws ServiceError `service_unavailable` when the org has too many rows to check between two batches */
 export async function accountAudit(
   { org }: OperationRequest<'account.audit'>,
   deps: BillingDeps,

@@ -1,11 +1,11 @@
-// account.get: how an org pays, what it has spent, and what is left of its credits.
+// account.get: how an org pays, its spending, and its remaining credits.
 import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { creditsOf, spentByOrg } from '../accounts/spent.ts';
 import { windowOf } from '../accounts/windows.ts';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
-import { whenWhole } from '../when-whole.ts';
+import { whenComplete } from '../when-complete.ts';
 
 /** @throws ServiceError `service_unavailable` while the sums are being recovered */
 export async function accountGet(
@@ -15,11 +15,11 @@ export async function accountGet(
   const { accounts, records, store, clock } = deps;
   const asOf = await catchUp(deps);
   const month = windowOf('month', clock.now());
-  // Together, or a row that is booked in between would be in one figure and not in the other.
-  const [credits, spent, spentInMonth] = await whenWhole(deps, () =>
+  // One read between two batches, so that every figure includes the same rows.
+  const [credits, spent, spentInMonth] = await whenComplete(deps, () =>
     Promise.all([creditsOf(store, org), spentByOrg(store, org), spentByOrg(store, org, month)]),
   );
-  const record = (await records.orgs.get(org))?.value; // and not from memory, which may be a moment late
+  const record = (await records.orgs.get(org))?.value; // the copy in memory may lag for a moment
   const prepaid = record?.billing === 'prepaid';
   return {
     object: 'account',

@@ -1,4 +1,4 @@
-// keys.spending: what a key has spent in the interval of its limit that is on, to the last call that was answered.
+// keys.spending: the spending of a key in the current interval of its limit, up to the last answered call.
 import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { spentByKey } from '../accounts/spent.ts';
@@ -6,7 +6,7 @@ import { windowOf } from '../accounts/windows.ts';
 import { catchUp } from '../catch-up.ts';
 import { namesEver } from '../partitions/partition.ts';
 import type { BillingDeps } from '../register.ts';
-import { whenWhole } from '../when-whole.ts';
+import { whenComplete } from '../when-complete.ts';
 
 /** @throws ServiceError `service_unavailable` while the sums are being recovered */
 export async function keysSpending(
@@ -17,7 +17,7 @@ export async function keysSpending(
   const partitions = namesEver(partition.layout);
   await catchUp(deps);
   const window = windowOf(accounts.intervalOf(org, id), clock.now());
-  const spent = await whenWhole(deps, () => spentByKey({ store, partitions }, org, id, window));
+  const spent = await whenComplete(deps, () => spentByKey({ store, partitions }, org, id, window));
   return {
     spent: dollarsToJson(spent),
     held: dollarsToJson(accounts.heldByKey(org, id)),

@@ -1,6 +1,6 @@
-// refunds.create: gives a charge back, in whole or in part. The event is the refund; it is answered when the ledger has
-// it. Never more than was charged and not given back: each refund of a charge has a numbered place, the ledger takes one
-// for a place, and only what is left.
+// refunds.create: refunds a charge, in whole or in part, through an event. The answer follows when the ledger has the
+// event. Refunds never exceed the charge: each has a numbered place, the ledger accepts one refund per place, and only
+// up to the remaining amount.
 import {
   EVENTS_STREAM,
   eventIds,
@@ -18,15 +18,15 @@ import type { UnnumberedRow } from '../store/documents.ts';
 import { isRefundable, leftOf, takenBackBy, VIDEO_CHARGE_SUFFIX } from '../store/refund-rows.ts';
 
 const EVENT_SOURCE = '/switchyard/billing';
-/** Another may take the place first; then the next one is tried. */
+/** A concurrent refund may take the place first; then the next place is tried. */
 const TRIES_MAX = 5;
 
 type Ask = OperationRequest<'refunds.create'>;
 
 /**
- * The same `refund_id` again is answered with the refund that it has made.
- * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `service_unavailable` when it is stored and not
- *   booked in time.
+ * A repeated `refund_id` returns the refund that it created.
+ * @throws ServiceError `charge_not_found`, `refund_exceeds_charge`; `service_unavailable` when the event is stored and
+ * not booked in time
  */
 export async function refundsCreate(
   ask: Ask,
@@ -52,14 +52,14 @@ export async function refundsCreate(
 
 interface Found {
   readonly charge: UnnumberedRow;
-  /** Its line in Logs. */
+  /** Id of the charge's line in Logs. */
   readonly requestId: string;
 }
 
 /** @throws ServiceError `charge_not_found` */
 async function findCharge({ org, body }: Ask, { store }: BillingDeps): Promise<Found> {
   const id = body.event ?? body.request_id ?? '';
-  // A video's line in Logs has the id of its request, its charge one of its own.
+  // A video's line in Logs has the id of its request; its charge has an id of its own.
   const isVideo = body.event?.endsWith(VIDEO_CHARGE_SUFFIX);
   const log = await store.logs.findOne(isVideo ? { charge: id, org } : { _id: id, org });
   const charge = await store.ledger.findOne({ _id: log?.charge ?? id, org });
@@ -75,7 +75,7 @@ async function takenBack(charge: UnnumberedRow, { store }: BillingDeps): Promise
   return new Map(rows.map((row) => [row._id, row]));
 }
 
-/** The first that is free; null when all are taken. */
+/** The first free place; null when all are taken. */
 function placeOf({ _id }: UnnumberedRow, booked: ReadonlyMap<string, UnnumberedRow>): number | null {
   for (let number = 1; number <= REFUNDS_PER_CHARGE_MAX; number += 1)
     if (!booked.has(eventIds.refund(_id, number))) return number;

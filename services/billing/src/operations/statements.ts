@@ -1,4 +1,4 @@
-// statements.list, statements.get, statements.events: an org's months, one of them, and the rows behind one of its lines.
+// statements.list, statements.get, statements.events: the months of an org, one month, and the rows of one line.
 import {
   LIST_LIMIT_DEFAULT,
   type OperationRequest,
@@ -15,7 +15,7 @@ import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { readQuantities } from '../store/quantities.ts';
-import { whenWhole } from '../when-whole.ts';
+import { whenComplete } from '../when-complete.ts';
 
 export async function statementsList(
   { org }: OperationRequest<'statements.list'>,
@@ -23,11 +23,11 @@ export async function statementsList(
 ): Promise<OperationResponse<'statements.list'>> {
   await catchUp(deps);
   const { store, clock } = deps;
-  const data = await whenWhole(deps, () => readSummaries(store, org, clock.now()));
+  const data = await whenComplete(deps, () => readSummaries(store, org, clock.now()));
   return { object: 'list', data: data.reverse(), has_more: false, next_cursor: null };
 }
 
-/** @throws ServiceError `invalid_request` for a month that has not begun. */
+/** @throws ServiceError `invalid_request` for a month that has not begun */
 export async function statementsGet(
   { org, month }: OperationRequest<'statements.get'>,
   deps: BillingDeps,
@@ -36,8 +36,8 @@ export async function statementsGet(
   if (month > monthOf(clock.now()))
     throw new ServiceError('invalid_request', 'month: has not begun', { param: 'month' });
   await catchUp(deps);
-  // Together, or a row that is booked in between would be in one figure and not in the other.
-  return whenWhole(deps, () => readStatement(store, org, month, clock.now()));
+  // One read between two batches, so that every figure includes the same rows.
+  return whenComplete(deps, () => readStatement(store, org, month, clock.now()));
 }
 
 export async function statementsEvents(
@@ -60,7 +60,9 @@ export async function statementsEvents(
   };
 }
 
-/** The rows of a line in the order of their numbers; of an org that has been in several partitions, one after the other. */
+/**
+ * The rows of a line in the order of their numbers. For an org with several partitions, one partition after the other.
+ */
 async function rowsAfter(
   of: { org: string; month: string; line: string },
   cursor: string | undefined,
@@ -81,7 +83,7 @@ async function rowsAfter(
   return rows;
 }
 
-/** The number of the last row of a page, in the first partition alone; in others behind that of the partition. */
+/** Cursor of a page: the number of its last row, prefixed with the partition except for the first one. */
 function cursorOf(last: LedgerRow | undefined): string | null {
   if (!last) return null;
   return last.p === FIRST_PARTITION ? `${last.n}` : `${last.p.slice(1)}.${last.n}`;

@@ -1,11 +1,11 @@
-// usage.get: what an org has used, in total and by interval and group.
+// usage.get: the usage of an org, in total and by interval and group.
 import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
 import { catchUp } from '../catch-up.ts';
 import type { BillingDeps } from '../register.ts';
 import { usageRange } from '../usage/range.ts';
 import { readUsage } from '../usage/read-usage.ts';
 
-/** @throws ServiceError `invalid_request` for a range that is upside down, too long, or holds too much. */
+/** @throws ServiceError `invalid_request` for a range that is reversed, too long, or has too much data */
 export async function usageGet(
   { org, query }: OperationRequest<'usage.get'>,
   deps: BillingDeps,

@@ -1,4 +1,4 @@
-// Two processes of billing with a partition each, killed in the middle of the work, and in the middle of a move.
+// Two billing processes with a partition each, killed under load and during a move.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -18,12 +18,12 @@ import { FREE_MS_MAX } from './shares.ts';
 
 const BILLING = fileURLToPath(new URL('../main.ts', import.meta.url));
 const COMMAND = fileURLToPath(new URL('./main.ts', import.meta.url));
-/** What a dead owner had is free when its lease ends, and somebody's so long after that at the latest. */
+/** A dead owner's partitions are free when its lease expires, and owned again at most this long after its death. */
 const OWNED_AGAIN_MS = BUCKETS.leases.ttlMs + FREE_MS_MAX;
 const OWNED_AGAIN_MS_MAX = 10_000;
-/** From the death of an owner to the first answer of the next: it takes some 6 s, and on a busy machine longer. */
+/** Time from the death of an owner to the first answer of the next: about 6 s, longer on a busy machine. */
 const FAILOVER_MS_MAX = 50_000;
-/** Of two partitions each has one. */
+/** With two partitions, each has one of these orgs. */
 const ORGS = [ORG, 'org_b'] as const;
 const EVENTS_PER_ROUND = 60;
 
@@ -60,7 +60,7 @@ async function kill9(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Who owns each partition; null: nobody. */
+/** The owner of each partition; null: none. */
 async function owners(): Promise<(string | null)[]> {
   const leases = await openBucket(on.client.bus, 'leases');
   const layout = await readLayout(on.database.store);
@@ -69,7 +69,7 @@ async function owners(): Promise<(string | null)[]> {
   );
 }
 
-/** Two processes with a partition each, and which of them owns the first. */
+/** Starts two processes with a partition each. Returns the owner of the first partition, then the other process. */
 async function startTwo(): Promise<[owner: ChildProcess, other: ChildProcess]> {
   const two = [run(BILLING), run(BILLING)] as const;
   await Promise.all(two.map((child) => once(child, 'message'))); // ready
@@ -90,7 +90,7 @@ async function publish(): Promise<void> {
   await on.client.publish(...round);
 }
 
-test('an owner that is killed has a successor that books and answers soon', async () => {
+test('the successor of a killed owner books and answers soon', async () => {
   const options = { bus: on.client.bus, store: on.database.store, clock: systemClock, logger };
   await partitionsCommand('2', options);
   const [victim] = await startTwo();
@@ -115,7 +115,7 @@ test('an owner that is killed has a successor that books and answers soon', asyn
   await expectBooksBalance(on.database.db);
 }, 240_000);
 
-test('a move whose command and one of whose owners are killed is ended by the others', async () => {
+test('other processes finish a move whose command and one of whose owners are killed', async () => {
   const victim = run(BILLING);
   await once(victim, 'message');
   const before = await readLayout(on.database.store);

@@ -1,4 +1,4 @@
-// The layout beside the ledger that it is about.
+// The layout document and the ledger that it describes.
 import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
@@ -30,7 +30,7 @@ test('an installation that was never split has the first layout', async () => {
   expect(await readLayout(database.store)).toBe(FIRST_LAYOUT);
 });
 
-test('while the fences are written the former layout is read, with the wish; then the next one', async () => {
+test('the former layout is read with the wish while the fences are written; then the next layout', async () => {
   const { store } = database;
   const wish = await askToMove(store, 2);
   await endLayout(0);
@@ -39,7 +39,7 @@ test('while the fences are written the former layout is read, with the wish; the
   expect(await readLayout(store)).toEqual(SECOND_LAYOUT);
 });
 
-test('a ledger that was split is not booked on without its layout, nor by an older one', async () => {
+test('a split ledger is not booked without its layout, or under an older one', async () => {
   const { store } = database;
   await endLayout(0);
   await expect(readLayout(store)).rejects.toBeInstanceOf(UnknownLayout);

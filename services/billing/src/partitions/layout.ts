@@ -1,5 +1,5 @@
-// How billing is split: into how many partitions, since when, and whether that is being changed. One document of the
-// database, beside the ledgers that it is about, so that a backup holds both of the same moment.
+// The layout of billing: the number of partitions, the start of the layout, and a move in progress. It is a document
+// beside the ledgers, so that a backup contains both as of the same moment.
 import { PARTITION_COUNTS, type PartitionCount } from '@switchyard/contracts';
 import { answered } from '../store/answered.ts';
 import type { LayoutDocument } from '../store/documents.ts';
@@ -10,30 +10,30 @@ import { fenceId } from './fence.ts';
 
 export type Layout = Readonly<Omit<LayoutDocument, '_id' | 'partitions' | 'moving_to'>> & {
   readonly partitions: PartitionCount;
-  /** Into how many it is being split now; null: into none. */
+  /** Target number of partitions of a move in progress; null: no move. */
   readonly moving_to: PartitionCount | null;
 };
 
-/** Of an installation whose layout nobody has ever changed. */
+/** The layout of an installation that was never split. */
 export const FIRST_LAYOUT: Layout = { epoch: 0, partitions: 1, ever: 1, from: null, moving_to: null };
 
 const LAYOUT = 'layout';
 
-/** The layout of the database is one that this release does not know. */
+/** This release does not know the layout in the database. */
 export class UnknownLayout extends Error {}
 
-/** Somebody has changed the layout since, or is changing it: nothing may be booked by the former one. */
+/** Another process has changed the layout or is changing it: nothing may be booked under the former one. */
 export class LayoutMoved extends Error {}
 
 /**
- * The layout that holds.
- * @throws UnknownLayout for one of a later release, and where the ledger has gone on behind it: by the wrong one an org
- *   would be booked in two places, and its budget read from one. DatabaseSilent, and the driver's errors
+ * Reads the current layout.
+ * @throws UnknownLayout for the layout of a later release, and when the ledger is ahead of the layout: the wrong layout
+ * would book an org in two places and read its budget from one. DatabaseSilent, and the driver's errors
  */
 export async function readLayout(store: Store): Promise<Layout> {
   const layout = await storedLayout(store);
   if (layout.moving_to !== null || !(await hasEnded(store, layout))) return layout;
-  const now = await storedLayout(store); // it may have been moved in between
+  const now = await storedLayout(store); // a move may have ended in between
   if (now.epoch === layout.epoch && now.moving_to === null)
     throw new UnknownLayout(
       `the ledger has gone on behind layout ${layout.epoch}: restore the collections ledger and layout of one moment`,
@@ -48,37 +48,37 @@ async function storedLayout({ layout }: Store): Promise<Layout> {
   return { ...rest, partitions: known(partitions), moving_to: moving_to === null ? null : known(moving_to) };
 }
 
-/** Whether the next layout begins in the ledger: fences come before it, and behind the wish for it. */
+/** Whether the next layout has begun in the ledger: its fences are written after the wish and before the layout. */
 async function hasEnded({ ledger }: Store, { epoch }: Layout): Promise<boolean> {
   const _id = fenceId(epoch + 1, FIRST_PARTITION);
   return (await answered(ledger.findOne({ _id }, { projection: { _id: 1 } }))) !== null;
 }
 
-/** @throws LayoutMoved when another layout holds by now, or is on its way; and what `readLayout` throws */
+/** @throws LayoutMoved when another layout is current or a move is in progress; the errors of `readLayout` */
 export async function assertUnmoved(store: Store, { epoch }: Layout): Promise<void> {
   const now = await readLayout(store);
   if (now.epoch !== epoch || now.moving_to !== null)
-    throw new LayoutMoved(`billing is being split anew: layout ${epoch} holds no more`);
+    throw new LayoutMoved(`billing is being split: layout ${epoch} is no longer current`);
 }
 
 /**
- * Asks for another number of partitions: whoever books stops, and the move is made by whichever process is there.
- * @returns the layout with the wish in it, or the one that is like that already.
- * @throws Error when a move to another number is under way; and what `readLayout` throws
+ * Requests another number of partitions: all owners stop booking, and any process makes the move.
+ * @returns the layout with the wish, or the current layout if it already has this number
+ * @throws Error when a move to another number is in progress; the errors of `readLayout`
  */
 export async function askToMove(store: Store, to: PartitionCount): Promise<Layout> {
   for (;;) {
     const layout = await readLayout(store);
     if (layout.moving_to !== null && layout.moving_to !== to)
-      throw new Error(`a move to ${layout.moving_to} partitions is under way: let it end first`);
+      throw new Error(`a move to ${layout.moving_to} partitions is in progress: let it end first`);
     if (layout.moving_to === to || layout.partitions === to) return layout;
     if (await replaceLayout(store, layout, { ...layout, moving_to: to })) return { ...layout, moving_to: to };
   }
 }
 
 /**
- * Writes a layout in the place of one that was read.
- * @returns false when that one is no longer there; read it again.
+ * Replaces a layout that was read before.
+ * @returns false when another process has replaced it; then read it again
  */
 export async function replaceLayout({ layout }: Store, old: Layout, next: Layout): Promise<boolean> {
   const filter = { _id: LAYOUT, epoch: old.epoch, moving_to: old.moving_to };
@@ -86,7 +86,7 @@ export async function replaceLayout({ layout }: Store, old: Layout, next: Layout
     const written = await answered(layout.replaceOne(filter, next, { upsert: old === FIRST_LAYOUT }));
     return written.matchedCount + written.upsertedCount === 1;
   } catch (error) {
-    if (metDuplicateKey(error)) return false; // there is one by now, and it is another
+    if (metDuplicateKey(error)) return false; // another process has inserted a different layout
     throw error;
   }
 }

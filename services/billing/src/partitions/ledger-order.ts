@@ -1,5 +1,5 @@
-// Which of two ledger rows was booked first. Within a partition their numbers say so; of two partitions, the fences: an
-// org changes its partition only where one layout ends and the next begins.
+// The order of two ledger rows. Within a partition their numbers give the order. Across partitions the fences do: an
+// org changes its partition only between two layouts.
 import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
@@ -11,7 +11,7 @@ type Fences = ReadonlyMap<string, readonly { n: bigint; epoch: number }[]>;
 type Numbered = Pick<LedgerRow, 'p' | 'n'>;
 
 export class LedgerOrder {
-  /** By partition: the numbers of its fences, each with the epoch that begins there; the latest first. */
+  /** The fences of each partition: their numbers, and the epochs that begin there; the latest first. */
   readonly #fences: Fences;
 
   private constructor(fences: Fences) {

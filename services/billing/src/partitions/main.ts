@@ -1,9 +1,9 @@
-// `npm run partitions`: into how many partitions billing is split, and who owns them.
+// `npm run partitions`: shows or changes the number of partitions of billing.
 //
-//   npm run partitions               how it is
-//   npm run partitions -- --to 2     splits it anew, into 1, 2, 4, 8 or 16; while everything runs, and as often as needed
+//   npm run partitions               shows the partitions and their owners
+//   npm run partitions -- --to 2     splits billing into 1, 2, 4, 8 or 16 partitions, while everything keeps running
 //
-// The servers: NATS_URL and MONGODB_URL, else those that `npm start` runs on the data folder SWITCHYARD_DATA.
+// The servers: NATS_URL and MONGODB_URL, or those that `npm start` runs on the data folder SWITCHYARD_DATA.
 import { parseArgs } from 'node:util';
 import { connectBus } from '@switchyard/bus';
 import { makeLogger, systemClock } from '@switchyard/service';

@@ -1,5 +1,5 @@
-// Billing split anew, again and again, while events come, killed at each step: nothing is lost, nothing is doubled, each
-// org is in one partition at a time, and every answer is of all that its org ever had.
+// Repeated splits of billing under traffic, killed at each step: nothing is lost or doubled, each org is in one
+// partition at a time, and every answer includes all data of its org.
 import { randomBytes } from 'node:crypto';
 import { openBucket } from '@switchyard/bus';
 import { type Event, type PartitionCount, partitionOf, placeOf } from '@switchyard/contracts';
@@ -14,9 +14,10 @@ import { bookEvents } from '../booking.ts';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
 import { completed, credited, mixedEvents, ORG, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { orgRecord } from '../fixtures/org-record.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
 import { Progress } from '../progress.ts';
-import { entryOf } from '../store/entries.ts';
+import { entryOf } from '../store/event-table.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { AnotherWriter } from '../store/mongo-errors.ts';
 import { askToMove, readLayout } from './layout.ts';
@@ -24,10 +25,10 @@ import { type MoveStep, move } from './move.ts';
 import { ONLY_PARTITION, partitionsOf } from './partition.ts';
 import { partitionsCommand } from './partitions-command.ts';
 
-/** The two orgs of `mixedEvents`; of two partitions each has one. */
+/** The two orgs of `mixedEvents`; with two partitions, each has one. */
 const ORGS = [ORG, 'org_b'] as const;
 const STEPS: readonly MoveStep[] = ['free', 'fenced', 'positioned', 'moved'];
-const REST_MS = 500;
+const UNCHANGED_MS = 500;
 const EVENTS_PER_ROUND = 40;
 const DAYS = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
@@ -47,7 +48,7 @@ afterAll(async () => {
 });
 
 async function start(): Promise<TestBilling> {
-  const started = await on.startBilling({ restMs: REST_MS });
+  const started = await on.startBilling({ unchangedMs: UNCHANGED_MS });
   billing.push(started);
   return started;
 }
@@ -62,7 +63,7 @@ const command = (to?: PartitionCount) =>
 
 const commandOptions = () => ({ bus: on.client.bus, store: on.database.store, clock: systemClock, logger });
 
-/** Publishes a round of mixed events, and every tenth of them again. */
+/** Publishes a round of mixed events, and every tenth of them twice. */
 async function publish(): Promise<Event[]> {
   const round = mixedEvents(EVENTS_PER_ROUND, seed++, 2);
   events.push(...round);
@@ -71,13 +72,13 @@ async function publish(): Promise<Event[]> {
   return round;
 }
 
-/** In which partitions the rows of these events are. */
+/** The partitions that hold the rows of these events. */
 async function placesOf(round: readonly Event[], org: string): Promise<string[]> {
   const ids = round.filter(({ data }) => data.org === org).map(({ id }) => id);
   return (await on.database.store.ledger.distinct('p', { _id: { $in: ids } })).sort();
 }
 
-/** A new org of this one of two partitions. */
+/** A new org in this one of two partitions. */
 function orgOf(partition: number): string {
   for (;;) {
     const org = `org_${randomBytes(6).toString('hex')}`;
@@ -93,12 +94,12 @@ async function owners(): Promise<(string | null)[]> {
   );
 }
 
-test('the orgs of these tests are apart', () => {
+test('the orgs of these tests are in different partitions', () => {
   expect(ORGS.map((org) => partitionOf(placeOf(org), 2))).toEqual([0, 1]);
 });
 
 describe('an installation', { timeout: 120_000 }, () => {
-  test('has one partition until it is told otherwise', async () => {
+  test('has one partition by default', async () => {
     const first = await start();
     await publish();
     await on.client.caughtUp(...ORGS);
@@ -108,7 +109,7 @@ describe('an installation', { timeout: 120_000 }, () => {
     await expect(partitionsCommand('3', commandOptions())).rejects.toThrow('--to 1|2|4|8|16');
   });
 
-  test('is split while events come; the one process owns both and answers all', async () => {
+  test('is split under traffic; one process owns both partitions and answers everything', async () => {
     const [said] = await Promise.all([command(2), publish()]);
     expect(said).toContain('layout 1: 2 partitions');
     const after = await publish();
@@ -118,7 +119,7 @@ describe('an installation', { timeout: 120_000 }, () => {
     expect(new Set(await owners())).toEqual(new Set([billing[0]?.bus.instance]));
   });
 
-  test('that gets a second process gives it a partition of its own; both book, each its orgs', async () => {
+  test('gives a partition to a second process; both book their own orgs', async () => {
     const second = await start();
     await vi.waitFor(async () => expect(await owners()).toContain(second.bus.instance), { timeout: 60_000 });
     expect(new Set(await owners()).size).toBe(2);
@@ -135,12 +136,12 @@ describe('an installation', { timeout: 120_000 }, () => {
     await publish();
     await on.client.caughtUp(...ORGS);
     expect(await owners()).toEqual([first?.bus.instance, first?.bus.instance]);
-    expect(await command(2)).toContain('layout 1: 2 partitions'); // it is so already
+    expect(await command(2)).toContain('layout 1: 2 partitions'); // already split into 2
   });
 });
 
 test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
-  'a move killed when it was %s, to %i, is ended by whoever comes next, and by nobody twice',
+  'a move killed when it was %s, to %i, is finished once by the next process',
   async (step, to) => {
     await stopAll();
     const before = await readLayout(on.database.store);
@@ -171,7 +172,7 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
   120_000,
 );
 
-test('a writer of the former layout that wakes behind the fence writes nothing more, and its booking ends', async () => {
+test('a writer of the former layout that wakes after the fence writes nothing and stops booking', async () => {
   await stopAll();
   const { store } = on.database;
   await command(1);
@@ -210,7 +211,7 @@ describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
   const org = ORGS[1];
   const ask = { org, key_id: 'key_1' };
 
-  test('has its charge in one and the void of it in the other: together they are nothing', async () => {
+  test('has a charge in one and its void in the other, which add up to zero', async () => {
     await command(1);
     const before = await on.client.usage(DAYS, org);
     const [charge, taken] = [completed('req_across', 7_000n, { org }), voided('req_across', { org })];
@@ -228,7 +229,7 @@ describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
     expect((await on.client.usage(DAYS, org)).total).toEqual(before.total);
   });
 
-  test('spends of one limit, and has one line of its statement for what it did in both', async () => {
+  test('has one limit and one statement line for both', async () => {
     await untilMidnightIsFar();
     const time = new Date();
     const more = ['x1', 'x2', 'x3', 'x4'].map((id) =>
@@ -259,23 +260,18 @@ describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
   });
 });
 
-test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each are let in', async () => {
+test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 each pass', async () => {
   const cost = 1_000n;
   const orgs = await openBucket(on.client.bus, 'orgs');
   const { epoch } = await readLayout(on.database.store);
   const prepaid = [orgOf(0), orgOf(1)];
   for (const org of prepaid) {
-    await orgs.put(org, {
-      id: org,
-      billing: 'prepaid',
-      monthly_limit: null,
-      updated_at: new Date().toISOString(),
-    });
+    await orgs.put(org, orgRecord(org, { billing: 'prepaid', monthly_limit: null }));
     await on.client.publish(credited(`crd_${org}`, 50n * cost, { org }));
     await expect
       .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0.00005 });
-    // And to memory by a watch: one call tells when something limits it.
+    // Billing reads the record through a watch: this call passes once a limit applies.
     const probe = { org, key_id: 'key_1', call: `req_${org}_probe` };
     await expect
       .poll(() => on.client.ask('holds.take', { ...probe, amount_nano: '1', exact: false }))
@@ -285,7 +281,7 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
   const held = new Map<string, { org: string; key_id: string; call: string; amount_nano: string }>();
   const renewing = setInterval(() => {
     for (const [place, holds] of Map.groupBy(held.values(), ({ org }) => placeOf(org)))
-      on.client.ask('holds.renew', { place, holds }).catch(() => {}); // until the next owner is there
+      on.client.ask('holds.renew', { place, holds }).catch(() => {}); // fails while no owner is there
   }, 200);
   let letIn = 0;
   const moves: Promise<string>[] = [];
@@ -299,21 +295,21 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
         break;
       } catch (error) {
         const { code } = error as { code: string };
-        // A settlement that met a move is made up for by the end of its lease: who waited for that in vain asks again.
+        // A settlement lost during a move is replaced by the end of its lease: a call that timed out meanwhile retries.
         const inVain = performance.now() - askedAt >= HOLD_WAIT_MS_MAX;
         if (code !== 'service_unavailable' && !inVain) return code;
       }
     }
     held.set(id, hold);
     letIn += 1;
-    // Of 100 at most 32 hold at once: there are calls before, during and after each move, which those let in wait for.
+    // At most 32 of 100 calls hold at once, so calls run before, during and after each move.
     if (letIn === 20) moves.push(command(2));
     if (letIn === 60) moves.push(command(1));
     await moves.at(-1);
     await on.client.publish(completed(id, cost, { org, time: new Date() }));
     held.delete(id);
     const settled = { org, call: id, event: id, cost_nano: String(cost) };
-    await on.client.ask('holds.settle', settled).catch(() => {}); // it ends by itself
+    await on.client.ask('holds.settle', settled).catch(() => {}); // the lease ends the hold otherwise
     return 'ok';
   };
   const outcomes = await Promise.all(
@@ -332,7 +328,7 @@ test('budgets hold to the call over two moves: of 200 calls on 50 each, 50 each 
       .toMatchObject({ balance: 0, held: 0, spent: 0.00005 });
 }, 240_000);
 
-test('a layout that this release does not know is left alone: its owner gives back, and nobody takes', async () => {
+test('an unknown layout is not changed: its owner returns the partition, and no process takes it', async () => {
   const { layout } = on.database.store;
   const known = await layout.findOneAndUpdate({}, { $set: { partitions: 3 } });
   const leases = await openBucket(on.client.bus, 'leases');
@@ -342,7 +338,7 @@ test('a layout that this release does not know is left alone: its owner gives ba
   await on.client.caughtUp(...ORGS);
 }, 120_000);
 
-test('and after all of it the books balance, every event is in them once, and the audit says zero drift', async () => {
+test('in the end the books balance, every event is booked once, and the audit reports zero drift', async () => {
   await on.client.caughtUp(...ORGS);
   const { db, store } = on.database;
   await expectBooked(db, events, await store.ledger.countDocuments({ org: { $nin: [...ORGS] } }));

@@ -1,44 +1,40 @@
-// The partitions of one process: it looks again and again at who lives and who owns what, takes its share and gives back
-// what is another's, and stops all of it when billing is being split anew.
-import { type Bucket, type Bus, type Lease, openBucket, takeLease } from '@switchyard/bus';
-import { type Clock, inTime, type Logger, passed } from '@switchyard/service';
+// The partitions of one process. The process regularly reads the members and owners, takes its share of partitions,
+// returns surplus ones, and stops all of them for a move.
+import { type Bucket, type Lease, openBucket, takeLease } from '@switchyard/bus';
+import { inTime, passed } from '@switchyard/service';
 import { type AccountRecords, openRecords } from '../accounts/records.ts';
 import type { BooksWatch } from '../audit/watch.ts';
-import { type OwnerOptions, ownPartition } from '../owner.ts';
-import type { Store } from '../store/store.ts';
+import { type OwnerDeps, ownPartition } from '../owner.ts';
 import { assertUnmoved, type Layout, LayoutMoved, readLayout, UnknownLayout } from './layout.ts';
 import { move, removeFormerConsumers } from './move.ts';
 import { type Partition, partitionsOf } from './partition.ts';
-import { REST_MS, toGiveBack, toTake, type View } from './shares.ts';
+import { toGiveBack, toTake, UNCHANGED_MS, type View } from './shares.ts';
 
-/** Between two looks: a dead owner's lease runs out in 5 s, and is taken at the next look. */
-const LOOK_MS = 500;
-/** Reading who lives. */
+/** Time between two checks: the lease of a dead owner expires in 5 s, and is taken at the next check. */
+const CHECK_MS = 500;
+/** Time limit for reading the members. */
 const MEMBERS_MS_MAX = 3_000;
-/** Leases of processes that live, beside those of partitions. */
+/** Prefix of the leases of live processes, beside the leases of partitions. */
 const MEMBER = 'billing-member';
 
-export interface OwnersOptions extends Pick<OwnerOptions, 'logDays' | 'auditEveryMs'> {
-  readonly bus: Bus;
-  readonly store: Store;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  /** Milliseconds at rest after which one too many is given back. */
-  readonly restMs?: number;
-  /** Called once: what there is to take is taken, and served. */
+export interface OwnersDeps
+  extends Pick<OwnerDeps, 'bus' | 'store' | 'logger' | 'clock' | 'logDays' | 'auditEveryMs'> {
+  /** Milliseconds without change after which a surplus partition is returned. */
+  readonly unchangedMs?: number;
+  /** Called once, when every free partition is taken and served. */
   readonly onSettled: () => void;
-  /** Gives everything back: what is in hand is finished first. */
+  /** Returns all partitions after finishing the work in progress. */
   readonly signal: AbortSignal;
 }
 
-/** What a partition is owned with. */
+/** State of a partition that this process has just taken: its lease, its end signal and the shared records. */
 interface Taken {
   readonly lease: Lease;
   readonly over: AbortController;
   readonly records: AccountRecords;
 }
 
-/** A partition that is ours. */
+/** A partition of this process. */
 interface Owned {
   readonly partition: Partition;
   readonly over: AbortController;
@@ -49,42 +45,42 @@ interface Owned {
 type Leases = Bucket<{ owner: string }>;
 
 export class Owners {
-  readonly #on: OwnersOptions;
+  readonly #deps: OwnersDeps;
   readonly #owned = new Map<number, Owned>();
   #layout: Layout | null = null;
-  /** Opened with the first partition that is ours, closed with the last: made anew whenever all of it is. */
+  /** Opened with the first partition of this process, closed with the last. */
   #records: AccountRecords | null = null;
   #leases: Leases | null = null;
   #member: Lease | null = null;
-  /** What was seen last, and since when (of the clock that never steps). */
+  /** The last view of members and owners, and since when it has been the same (monotonic clock). */
   #seen = '';
   #seenAt = 0;
   #freeAt: number | null = null;
 
-  constructor(options: OwnersOptions) {
-    this.#on = options;
+  constructor(deps: OwnersDeps) {
+    this.#deps = deps;
   }
 
-  /** What looks at the books of the partitions that are ours. */
+  /** The checks of the books of this process's partitions. */
   get watches(): BooksWatch[] {
     return [...this.#owned.values()].flatMap(({ watch }) => watch ?? []);
   }
 
-  /** Looks until the signal is aborted. Never throws: what fails is tried again at the next look. */
+  /** Checks until the signal is aborted. Never throws: failures are retried at the next check. */
   async run(): Promise<void> {
-    const { signal, clock } = this.#on;
+    const { signal, clock } = this.#deps;
     while (!signal.aborted) {
-      await this.#look().catch((error: unknown) => this.#failed(error));
-      await passed(LOOK_MS, clock, signal);
+      await this.#check().catch((error: unknown) => this.#failed(error));
+      await passed(CHECK_MS, clock, signal);
     }
     await Promise.all(this.#giveBackAll());
     await this.#member?.release();
   }
 
   #failed(error: unknown): void {
-    const { signal, logger } = this.#on;
-    this.#leases = null; // the server may have lost the bucket: it is opened, and so made, anew
-    if (signal.aborted || error instanceof LayoutMoved) return; // seen at the next look
+    const { signal, logger } = this.#deps;
+    this.#leases = null; // the server may have lost the bucket: opening creates it again
+    if (signal.aborted || error instanceof LayoutMoved) return; // the next check handles both
     if (!(error instanceof UnknownLayout)) {
       logger.warn({ err: error }, 'the partitions could not be looked at; they are again');
       return;
@@ -96,8 +92,8 @@ export class Owners {
     );
   }
 
-  async #look(): Promise<void> {
-    const { bus, store, logger, clock, signal } = this.#on;
+  async #check(): Promise<void> {
+    const { bus, store, logger, clock, signal } = this.#deps;
     const layout = await readLayout(store);
     if (layout.moving_to !== null || layout.epoch !== (this.#layout?.epoch ?? layout.epoch)) {
       this.#layout = null;
@@ -115,14 +111,14 @@ export class Owners {
     }
   }
 
-  /** Looks at who lives and who owns what; gives one back where we have too many. The partition to take, if any. */
+  /** Reads members and owners, and returns a surplus partition. Returns the partition to take, if any. */
   async #next(layout: Layout, leases: Leases): Promise<number | null> {
-    const { bus, clock, restMs = REST_MS } = this.#on;
+    const { bus, clock, unchangedMs = UNCHANGED_MS } = this.#deps;
     const owners = await Promise.all(
       partitionsOf(layout).map(async ({ index, lease }) => {
         const entry = await leases.get(lease);
         if (entry) return entry.value.owner;
-        return this.#owned.has(index) ? bus.instance : null; // what was ours is still being finished
+        return this.#owned.has(index) ? bus.instance : null; // this process is still finishing its work there
       }),
     );
     const members = layout.partitions > 1 ? await this.#members(leases) : [];
@@ -133,17 +129,17 @@ export class Owners {
     const view: View = {
       ...{ me: bus.instance, members, owners },
       freeForMs: this.#freeAt === null ? 0 : now - this.#freeAt,
-      restedForMs: now - this.#seenAt,
+      unchangedForMs: now - this.#seenAt,
     };
-    const tooMany = toGiveBack(view, restMs);
+    const tooMany = toGiveBack(view, unchangedMs);
     if (tooMany !== null) this.#giveBack(tooMany);
     if (!owners.includes(null)) this.#settled();
     return toTake(view);
   }
 
-  /** Says that we live, and who else does. */
+  /** Announces this process and returns all live members. */
   async #members(leases: Leases): Promise<string[]> {
-    const { bus } = this.#on;
+    const { bus } = this.#deps;
     const onLost = () => {
       this.#member = null;
     };
@@ -153,16 +149,16 @@ export class Owners {
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
 
-  /** @returns whether it is ours now. */
+  /** @returns whether this process now owns the partition */
   async #take(layout: Layout, index: number): Promise<boolean> {
-    const { bus, store } = this.#on;
+    const { bus, store } = this.#deps;
     const partition = partitionsOf(layout)[index];
     if (!partition) return false;
     const over = new AbortController();
     const lease = await takeLease({ bus, name: partition.lease, onLost: () => over.abort() });
     if (!lease) return false;
     try {
-      // Whoever moves looks for leases first: either it has seen ours, or we see that it moves.
+      // Prevents a race: a move checks leases first, so either it sees this lease or this check sees the move.
       await assertUnmoved(store, layout);
       this.#records ??= await openRecords(bus);
     } catch (error) {
@@ -174,7 +170,7 @@ export class Owners {
   }
 
   #own(partition: Partition, { lease, over, records }: Taken): void {
-    const { bus, store, logger, clock, logDays, auditEveryMs } = this.#on;
+    const { bus, store, logger, clock, logDays, auditEveryMs } = this.#deps;
     const owned: Owned = { partition, over, watch: null, ended: Promise.resolve() };
     this.#owned.set(partition.index, owned);
     owned.ended = ownPartition({
@@ -211,10 +207,10 @@ export class Owners {
     return all.map(({ ended }) => ended);
   }
 
-  /** All that is ours serves, and nothing is free. */
+  /** Calls `onSettled` when every partition of this process serves, and none is free. */
   #settled(): void {
     const all = [...this.#owned.values()];
     if (all.length > 0 && all.every(({ watch }) => watch !== null) && this.#freeAt === null)
-      this.#on.onSettled();
+      this.#deps.onSettled();
   }
 }

@@ -1,12 +1,12 @@
-// Who takes and gives back: many processes that decide by themselves, on views that are as late as a look is.
+// Taking and returning partitions: many processes decide by themselves, on views that lag by one check.
 import { expect, test } from 'vitest';
-import { FREE_MS_MAX, REST_MS, toGiveBack, toTake } from './shares.ts';
+import { FREE_MS_MAX, toGiveBack, toTake, UNCHANGED_MS } from './shares.ts';
 
 const LOOK_MS = 500;
-/** Longer than the hand-overs of any of these cases take. */
+/** Longer than the hand-overs of any of these cases. */
 const LOOKS_MAX = 500;
 
-/** Processes that look in turns, as the loop of owners.ts does. */
+/** Processes that check in turns, like the loop of owners.ts. */
 class World {
   owners: (string | null)[];
   members: string[] = [];
@@ -20,7 +20,7 @@ class World {
     this.owners = Array.from({ length: partitions }, () => null);
   }
 
-  /** One look of everyone. @returns whether anything changed */
+  /** One check by every process. @returns whether anything changed */
   look(): boolean {
     let changed = false;
     this.#now += LOOK_MS;
@@ -35,7 +35,7 @@ class World {
       if (seen !== this.#seen) [this.#seen, this.#seenAt] = [seen, this.#now];
       this.#freeAt = this.owners.includes(null) ? (this.#freeAt ?? this.#now) : null;
       const view = {
-        ...{ me, members: this.members, owners: this.owners, restedForMs: this.#now - this.#seenAt },
+        ...{ me, members: this.members, owners: this.owners, unchangedForMs: this.#now - this.#seenAt },
         freeForMs: this.#freeAt === null ? 0 : this.#now - this.#freeAt,
       };
       const back = toGiveBack(view);
@@ -52,12 +52,12 @@ class World {
     }
   }
 
-  /** @returns the looks until nothing has changed for longer than anybody waits */
+  /** @returns the number of checks until nothing has changed for longer than any delay */
   settle(): number {
     let last = 0;
     for (let looks = 1; looks <= LOOKS_MAX; looks += 1) {
       if (this.look()) last = looks;
-      if ((looks - last) * LOOK_MS > REST_MS + FREE_MS_MAX + LOOK_MS) return last;
+      if ((looks - last) * LOOK_MS > UNCHANGED_MS + FREE_MS_MAX + LOOK_MS) return last;
     }
     throw new Error('they never come to rest');
   }
@@ -72,20 +72,17 @@ class World {
   }
 }
 
-test.each([1, 2, 4, 8, 16])(
-  'of %i partitions every one is owned, by shares that differ by one at the most',
-  (n) => {
-    for (const processes of [1, 2, 3, 5, 20]) {
-      const world = new World(n);
-      world.members = Array.from({ length: processes }, (_, i) => `billing-${String.fromCharCode(97 + i)}`);
-      world.settle();
-      expect(world.owners).not.toContain(null);
-      expect(Math.max(...world.counts) - Math.min(...world.counts)).toBeLessThanOrEqual(1);
-    }
-  },
-);
+test.each([1, 2, 4, 8, 16])('all of %i partitions are owned, in shares that differ by at most one', (n) => {
+  for (const processes of [1, 2, 3, 5, 20]) {
+    const world = new World(n);
+    world.members = Array.from({ length: processes }, (_, i) => `billing-${String.fromCharCode(97 + i)}`);
+    world.settle();
+    expect(world.owners).not.toContain(null);
+    expect(Math.max(...world.counts) - Math.min(...world.counts)).toBeLessThanOrEqual(1);
+  }
+});
 
-test('one that comes later gets its share, one partition at a rest, and then nothing moves any more', () => {
+test('a process that joins later gets its share, one partition per rest, and then nothing moves', () => {
   const world = new World(8);
   world.members = ['billing-b', 'billing-c'];
   world.settle();
@@ -98,7 +95,7 @@ test('one that comes later gets its share, one partition at a rest, and then not
   expect(world.handOvers).toBe(2);
 });
 
-test('what a dead one had is taken at the next look, by those with the fewest first', () => {
+test('partitions of a dead process are taken at the next check, by those with the fewest first', () => {
   const world = new World(4);
   world.members = ['billing-a', 'billing-b', 'billing-c'];
   world.settle();
@@ -110,15 +107,15 @@ test('what a dead one had is taken at the next look, by those with the fewest fi
   expect(world.counts).toEqual([2, 2]);
 });
 
-test('a member that lives and takes nothing keeps nobody else from taking', () => {
+test('a live member that takes nothing does not block other members', () => {
   const owners = [null, 'billing-a'];
-  const view = { me: 'billing-a', members: ['billing-a', 'billing-stuck'], owners, restedForMs: 0 };
+  const view = { me: 'billing-a', members: ['billing-a', 'billing-stuck'], owners, unchangedForMs: 0 };
   expect(toTake({ ...view, freeForMs: FREE_MS_MAX - 1 })).toBeNull();
   expect(toTake({ ...view, freeForMs: FREE_MS_MAX })).toBe(0);
 });
 
-test('one that dies again and again is given nothing: others give back only after a rest', () => {
+test('a process that dies repeatedly gets nothing: others return partitions only after a rest', () => {
   const view = { me: 'billing-a', members: ['billing-a', 'billing-z'], owners: ['billing-a', 'billing-a'] };
-  expect(toGiveBack({ ...view, freeForMs: 0, restedForMs: REST_MS - 1 })).toBeNull();
-  expect(toGiveBack({ ...view, freeForMs: 0, restedForMs: REST_MS })).toBe(1);
+  expect(toGiveBack({ ...view, freeForMs: 0, unchangedForMs: UNCHANGED_MS - 1 })).toBeNull();
+  expect(toGiveBack({ ...view, freeForMs: 0, unchangedForMs: UNCHANGED_MS })).toBe(1);
 });

@@ -1,26 +1,28 @@
-// Who takes which partition, and who gives one back: decided by each process for itself, from what all of them see. Pure.
+// Decides which partition a process takes or returns. Each process decides for itself, from the shared view. Pure.
 
-/** A free partition that nobody poorer takes for so long is taken by whoever sees it. */
+/** A partition that has been free for this long is taken by any process, not only by one with the fewest. */
 export const FREE_MS_MAX = 2_000;
-/** Nothing is given back until owners and members have been the same for so long: hand-overs are rare and never flap. */
-export const REST_MS = 10_000;
-/** One is given back only to a member that has fewer by so many: afterwards it has not more than the giver. */
+/** A partition is returned only after owners and members were unchanged for this long, which prevents flapping. */
+export const UNCHANGED_MS = 10_000;
+/** Minimum difference for a hand-over: afterwards the receiver does not have more than the giver. */
 const RICHER_BY_MIN = 2;
 
 export interface View {
-  /** Ourselves: an instance's name. */
+  /** Instance name of this process. */
   readonly me: string;
-  /** The instances that live. */
+  /** The live instances. */
   readonly members: readonly string[];
-  /** Who owns each partition; null: nobody. */
+  /** The owner of each partition; null: none. */
   readonly owners: readonly (string | null)[];
-  /** Milliseconds that some partition has been free. */
+  /** Milliseconds for which some partition has been free. */
   readonly freeForMs: number;
-  /** Milliseconds that members and owners have been the same. */
-  readonly restedForMs: number;
+  /** Milliseconds for which members and owners have been unchanged. */
+  readonly unchangedForMs: number;
 }
 
-/** The partition to take now, null: none. The poorest take first, and those that are equally poor begin at different ones. */
+/**
+ * The partition to take now, null: none. Members with the fewest take first; equal ones start at different partitions.
+ */
 export function toTake({ me, members, owners, freeForMs }: View): number | null {
   const free = owners.flatMap((owner, index) => (owner === null ? [index] : []));
   if (free.length === 0) return null;
@@ -32,12 +34,12 @@ export function toTake({ me, members, owners, freeForMs }: View): number | null 
   return free[equals.sort().indexOf(me) % free.length] ?? null;
 }
 
-/** The partition to give back now, null: none. One member gives at a time: the richest, of several the first by name. */
+/** The partition to return now, null: none. One member returns at a time: the one with the most, ties by name. */
 export function toGiveBack(
-  { me, members, owners, restedForMs }: View,
-  restMs: number = REST_MS,
+  { me, members, owners, unchangedForMs }: View,
+  unchangedMs: number = UNCHANGED_MS,
 ): number | null {
-  if (owners.includes(null) || restedForMs < restMs) return null;
+  if (owners.includes(null) || unchangedForMs < unchangedMs) return null;
   const counts = countsOf(me, members, owners);
   const mine = counts.get(me) ?? 0;
   if (mine < Math.min(...counts.values()) + RICHER_BY_MIN || mine < Math.max(...counts.values())) return null;

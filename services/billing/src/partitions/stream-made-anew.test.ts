@@ -1,5 +1,5 @@
-// Billing split anew when the stream of events is no longer the one in which the layout before began: a sequence of the
-// former says nothing of the new one.
+// A split of billing after the stream of events was recreated: sequences of the former stream do not apply to the new
+// one.
 import { ensureEventsStream } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
@@ -28,7 +28,7 @@ const ids = (name: string) => Array.from({ length: 6 }, (_, i) => `req_${name}_$
 const publish = (name: string) =>
   on.client.publish(...ids(name).map((id, i) => completed(id, 1_000n, { org: ORGS[i % 2] ?? ORGS[0] })));
 
-test('events of a new stream that nobody has read yet are booked, whatever number the old one had come to', async () => {
+test('unread events of a recreated stream are booked, regardless of the old sequence', async () => {
   const first = await on.startBilling();
   await publish('before');
   await on.client.caughtUp(...ORGS);

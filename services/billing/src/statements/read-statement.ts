@@ -1,21 +1,21 @@
-// Statements as the lines of their months say, with the balances before and after.
+// Statements from the stored lines of their months, with opening and closing balances.
 import type { Statement, StatementLine, StatementSummary } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { answered } from '../store/answered.ts';
 import { addAmounts, noAmounts } from '../store/buckets.ts';
-import type { LedgerRow, StatementLineDocument } from '../store/documents.ts';
+import type { LedgerRow, StatementLineDocument, UnnumberedRow } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
 import { closesAt, monthOf } from './months.ts';
 
-/** What a month came to, in nano-dollars. */
+/** The sums of a month, in nano-dollars. */
 interface MonthSums {
   credits: bigint;
   charges: bigint;
   refunds: bigint;
 }
 
-/** All months of an org that have something, in order, each with its balances. */
+/** All months of an org that have lines, in order, each with its balances. */
 export async function readSummaries(store: Store, org: string, now: number): Promise<StatementSummary[]> {
   const months = await sumsByMonth(store, org);
   let balance = 0n;
@@ -27,7 +27,7 @@ export async function readSummaries(store: Store, org: string, now: number): Pro
   });
 }
 
-/** The statement of a month, empty where nothing was in it. */
+/** The statement of a month; empty when the month has no lines. */
 export async function readStatement(
   store: Store,
   org: string,
@@ -38,7 +38,7 @@ export async function readStatement(
   let opening = 0n;
   for (const [other, { credits, charges, refunds }] of months)
     if (other < month) opening += credits - charges - refunds;
-  const lines = together(await answered(store.statementLines.find({ org, month }).toArray()));
+  const lines = together(await answered(store.aggregates.lines.find({ org, month }).toArray()));
   const sums = months.get(month) ?? { credits: 0n, charges: 0n, refunds: 0n };
   const granted = (await creditRows(store, org)).filter((row) => monthOfCredit(row) === month);
   return {
@@ -57,7 +57,7 @@ async function sumsByMonth(store: Store, org: string): Promise<Map<string, Month
     return sums;
   };
   const fields = { projection: { month: 1, kind: 1, cost: 1 } };
-  for (const { month, kind, cost } of await answered(store.statementLines.find({ org }, fields).toArray()))
+  for (const { month, kind, cost } of await answered(store.aggregates.lines.find({ org }, fields).toArray()))
     of(month)[kind === 'refund' ? 'refunds' : 'charges'] += cost;
   for (const row of await creditRows(store, org)) of(monthOfCredit(row)).credits += row.credit?.amount ?? 0n;
   return months;
@@ -90,7 +90,7 @@ function summaryOf(
   };
 }
 
-/** Of an org that has been in several partitions a line has a part in each: here they are one. */
+/** Merges the parts that a line has in several partitions. */
 function together(parts: readonly StatementLineDocument[]): StatementLineDocument[] {
   return [...Map.groupBy(parts, ({ line }) => line).values()].flatMap(([first, ...others]) => {
     if (!first || others.length === 0) return first ?? [];
@@ -102,7 +102,7 @@ function together(parts: readonly StatementLineDocument[]): StatementLineDocumen
   });
 }
 
-/** Usage before refunds, and the most expensive first. */
+/** Usage before refunds; within each, the most expensive first. */
 function inOrder(a: StatementLineDocument, b: StatementLineDocument): number {
   if (a.kind !== b.kind) return a.kind === 'usage' ? -1 : 1;
   if (a.cost !== b.cost) return a.cost > b.cost ? -1 : 1;
@@ -119,7 +119,7 @@ function lineOf(document: StatementLineDocument): StatementLine {
   };
 }
 
-/** Those of units that had one rate and no other. */
+/** The rates of units that had a single rate. */
 function singleRates(rates: readonly string[]): StatementLine['rates'] {
   const byUnit = Map.groupBy(rates, (rate) => rate.slice(0, rate.indexOf(' ')));
   return [...byUnit]
@@ -128,7 +128,8 @@ function singleRates(rates: readonly string[]): StatementLine['rates'] {
     .sort((a, b) => (a.unit < b.unit ? -1 : 1));
 }
 
-function creditOf({ _id, at, credit }: LedgerRow): Statement['granted'] {
+/** A ledger row of credits as the API shows it; none for other rows. */
+export function creditOf({ _id, at, credit }: UnnumberedRow): Statement['granted'] {
   if (!credit) return [];
   const { amount, reason, reference, key } = credit;
   return [

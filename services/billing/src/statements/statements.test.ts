@@ -1,4 +1,4 @@
-// Statements against the ledger: every row in one line of one month, and closed months that stay as they are.
+// Statements against the ledger: every row is in one line of one month, and closed months never change.
 import type { Event } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import { makeLogger } from '@switchyard/service';
@@ -15,14 +15,14 @@ import {
   voided,
 } from '../fixtures/events.ts';
 import { ANSWER_MS_MAX } from '../store/answered.ts';
-import { entryOf } from '../store/entries.ts';
+import { entryOf } from '../store/event-table.ts';
 import { LedgerWriter, type Step } from '../store/ledger-writer.ts';
 import { usageRange } from '../usage/range.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { BOOKING_MS_MAX, bookedMonth, CLOCKS_DIFFER_MS_MAX, closesAt } from './months.ts';
 import { readStatement, readSummaries } from './read-statement.ts';
 
-/** Hundreds of questions to a database that others use too. */
+/** Generous: hundreds of queries to a database that other tests share. */
 
 const logger = makeLogger('test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;
@@ -93,7 +93,7 @@ describe('a statement', () => {
     }
   });
 
-  test('shows a rate that was one all through, and none where there were two', async () => {
+  test('shows a rate that was constant, and none if there were two', async () => {
     const books = await Books.open('2026-11-22T00:00:00Z');
     const lines = (rate: string) => [
       { unit: 'input_token', quantity: 10, rate },
@@ -110,7 +110,7 @@ describe('a statement', () => {
     ]);
   });
 
-  test('carries the balance on: credits and refunds are in the month in which they came', async () => {
+  test('carries the balance forward: credits and refunds are in the month of their arrival', async () => {
     const books = await Books.open('2026-11-22T00:00:00Z');
     await books.book(
       completed('req_nov', 300n, time('2026-11-21T00:00:00Z')),
@@ -134,7 +134,7 @@ describe('a statement', () => {
   });
 });
 
-/** A writer beside the one of the books: another owner, by a clock of its own. */
+/** Another writer on the same books: a second owner with its own clock. */
 async function ownerBy(
   { database }: Books,
   clock: FakeClock,
@@ -158,7 +158,7 @@ describe('at the end of a month', () => {
     await books.book(completed('req_last', 1n, lastMs), completed('req_first', 2n, firstMs));
     books.goTo('2026-12-02T23:58:00Z');
     await books.book(completed('req_47h58', 4n, lastMs), voided('req_last', lastMs));
-    books.goTo('2026-12-02T23:59:00Z'); // a minute before the close nothing is taken any more
+    books.goTo('2026-12-02T23:59:00Z'); // a month accepts nothing in its last minute before the close
     await books.book(completed('req_47h59', 8n, lastMs));
     books.goTo('2026-12-03T00:01:00Z');
     const closed = await books.statement('2026-11');
@@ -177,20 +177,20 @@ describe('at the end of a month', () => {
     expect((await books.statement('2026-12')).total).toBe(0.000000022);
   });
 
-  test(`two owners whose clocks differ by ${CLOCKS_DIFFER_MS_MAX / 1_000} s: what either calls closed stays as it is`, async () => {
+  test(`two owners whose clocks differ by ${CLOCKS_DIFFER_MS_MAX / 1_000} s: a month that either shows as closed never changes`, async () => {
     for (const [behindMs, aheadMs] of [
       [CLOCKS_DIFFER_MS_MAX, 0],
       [0, CLOCKS_DIFFER_MS_MAX],
     ] as const) {
       const books = await Books.open('2026-12-02T12:00:00Z');
       const close = closesAt('2026-11');
-      // By true time: the last moment at which the one behind takes something for November, and when its row is there.
+      // In true time: the last moment at which the slow clock books for November, and when its row is in the ledger.
       const lastTaken = close - BOOKING_MS_MAX - 1 + behindMs;
       const behind = await ownerBy(books, new FakeClock(lastTaken - behindMs));
       await behind.append(entriesOf(completed('req_1', 1n, lastMs)));
       expect(await monthsOf(books)).toEqual([['req_1', '2026-11']]);
       const inTheLedger = lastTaken + ANSWER_MS_MAX;
-      // By true time: the first moment at which the one ahead shows the month as closed.
+      // In true time: the first moment at which the fast clock shows the month as closed.
       const shownClosed = close - aheadMs;
       expect(inTheLedger).toBeLessThan(shownClosed);
       const ahead = new FakeClock(shownClosed + aheadMs);
@@ -205,7 +205,7 @@ describe('at the end of a month', () => {
   });
 
   test.each(['known', 'logs'] as const)(
-    'a batch that is under way (%s) when it closes goes to the next',
+    'a batch in progress (%s) at the close goes to the next month',
     async (at) => {
       const books = await Books.open('2026-12-02T12:00:00Z');
       const clock = new FakeClock(closesAt('2026-11') - BOOKING_MS_MAX - 1);
@@ -221,14 +221,14 @@ describe('at the end of a month', () => {
     },
   );
 
-  test('a batch whose rows are in the ledger and in no line when its writer dies: the next one has them there before it answers', async () => {
+  test('rows in the ledger but in no line after a crash: the next owner adds them before it answers', async () => {
     const books = await Books.open('2026-12-02T12:00:00Z');
     const clock = new FakeClock(closesAt('2026-11') - BOOKING_MS_MAX - 1);
     const dying = await ownerBy(books, clock, (step) => {
       if (step === 'rows') throw new Error('killed');
     });
     await expect(dying.append(entriesOf(completed('req_1', 1n, lastMs)))).rejects.toThrow('killed');
-    clock.advance(86_400_000); // billing was down for a day, and the month is closed
+    clock.advance(86_400_000); // billing was down for a day, and the month has closed
     const next = await ownerBy(books, clock);
     await next.append(entriesOf(completed('req_1', 1n, lastMs), completed('req_2', 2n, lastMs)));
     expect(await monthsOf(books)).toEqual([
@@ -244,7 +244,7 @@ describe('at the end of a month', () => {
 });
 
 describe('a closed month', () => {
-  test('never changes: what comes late, a void too, goes to the next one and says so', async () => {
+  test('never changes: late rows, including voids, go to the next month and are marked', async () => {
     const books = await Books.open('2026-11-30T12:00:00Z');
     const november = time('2026-11-30T11:00:00Z');
     await books.book(completed('req_1', 100n, november), completed('req_2', 40n, november));
@@ -267,12 +267,12 @@ describe('a closed month', () => {
     expect(parseDollars(usage.total.cost)).toBe(parseDollars(closed.total) + parseDollars(total));
   });
 
-  test('is the same when its lines are folded again from the ledger, by a writer of another time', async () => {
+  test('is the same when a writer with another clock folds its lines again from the ledger', async () => {
     const books = await Books.open('2026-12-20T00:00:00Z');
     await books.book(...mixedEvents(60, 8), completed('req_dec', 5n, time('2026-12-19T00:00:00Z')));
     const before = await Promise.all([books.statement('2026-11'), books.statement('2026-12')]);
-    const { statementLines, checkpoints } = books.database.store;
-    await statementLines.deleteMany({});
+    const { aggregates, checkpoints } = books.database.store;
+    await aggregates.lines.deleteMany({});
     await checkpoints.deleteMany({});
     books.goTo('2027-03-01T00:00:00Z');
     await new LedgerWriter({ store: books.database.store, logger, clock: books.clock }).recover();

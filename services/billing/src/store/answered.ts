@@ -1,12 +1,12 @@
-// A bound on waiting for the database. The driver's own (`socketTimeoutMS`) does not end an operation whose write met a
-// socket that was just being closed: that one waits for ever (driver 7.8; seen when the server was killed in that
-// moment). Giving up on an operation is harmless: if it happens after all, it is as another writer's.
+// Bounds the time of a database operation. The driver's `socketTimeoutMS` misses an operation that was written to a
+// closing socket: that operation never ends (driver 7.8; seen when the server was killed at that moment). An abandoned
+// operation is harmless: if it still runs, it counts as another writer's.
 import { inTime } from '@switchyard/service';
 
-/** Longer than the driver's own bounds, whose errors say more. */
+/** Longer than the driver's own limits, because their errors are more specific. */
 export const ANSWER_MS_MAX = 8_000;
 
-/** The database has not answered in time; whether it did as it was told is not known. */
+/** The database did not answer in time. The operation may or may not have run. */
 export class DatabaseSilent extends Error {
   constructor(ms: number) {
     super(`the database has not answered for ${ms} ms`);
@@ -14,7 +14,7 @@ export class DatabaseSilent extends Error {
   }
 }
 
-/** @throws DatabaseSilent after `ms` milliseconds; what the operation throws. */
+/** @throws DatabaseSilent after `ms` milliseconds; the errors of the operation */
 export function answered<T>(operation: Promise<T>, ms = ANSWER_MS_MAX): Promise<T> {
   return inTime(operation, ms, () => new DatabaseSilent(ms));
 }

@@ -1,28 +1,33 @@
-// What a batch of entries writes, decided against what the ledger already holds. Pure: it is where "exactly once" and
-// "a void nets its charge in either order" are decided, entry by entry, as if each came alone.
+// Decides what a batch of entries writes, given the rows in the ledger. Pure. "Exactly once" and "a void nets its
+// charge in either order" are decided here, entry by entry, as if each arrived alone.
+import { eventIds } from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
-import type { Entry, Granted, Occurrence, Refund, Void } from './entries.ts';
+import type { Entry, Occurrence, Refund, Void } from './entries.ts';
+import { newLedgerRow } from './new-rows.ts';
 import { negateQuantities } from './quantities.ts';
 import { leftOf, refundLog, refundRow, takenBackBy } from './refund-rows.ts';
 
 export interface BatchPlan {
-  /** Log rows to insert where they are not there yet. */
+  /** Log rows to insert where they are missing. */
   readonly logs: LogRow[];
-  /** Calls whose log row must end up as voided, at no cost, whoever has written it. */
+  /** Calls whose log row must end as voided at no cost, no matter which writer inserts it. */
   readonly voidedLogs: VoidedLog[];
-  /** Refunds that are rejected: a batch that was cut short may have logged them. */
+  /** Rejected refunds, whose log rows an interrupted batch may have written. */
   readonly unlogged: string[];
-  /** Ledger rows to append in this order. */
+  /** Ledger rows to append, in this order. */
   readonly rows: UnnumberedRow[];
-  /** Entries that contradict the ledger: for an alarm, and for the rejected. */
+  /** Entries that contradict the ledger: they raise an alarm and are stored as rejected. */
   readonly conflicts: Conflict[];
 }
 
 export interface VoidedLog {
   readonly id: string;
-  /** Nano-dollars that the call does not cost after all. */
+  /** The voided cost of the call, in nano-dollars. */
   readonly cost: bigint;
-  /** Nano-dollars of it that refunds have given back before: they stay in the log, against the refunds' own rows. */
+  /**
+   * The part that refunds returned before the void, in nano-dollars. It stays in the log, where the refunds' rows
+   * balance it.
+   */
   readonly refunded: bigint;
 }
 
@@ -31,9 +36,7 @@ export interface Conflict {
   readonly reason: string;
 }
 
-const VOID_SUFFIX = ':void';
-
-/** Ids of ledger rows on which the plan for these entries depends. */
+/** Ids of the ledger rows on which the plan for these entries depends. */
 export function idsToLookUp(entries: readonly Entry[]): string[] {
   const ids = new Set<string>();
   for (const entry of entries) {
@@ -41,11 +44,10 @@ export function idsToLookUp(entries: readonly Entry[]): string[] {
       for (const id of [entry.requestId, ...takenBackBy(entry.requestId)]) ids.add(id);
     else if (entry.what === 'refund')
       for (const id of [entry.row._id, entry.charge, ...takenBackBy(entry.charge)]) ids.add(id);
-    else if (entry.what === 'credit') ids.add(entry.row._id);
-    else if (entry.charge) {
-      ids.add(entry.charge._id);
-      if (entry.charge.kind === 'call') ids.add(entry.charge._id + VOID_SUFFIX);
-      const { refunds } = entry.charge;
+    else if (entry.row) {
+      const { _id, kind, refunds } = entry.row;
+      ids.add(_id);
+      if (kind === 'call') ids.add(eventIds.voided(_id));
       if (refunds !== undefined) for (const id of [refunds, ...takenBackBy(refunds)]) ids.add(id);
     }
   }
@@ -53,7 +55,7 @@ export function idsToLookUp(entries: readonly Entry[]): string[] {
 }
 
 /**
- * @param entries in the order of the stream, repeats included
+ * @param entries in the order of the stream, duplicates included
  * @param known the ledger's rows among `idsToLookUp(entries)`
  */
 export function planBatch(entries: readonly Entry[], known: readonly UnnumberedRow[]): BatchPlan {
@@ -61,7 +63,6 @@ export function planBatch(entries: readonly Entry[], known: readonly UnnumberedR
   const plan: BatchPlan = { logs: [], voidedLogs: [], unlogged: [], rows: [], conflicts: [] };
   for (const entry of entries) {
     if (entry.what === 'void') planVoid(entry, booked, plan);
-    else if (entry.what === 'credit') planCredit(entry, booked, plan);
     else if (entry.what === 'refund') planRefund(entry, booked, plan);
     else planOccurrence(entry, booked, plan);
   }
@@ -72,36 +73,36 @@ export function planBatch(entries: readonly Entry[], known: readonly UnnumberedR
 }
 
 function planOccurrence(entry: Occurrence, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
-  const { log, charge } = entry;
-  if (!charge) {
-    plan.logs.push(log);
-    return;
-  }
-  const before = booked.get(charge._id);
+  const { log, row } = entry;
+  const before = row && booked.get(row._id);
   if (before) {
-    // Its log row is there: log rows are written before ledger rows.
-    const cost = before.asked_cost ?? before.voided_cost ?? before.cost;
-    if (cost !== charge.cost)
-      plan.conflicts.push({ entry, reason: `it was booked at ${cost} nano-dollars, not ${charge.cost}` });
+    // The log row exists: log rows are written before ledger rows.
+    const [amount, again] = [statedAmount(before), statedAmount(row)];
+    if (amount !== again)
+      plan.conflicts.push({ entry, reason: `it was booked at ${amount} nano-dollars, not ${again}` });
     return;
   }
-  const given = atMostLeft(charge, booked);
-  plan.logs.push(given === charge ? log : { ...log, cost: given.cost });
-  const void_ = booked.get(charge._id + VOID_SUFFIX);
-  const row = void_?.org === charge.org ? netted(charge) : given;
-  if (row.voided_cost !== undefined)
-    plan.voidedLogs.push({ id: charge._id, cost: charge.cost, refunded: 0n });
-  append(row, booked, plan);
+  const given = row && atMostLeft(row, booked);
+  if (log) plan.logs.push(given === row ? log : { ...log, cost: given?.cost ?? 0n });
+  if (!row || !given) return;
+  if (booked.get(eventIds.voided(row._id))?.org !== row.org) return append(given, booked, plan);
+  plan.voidedLogs.push({ id: row._id, cost: row.cost, refunded: 0n });
+  append(netted(row), booked, plan);
 }
 
-/** A video's refund gives back what is left, where part of the charge was given back by hand before. */
+/** The amount that the event of a row states, in nano-dollars, whatever was booked of it. */
+export function statedAmount({ credit, asked_cost, voided_cost, cost }: UnnumberedRow): bigint {
+  return credit?.amount ?? asked_cost ?? voided_cost ?? cost;
+}
+
+/** Limits a video's refund to what manual refunds have left of the charge. */
 function atMostLeft(row: UnnumberedRow, booked: ReadonlyMap<string, UnnumberedRow>): UnnumberedRow {
   const charge = row.refunds === undefined ? undefined : booked.get(row.refunds);
   const left = charge ? leftOf(charge, booked) : -row.cost;
   return -row.cost <= left ? row : { ...row, cost: -left, asked_cost: row.cost };
 }
 
-/** Only what is left of the charge, and only in its turn; else it changes nothing. */
+/** Plans a refund of at most the remaining charge, at the next free place; any other refund changes nothing. */
 function planRefund(entry: Refund, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
   const before = booked.get(entry.row._id);
   if (before) {
@@ -120,15 +121,7 @@ function planRefund(entry: Refund, booked: Map<string, UnnumberedRow>, plan: Bat
   append(row, booked, plan);
 }
 
-function planCredit(entry: Granted, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
-  const before = booked.get(entry.row._id);
-  if (!before) return append(entry.row, booked, plan);
-  const [amount, again] = [before.credit?.amount, entry.row.credit?.amount];
-  if (amount !== again)
-    plan.conflicts.push({ entry, reason: `it was booked as ${amount} nano-dollars, not ${again}` });
-}
-
-/** The charge whose void came first: it is in the ledger as a fact, and counts for nothing. */
+/** A charge whose void came first: it is recorded in the ledger at no cost. */
 function netted(charge: UnnumberedRow): UnnumberedRow {
   return { ...charge, calls: 0n, cost: 0n, quantities: {}, voided_cost: charge.cost };
 }
@@ -145,7 +138,7 @@ function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPl
   append(charge ? reversal(entry, charge, left) : remembered(entry), booked, plan);
 }
 
-/** @param left nano-dollars of the charge that no refund has given back */
+/** @param left nano-dollars of the charge that no refund has returned */
 function reversal(entry: Void, charge: UnnumberedRow, left: bigint): UnnumberedRow {
   const { org, key, type, model, maker, computer, status } = charge;
   return {
@@ -160,20 +153,9 @@ function reversal(entry: Void, charge: UnnumberedRow, left: bigint): UnnumberedR
   };
 }
 
-/** A void that came before its charge, or whose charge never comes: it costs nothing and waits. */
+/** A void without a charge so far: a row without cost that waits for the charge. */
 function remembered({ id, org, requestId, at }: Void): UnnumberedRow {
-  const nothing = { key: null, type: null, model: null, maker: null, computer: null };
-  return {
-    _id: id,
-    kind: 'void',
-    voids: requestId,
-    at,
-    org,
-    ...nothing,
-    calls: 0n,
-    cost: 0n,
-    quantities: {},
-  };
+  return newLedgerRow({ _id: id, kind: 'void', voids: requestId, at, org });
 }
 
 function append(row: UnnumberedRow, booked: Map<string, UnnumberedRow>, plan: BatchPlan): void {
@@ -186,7 +168,9 @@ function asVoided(log: LogRow, voided: VoidedLog | undefined): LogRow {
   return { ...log, status: 'voided', cost: voided.refunded, voided_cost: voided.cost };
 }
 
-/** The first of each id, but a completed call before a refused one: only that one may carry a charge. */
+/**
+ * Keeps the first row of each id, but prefers a completed call to a refused one: only the former may carry a charge.
+ */
 function uniqueById(logs: readonly LogRow[]): LogRow[] {
   const unique = new Map<string, LogRow>();
   for (const log of logs) {

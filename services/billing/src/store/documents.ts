@@ -1,11 +1,11 @@
-// What the collections hold. Money is int64 nano-dollars, counts are int64, quantities are int64 thousandths of their
-// unit (quantities.ts): nothing in the database is a binary fraction, so that every sum is exact.
-import type { CallCompleted, LogEntry } from '@switchyard/contracts';
+// The documents of the collections. Money is int64 nano-dollars, counts are int64, quantities are int64 thousandths of
+// their unit (quantities.ts). The database has no binary fractions, so every sum is exact.
+import type { CallCompleted, EventName, LogEntry } from '@switchyard/contracts';
 
 /** Quantities by (escaped) name, in thousandths. */
 export type StoredQuantities = Record<string, bigint>;
 
-/** What a row says about who and what: the dimensions of Usage. */
+/** The dimensions of Usage. */
 export interface Dimensions {
   org: string;
   key: string | null;
@@ -13,50 +13,55 @@ export interface Dimensions {
   model: string | null;
   maker: string | null;
   computer: string | null;
-  /** How a call ended; absent of what is no call, and in rows of before it was kept. */
+  /** How a call ended; absent for rows that are no call, and for rows written before it was stored. */
   status?: LogEntry['status'];
 }
 
-/** What is summed. */
+/** The amounts that are summed. */
 export interface Amounts {
-  /** Calls that reached a model; a computer's minute is none. */
+  /** Number of calls that reached a model; a computer's minute counts as none. */
   calls: bigint;
   /** Nano-dollars. */
   cost: bigint;
   quantities: StoredQuantities;
 }
 
-/** A ledger row before it has its number. Rows are never changed: a correction is a new row that names the old one. */
+/** Every kind of ledger row: the part of a statement that it is in, and whether it may be refunded by hand. */
+export const LEDGER_KINDS = {
+  call: { part: 'usage', refundable: true },
+  computer_minute: { part: 'usage', refundable: true },
+  video: { part: 'usage', refundable: true },
+  refund: { part: 'refund', refundable: false },
+  void: { part: 'usage', refundable: false },
+  credit: { part: 'usage', refundable: false },
+  /** No event and no org: another layout of partitions begins here (partitions/fence.ts). */
+  fence: { part: 'usage', refundable: false },
+} as const;
+export type LedgerKind = keyof typeof LEDGER_KINDS;
+
+/** A ledger row without its number. Rows are never changed: a correction is a new row that names the old one. */
 export interface UnnumberedRow extends Dimensions, Amounts {
-  /** The id of the event that it books. */
+  /** Id of the booked event. */
   _id: string;
-  kind:
-    | 'call'
-    | 'computer_minute'
-    | 'video'
-    | 'refund'
-    | 'void'
-    | 'credit'
-    /** No event and no org's: here another layout of partitions begins (partitions/fence.ts). */
-    | 'fence';
-  /** When the thing that is charged ended. A void carries the time of its charge, so that any interval nets. */
+  kind: LedgerKind;
+  /** End time of what is charged. A void has the time of its charge, so that every interval nets to zero. */
   at: Date;
-  /** Of a void: the row that it takes back, which may not be there yet. */
+  /** Of a void: id of the voided row, which may not exist yet. */
   voids?: string;
-  /** Of a refund: the charge that it gives back, in whole or in part. */
+  /** Of a refund: id of the refunded charge. */
   refunds?: string;
-  /** The month in whose statement it is, and the line there: decided when it is booked (statements/months.ts). */
+  /** The month and the line of its statement, decided at booking (statements/months.ts). */
   month?: string;
   line?: string;
-  /** The rates of its charge: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
+  /** The rates of the charge: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
   rates?: string[];
-  /** Of a refund made by hand: which, by which key, and why. */
+  /** Of a manual refund: its id, the API key that made it, and the reason. */
   refund?: { id: string; key: string; reason: string; reference: string | null };
-  /** Of a video's refund that found part of the charge given back already: what it would have been. */
+  /** Of a video's refund after a partial refund: the amount it would have had. */
   asked_cost?: bigint;
-  /** Of a credit: what was granted, to whom (indexed), by which key, and why. It costs nothing and is in no sum of Usage. */
+  /** Of a credit: amount, org (indexed), API key and reason. It costs nothing and is in no sum of Usage. */
   credit?: Credit;
-  /** Of a call that was voided before its charge came: what it would have cost. It was booked at 0. */
+  /** Of a call whose void came before its charge: the cost it would have had. It was booked at 0. */
   voided_cost?: bigint;
 }
 
@@ -71,21 +76,15 @@ export interface Credit {
 
 export interface LedgerRow extends UnnumberedRow {
   p: string;
-  /** Consecutive within the partition, without a gap, from 1. */
+  /** Consecutive from 1 within the partition, without a gap. */
   n: bigint;
 }
 
 /** One line of Logs. */
 export interface LogRow extends Omit<Dimensions, 'status'> {
-  /** The request id, or the id of a computer's minute or of a video's refund. */
+  /** Request id, or the id of a computer's minute or of a video's refund. */
   _id: string;
-  source:
-    | 'call.completed'
-    | 'call.refused'
-    | 'computer.metered'
-    | 'video.charged'
-    | 'video.refunded'
-    | 'charge.refunded';
+  source: EventName;
   at: Date;
   kind: LogEntry['kind'];
   status: LogEntry['status'];
@@ -94,40 +93,40 @@ export interface LogRow extends Omit<Dimensions, 'status'> {
   method: string | null;
   path: string | null;
   requested_model: string | null;
-  /** The model that served and the one asked for: the filter `model` finds either. */
+  /** The model that served and the model that was requested: the filter `model` finds both. */
   models: string[];
   stream: boolean;
   cost: bigint;
-  /** Nano-dollars that were charged, or would have been, had the call not been voided. */
+  /** Nano-dollars that were charged before the void, or would have been charged without it. */
   voided_cost?: bigint;
   basis: LogEntry['basis'];
   quantities: StoredQuantities;
   latency_ms: number | null;
   first_byte_ms: number | null;
   attempts: CallCompleted['attempts'];
-  /** Of a video: the event that charges it; of everything else that is `_id`. */
+  /** Of a video: id of the event that charges it. For everything else `_id` is that id. */
   charge?: string;
-  /** Of a refund: the id of the log row whose charge it gives back. */
+  /** Of a refund: id of the log row of the refunded charge. */
   corrects?: string;
-  /** Of a refund that was asked for. */
+  /** Of a requested refund. */
   correction?: NonNullable<LogEntry['correction']>;
 }
 
-/** The groupings that Usage knows, and the sum over all. Each has its own aggregates. */
+/** The groupings of Usage, and the total. Each has its own aggregates. */
 export const FAMILIES = ['total', 'key', 'type', 'model', 'maker', 'computer', 'status'] as const;
 export type Family = (typeof FAMILIES)[number];
 
-/** What both kinds of aggregate say about themselves. */
+/** The common fields of both kinds of aggregates. */
 export interface AggregateHead {
   /** `<partition>/<org>/<start>/<family>[=<value>]` */
   _id: string;
   p: string;
   org: string;
   family: Family;
-  /** The key, type, model … of the family; null for rows that have none, and in the family `total`. */
+  /** The key, type, model … of the family; null for rows without one, and in the family `total`. */
   value: string | null;
   start: Date;
-  /** The last ledger row that is in it: the fence against folding one twice. */
+  /** The last ledger row in the aggregate. It prevents folding a row twice. */
   n: bigint;
 }
 
@@ -140,12 +139,12 @@ export interface StoredAmounts {
 export const QUARTERS = ['0', '1', '2', '3'] as const;
 export type Quarter = (typeof QUARTERS)[number];
 
-/** An hour, held as its four quarters: time zones are multiples of a quarter hour away from UTC. */
+/** An hour, stored as four quarters: time zones differ from UTC by multiples of a quarter hour. */
 export interface HourAggregate extends AggregateHead {
   quarters: Partial<Record<Quarter, StoredAmounts>>;
 }
 
-/** A line of an org's statement of a month: sums of the ledger rows that name both. */
+/** A line of an org's monthly statement: the sums of the ledger rows that name the month and the line. */
 export interface StatementLineDocument extends StoredAmounts {
   _id: string;
   p: string;
@@ -156,47 +155,47 @@ export interface StatementLineDocument extends StoredAmounts {
   type: string | null;
   model: string | null;
   computer: string | null;
-  /** Of an earlier month, which was closed. */
+  /** The rows belong to an earlier month that had closed. */
   late: boolean;
   n: bigint;
-  /** All that were charged, each once. */
+  /** All charged rates, without duplicates. */
   rates?: string[];
 }
 
 /** A day in UTC. */
 export interface DayAggregate extends AggregateHead, StoredAmounts {}
 
-/** How far the aggregates are known to hold the ledger; written now and then, so it may lag. */
+/** How far the aggregates are known to include the ledger. It is written occasionally, so it may lag. */
 export interface Checkpoint {
   _id: string;
   n: bigint;
-  /** What the aggregates were folded for: with others, they are folded again from the first row. */
+  /** The families of the aggregates. When they differ, all rows are folded again. */
   folded_for?: string;
 }
 
-/** How billing is split into partitions. Without a document: into one, for ever. */
+/** How billing is split into partitions. Without this document there is one partition. */
 export interface LayoutDocument {
   _id: string;
-  /** Counts the layouts that there were. */
+  /** Number of the layout, counted up. */
   epoch: number;
   partitions: number;
-  /** The most partitions that any layout had. */
+  /** The largest number of partitions of any layout so far. */
   ever: number;
-  /** The message of the stream up to which everything was booked when the layout began; null: none may be passed over. */
+  /** The stream message up to which everything was booked when the layout began; null: skip nothing. */
   from: { seq: number; at: Date } | null;
-  /** The number of partitions of the next layout, while billing is being split anew. */
+  /** Number of partitions of the next layout during a move. */
   moving_to: number | null;
 }
 
-/** From when on the logs are whole: what is older may have been removed. */
+/** Time from which the logs are complete: older rows may have been removed. */
 export interface Retention {
   _id: string;
   logs_from: Date;
 }
 
-/** A message of the stream that no row could be made of. */
+/** A message of the stream that could not be booked. */
 export interface Rejected {
-  /** SHA-256 of subject and data: the same message, the same id. */
+  /** SHA-256 of subject and data: the same message has the same id. */
   _id: string;
   subject: string;
   seq: number;

@@ -1,5 +1,5 @@
-// Every index, and the question that it answers. Logs are always asked newest first within one org, so each of their
-// indexes ends in (at, _id), which is also the order of the cursor.
+// Every index, and the query that it serves. Logs are always read newest first within one org, so each of their indexes
+// ends in (at, _id), which is also the order of the cursor.
 import type { CreateIndexesOptions, IndexSpecification } from 'mongodb';
 import { answered } from './answered.ts';
 import type { Store } from './store.ts';
@@ -12,13 +12,13 @@ interface Index {
 
 export const INDEXES = {
   ledger: [
-    // The gapless number: what makes a second writer harmless, and the order of folding.
+    // The gapless number: it stops a second writer, and gives the order of folding.
     { name: 'number', keys: { p: 1, n: 1 }, options: { unique: true } },
-    // usage.get: minutes, and the ends of a range that lie within a quarter hour.
+    // usage.get: minutes, and the ends of a range within a quarter hour
     { name: 'org_at', keys: { org: 1, at: 1 } },
     // statements.events: the rows of one line of a statement, in order
     { name: 'org_month_line', keys: { org: 1, month: 1, line: 1, n: 1 } },
-    // account.get, credits.list, statements, and the balance of a prepaid org: only credits are in it.
+    // account.get, credits.list, statements, and the balance of a prepaid org; contains only credits
     { name: 'credit_org', keys: { 'credit.org': 1 }, options: { sparse: true } },
   ],
   logs: [
@@ -28,32 +28,31 @@ export const INDEXES = {
     { name: 'org_key_at', keys: { org: 1, key: 1, at: -1, _id: -1 } },
     // logs.list?type=
     { name: 'org_type_at', keys: { org: 1, type: 1, at: -1, _id: -1 } },
-    // logs.list?model= (the one that served, or the one asked for)
+    // logs.list?model= (the model that served, or the requested model)
     { name: 'org_models_at', keys: { org: 1, models: 1, at: -1, _id: -1 } },
     // logs.list?computer=
     { name: 'org_computer_at', keys: { org: 1, computer: 1, at: -1, _id: -1 } },
     // logs.list?status=
     { name: 'org_status_at', keys: { org: 1, status: 1, at: -1, _id: -1 } },
-    // logs.list?cost_min=&cost_max= where few are in the range; else `org_at`
+    // logs.list?cost_min=&cost_max= when few rows are in the range; otherwise `org_at`
     { name: 'org_cost_at', keys: { org: 1, cost: 1, at: -1, _id: -1 } },
-    // logs.list?request_id=: the refunds of a call; only refunds are in it
+    // logs.list?request_id=: the refunds of a call; contains only refunds
     { name: 'corrects', keys: { corrects: 1 }, options: { sparse: true } },
-    // refunds.create: the line of a video's charge; only videos are in it
+    // refunds.create: the line of a video's charge; contains only videos
     { name: 'charge', keys: { charge: 1 }, options: { sparse: true } },
-    // Retention: the oldest of all orgs
+    // Retention: the oldest rows of all orgs
     { name: 'at', keys: { at: 1 } },
   ],
   // usage.get: one family over a range of time
   hours: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
   days: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
   // statements.get, statements.list: the lines of a month, and the sums of all
-  statementLines: [{ name: 'org_month', keys: { org: 1, month: 1 } }],
+  lines: [{ name: 'org_month', keys: { org: 1, month: 1 } }],
 } as const satisfies Record<string, readonly Index[]>;
 
-/** Makes the indexes that are missing. Idempotent. */
+/** Creates missing indexes. Idempotent. */
 export async function ensureIndexes(store: Store): Promise<void> {
-  const { ledger, logs, aggregates, statementLines } = store;
-  const collections = { ledger, logs, hours: aggregates.hours, days: aggregates.days, statementLines };
+  const collections = { ledger: store.ledger, logs: store.logs, ...store.aggregates };
   for (const [name, indexes] of Object.entries(INDEXES) as [keyof typeof INDEXES, readonly Index[]][])
     for (const index of indexes)
       await answered(collections[name].createIndex(index.keys, { ...index.options, name: index.name }));

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, randomFrom, refused, voided } from '../fixtures/events.ts';
-import { entryOf } from './entries.ts';
+import { entryOf } from './event-table.ts';
 import { LedgerWriter, type Step } from './ledger-writer.ts';
 import { AnotherWriter } from './mongo-errors.ts';
 
-/** Hundreds of questions to a database that others use too. */
+/** Generous: hundreds of queries to a database that other tests share. */
 
 const logger = makeLogger('billing-test', 'silent');
 let databases: Awaited<ReturnType<typeof testDatabases>>;
@@ -31,7 +31,7 @@ async function openWriter({ store }: TestStore, onStep?: (step: Step) => void | 
   return writer;
 }
 
-/** Books each batch with a writer of its own. */
+/** Books each batch with a new writer. */
 async function book(database: TestStore, ...batches: Event[][]): Promise<void> {
   for (const batch of batches) await (await openWriter(database)).append(entriesOf(batch));
 }
@@ -40,8 +40,8 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
-describe('what is booked', () => {
-  test('a call that cost nothing has its ledger row, a refused one only its log, a minute both', async () => {
+describe('booking', () => {
+  test('a free call has a ledger row, a refused call only a log row, a minute both', async () => {
     const database = await databases.open();
     const events = [
       completed('req_1', 0n),
@@ -92,7 +92,7 @@ describe('what is booked', () => {
     await expectBooked(database.db, [completed('req_1', 42n)]);
   });
 
-  test('a completed call takes the place of a refusal of the same id, in either order', async () => {
+  test('a completed call replaces a refusal with the same id, in either order', async () => {
     const database = await databases.open();
     await book(
       database,
@@ -128,7 +128,7 @@ describe('a void', () => {
     expect(total).toMatchObject({ calls: 1n, cost: 7n });
   });
 
-  test('whose charge never comes costs nothing and is no log line', async () => {
+  test('without a charge costs nothing and has no log line', async () => {
     const database = await databases.open();
     await book(database, [take]);
     expect(await database.store.logs.countDocuments()).toBe(0);
@@ -150,7 +150,7 @@ describe('a void', () => {
     });
   });
 
-  test('that overtakes its charge between two attempts at it leaves the log voided', async () => {
+  test('that arrives between two attempts to book its charge leaves the log row voided', async () => {
     const database = await databases.open();
     const dying = await openWriter(database, (step) => {
       if (step === 'logs') throw new Crash();
@@ -179,7 +179,7 @@ describe('a crash', () => {
         await dying.append(entriesOf(batch));
       } catch (error) {
         expect(error).toBeInstanceOf(Crash);
-        // Newer messages may overtake those that were not acknowledged.
+        // Newer messages may overtake unacknowledged ones.
         redelivered.push(...batch);
         await book(database, [...(batches[i + 1] ?? []), ...redelivered], batches.slice(i + 2).flat());
         break;
@@ -207,102 +207,8 @@ describe('a crash', () => {
   });
 });
 
-/** Prepares each batch while the one before is booked, as billing does; returns those that were not booked. */
-async function bookInLine(writer: LedgerWriter, batches: readonly Event[][]): Promise<Event[][]> {
-  const open = new Set(batches);
-  let booking: Promise<unknown> = Promise.resolve();
-  for (const batch of batches) {
-    const prepared = await writer.prepare(entriesOf(batch)).catch(() => null);
-    await booking;
-    if (!prepared || !writer.ready) break;
-    booking = writer.book(prepared).then(
-      () => open.delete(batch),
-      () => {},
-    );
-  }
-  await booking;
-  return [...open];
-}
-
-describe('a batch that is prepared while the one before is booked', () => {
-  test('is decided as if that were booked already', async () => {
-    const database = await databases.open();
-    const [call, other] = [completed('req_1', 42n), completed('req_2', 7n)];
-    const writer = await openWriter(database);
-    const first = await writer.prepare(entriesOf([call, voided('req_2')]));
-    const second = await writer.prepare(entriesOf([voided('req_1'), other, call, completed('req_1', 43n)]));
-    expect(second.conflicts.map(({ reason }) => reason)).toEqual([
-      'it was booked at 42 nano-dollars, not 43',
-    ]);
-    await writer.book(first);
-    await writer.book(second);
-    await expectBooked(database.db, [call, other, voided('req_1'), voided('req_2')]);
-    await expectBooksBalance(database.db);
-  });
-
-  test('is not booked before it, nor without it', async () => {
-    const database = await databases.open();
-    const writer = await openWriter(database);
-    const first = await writer.prepare(entriesOf([completed('req_1', 5n)]));
-    const second = await writer.prepare(entriesOf([voided('req_1')]));
-    await expect(writer.book(second)).rejects.toThrow('in the order in which they were prepared');
-    await book(database, [completed('req_2', 6n)]); // takes the first's number
-    await expect(writer.book(first)).rejects.toThrow(AnotherWriter);
-    await expect(writer.book(second)).rejects.toThrow('recover before the next batch');
-    await book(database, [voided('req_1'), completed('req_1', 5n)]);
-    await expectBooked(database.db, [...[completed('req_1', 5n), voided('req_1')], completed('req_2', 6n)]);
-    await expectBooksBalance(database.db);
-  });
-
-  const steps: Step[] = ['known', 'logs', 'rows', 'folded', 'checkpoint'];
-  test.each(steps)('and a crash after "%s" of either lose and double nothing', async (at) => {
-    const database = await databases.open();
-    const events = mixedEvents(90, 31, 2);
-    let rounds = 0;
-    let crashed = false;
-    const dying = await openWriter(database, (step) => {
-      if (crashed) throw new Crash(); // the process is gone: neither of the two goes on
-      if (step !== at || (at !== 'checkpoint' && ++rounds !== 4)) return;
-      crashed = true;
-      throw new Crash();
-    });
-    const left = await bookInLine(dying, chunks(events, 4));
-    expect(dying.ready).toBe(false);
-    expect(left).not.toEqual([]);
-    await book(database, left.at(-1) ?? [], left.toReversed().flat());
-    await expectBooked(database.db, events);
-    await expectBooksBalance(database.db);
-  });
-
-  test('and another writer who does the same book each once', async () => {
-    const database = await databases.open();
-    const events = mixedEvents(160, 41);
-    let exits = 0;
-    const race = async (seed: number) => {
-      const random = randomFrom(seed);
-      const jitter = () => new Promise<void>((resolve) => setTimeout(resolve, random() * 4));
-      for (let left = chunks(events, 15); left.length > 0; ) {
-        left = await bookInLine(await untilOpen(jitter), left);
-        if (left.length > 0) exits += 1;
-      }
-    };
-    const untilOpen = async (onStep: () => Promise<void>) => {
-      for (;;)
-        try {
-          return await openWriter(database, onStep);
-        } catch (error) {
-          if (!(error instanceof AnotherWriter)) throw error;
-        }
-    };
-    await Promise.all([race(3), race(4)]);
-    expect(exits).toBeGreaterThan(0);
-    await expectBooked(database.db, events);
-    await expectBooksBalance(database.db);
-  });
-});
-
 describe('two writers at once', () => {
-  test('one that was asleep finds its number taken and writes nothing', async () => {
+  test('a writer that was asleep finds its number taken and writes nothing', async () => {
     const database = await databases.open();
     let wake = () => {};
     const asleep = new Promise<void>((resolve) => {
@@ -318,7 +224,7 @@ describe('two writers at once', () => {
     await expectBooksBalance(database.db);
   });
 
-  test('one that fell asleep before folding folds nothing twice', async () => {
+  test('a writer that fell asleep before folding folds nothing twice', async () => {
     const database = await databases.open();
     let wake = () => {};
     const asleep = new Promise<void>((resolve) => {
@@ -344,7 +250,7 @@ describe('two writers at once', () => {
     expect(await database.store.ledger.countDocuments()).toBe(3);
   });
 
-  test('racing through the same events book each once', async () => {
+  test('that race through the same events book each once', async () => {
     const database = await databases.open();
     const events = mixedEvents(200, 23);
     let exits = 0;
@@ -370,10 +276,10 @@ describe('two writers at once', () => {
   });
 });
 
-test('books that lost a row are not folded on', async () => {
+test('a ledger that lost a row is not folded beyond the gap', async () => {
   const database = await databases.open();
   await book(database, [completed('req_1', 1n)], [completed('req_2', 1n)], [completed('req_3', 1n)]);
-  await openWriter(database); // which notes how far the books are
+  await openWriter(database); // writes the checkpoint
   await database.store.ledger.deleteOne({ _id: 'req_3' });
   await expect(openWriter(database)).rejects.toThrow('row 3 of p0 was folded once and is missing now');
   await database.store.checkpoints.deleteMany({});
@@ -381,7 +287,7 @@ test('books that lost a row are not folded on', async () => {
   await expect(openWriter(database)).rejects.toThrow('row 1 of p0 is missing');
 });
 
-test('a writer that wakes late does not say that what another release booked meanwhile is in all its sums', async () => {
+test('a late writer does not overwrite the checkpoint of another release', async () => {
   const database = await databases.open();
   const { checkpoints, aggregates } = database.store;
   const events = mixedEvents(40, 5);
@@ -391,7 +297,7 @@ test('a writer that wakes late does not say that what another release booked mea
   const other = await openWriter(database);
   await other.append(entriesOf(second));
   await other.close();
-  // The other was of a release that knows no sums by status.
+  // The other writer is of a release without sums by status.
   await checkpoints.updateOne({}, { $set: { folded_for: 'total key' } });
   for (const kept of [aggregates.hours, aggregates.days]) await kept.deleteMany({ family: 'status' });
   await asleep.close();

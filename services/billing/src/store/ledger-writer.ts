@@ -1,184 +1,125 @@
-// The writer of the ledger: logs, then numbered rows, then aggregates, in an order that lets it be killed between any
-// two steps, repeated, or run twice at the same time, and still book each event exactly once. What the scheme
-// rests on is in README.md of this service.
+// The writer of the ledger: logs, then numbered rows, then aggregates. The order allows a kill between any two steps,
+// repeats, and two concurrent writers, and still books each event exactly once. The README of this service explains
+// why.
 import { type Clock, type Logger, systemClock } from '@switchyard/service';
 import { placesAt } from '../statements/months.ts';
 import { answered } from './answered.ts';
 import { type Conflict, idsToLookUp, planBatch } from './batch-plan.ts';
 import { FAMILIES, type LedgerRow, type UnnumberedRow } from './documents.ts';
 import type { Entry } from './entries.ts';
-import { Fences } from './fences.ts';
-import { bothOf, foldRows } from './fold.ts';
-import { foldLines } from './fold-lines.ts';
+import { Fences, foldRows } from './fold.ts';
 import { writeLogs } from './log-writer.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
 import { FIRST_PARTITION } from './partition.ts';
 import { foldAbove } from './rebuild.ts';
 import type { Store } from './store.ts';
 
-/** The checkpoint is written once in so many batches: after a crash at most these are looked at again. */
+/** The checkpoint is written once per this many batches; after a crash at most these are checked again. */
 const CHECKPOINT_EVERY_BATCHES = 20;
 
-/** What a checkpoint was written for: rows below one that was written for others miss some aggregates. */
+/** The families of a checkpoint. Rows below a checkpoint for other families are missing in some aggregates. */
 const FOLDED_FOR = [...FAMILIES, 'lines'].join(' ');
 
-/** What has just been done, for tests that stop the writer there. */
+/** The step that just ended, for tests that stop the writer there. */
 export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
 
-export interface LedgerWriterOptions {
+export interface LedgerWriterDeps {
   readonly store: Store;
-  /** Whose rows it writes; default: those of the first. */
+  /** Partition of the rows it writes; default: the first. */
   readonly partition?: string;
   readonly logger: Logger;
-  /** Decides in which month's statement a row is. */
+  /** Decides the statement month of a row. */
   readonly clock?: Pick<Clock, 'now'>;
-  /** Told the rows of each batch once they are written and folded. */
+  /** Called with the rows of each batch after they are written and folded. */
   readonly onBooked?: (rows: readonly LedgerRow[]) => void;
-  /** Called after each step and waited for; what it throws ends the batch there. */
+  /** Called and awaited after each step; an error ends the batch there. */
   readonly onStep?: (step: Step) => void | Promise<void>;
 }
 
-/** A batch whose log rows are written, and whose ledger rows are decided. */
-export interface PreparedBatch {
-  readonly rows: readonly UnnumberedRow[];
-  /** Entries that contradict the ledger. They changed nothing. */
-  readonly conflicts: Conflict[];
-}
-
-/**
- * Batches are prepared one after the other and booked one after the other, and the next may be prepared while one is
- * booked: it is decided against the ledger as it is with those before it, and booked only after them.
- */
 export class LedgerWriter {
-  readonly #store: Store;
+  readonly #deps: LedgerWriterDeps;
   readonly #partition: string;
-  readonly #logger: Logger;
-  readonly #onBooked: (rows: readonly LedgerRow[]) => void;
-  readonly #onStep: (step: Step) => void | Promise<void>;
-  /** The last row that we know to be written and folded; null: not known, recover first. */
+  /** The last row known to be written and folded; null: unknown, recover first. */
   #last: bigint | null = null;
   #fences = new Fences();
-  /** In their order, those that are not booked yet. */
-  #prepared: PreparedBatch[] = [];
   #batches = 0;
-  readonly #clock: Pick<Clock, 'now'>;
 
-  constructor(options: LedgerWriterOptions) {
-    const { store, logger, clock = systemClock, onBooked = () => {}, onStep = () => {} } = options;
-    this.#clock = clock;
-    this.#onBooked = onBooked;
-    this.#store = store;
-    this.#partition = options.partition ?? FIRST_PARTITION;
-    this.#logger = logger;
-    this.#onStep = onStep;
+  constructor(deps: LedgerWriterDeps) {
+    this.#deps = deps;
+    this.#partition = deps.partition ?? FIRST_PARTITION;
   }
 
-  /** Whether batches may be prepared and booked; if not, `recover` comes first. */
+  /** Whether a batch may be booked; otherwise call `recover` first. */
   get ready(): boolean {
     return this.#last !== null;
   }
 
   /**
-   * Finds the end of the ledger and folds what a predecessor, or we, left unfolded: all of it where there are aggregates
-   * that a predecessor did not know.
-   * @throws LedgerGap, AnotherWriter, and the driver's errors: then try again.
+   * Finds the end of the ledger and folds the rows that an earlier writer left unfolded; all rows if there are new
+   * aggregates.
+   * @throws LedgerGap, AnotherWriter, and the driver's errors: then try again
    */
   async recover(signal?: AbortSignal): Promise<void> {
     this.#last = null;
     this.#fences = new Fences();
-    this.#prepared = [];
-    const { ledger, aggregates, checkpoints, statementLines: lines } = this.#store;
+    const { ledger, aggregates, checkpoints } = this.#deps.store;
     const written = await answered(checkpoints.findOne({ _id: this.#partition }));
     const checkpoint = written?.folded_for === FOLDED_FOR ? written.n : 0n;
     const last = await foldAbove({
-      ...{ ledger, aggregates, lines, partition: this.#partition, above: checkpoint },
+      ...{ ledger, aggregates, partition: this.#partition, above: checkpoint },
       ...(signal ? { signal } : {}),
     });
     if (last > checkpoint) {
       await this.#writeCheckpoint(last);
-      this.#logger.info({ rows: Number(last - checkpoint), last: Number(last) }, 'the ledger was recovered');
+      this.#deps.logger.info(
+        { rows: Number(last - checkpoint), last: Number(last) },
+        'the ledger was recovered',
+      );
     }
     this.#last = last;
   }
 
   /**
-   * Looks up what the ledger has of a batch, decides its rows and writes its log rows.
-   * @throws the driver's errors: then `recover` comes before anything else.
-   */
-  async prepare(entries: readonly Entry[]): Promise<PreparedBatch> {
-    this.#assertReady();
-    const prepared = this.#prepared;
-    const before = [...prepared];
-    return this.#orRecover(async () => {
-      const known = await answered(this.#store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray());
-      // What was not booked when it was looked up is as good as booked: else this batch is not booked either.
-      const plan = planBatch(entries, [...known, ...before.flatMap(({ rows }) => rows)]);
-      await this.#onStep('known');
-      await answered(writeLogs(this.#store, plan));
-      await this.#onStep('logs');
-      const batch = { rows: plan.rows, conflicts: plan.conflicts };
-      prepared.push(batch);
-      return batch;
-    });
-  }
-
-  /**
-   * Books the batch that was prepared first of those that are not booked. When it resolves, everything is on disk and in
-   * the aggregates, and its messages may be acknowledged; when it throws, nothing may be, of those prepared after it
-   * neither, and `recover` comes before anything else.
-   * @throws AnotherWriter, and the driver's errors.
-   */
-  async book(batch: PreparedBatch): Promise<void> {
-    const last = this.#assertReady();
-    if (this.#prepared[0] !== batch)
-      throw new Error('batches are booked in the order in which they were prepared');
-    await this.#orRecover(async () => {
-      const rows = this.#numbered(batch.rows, last);
-      if (rows.length > 0) {
-        await this.#insert(rows);
-        await this.#onStep('rows');
-        await this.#fold(rows);
-        await this.#onStep('folded');
-        this.#onBooked(rows);
-      }
-      this.#prepared.shift();
-      if (this.#last !== null) this.#last = last + BigInt(rows.length);
-      await this.#checkpointNowAndThen();
-    });
-  }
-
-  /**
-   * Prepares a batch and books it.
-   * @returns the entries that contradict the ledger; they changed nothing.
+   * Books a batch. When it resolves, everything is on disk and in the aggregates, and the messages may be acknowledged.
+   * When it throws, nothing may be acknowledged, and `recover` comes before anything else.
+   * @returns the entries that contradict the ledger; they changed nothing
+   * @throws AnotherWriter, and the driver's errors
    */
   async append(entries: readonly Entry[]): Promise<Conflict[]> {
-    const batch = await this.prepare(entries);
-    await this.book(batch);
-    return batch.conflicts;
+    const { store, onStep = () => {}, onBooked } = this.#deps;
+    const last = this.#last;
+    if (last === null) throw new Error('recover before the next batch');
+    this.#last = null; // unknown until the batch has ended well
+    const known = await answered(store.ledger.find({ _id: { $in: idsToLookUp(entries) } }).toArray());
+    const plan = planBatch(entries, known);
+    await onStep('known');
+    await answered(writeLogs(store, plan));
+    await onStep('logs');
+    const rows = this.#numbered(plan.rows, last);
+    if (rows.length > 0) {
+      await this.#insert(rows);
+      await onStep('rows');
+      await answered(foldRows(store.aggregates, rows, this.#fences));
+      await onStep('folded');
+      onBooked?.(rows);
+    }
+    this.#batches += 1;
+    const end = last + BigInt(rows.length);
+    if (this.#batches % CHECKPOINT_EVERY_BATCHES === 0 && end > 0n) {
+      await this.#writeCheckpoint(end);
+      await onStep('checkpoint');
+    }
+    this.#last = end;
+    return plan.conflicts;
   }
 
-  /** Notes how far the aggregates are, so that the next start has nothing to look at. */
+  /** Writes a checkpoint, so that the next start has nothing to fold. */
   async close(): Promise<void> {
     if (this.#last !== null && this.#last > 0n) await this.#writeCheckpoint(this.#last);
   }
 
-  /** The number of the last row. */
-  #assertReady(): bigint {
-    if (this.#last === null) throw new Error('recover before the next batch');
-    return this.#last;
-  }
-
-  async #orRecover<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      this.#last = null;
-      throw error;
-    }
-  }
-
   #numbered(rows: readonly UnnumberedRow[], last: bigint): LedgerRow[] {
-    const placeOf = placesAt(this.#clock.now());
+    const placeOf = placesAt((this.#deps.clock ?? systemClock).now());
     let n = last;
     return rows.map((row) => {
       const { month, line } = placeOf(row);
@@ -187,35 +128,21 @@ export class LedgerWriter {
     });
   }
 
-  async #fold(rows: readonly LedgerRow[]): Promise<void> {
-    const { aggregates, statementLines } = this.#store;
-    const folded = bothOf(
-      foldRows(aggregates, rows, this.#fences),
-      foldLines(statementLines, rows, this.#fences),
-    );
-    await answered(folded);
-  }
-
   async #insert(rows: LedgerRow[]): Promise<void> {
     try {
-      // In order, so that what is written of it when it is cut has no gap.
-      await answered(this.#store.ledger.insertMany(rows, { ordered: true }));
+      // Ordered, so that an interrupted insert leaves no gap.
+      await answered(this.#deps.store.ledger.insertMany(rows, { ordered: true }));
     } catch (error) {
       if (metDuplicateKey(error)) throw new AnotherWriter('the next number of the ledger is taken', error);
       throw error;
     }
   }
 
-  async #checkpointNowAndThen(): Promise<void> {
-    this.#batches += 1;
-    if (this.#batches % CHECKPOINT_EVERY_BATCHES !== 0 || !this.#last) return;
-    await this.#writeCheckpoint(this.#last);
-    await this.#onStep('checkpoint');
-  }
-
-  /** One that is further on stays: rows up to there may be in none of our sums, where another release has written it. */
+  /**
+   * Keeps a checkpoint that is further on: the rows up to it may be missing in some sums if another release wrote it.
+   */
   async #writeCheckpoint(n: bigint): Promise<void> {
-    const { checkpoints } = this.#store;
+    const { checkpoints } = this.#deps.store;
     const ours = { $set: { n, folded_for: FOLDED_FOR } };
     const written = checkpoints.updateOne({ _id: this.#partition, n: { $lte: n } }, ours, { upsert: true });
     await answered(written).catch((error: unknown) => {

@@ -1,11 +1,11 @@
-// Filters of Logs: what each finds, and that each has its index.
+// Filters of Logs: their results, and their indexes.
 
 import type { LogsQuery } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, ORG, refused, TIME, videoCharged, videoRefunded } from '../fixtures/events.ts';
-import { entryOf } from './entries.ts';
+import { entryOf } from './event-table.ts';
 import { INDEXES } from './indexes.ts';
 import { LedgerWriter } from './ledger-writer.ts';
 import { INDEX_OF_FILTER, logFilter, readLogPage } from './log-page.ts';
@@ -53,7 +53,7 @@ describe('a filter finds', () => {
     expect(await found(query)).toEqual(ids);
   });
 
-  test('pages of its own, with the same cursor', async () => {
+  test('its own pages, with the same cursor', async () => {
     const first = await readLogPage(database.store, ORG, { cost_min: 0.8, limit: 1 });
     const second = await readLogPage(database.store, ORG, {
       ...{ cost_min: 0.8, limit: 1, cursor: first.next ?? '' },
@@ -97,7 +97,7 @@ describe('each filter has its index', () => {
       expect($and).toEqual([{ $or: [{ _id: 'r' }, { corrects: 'r' }] }]);
       expect(fields).toEqual(['corrects']);
     } else {
-      // The org, what is asked for, and the order of the cursor: the index is read in order and stops at the limit.
+      // The org, the filter, and the order of the cursor: the index is read in order and stops at the limit.
       const expected = ['org', ...Object.keys(asked).filter((field) => field !== 'at'), 'at', '_id'];
       expect(fields).toEqual(expected);
     }

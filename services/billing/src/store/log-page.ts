@@ -1,4 +1,4 @@
-// One page of Logs: newest first, filtered, from where the last page ended.
+// One page of Logs: newest first, filtered, starting at the cursor.
 import { LIST_LIMIT_DEFAULT, type LogsQuery, ServiceError } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import type { Filter } from 'mongodb';
@@ -8,11 +8,11 @@ import type { Store } from './store.ts';
 
 export interface LogPage {
   readonly rows: LogRow[];
-  /** Where the next page begins; null when this is the last. */
+  /** Cursor of the next page; null when this is the last page. */
   readonly next: string | null;
 }
 
-/** @throws ServiceError `invalid_request` for a range that is upside down or a cursor that is none of ours. */
+/** @throws ServiceError `invalid_request` for a reversed range or an invalid cursor */
 export async function readLogPage({ logs }: Store, org: string, query: LogsQuery): Promise<LogPage> {
   const limit = query.limit ?? LIST_LIMIT_DEFAULT;
   const rows = await logs
@@ -25,19 +25,19 @@ export async function readLogPage({ logs }: Store, org: string, query: LogsQuery
   return { rows: page, next: rows.length > limit && last ? writeCursor(last) : null };
 }
 
-/** Which index answers each filter; one that `INDEXES` has, a test sees to that. */
+/** The index for each filter. A test checks that `INDEXES` has it. */
 export const INDEX_OF_FILTER = {
   key: 'org_key_at',
   type: 'org_type_at',
   model: 'org_models_at',
   computer: 'org_computer_at',
   status: 'org_status_at',
-  // Where a range holds much of the log, the server takes `org_at` instead: it tries both on the first rows.
+  // For a range with many rows the server uses `org_at` instead: it tries both on the first rows.
   cost_min: 'org_cost_at',
   cost_max: 'org_cost_at',
   from: 'org_at',
   to: 'org_at',
-  // Two at once: `_id_` finds the call, this one its refunds.
+  // Two indexes: `_id_` finds the call, this one its refunds.
   request_id: 'corrects',
 } as const satisfies Record<
   Exclude<keyof LogsQuery, 'limit' | 'cursor'>,
@@ -45,11 +45,13 @@ export const INDEX_OF_FILTER = {
 >;
 
 /**
- * What is asked of the collection.
- * @throws ServiceError `invalid_request` naming what is upside down or cannot be read
+ * The filter for the collection.
+ * @throws ServiceError `invalid_request` naming a reversed range or an unreadable value
  */
 export function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
-  const { key, type, model, computer, status, request_id: request } = query;
+  const { key, type, model: models, computer, status, request_id: request } = query;
+  const exact = Object.entries({ key, type, models, computer, status });
+  const given = Object.fromEntries(exact.filter(([, value]) => value !== undefined));
   const either: Filter<LogRow>[] = [];
   if (request !== undefined) either.push({ $or: [{ _id: request }, { corrects: request }] });
   if (query.cursor !== undefined) {
@@ -60,11 +62,7 @@ export function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
   const cost = costRange(query);
   return {
     org,
-    ...(key === undefined ? {} : { key }),
-    ...(type === undefined ? {} : { type }),
-    ...(model === undefined ? {} : { models: model }),
-    ...(computer === undefined ? {} : { computer }),
-    ...(status === undefined ? {} : { status }),
+    ...given,
     ...(cost ? { cost } : {}),
     ...(at ? { at } : {}),
     ...(either.length > 0 ? { $and: either } : {}),

@@ -1,30 +1,30 @@
-// Logs are kept for so many days; the ledger is kept for ever. From when on the logs are whole is written down before the
-// first row goes, so that whoever compares them with the ledger knows, also when the removal was cut short.
+// Removes logs past retention; the ledger is kept for ever. The time from which the logs are complete is stored before
+// the first row is removed, so that comparisons with the ledger stay correct after an interrupted removal.
 import { answered } from './answered.ts';
 import { HOUR_MS } from './buckets.ts';
 import type { Store } from './store.ts';
 
-/** Logs are not kept by partition: there is one document, of the name that it always had. */
+/** One document for all partitions. It keeps the name of the first partition. */
 const RETENTION = 'p0';
 
 const DAY_HOURS = 24;
-/** Rows removed in one go. */
+/** Maximum number of rows per removal. */
 const ROWS_AT_ONCE_MAX = 2_000;
 
-/** The moment from which on every log row is there; null: nothing was ever removed. */
+/** Time from which the logs are complete; null: no row was ever removed. */
 export async function logsCompleteFrom({ retention }: Store): Promise<Date | null> {
   const kept = await answered(retention.findOne({ _id: RETENTION }));
   return kept?.logs_from ?? null;
 }
 
-/** Up to when rows are too old, in whole hours: the moment moves seldom. */
+/** Time before which rows are too old, in whole hours, so that it changes rarely. */
 export function logsEndBefore(now: number, days: number): Date {
   return new Date(Math.floor(now / HOUR_MS - days * DAY_HOURS) * HOUR_MS);
 }
 
 /**
- * Removes the rows of before that moment, the oldest first. May be cut anywhere, and repeated.
- * @returns how many it has removed.
+ * Removes the rows before a time, the oldest first. Idempotent, also after an interruption.
+ * @returns the number of removed rows
  * @throws DatabaseSilent, and the driver's errors
  */
 export async function removeLogsBefore(

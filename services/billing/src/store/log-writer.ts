@@ -1,5 +1,5 @@
-// Writing log rows so that it may be repeated: what is there stays, a completed call takes the place of a refusal of
-// the same id, a voided call ends up as voided whoever wrote its row, and when, and a refund that is rejected has none.
+// Writes log rows idempotently: existing rows stay, a completed call replaces a refusal with the same id, a voided call
+// ends as voided regardless of writer and order, and a rejected refund has no row.
 import { type AnyBulkWriteOperation, MongoBulkWriteError } from 'mongodb';
 import type { BatchPlan } from './batch-plan.ts';
 import type { LogRow } from './documents.ts';
@@ -13,8 +13,8 @@ export async function writeLogs(
   const present = await insertMissing(store, logs);
   const corrections: AnyBulkWriteOperation<LogRow>[] = [];
   for (const { _id, ...row } of present)
-    if (isRefund(row))
-      // Whatever an attempt that was cut short has left: only the one that is written last gets into the ledger.
+    if (row.kind === 'refund')
+      // Replaces the row of an interrupted attempt: only the row written last gets into the ledger.
       corrections.push({ replaceOne: { filter: { _id, source: row.source }, replacement: row } });
     else if (row.source !== 'call.refused')
       corrections.push({ replaceOne: { filter: { _id, source: 'call.refused' }, replacement: row } });
@@ -26,15 +26,11 @@ export async function writeLogs(
       },
     });
   for (const _id of unlogged) corrections.push({ deleteOne: { filter: { _id, source: 'charge.refunded' } } });
-  // Ordered: a row that has just taken a refusal's place may have to be voided.
+  // Ordered: a row that has just replaced a refusal may have to be voided.
   if (corrections.length > 0) await store.logs.bulkWrite(corrections, { ordered: true });
 }
 
-function isRefund({ source }: Pick<LogRow, 'source'>): boolean {
-  return source === 'charge.refunded' || source === 'video.refunded';
-}
-
-/** Inserts what is not there; returns what was. */
+/** Inserts missing rows and returns the existing ones. */
 async function insertMissing({ logs: collection }: Store, logs: readonly LogRow[]): Promise<LogRow[]> {
   if (logs.length === 0) return [];
   try {

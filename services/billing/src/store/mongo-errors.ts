@@ -1,4 +1,4 @@
-// What the driver's errors mean to billing.
+// The driver's errors as billing uses them.
 import { MongoBulkWriteError, MongoServerError } from 'mongodb';
 
 const DUPLICATE_KEY = 11_000;
@@ -7,16 +7,13 @@ export function isDuplicateKey(error: { code?: number | string | undefined }): b
   return error.code === DUPLICATE_KEY;
 }
 
-/** Whether a write, single or bulk, met a key that is there already. */
+/** Whether a single or bulk write failed on an existing key. */
 export function metDuplicateKey(error: unknown): boolean {
   if (error instanceof MongoBulkWriteError) return [error.writeErrors].flat().some(isDuplicateKey);
   return error instanceof MongoServerError && isDuplicateKey(error);
 }
 
-/**
- * The ledger was written by someone else at the same time. Nothing is lost by it: whoever gets this reads the ledger
- * anew and goes on from there.
- */
+/** Another process wrote to the ledger at the same time. Nothing is lost: read the ledger again and continue. */
 export class AnotherWriter extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

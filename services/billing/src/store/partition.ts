@@ -1,10 +1,10 @@
-// Partitions of the ledger. Each has numbers of its own without a gap, one owner at a time, and the orgs that the layout
-// gives it (layout.ts); every row and every aggregate says whose it is.
+// Partitions of the ledger. Each has its own gapless numbers, one owner at a time, and the orgs that the layout assigns
+// (layout.ts). Every row and every aggregate names its partition.
 
-/** What a partition is called: part of ledger rows (`p`), of the ids of aggregates, and of its lease and consumer. */
+/** Name of a partition: part of ledger rows (`p`), of the ids of aggregates, and of its lease and consumer. */
 export function partitionName(partition: number): string {
   return `p${partition}`;
 }
 
-/** The one that there always is. */
+/** The partition that always exists. */
 export const FIRST_PARTITION = partitionName(0);

@@ -1,12 +1,10 @@
-// Quantities as the database holds them: integers in thousandths of the unit (a millisecond of audio, a token / 1000),
-// so that sums are exact in any order; under names that MongoDB takes as one field.
+// Quantities in the database: integers in thousandths of the unit (a millisecond of audio, a token / 1000), so that
+// sums are exact in any order. Names are escaped, so that MongoDB treats each as one field.
 import type { StoredQuantities } from './documents.ts';
 
 const PER_UNIT = 1_000;
 
-/**
- * @throws RangeError for a quantity that is negative, or too large for its thousandths to be counted exactly.
- */
+/** @throws RangeError for a quantity that is negative, or too large to count its thousandths exactly */
 export function storeQuantities(quantities: Readonly<Record<string, number>>): StoredQuantities {
   const stored: StoredQuantities = {};
   for (const [name, quantity] of Object.entries(quantities)) {
@@ -18,7 +16,7 @@ export function storeQuantities(quantities: Readonly<Record<string, number>>): S
   return stored;
 }
 
-/** Back to plain numbers; what is zero is left out. */
+/** Converts back to plain numbers; zero is left out. */
 export function readQuantities(stored: Readonly<StoredQuantities>): Record<string, number> {
   const quantities: Record<string, number> = {};
   for (const [name, thousandths] of Object.entries(stored))
@@ -34,7 +32,9 @@ export function negateQuantities(quantities: Readonly<StoredQuantities>): Stored
   return Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, -value]));
 }
 
-/** In a path of an update a dot would be a step and a dollar an operator; an empty name is no field at all. */
+/**
+ * Escapes a name: in the path of an update a dot is a separator, a dollar an operator, and an empty name is invalid.
+ */
 function escapeName(name: string): string {
   if (name === '') return '%';
   return name.replace(/[%.$\0]/g, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`);

@@ -1,17 +1,16 @@
-// Giving charges back: what is left of one, and the rows that give of it. Every row that takes back from a charge has an
-// id made from that of the charge, so that the ledger finds them all by `_id`. Pure.
+// Refunds of charges: what is left of a charge, and the rows that reduce it. Every such row has an id derived from the
+// id of the charge, so that the ledger finds them all by `_id`. Pure.
 import { eventIds, REFUNDS_PER_CHARGE_MAX } from '@switchyard/contracts';
-import type { LogRow, UnnumberedRow } from './documents.ts';
+import { LEDGER_KINDS, type LogRow, type UnnumberedRow } from './documents.ts';
 import type { Refund } from './entries.ts';
 
-const REFUNDABLE: readonly UnnumberedRow['kind'][] = ['call', 'computer_minute', 'video'];
 export const VIDEO_CHARGE_SUFFIX = ':charge';
 
 export function isRefundable({ kind }: UnnumberedRow): boolean {
-  return REFUNDABLE.includes(kind);
+  return LEDGER_KINDS[kind].refundable;
 }
 
-/** Ids of all rows that can take back from a charge: its void, what a video gives back, and refunds made by hand. */
+/** Ids of all rows that can reduce a charge: its void, the refund of a video, and manual refunds. */
 export function takenBackBy(charge: string): string[] {
   const video = charge.endsWith(VIDEO_CHARGE_SUFFIX) ? charge.slice(0, -VIDEO_CHARGE_SUFFIX.length) : null;
   return [
@@ -21,14 +20,14 @@ export function takenBackBy(charge: string): string[] {
   ];
 }
 
-/** Nano-dollars of a charge that nothing has taken back. */
+/** Nano-dollars of a charge that no row has returned. */
 export function leftOf(charge: UnnumberedRow, booked: ReadonlyMap<string, UnnumberedRow>): bigint {
   let left = charge.cost;
   for (const id of takenBackBy(charge._id)) left += booked.get(id)?.cost ?? 0n;
   return left;
 }
 
-/** The row of a refund, which has from its charge whom it concerns; or why there can be none. */
+/** The row of a refund, with the dimensions of its charge; or the reason why the refund is invalid. */
 export function refundRow(
   { row, number }: Refund,
   charge: UnnumberedRow | undefined,
@@ -45,23 +44,7 @@ export function refundRow(
   return { ...row, key, type, model, maker, computer, ...(status ? { status } : {}) };
 }
 
-/** Its line in Logs. */
-export function refundLog({ charge, corrects }: Refund, row: UnnumberedRow): LogRow {
-  const { _id, at, org, key, type, model, maker, computer, cost, quantities, refund } = row;
-  return {
-    ...{
-      _id,
-      source: 'charge.refunded',
-      at,
-      kind: 'refund',
-      status: 'ok',
-      http_status: null,
-      error_code: null,
-    },
-    ...{ org, key, type, model, maker, computer, method: null, path: null, requested_model: null },
-    models: model === null ? [] : [model],
-    ...{ stream: false, cost, basis: null, quantities, latency_ms: null, first_byte_ms: null, attempts: [] },
-    corrects,
-    correction: { of: charge, reason: refund?.reason ?? '', reference: refund?.reference ?? null },
-  };
+/** The log row of a refund: the event's, with the dimensions of the charge. */
+export function refundLog({ log }: Refund, { key, type, model, maker, computer }: UnnumberedRow): LogRow {
+  return { ...log, key, type, model, maker, computer, models: model === null ? [] : [model] };
 }

@@ -1,16 +1,20 @@
-// Keeping what could not be booked, for people to look at; nothing reads it back.
-
+// Stores messages that could not be booked, for people to inspect; no code reads them.
+import type { Logger } from '@switchyard/service';
 import { answered } from './answered.ts';
 import type { Rejected } from './documents.ts';
 import { metDuplicateKey } from './mongo-errors.ts';
 import type { Store } from './store.ts';
 
-/** Stores them; one that is there already, from an earlier delivery, stays as it is. */
-export async function storeRejected({ rejected }: Store, documents: readonly Rejected[]): Promise<void> {
-  for (const document of documents)
-    try {
-      await answered(rejected.insertOne(document));
-    } catch (error) {
+/** Stores rejected messages and raises an alarm for each; one that exists from an earlier delivery stays unchanged. */
+export async function reject(store: Store, rejected: readonly Rejected[], logger: Logger): Promise<void> {
+  for (const document of rejected) {
+    await answered(store.rejected.insertOne(document)).catch((error: unknown) => {
       if (!metDuplicateKey(error)) throw error;
-    }
+    });
+    const { _id, subject, seq, reason } = document;
+    logger.error(
+      { alarm: 'event_rejected', rejected: _id, subject, seq, reason },
+      'an event cannot be booked; it is kept among the rejected',
+    );
+  }
 }

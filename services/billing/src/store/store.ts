@@ -1,4 +1,4 @@
-// The database of billing, and how it is spoken to. No other service reads or writes it.
+// The database of billing and its client. No other service reads or writes it.
 import { type Collection, type Db, MongoClient } from 'mongodb';
 import type {
   Checkpoint,
@@ -14,9 +14,9 @@ import type {
 
 const SERVER_SELECTION_TIMEOUT_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** How long one write may wait for the other members of a replica set. */
+/** Maximum wait of one write for the other members of a replica set. */
 const WRITE_TIMEOUT_MS = 5_000;
-/** A server that says nothing for this long is given up; what it was told is found out on recovery. */
+/** A server that is silent for this long is given up; recovery finds out which writes it executed. */
 const SOCKET_TIMEOUT_MS = 6_000;
 const HEARTBEAT_MS = 2_000;
 const CONNECTIONS_MAX = 20;
@@ -24,16 +24,18 @@ const CONNECTIONS_MAX = 20;
 const DATABASE_DEFAULT = 'switchyard';
 const NAMES_A_DATABASE = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
 
+/** The sums of ledger rows: hours and days of Usage, and lines of statements. */
 export interface Aggregates {
   readonly hours: Collection<HourAggregate>;
   readonly days: Collection<DayAggregate>;
+  readonly lines: Collection<StatementLineDocument>;
 }
+export const AGGREGATES = ['hours', 'days', 'lines'] as const satisfies (keyof Aggregates)[];
 
 export interface Store {
   readonly ledger: Collection<LedgerRow>;
   readonly logs: Collection<LogRow>;
   readonly aggregates: Aggregates;
-  readonly statementLines: Collection<StatementLineDocument>;
   readonly checkpoints: Collection<Checkpoint>;
   readonly rejected: Collection<Rejected>;
   readonly retention: Collection<Retention>;
@@ -41,9 +43,9 @@ export interface Store {
 }
 
 /**
- * A client whose writes are on the disks of a majority before they count, which reads nothing that could be rolled
- * back, and which gives every int64 as a BigInt. It connects when first used, and again whenever it has to.
- * @param options.silenceMs after which a server that says nothing is given up
+ * A client with majority writes that are on disk, majority reads that cannot be rolled back, and every int64 as a
+ * BigInt. It connects on first use and reconnects when necessary.
+ * @param options.silenceMs time after which a silent server is given up
  */
 export function makeMongoClient(url: string, { silenceMs = SOCKET_TIMEOUT_MS } = {}): MongoClient {
   return new MongoClient(url, {
@@ -71,7 +73,6 @@ export function openStore(db: Db): Store {
     ledger: db.collection('ledger'),
     logs: db.collection('logs'),
     aggregates: openAggregates(db),
-    statementLines: db.collection('statement_lines'),
     checkpoints: db.collection('checkpoints'),
     rejected: db.collection('rejected'),
     retention: db.collection('retention'),
@@ -79,7 +80,11 @@ export function openStore(db: Db): Store {
   };
 }
 
-/** The aggregates; under another prefix, a second set of them: where an audit rebuilds them to compare. */
-export function openAggregates(db: Db, prefix = 'usage'): Aggregates {
-  return { hours: db.collection(`${prefix}_hours`), days: db.collection(`${prefix}_days`) };
+/** The aggregates; with a prefix, a second set into which a test rebuilds them. */
+export function openAggregates(db: Db, prefix = ''): Aggregates {
+  return {
+    hours: db.collection(`${prefix}usage_hours`),
+    days: db.collection(`${prefix}usage_days`),
+    lines: db.collection(`${prefix}statement_lines`),
+  };
 }

@@ -1,5 +1,5 @@
-// The grid of Usage: where its intervals begin. They follow a wall clock: a caller in Kathmandu has her own days, and in
-// Berlin one day of the year has 23 hours.
+// The start times of Usage intervals. They follow a wall clock: days in Kathmandu start at their own midnight, and one
+// day of the year has 23 hours in Berlin.
 import type { UsageQuery } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS } from '../store/buckets.ts';
 import { firstMomentOf, wallAt, type Zone } from './zone.ts';
@@ -9,8 +9,8 @@ export type Interval = NonNullable<UsageQuery['interval']>;
 export const MINUTE_MS = 60_000;
 
 /**
- * The beginnings, in order, of all intervals that have a part between `from` and `to`: the first one begins at `from` or
- * before. A day or month begins at the first moment of its date; an hour or minute ends where the clock is changed.
+ * The start times, in order, of all intervals that overlap `from` to `to`; the first one is at `from` or before. A day
+ * or month starts at the first moment of its date. An hour or minute ends at a change of the clock.
  */
 export function intervalStarts(interval: Interval, from: number, to: number, zone: Zone): number[] {
   switch (interval) {
@@ -25,14 +25,14 @@ export function intervalStarts(interval: Interval, from: number, to: number, zon
   }
 }
 
-/** Where the interval begins that `at` lies in. */
+/** The start of the interval that contains `at`. */
 export function intervalStart(interval: Interval, at: number, zone: Zone): number {
   return intervalStarts(interval, at, at + 1, zone)[0] ?? at;
 }
 
-function evenStarts(length: number, from: number, to: number, { stretches }: Zone): number[] {
+function evenStarts(length: number, from: number, to: number, { periods }: Zone): number[] {
   const starts: number[] = [];
-  for (const { begins, ends, offsetMs } of stretches) {
+  for (const { begins, ends, offsetMs } of periods) {
     if (ends <= from || begins >= to) continue;
     const first = Math.max(from, begins) + offsetMs;
     const floor = Math.floor(first / length) * length - offsetMs;
@@ -42,7 +42,7 @@ function evenStarts(length: number, from: number, to: number, { stretches }: Zon
   return starts;
 }
 
-/** Dates of the wall clock: where the one begins that a time lies in, and where the next. */
+/** Dates of the wall clock: the start of the date that contains a time, and the start of the next. */
 interface Dates {
   begin(wall: number): number;
   next(wall: number): number;
@@ -63,7 +63,7 @@ function dateStarts({ begin, next }: Dates, from: number, to: number, zone: Zone
   const starts: number[] = [];
   let wall = begin(wallAt(from, zone));
   for (let at = firstMomentOf(wall, zone); at < to; at = firstMomentOf(wall, zone)) {
-    if (at !== starts.at(-1)) starts.push(at); // a date that a zone has skipped begins with the next one
+    if (at !== starts.at(-1)) starts.push(at); // a date that the zone skipped starts together with the next one
     wall = next(wall);
   }
   return starts;

@@ -11,8 +11,8 @@ function rangeOf(query: Parameters<typeof usageRange>[0]) {
   return [iso(from), iso(to)];
 }
 
-describe('a question that does not say from when to when', () => {
-  test('is about the last 30 days, up to and with the quarter hour that is on', () => {
+describe('a query without from and to', () => {
+  test('covers the last 30 days, including the current quarter hour', () => {
     expect(rangeOf({})).toEqual(['2026-10-21T10:15:00.000Z', '2026-11-20T10:15:00.000Z']);
   });
 
@@ -25,13 +25,13 @@ describe('a question that does not say from when to when', () => {
     expect(rangeOf({ interval })[0]).toBe(from);
   });
 
-  test('holds what a clock five seconds ahead has emitted, also at the end of a quarter', () => {
+  test('includes events of a clock five seconds ahead, also at the end of a quarter', () => {
     const { to } = usageRange({}, Date.parse('2026-11-20T10:14:58.000Z'));
     expect(iso(to)).toBe('2026-11-20T10:30:00.000Z');
   });
 });
 
-describe('a question that cannot be answered', () => {
+describe('an invalid query', () => {
   const errorOf = (query: Parameters<typeof usageRange>[0]) => {
     try {
       usageRange(query, NOW);
@@ -52,7 +52,7 @@ describe('a question that cannot be answered', () => {
     expect(errorOf({ from: '1990-01-01T00:00:00Z' })).toEqual({ code: 'invalid_request', param: 'from' });
   });
 
-  test('asks for two things at a time: sums are kept by one', () => {
+  test('combines two dimensions: sums are kept for one', () => {
     const key = { code: 'invalid_request', param: 'key' };
     expect(errorOf({ key: 'key_1', model: 'acme/a' })).toEqual(key);
     expect(errorOf({ key: 'key_1', group_by: 'model' })).toEqual(key);
@@ -72,7 +72,7 @@ describe('the parts of a range', () => {
   const partsOf = (query: Parameters<typeof usageRange>[0]) =>
     segmentsOf(usageRange(query, NOW)).map(({ source, from, to }) => [source, iso(from), iso(to)]);
 
-  test('are days where they fit, quarters beside them, and the ledger at both ends', () => {
+  test('are whole days, quarters beside them, and the ledger at both ends', () => {
     expect(partsOf({ from: '2026-11-17T22:50:00Z', to: '2026-11-20T01:20:00Z' })).toEqual([
       ['ledger', '2026-11-17T22:50:00.000Z', '2026-11-17T23:00:00.000Z'],
       ['hours', '2026-11-17T23:00:00.000Z', '2026-11-18T00:00:00.000Z'],
@@ -82,7 +82,7 @@ describe('the parts of a range', () => {
     ]);
   });
 
-  test('are days of UTC for the days of another wall clock, less what is in another of them', () => {
+  test('are days of UTC for days of another wall clock, minus the parts in other days', () => {
     const query = {
       from: '2026-11-18T00:00:00+05:45',
       to: '2026-11-20T00:00:00+05:45',

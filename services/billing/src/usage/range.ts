@@ -1,4 +1,4 @@
-// The question of Usage, made complete and checked: from when to when, in which intervals, grouped by what.
+// The range of a Usage query, with defaults and validation: time, intervals, grouping and filter.
 import { ServiceError, USAGE_GROUPS, type UsageQuery } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Interval, intervalStart, MINUTE_MS } from './intervals.ts';
@@ -12,13 +12,13 @@ export interface UsageRange {
   readonly to: number;
   readonly interval: Interval | null;
   readonly groupBy: Group | null;
-  /** Only of this key, model …; the only grouping that goes with it is its own. */
+  /** The filter: only this key, model …; it combines only with its own grouping. */
   readonly only: { readonly group: Group; readonly value: string } | null;
-  /** The intervals' wall clock. */
+  /** The wall clock of the intervals. */
   readonly zone: Zone;
 }
 
-/** How far back a question goes that does not say. */
+/** Default length of a range without `from`. */
 const SPAN_MS_DEFAULT = {
   none: 30 * DAY_MS,
   minute: HOUR_MS,
@@ -27,7 +27,7 @@ const SPAN_MS_DEFAULT = {
   month: 365 * DAY_MS,
 } as const;
 
-/** How much time one question may ask about. Minutes are counted from the ledger itself. */
+/** Maximum length of a range. Minutes are counted from the ledger itself. */
 export const SPAN_MS_MAX = {
   none: 3_660 * DAY_MS,
   minute: 48 * HOUR_MS,
@@ -36,10 +36,10 @@ export const SPAN_MS_MAX = {
   month: 3_660 * DAY_MS,
 } as const;
 
-/** A first interval may begin so long before `from`. */
+/** The first interval may begin this much before `from`. */
 const INTERVAL_MS_MAX = 32 * DAY_MS;
 
-/** Without `to`, events of a clock that is ahead of ours by as much as clocks may be are in the answer too. */
+/** Without `to`, the range includes events of a clock that is ahead by the allowed difference. */
 const SKEW_MS = 5_000;
 
 /**
@@ -56,7 +56,7 @@ export function usageRange(query: UsageQuery, now: number): UsageRange {
     query.tz === undefined
       ? fixedZone(offsetOf(query.from ?? query.to))
       : namedZone(query.tz, earliest - INTERVAL_MS_MAX, to);
-  // Whole intervals: a first one cut short would look like a quiet one.
+  // Only whole intervals: a truncated first interval would look like a quiet one.
   const from =
     query.from === undefined && interval !== null ? intervalStart(interval, earliest, zone) : earliest;
   if (from >= to)
@@ -64,7 +64,7 @@ export function usageRange(query: UsageQuery, now: number): UsageRange {
   return { from, to, interval, groupBy: query.group_by ?? null, only: onlyOf(query), zone };
 }
 
-/** Sums are kept by one thing at a time, so one filter goes, and with it no grouping but its own. */
+/** Sums are kept for one dimension at a time: one filter is allowed, and no grouping but its own. */
 function onlyOf(query: UsageQuery): UsageRange['only'] {
   const [first, second] = USAGE_GROUPS.flatMap((group) => {
     const value = query[group];
@@ -75,7 +75,7 @@ function onlyOf(query: UsageQuery): UsageRange['only'] {
   if (other === undefined) return first;
   throw new ServiceError(
     'invalid_request',
-    `${first.group}: usage is kept by one thing at a time, so not by ${other} too; /v1/logs takes several filters`,
+    `${first.group}: usage takes one filter or grouping at a time. Remove ${other}, or use /v1/logs.`,
     { param: first.group },
   );
 }
@@ -84,7 +84,9 @@ function endOfQuarter(at: number): number {
   return (Math.floor(at / QUARTER_MS) + 1) * QUARTER_MS;
 }
 
-/** Zones are multiples of a quarter hour away from UTC; that is how finely hours are kept. */
+/**
+ * The UTC offset of a datetime. Zones differ from UTC by multiples of a quarter hour, the resolution of stored hours.
+ */
 function offsetOf(datetime: string | undefined): number {
   const match = /([+-])(\d\d):?(\d\d)$/.exec(datetime ?? '');
   if (!match) return 0;
@@ -102,8 +104,8 @@ function tooLong(span: keyof typeof SPAN_MS_MAX, asked: number): ServiceError {
   const limit = inHours(SPAN_MS_MAX[span]);
   const message =
     span === 'none'
-      ? `from: one question covers at most ${limit}, not ${inHours(asked)}`
-      : `interval: by the ${span} one question covers at most ${limit}, not ${inHours(asked)}; narrow from and to, or take a longer interval`;
+      ? `from: a query covers at most ${limit}, not ${inHours(asked)}. Narrow from and to.`
+      : `interval: by the ${span} a query covers at most ${limit}, not ${inHours(asked)}. Narrow from and to, or choose a longer interval.`;
   return new ServiceError('invalid_request', message, { param: span === 'none' ? 'from' : 'interval' });
 }
 

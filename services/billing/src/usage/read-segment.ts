@@ -1,4 +1,4 @@
-// Reading the points of segments from where they are kept.
+// Reads the points of segments from the collections.
 import { ServiceError } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Family, QUARTERS, type StoredAmounts } from '../store/documents.ts';
@@ -7,9 +7,9 @@ import type { Store } from '../store/store.ts';
 import type { Segment } from './segments.ts';
 import type { Point } from './tally.ts';
 
-/** Ledger rows that one answer is counted from. */
+/** Maximum number of ledger rows for one answer. */
 const LEDGER_ROWS_MAX = 1_000_000;
-/** Hours or days that one query names. */
+/** Maximum number of hours or days in one query. */
 const STARTS_MAX = 5_000;
 const CURSOR = { batchSize: 2_000 } as const;
 
@@ -17,14 +17,14 @@ export interface ReadSegments {
   readonly store: Store;
   readonly org: string;
   readonly family: Family;
-  /** Of this value of the family alone; undefined: of all. */
+  /** Only this value of the family; undefined: all values. */
   readonly value: string | undefined;
   readonly segments: readonly Segment[];
 }
 
 /**
- * The points of all segments, in no order; those of one kind are read in one go.
- * @throws ServiceError `invalid_request` when it would be counted from too many ledger rows.
+ * The points of all segments, unordered. Segments of one kind are read with one query.
+ * @throws ServiceError `invalid_request` when the answer needs too many ledger rows
  */
 export function readSegments(options: ReadSegments): AsyncGenerator<Point>[] {
   const bySource = Map.groupBy(options.segments, ({ source }) => source);
@@ -101,19 +101,16 @@ async function* fromDays(
   }
 }
 
-/** By the hours or days, of this length in milliseconds, that are in them in whole or in part; in order. */
+/** Groups segments by the hours or days that they overlap, in order; `length` is in milliseconds. */
 function segmentsByStart(segments: readonly Segment[], length: number): Map<number, Segment[]> {
   const byStart = new Map<number, Segment[]>();
   for (const segment of segments)
-    for (let start = Math.floor(segment.from / length) * length; start < segment.to; start += length) {
-      const there = byStart.get(start);
-      if (there) there.push(segment);
-      else byStart.set(start, [segment]);
-    }
+    for (let start = Math.floor(segment.from / length) * length; start < segment.to; start += length)
+      byStart.set(start, [...(byStart.get(start) ?? []), segment]);
   return byStart;
 }
 
-/** Asks for each by itself where they are few of those in between. */
+/** Names each start when there are few in their range; otherwise queries the whole range. */
 function oneOf(starts: readonly number[], length: number): { $in: Date[] } | { $gte: Date; $lte: Date } {
   const [first = 0, last = 0] = [starts.at(0), starts.at(-1)];
   if (starts.length <= STARTS_MAX && (last - first) / length >= 2 * starts.length)

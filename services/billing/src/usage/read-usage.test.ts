@@ -1,4 +1,4 @@
-// Usage counted from aggregates and ledger, against the same counted by hand from the events.
+// Usage from aggregates and the ledger, compared with sums over the events.
 import {
   type Event,
   USAGE_GROUPS,
@@ -12,12 +12,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, refused, TIME, voided } from '../fixtures/events.ts';
-import { entryOf } from '../store/entries.ts';
+import { entryOf } from '../store/event-table.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { usageRange } from './range.ts';
 import { readUsage } from './read-usage.ts';
 
-/** Hundreds of questions to a database that others use too. */
+/** Generous: hundreds of queries to a database that other tests share. */
 
 let databases: Awaited<ReturnType<typeof testDatabases>>;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('the same money at every interval and grouping', () => {
     database = await booked(events);
   });
 
-  /** Costs in nano-dollars of what was not voided, of one org, from (inclusive) to. */
+  /** Cost of an org's events that were not voided, in nano-dollars, from (inclusive) to. */
   function costByHand(org: string, from: number, to: number): bigint {
     const voids = new Set(events.filter(({ type }) => type === 'call.voided').map(({ id }) => id));
     let sum = 0n;
@@ -58,7 +58,7 @@ describe('the same money at every interval and grouping', () => {
   const cost = (rows: readonly Pick<UsageRow, 'cost'>[]) =>
     rows.reduce((sum, row) => sum + parseDollars(row.cost), 0n);
 
-  // All of it; from and to within a quarter; across midnight by the wall clock of Kathmandu; within one quarter.
+  // Everything; both ends within a quarter hour; across midnight in Kathmandu; within one quarter hour.
   const ranges = [
     ['2026-11-20T00:00:00Z', '2026-11-22T00:00:00Z'],
     ['2026-11-20T10:07:31.123Z', '2026-11-21T03:01:00Z'],
@@ -105,7 +105,7 @@ describe('the same money at every interval and grouping', () => {
     }
   });
 
-  test('of one key, model or status alone as of the row of its group', async () => {
+  test('of a single key, model or status equals the row of its group', async () => {
     const [from, to] = ranges[1];
     for (const group of USAGE_GROUPS) {
       const { data } = await usage(database, { from, to, group_by: group });
@@ -178,7 +178,7 @@ describe('the rows', () => {
   ];
   const all = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
-  test('name their group, null where there is none, and leave out what was voided and refused', async () => {
+  test('name their group, null without a group, and leave out voided and refused calls', async () => {
     const { total, data } = await usage(await booked(events), { ...all, group_by: 'model' });
     expect(data).toEqual([
       { group: 'acme/chat-1', calls: 1, cost: 1.5, quantities: { input_tokens: 3 } },
@@ -190,14 +190,14 @@ describe('the rows', () => {
     });
   });
 
-  test('name the computer, and count its minutes as no calls', async () => {
+  test('name the computer, and do not count its minutes as calls', async () => {
     const { data } = await usage(await booked(events), { ...all, group_by: 'computer' });
     expect(data.find(({ group }) => group === 'cmp_1')).toEqual({
       ...{ group: 'cmp_1', calls: 0, cost: 0.000000001, quantities: { minutes: 1 } },
     });
   });
 
-  test('name how calls ended, and what is no call null', async () => {
+  test('name how calls ended, and null for rows that are no call', async () => {
     const more = [...events, completed('req_5', 3n, { ...at('2026-11-20T18:30:00Z'), status: 'cancelled' })];
     const { data } = await usage(await booked(more), { ...all, group_by: 'status' });
     expect(data.map(({ group, calls, cost }) => [group, calls, cost])).toEqual([
@@ -207,14 +207,14 @@ describe('the rows', () => {
     ]);
   });
 
-  test('of a grouping that an earlier release did not keep are made when this one starts', async () => {
+  test('of a grouping that an earlier release lacked are built when this one starts', async () => {
     const database = await booked(events);
     const { aggregates, checkpoints } = database.store;
     const before = await usage(database, { ...all, group_by: 'status' });
     await aggregates.hours.deleteMany({ family: 'status' });
     await aggregates.days.deleteMany({ family: 'status' });
     await checkpoints.deleteMany({});
-    await checkpoints.insertOne({ _id: 'p0', n: 5n }); // as that release has written it
+    await checkpoints.insertOne({ _id: 'p0', n: 5n }); // as the earlier release wrote it
     const writer = new LedgerWriter({ store: database.store, logger: makeLogger('test', 'silent') });
     await writer.recover();
     expect(await usage(database, { ...all, group_by: 'status' })).toEqual(before);
@@ -222,7 +222,7 @@ describe('the rows', () => {
     await expectBooksBalance(database.db);
   });
 
-  test('begin where the days of the asker begin', async () => {
+  test('begin where the days of the caller begin', async () => {
     const { data } = await usage(await booked(events), {
       ...{ from: '2026-11-20T00:00:00+05:45', to: '2026-11-22T00:00:00+05:45', interval: 'day' },
     });

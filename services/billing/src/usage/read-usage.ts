@@ -1,4 +1,4 @@
-// The figures of a range: each part of it read from where it is kept, and added up.
+// The figures of a range: reads each part from its source and adds them up.
 import type { UsageReport } from '@switchyard/contracts';
 import type { Store } from '../store/store.ts';
 import type { UsageRange } from './range.ts';
@@ -6,7 +6,7 @@ import { readSegments } from './read-segment.ts';
 import { segmentsOf } from './segments.ts';
 import { Tally } from './tally.ts';
 
-/** @throws ServiceError `invalid_request` when the range holds too much for one answer. */
+/** @throws ServiceError `invalid_request` when one answer would be too large */
 export async function readUsage(
   store: Store,
   org: string,

@@ -1,22 +1,22 @@
-// Which part of a range is counted from what: days where whole days do, hours by their quarters next to them, and the
-// ledger itself for what is finer. Pure.
+// Splits a range by source: whole days from day sums, hours beside them from their quarters, and the rest from the
+// ledger. Pure.
 import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
 import { intervalStarts } from './intervals.ts';
 import type { UsageRange } from './range.ts';
 import { isUtc } from './zone.ts';
 
-/** A part of the range; `from` is inside, `to` is not. */
+/** A part of the range; `from` is inclusive, `to` is exclusive. */
 export interface Segment {
   readonly source: 'ledger' | 'hours' | 'days';
   readonly from: number;
   readonly to: number;
-  /** Of days: a moment of the interval in which they are counted; without it their own beginning. */
+  /** For days: a time within the interval that counts them; default: their own start. */
   readonly countedAt?: number;
-  /** Of quarters that are in the sum of a day: where they are taken away from it, since they count in another interval. */
+  /** For quarters that a day's sum includes: where to subtract them, because they count in another interval. */
   readonly takenFrom?: number;
 }
 
-/** Parts that cover the range once. */
+/** Segments that cover the range exactly once. */
 export function segmentsOf(range: UsageRange): Segment[] {
   const { from, to, interval } = range;
   const quarters = interval === 'minute' ? null : within(from, to, QUARTER_MS);
@@ -34,13 +34,13 @@ export function segmentsOf(range: UsageRange): Segment[] {
 interface Part {
   readonly from: number;
   readonly to: number;
-  /** Whether the days that are kept, those of UTC, may be counted as they are. */
+  /** Whether the stored days, which are days of UTC, can be used. */
   readonly hasDays: boolean;
 }
 
 /**
- * Days of another wall clock: each day of UTC counts where most of it lies, and the quarters of the rest are moved from
- * there to where they belong. So at most half of a year's hours are read, in Europe a twelfth.
+ * Days of another wall clock. Each day of UTC counts where most of it lies, and the quarters of the rest move to the
+ * interval they belong to. So at most half of a year's hours are read; in Europe, a twelfth.
  */
 function daysOfAnotherClock({ zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Segment[] {
   const whole = within(from, to, DAY_MS);
@@ -57,7 +57,7 @@ function daysOfAnotherClock({ zone }: UsageRange, { from, to }: Omit<Part, 'hasD
   return [...segments, { source: 'hours', from: whole.to, to }];
 }
 
-/** @param boundaries where days of the other clock begin within it */
+/** @param boundaries starts of the other clock's days within this day */
 function dayAcross(from: number, to: number, boundaries: readonly number[]): Segment[] {
   const [boundary = to, ...more] = boundaries;
   if (more.length > 0) return [{ source: 'hours', from, to }];
@@ -70,7 +70,7 @@ function dayAcross(from: number, to: number, boundaries: readonly number[]): Seg
   ];
 }
 
-/** Hours of another wall clock are put together from quarters; its months have days of UTC inside. */
+/** Hours of another wall clock consist of quarters; its months contain whole days of UTC. */
 function partsWithDays({ interval, zone }: UsageRange, { from, to }: Omit<Part, 'hasDays'>): Part[] {
   if (interval === null || (interval !== 'hour' && isUtc(zone))) return [{ from, to, hasDays: true }];
   if (interval === 'hour') return [{ from, to, hasDays: false }];
@@ -88,7 +88,7 @@ function daysInside({ from, to, hasDays }: Part): Segment[] {
   ];
 }
 
-/** The largest range of whole units inside; null when there is none. */
+/** The largest range of whole units inside a range; null when there is none. */
 function within(from: number, to: number, unit: number): { from: number; to: number } | null {
   const first = Math.ceil(from / unit) * unit;
   const last = Math.floor(to / unit) * unit;

@@ -1,4 +1,4 @@
-// Adding up what the segments bring, by interval and group, and writing it down as rows.
+// Adds up the points of segments by interval and group, and formats them as rows.
 import { ServiceError, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { addAmounts, isVacuous, noAmounts } from '../store/buckets.ts';
@@ -7,10 +7,10 @@ import { readQuantities } from '../store/quantities.ts';
 import { intervalStarts } from './intervals.ts';
 import type { UsageRange } from './range.ts';
 
-/** Rows of one answer. */
+/** Maximum number of rows in one answer. */
 const ROWS_MAX = 50_000;
 
-/** Amounts at a moment, of one group. */
+/** Amounts of one group at one time. */
 export interface Point {
   readonly at: number;
   readonly group: string | null;
@@ -25,7 +25,7 @@ interface Cell {
 
 export class Tally {
   readonly #range: UsageRange;
-  /** Where the intervals begin, in order; empty without any. */
+  /** Start times of the intervals, in order; empty without intervals. */
   readonly #starts: readonly number[];
   readonly #cells = new Map<string, Cell>();
 
@@ -35,7 +35,7 @@ export class Tally {
     this.#starts = interval === null ? [] : intervalStarts(interval, from, to, zone);
   }
 
-  /** @throws ServiceError `invalid_request` when the answer would have too many rows. */
+  /** @throws ServiceError `invalid_request` when the answer would have too many rows */
   add({ at, group, amounts }: Point): void {
     const { interval, groupBy } = this.#range;
     const from = interval === null ? null : lastAtOrBefore(at, this.#starts);
@@ -52,7 +52,7 @@ export class Tally {
     addAmounts(cell.sum, { ...amounts, quantities: amounts.quantities ?? {} });
   }
 
-  /** The rows in order of time, then the most expensive first; what nets to nothing is left out. */
+  /** The rows by time, then the most expensive first. Rows that net to zero are left out. */
   rows(): { total: UsageReport['total']; data: UsageRow[] } {
     const total = noAmounts();
     const cells = [...this.#cells.values()].filter(({ sum }) => !isVacuous(withoutZeros(sum)));
@@ -70,7 +70,7 @@ export class Tally {
   }
 }
 
-/** Of numbers in order; the first where all are later. */
+/** Binary search in sorted numbers. Returns the first one when all are later. */
 function lastAtOrBefore(at: number, starts: readonly number[]): number {
   let [low, high] = [0, starts.length - 1];
   while (low < high) {

@@ -19,7 +19,7 @@ describe('days and months of a named zone begin by its wall clock', () => {
     ]);
   });
 
-  test('where the clock goes forward a day has 23 hours, where it goes back 25', () => {
+  test('a day has 23 hours when the clock goes forward, 25 when it goes back', () => {
     expect(starts('day', 'Europe/Berlin', '2026-03-28T12:00:00Z', '2026-03-31T00:00:00Z')).toEqual([
       ...['2026-03-27T23:00Z', '2026-03-28T23:00Z', '2026-03-29T22:00Z', '2026-03-30T22:00Z'],
     ]);
@@ -31,14 +31,14 @@ describe('days and months of a named zone begin by its wall clock', () => {
     ]);
   });
 
-  test('where midnight is left out, a day begins at the first moment of its date', () => {
+  test('a day without midnight begins at the first moment of its date', () => {
     // Cairo goes from 24:00 on 23 April 2026 to 01:00 on the 24th.
     expect(starts('day', 'Africa/Cairo', '2026-04-23T00:00:00Z', '2026-04-25T00:00:00Z')).toEqual([
       ...['2026-04-22T22:00Z', '2026-04-23T22:00Z', '2026-04-24T21:00Z'],
     ]);
   });
 
-  test('a date that a zone has skipped is no day', () => {
+  test('a date that a zone skipped is not a day', () => {
     // Samoa had no 30 December 2011.
     expect(starts('day', 'Pacific/Apia', '2011-12-29T10:00:00Z', '2011-12-31T20:00:00Z')).toEqual([
       ...['2011-12-29T10:00Z', '2011-12-30T10:00Z', '2011-12-31T10:00Z'],
@@ -47,7 +47,7 @@ describe('days and months of a named zone begin by its wall clock', () => {
 });
 
 describe('hours of a named zone', () => {
-  test('that the clock shows twice are two', () => {
+  test('that the clock shows twice count as two', () => {
     expect(starts('hour', 'Europe/Berlin', '2026-10-25T00:00:00Z', '2026-10-25T03:00:00Z')).toEqual([
       ...['2026-10-25T00:00Z', '2026-10-25T01:00Z', '2026-10-25T02:00Z'],
     ]);
@@ -61,7 +61,7 @@ describe('hours of a named zone', () => {
   });
 });
 
-test('a zone that was not in quarters of an hour from UTC is refused, naming tz', () => {
+test('a zone with an offset that is not in quarters of an hour is refused, naming tz', () => {
   const range = [Date.parse('1970-01-01T00:00:00Z'), Date.parse('1970-02-01T00:00:00Z')] as const;
   expect(() => namedZone('Africa/Monrovia', ...range)).toThrow(
     expect.objectContaining({ code: 'invalid_request', param: 'tz' }),
@@ -70,5 +70,5 @@ test('a zone that was not in quarters of an hour from UTC is refused, naming tz'
 
 test('every change of the clock in ten years is found', () => {
   const range = [Date.parse('2020-01-01T00:00:00Z'), Date.parse('2029-12-31T00:00:00Z')] as const;
-  expect(namedZone('Europe/Berlin', ...range).stretches).toHaveLength(21);
+  expect(namedZone('Europe/Berlin', ...range).periods).toHaveLength(21);
 });

@@ -1,41 +1,41 @@
-// A wall clock: what it is ahead of UTC, and when that changes (daylight saving). Of one offset, or of a zone of the
+// A wall clock: its UTC offset, and when the offset changes (daylight saving). Either a fixed offset, or a zone of the
 // IANA list as this Node knows it.
 import { ServiceError } from '@switchyard/contracts';
 import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
 
-/** A stretch of time through which the clock is ahead of UTC by the same. */
-export interface Stretch {
-  /** Milliseconds since the epoch; the first one begins at -Infinity. */
+/** A period with a constant UTC offset. */
+export interface OffsetPeriod {
+  /** Milliseconds since the epoch; -Infinity for the first period. */
   readonly begins: number;
-  /** The beginning of the next one; +Infinity of the last. */
+  /** The start of the next period; +Infinity for the last. */
   readonly ends: number;
   readonly offsetMs: number;
 }
 
 export interface Zone {
-  /** Its name in the IANA list; null for a mere offset. */
+  /** IANA name; null for a fixed offset. */
   readonly name: string | null;
   /** In order, without a gap. */
-  readonly stretches: readonly Stretch[];
+  readonly periods: readonly OffsetPeriod[];
 }
 
 export function fixedZone(offsetMs: number): Zone {
-  return { name: null, stretches: [{ begins: -Infinity, ends: Infinity, offsetMs }] };
+  return { name: null, periods: [{ begins: -Infinity, ends: Infinity, offsetMs }] };
 }
 
-/** Whether its days are those of UTC throughout. */
-export function isUtc({ stretches }: Zone): boolean {
-  return stretches.every(({ offsetMs }) => offsetMs === 0);
+/** Whether all of its days are days of UTC. */
+export function isUtc({ periods }: Zone): boolean {
+  return periods.every(({ offsetMs }) => offsetMs === 0);
 }
 
 /**
- * The zone as it is from `from` to `to`; what it was before and will be after is taken to be the same.
- * @throws ServiceError `invalid_request` naming `tz` where it is not quarters of an hour away from UTC: hours are kept
- *   in quarters.
+ * The zone between `from` and `to`; the offsets at both ends are extended beyond them.
+ * @throws ServiceError `invalid_request` naming `tz` when the offset is not a multiple of a quarter hour: hours are
+ * stored in quarters
  */
 export function namedZone(name: string, from: number, to: number): Zone {
   const offsetAt = offsetsOf(name);
-  const stretches: Stretch[] = [];
+  const periods: OffsetPeriod[] = [];
   let begins = -Infinity;
   let offsetMs = offsetAt(from);
   // No zone has changed twice within a day.
@@ -44,34 +44,34 @@ export function namedZone(name: string, from: number, to: number): Zone {
     const after = offsetAt(next);
     if (after === offsetMs) continue;
     const changes = changeBetween(at, next, offsetAt);
-    stretches.push({ begins, ends: changes, offsetMs });
+    periods.push({ begins, ends: changes, offsetMs });
     begins = changes;
     offsetMs = after;
   }
-  stretches.push({ begins, ends: Infinity, offsetMs });
-  if (stretches.some((one) => one.offsetMs % QUARTER_MS !== 0))
+  periods.push({ begins, ends: Infinity, offsetMs });
+  if (periods.some((one) => one.offsetMs % QUARTER_MS !== 0))
     throw new ServiceError('invalid_request', 'tz: was not in quarters of an hour from UTC at that time', {
       param: 'tz',
     });
-  return { name, stretches };
+  return { name, periods };
 }
 
-/** The first moment at which the clock shows `wall` or later; `wall` as if it were UTC. */
-export function firstMomentOf(wall: number, { stretches }: Zone): number {
-  for (const { begins, ends, offsetMs } of stretches) {
+/** The first moment at which the clock shows `wall` or later; `wall` is written as if it were UTC. */
+export function firstMomentOf(wall: number, { periods }: Zone): number {
+  for (const { begins, ends, offsetMs } of periods) {
     const moment = Math.max(begins, wall - offsetMs);
     if (moment < ends) return moment;
   }
-  throw new Error('the last stretch of a zone does not end');
+  throw new Error('the last period of a zone does not end');
 }
 
-/** What the clock shows at a moment, as if it were UTC. */
-export function wallAt(at: number, { stretches }: Zone): number {
-  const stretch = stretches.find(({ begins, ends }) => at >= begins && at < ends);
-  return at + (stretch?.offsetMs ?? 0);
+/** The wall time at a moment, written as if it were UTC. */
+export function wallAt(at: number, { periods }: Zone): number {
+  const period = periods.find(({ begins, ends }) => at >= begins && at < ends);
+  return at + (period?.offsetMs ?? 0);
 }
 
-/** The last moment before a change and the first after it lie next to each other: halving finds them. */
+/** Finds a change by bisection: the last moment before it, next to the first moment after it. */
 function changeBetween(first: number, last: number, offsetAt: (at: number) => number): number {
   const before = offsetAt(first);
   let [low, high] = [first, last];

@@ -11,7 +11,8 @@ import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { agentConfig } from '../config.ts';
 import { openAgent } from '../run.ts';
-import { type AgentOrder, passTime, presentImage } from '../test-agent.ts';
+import { passTime, presentImage } from '../test-agent.ts';
+import type { AgentOrder } from '../test-agent-process.ts';
 import { followExecs } from './init-steps.ts';
 
 const [url, dataFolder, now, killAfterEvent, killAfterStep] = process.argv.slice(2) as [

@@ -15,12 +15,11 @@ import { expect } from 'vitest';
 import { mountCommand, mountPoints } from '../docker/mounts.ts';
 import { minuteCost } from '../metering/minutes.ts';
 import {
-  type AgentProcess,
   defaultLimits,
   newTestRecord,
-  startAgentProcess,
   type TestInstallation,
 } from '../test-agent.ts';
+import { type AgentProcess, startAgentProcess } from '../test-agent-process.ts';
 import type { HostModel, ModelComputer } from './computer-model.ts';
 
 const ORG = 'org_test';

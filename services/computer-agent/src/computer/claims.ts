@@ -1,6 +1,6 @@
-// Which containers are whose: those that left the warm pool, and those that get their files when they have started. Docker's labels cannot change, so a note on disk tells the next
-// agent a pooled container (to be destroyed) from one that was claimed; and where an agent died between claiming one
-// and giving it its files and size, the next one gives them. What has them needs no question to the engine.
+// Assigns containers to computers. Docker's labels cannot change, so a note on disk tells the next agent which
+// containers were claimed; it destroys the others: the warm pool. If an agent died between claiming a container and
+// giving it files and size, the next agent completes this.
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -9,23 +9,12 @@ const claim = z.object({
   computerId: z.string(),
   cpu: z.number(),
   memoryMb: z.number(),
-  /** Of its init, as this host numbers processes; there once it has its computer's files and size. */
-  pid: z.number().optional(),
 });
 export type Claim = z.infer<typeof claim>;
 
-export interface Claims {
-  set(slot: string, claim: Claim): Promise<void>;
-  /** Undefined if the slot was never claimed: its container was made for its computer from the start. */
-  get(slot: string): Claim | undefined;
-  has(slot: string): boolean;
-  /** Whether a slot is claimed for the computer. */
-  holds(computerId: string): boolean;
-  clear(slot: string): Promise<void>;
-  list(): string[];
-}
+export type Claims = Awaited<ReturnType<typeof openClaims>>;
 
-export async function openClaims(directory: string): Promise<Claims> {
+export async function openClaims(directory: string) {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const unfinished = '.unfinished';
   const claimed = new Map<string, Claim>();
@@ -33,30 +22,33 @@ export async function openClaims(directory: string): Promise<Claims> {
     if (slot.endsWith(unfinished)) continue;
     const read = await readClaim(join(directory, slot));
     if (read) claimed.set(slot, read);
-    else await rm(join(directory, slot)); // a power cut took what was in it, and the container with it
+    else await rm(join(directory, slot)); // a power cut emptied the note, and also ended the container
   }
   return {
-    async set(slot, content) {
+    async set(slot: string, content: Claim): Promise<void> {
       claimed.set(slot, content);
       const file = join(directory, slot);
       await writeFile(`${file}${unfinished}`, JSON.stringify(content));
-      await rename(`${file}${unfinished}`, file); // there as a whole, or not at all
+      await rename(`${file}${unfinished}`, file); // atomic
       if (!claimed.has(slot)) await rm(file, { force: true }); // cleared meanwhile
     },
-    get: (slot) => claimed.get(slot),
-    has: (slot) => claimed.has(slot),
-    holds: (computerId) => [...claimed.values()].some((one) => one.computerId === computerId),
-    async clear(slot) {
+    /** Undefined if the slot was never claimed. */
+    get: (slot: string): Claim | undefined => claimed.get(slot),
+    has: (slot: string): boolean => claimed.has(slot),
+    /** Whether a slot is claimed for the computer. */
+    holds: (computerId: string): boolean =>
+      [...claimed.values()].some((one) => one.computerId === computerId),
+    async clear(slot: string): Promise<void> {
       const had = claimed.get(slot);
       claimed.delete(slot);
       try {
         await rm(join(directory, slot), { force: true });
       } catch (error) {
-        if (had) claimed.set(slot, had); // whoever clears it again must find it
+        if (had) claimed.set(slot, had); // a second call of `clear` must find it
         throw error;
       }
     },
-    list: () => [...claimed.keys()],
+    list: (): string[] => [...claimed.keys()],
   };
 }
 

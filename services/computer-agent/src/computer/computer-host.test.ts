@@ -1,4 +1,4 @@
-// Computers as a whole: their files, their limits, their walls, and how they end.
+// Computers as a whole: files, limits, isolation, and how they end.
 import { execFile } from 'node:child_process';
 import { access, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -10,8 +10,8 @@ import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mountPoints } from '../docker/mounts.ts';
 import { networkName } from '../docker/network.ts';
-import type { Reservation } from './computer-host.ts';
 import { openComputerHost } from './open-computer-host.ts';
+import type { Reservation } from './reservations.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
 const exec = promisify(execFile);
@@ -94,7 +94,7 @@ describe('limits', () => {
     await host.workspaces.create(id);
     if (warm) await host.poolFilled();
     let reservation = await host.reserve({ computerId: id, image: IMAGE, ...asked });
-    // Given up only afterwards: meanwhile the pool would make as many as are taken from it.
+    // Discarded only afterwards: otherwise the pool would refill as containers are taken.
     const others: Reservation[] = [];
     while (reservation.warm !== warm) {
       others.push(reservation);
@@ -175,17 +175,17 @@ describe('walls', () => {
     expect(registry.output.toString()).toBe('200');
   });
 
-  test('the rules of others are as they were once the agent has gone', async () => {
+  test('rules of other programs are unchanged once the agent has closed', async () => {
     const rules = async () => (await exec('iptables-save', ['-t', 'filter'])).stdout.split('\n');
-    // Other agents on this machine may come and go meanwhile; their names tell their rules.
+    // Other agents on this machine may start and stop meanwhile; their names identify their rules.
     const ofNoAgent = (lines: string[]) =>
       lines.map((line) => line.replace(/ \[\d+:\d+\]$/, '')).filter((line) => !/^#|sy[0-9a-f]{8}/.test(line));
     const before = ofNoAgent(await rules());
     const other = await openTestHost();
     const name = networkName(other.options.agentId);
-    expect((await rules()).filter((line) => line.includes(`-j ${name}-`)).length).toBe(2);
+    expect((await rules()).filter((line) => line.includes(`-j ${name}-`)).length).toBe(3);
     await other.close();
-    // The engine puts its own anew when a network of another agent comes or goes, one after the other.
+    // The engine rewrites its own rules whenever a network of another agent is created or removed.
     await expect.poll(async () => ofNoAgent(await rules())).toEqual(before);
     expect((await rules()).filter((line) => line.includes(name))).toEqual([]);
   });
@@ -291,7 +291,7 @@ until [ -e listens ]; do sleep 0.01; done`,
     );
   });
 
-  test('of a container that somebody removed while nobody watched it nothing is left once it is ended', async () => {
+  test('a container removed from outside while no agent watched leaves nothing behind once it is ended', async () => {
     const { computer } = await testHost.createComputer();
     const container = testHost.options.docker.getContainer(computer.containerId);
     const { Mounts: seen } = await container.inspect();

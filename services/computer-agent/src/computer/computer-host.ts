@@ -1,123 +1,174 @@
-// What the agent's lifecycle can do with the computers of this host. No bus, no records, no money: those are the
-// lifecycle's. Everything here is safe to repeat after a crash: README.md beside this file says in which order.
-import type { CreationProgress } from '@switchyard/contracts';
-import type { AttachOptions, ExecOptions, ExecResult, KnownExec } from './exec.ts';
-import type { PortStream, TerminalSize, TerminalStream } from './init-stream.ts';
+// The computers of this host, for the agent's lifecycle. It knows nothing of the bus, records or money. Every
+// operation is safe to repeat after a crash; README.md beside this file gives the order.
+import { type CreationProgress, ServiceError } from '@switchyard/contracts';
+import type { ContainerOptions } from '../docker/engine.ts';
+import type { ForeignImages } from '../docker/foreign-images.ts';
+import type { NetworkKeeper } from '../docker/network-keeper.ts';
+import type { Container } from './container.ts';
+import type { Containers } from './containers.ts';
+import type { Disks } from './disks.ts';
+import { type HostFeatures, LACKS_DISKS } from './host-features.ts';
+import type { HostLogger } from './logger.ts';
+import type { ImageStatus, Preparation } from './preparation.ts';
+import type { Reservation, Reservations } from './reservations.ts';
 import type { Workspaces } from './workspaces.ts';
 
-export interface ComputerSize {
-  /** Cores: the share that is guaranteed when the host is busy. */
-  readonly cpu: number;
-  /** MiB that are guaranteed. */
-  readonly memoryMb: number;
-}
-
-export interface ReserveOptions extends ComputerSize {
+export interface ReserveOptions extends ContainerOptions {
   readonly computerId: string;
-  readonly image: string;
-  /** Told how far the pull of the image is; never, where it is there. */
+  /** Called with the progress of the image pull. Not called if the image is present. */
   readonly onPull?: ((progress: CreationProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A container set apart for one computer, which does nothing yet. */
-export interface Reservation {
-  /** Docker's id: write it into the computer's record before `start`. */
-  readonly containerId: string;
-  /** It was waiting in the warm pool. */
-  readonly warm: boolean;
-  /**
-   * Mounts the computer's /workspace and gives it its size. When it resolves, commands can run.
-   * Throws ServiceError `computer_failed`; the container is gone then.
-   */
-  start(): Promise<RunningComputer>;
-  /** Gives it up: for when the record could not be written. */
-  discard(): Promise<void>;
-}
-
-export type ExitReason = 'stopped' | 'out_of_memory' | 'exited';
-
-export interface ComputerExit {
-  readonly reason: ExitReason;
-  /** Of PID 1, or null where Docker no longer knows, and where this agent itself has ended it. */
-  readonly exitCode: number | null;
-}
-
-export interface RunningComputer {
-  readonly containerId: string;
-  /**
-   * Runs a command and waits for its end. A non-zero exit, a timeout and a cancel are results, not errors.
-   * Throws ServiceError `invalid_request` (param `cwd`, `command`, `stdin`, `env`), `computer_failed` when the computer
-   * went away or its result cannot be known.
-   */
-  exec(options: ExecOptions): Promise<ExecResult>;
-  /** Execs that run, or ended without anyone receiving the result (after a restart of the agent). */
-  execs(): Promise<KnownExec[]>;
-  /** Waits for the end of an exec that an earlier agent started; its output comes from the beginning. */
-  attach(execId: string, options?: AttachOptions): Promise<ExecResult>;
-  /** Reads small files (cgroups, /proc) as its init sees them; null for one that cannot be read. */
-  readFiles(paths: readonly string[]): Promise<(string | null)[]>;
-  /**
-   * A connection to a port inside, also of a server that listens on localhost only.
-   * @param signal aborting it breaks the connection off
-   * @throws ServiceError `port_unreachable` where nobody listens, `rate_limited`, `computer_failed`
-   */
-  openPort(port: number, signal: AbortSignal): Promise<PortStream>;
-  /**
-   * A login shell in /workspace, in a terminal of its own; everything started in it ends with it.
-   * @param signal aborting it ends the terminal
-   * @throws ServiceError `rate_limited`, `computer_failed`
-   */
-  openTerminal(size: TerminalSize, signal: AbortSignal): Promise<TerminalStream>;
-  /** Mounts its files again where somebody took their mount away. @throws ServiceError `computer_failed` */
-  mendFiles(): Promise<void>;
-  /** Resolves once, when PID 1 is gone, whoever caused it. */
-  readonly exited: Promise<ComputerExit>;
-  /** PID 1 is gone: `exited` resolves any moment, with how. */
-  readonly isEnding: boolean;
-  /** Ends every process (SIGTERM, then SIGKILL after a grace), removes the container, keeps the files. */
-  stop(): Promise<void>;
-  /** Lets go of the connection and leaves the computer running: for the end of the agent. */
-  release(): void;
-}
-
-export interface ComputerContainer {
+/** A container as the reconciler sees it. */
+export interface ListedContainer {
   readonly containerId: string;
   readonly running: boolean;
-  /** Waiting in this agent's warm pool, claimed by nobody, or on its way into it. */
+  /** The container is in this agent's warm pool, or is being made for it. */
   readonly pooled: boolean;
-  readonly createdAt: Date;
 }
 
-export type ImageStatus = { readonly ready: true } | { readonly ready: false; readonly message: string };
+/** What a host lacks to isolate computers. */
+export const REFUSAL_REASONS = ['firewall', 'disk_limit'] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-export interface ComputerHost {
+export interface HostRefusal {
+  readonly reason: RefusalReason;
+  /** Message of the 503 answer. */
+  readonly message: string;
+}
+
+const NO_FIREWALL: HostRefusal = {
+  reason: 'firewall',
+  message:
+    'the host’s firewall rules are not in place; its operator finds the reason in the log of its agent',
+};
+const NO_DISK_LIMIT: HostRefusal = { reason: 'disk_limit', message: LACKS_DISKS };
+
+export interface ComputerHostDeps {
+  readonly standardImageName: string;
   readonly workspaces: Workspaces;
-  /** Puts up the walls around computers, in the background, and looks after them. As soon as those that run are served. */
-  guard(): void;
+  readonly disks: Disks;
+  readonly containers: Containers;
+  readonly reservations: Reservations;
+  readonly features: HostFeatures;
+  readonly foreignImages: ForeignImages;
+  readonly network: NetworkKeeper;
+  /** The network of computers is open without its firewall. */
+  readonly isUnprotected: () => boolean;
+  readonly preparation: Preparation;
+  readonly closeImageRoom: () => Promise<void>;
+  readonly closeMounts: () => Promise<void>;
+  readonly logger: HostLogger;
+}
+
+export class ComputerHost {
+  readonly workspaces: Workspaces;
+  readonly #deps: ComputerHostDeps;
+
+  constructor(deps: ComputerHostDeps) {
+    this.workspaces = deps.workspaces;
+    this.#deps = deps;
+  }
+
+  /** Installs and watches the firewall in the background. Call it as soon as running computers are served. */
+  guard(): void {
+    this.#deps.network.guard();
+  }
+
   /**
-   * Gets ready in the background for new computers: removes the pool of an earlier agent, and makes its own, which
-   * takes a second of a core. Once, when those that run are taken over: they need nothing of it.
+   * Prepares for new computers in the background: removes the pool of an earlier agent and fills its own, which takes
+   * one core for a second. Call once, after running computers are taken over, which do not need it.
    */
-  prepare(): void;
-  /** Whether the standard image is there; if not, `message` is for the 503: "building ...: step 7 of 19, ...". */
-  imageStatus(): ImageStatus;
-  /** Resolves when computers can be created, some time after `prepare`; never before. */
-  readonly ready: Promise<void>;
+  prepare(): void {
+    this.#deps.preparation.start();
+  }
+
+  /** Whether the standard image is present. If not, `message` is for the 503: "building ...: step 7 of 19, ...". */
+  imageStatus(): ImageStatus {
+    return this.#deps.preparation.status;
+  }
+
+  /** Why the host starts no computers now; undefined: it does. Running computers continue. */
+  readonly refusal = (): HostRefusal | undefined => {
+    if (this.#deps.isUnprotected()) return NO_FIREWALL;
+    return this.#deps.features.lacksDisks ? NO_DISK_LIMIT : undefined;
+  };
+
+  /** Resolves when computers can be created, some time after `prepare`. */
+  get ready(): Promise<void> {
+    return this.#deps.preparation.ready;
+  }
+
   /** Resolves when the warm pool is full. */
-  poolFilled(): Promise<void>;
+  async poolFilled(): Promise<void> {
+    await this.ready;
+    await this.#deps.reservations.poolFilled();
+    await this.#deps.disks.filled();
+  }
+
   /**
-   * A container for a new run of a computer: out of the warm pool for the standard image, else created.
-   * Throws ServiceError `no_capacity` while the standard image is built, `image_unavailable` for a foreign image that
-   * cannot be pulled.
+   * A container for a new run of a computer: from the warm pool for the standard image, otherwise newly created.
+   * @throws ServiceError `no_capacity` while the standard image is being built or while the host refuses (`refusal`);
+   * `image_unavailable` for a foreign image that cannot be pulled
    */
-  reserve(options: ReserveOptions): Promise<Reservation>;
-  /** The computer in a container that an earlier agent started. Throws `computer_failed` if it no longer runs. */
-  connect(containerId: string): Promise<RunningComputer>;
-  /** Every container of this agent, pooled ones included, for the reconciler. */
-  containers(): Promise<ComputerContainer[]>;
-  /** Removes a container, running or not, and unmounts its workspace. Nothing happens if it is gone already. */
-  remove(containerId: string): Promise<void>;
-  /** Stops refilling, ends the pool's containers, leaves computers running. */
-  close(): Promise<void>;
+  async reserve({ computerId, onPull, signal, ...options }: ReserveOptions): Promise<Reservation> {
+    const { reservations, foreignImages, standardImageName } = this.#deps;
+    const { image } = options;
+    this.#requireReady();
+    if (image === standardImageName)
+      return (await reservations.pooled(computerId, options)) ?? reservations.created(computerId, options);
+    return foreignImages.use({ image, onPull, signal }, (pinned) => {
+      this.#requireReady(); // the firewall may have vanished during the pull
+      return reservations.created(computerId, { ...options, image: pinned });
+    });
+  }
+
+  /** Connects to a container that an earlier agent started. @throws ServiceError `computer_failed` if it has ended */
+  connect(containerId: string): Promise<Container> {
+    return this.#deps.reservations.connect(containerId);
+  }
+
+  /** All containers of this agent, including pooled ones, for the reconciler. */
+  async containers(): Promise<ListedContainer[]> {
+    const listed = await this.#deps.containers.list();
+    return listed.map(({ containerId, slot, running }) => ({
+      containerId,
+      running,
+      pooled: this.#deps.reservations.isPooled(slot),
+    }));
+  }
+
+  /**
+   * Removes a container, running or not, and unmounts its workspace. Does nothing if the container does not exist.
+   */
+  remove(containerId: string): Promise<void> {
+    return this.#deps.containers.removeById(containerId);
+  }
+
+  /** Stops refilling, removes pooled containers, leaves computers running. */
+  async close(): Promise<void> {
+    const { preparation, reservations, containers, disks, network, closeImageRoom, closeMounts } = this.#deps;
+    await closeImageRoom();
+    await preparation.close();
+    await this.#calmly(reservations.closePool());
+    await this.#calmly(containers.clearUp()); // also for an agent that was never ready
+    await this.#calmly(disks.close());
+    await this.#calmly(network.close());
+    await closeMounts();
+  }
+
+  #requireReady(): void {
+    const { status } = this.#deps.preparation;
+    if (!status.ready) throw new ServiceError('no_capacity', status.message);
+    const refused = this.refusal();
+    if (refused) throw new ServiceError('no_capacity', refused.message);
+  }
+
+  /** If Docker is away when the agent ends, the next agent cleans up. */
+  async #calmly(work: Promise<void>): Promise<void> {
+    await work.catch((error: unknown) =>
+      this.#deps.logger.warn({ err: error }, 'not everything could be cleared away'),
+    );
+  }
 }

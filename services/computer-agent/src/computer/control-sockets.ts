@@ -1,8 +1,8 @@
-// Where the init of each container can be reached.
+// Sockets of the containers' inits.
 //
-// A container gets an empty directory of its own in which its init makes a socket. Before anything of a renter runs,
-// the socket is moved out of that directory and the directory is removed: nobody inside can then put another thing in
-// its place (a link to a socket of the host, say), nor write to the host's disk there.
+// Each container gets an empty directory in which its init creates a socket. Before any program of a renter runs, the
+// agent moves the socket out and removes the directory. Programs inside can then neither replace the socket (for
+// example by a link to a host socket) nor write to the host's disk there.
 import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,24 +12,14 @@ import { INIT_SOCKET } from '../docker/engine.ts';
 const SOCKET_TIMEOUT_MS = 10_000;
 const SOCKET_POLL_MS = 2;
 
-export interface ControlSockets {
-  /** The host directory to mount into the container. */
-  directory(slot: string): string;
-  create(slot: string): Promise<void>;
-  /** Waits for the socket of a container that was just started, and takes it. Returns its path. */
-  take(slot: string): Promise<string>;
-  /** The path of a socket that an earlier agent took, or was about to take when it died. */
-  find(slot: string): Promise<string>;
-  remove(slot: string): Promise<void>;
-  /** Slots of which there is a directory or a socket. */
-  list(): Promise<string[]>;
-}
+export type ControlSockets = Awaited<ReturnType<typeof openControlSockets>>;
 
-export async function openControlSockets(directory: string): Promise<ControlSockets> {
+export async function openControlSockets(directory: string) {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const directoryOf = (slot: string) => join(directory, slot);
   const pathOf = (slot: string) => join(directory, `${slot}.sock`);
-  const take = async (slot: string) => {
+  /** Waits for the socket of a container that was just started, moves it, and returns its path. */
+  const take = async (slot: string): Promise<string> => {
     const made = join(directoryOf(slot), INIT_SOCKET);
     await appearance(made);
     await rename(made, pathOf(slot));
@@ -37,21 +27,24 @@ export async function openControlSockets(directory: string): Promise<ControlSock
     return pathOf(slot);
   };
   return {
+    /** Host directory to mount into the container. */
     directory: directoryOf,
-    async create(slot) {
+    async create(slot: string): Promise<void> {
       await mkdir(directoryOf(slot), { mode: 0o755 });
     },
     take,
-    async find(slot) {
+    /** Path of a socket that an earlier agent moved, or was about to move when it died. */
+    async find(slot: string): Promise<string> {
       if (!(await isSocket(pathOf(slot)))) return take(slot);
-      await rmdir(directoryOf(slot)).catch(() => {}); // it died between the two steps
+      await rmdir(directoryOf(slot)).catch(() => {}); // the earlier agent died between the two steps
       return pathOf(slot);
     },
-    async remove(slot) {
+    async remove(slot: string): Promise<void> {
       await rm(directoryOf(slot), { recursive: true, force: true });
       await rm(pathOf(slot), { force: true });
     },
-    async list() {
+    /** Slots that have a directory or a socket. */
+    async list(): Promise<string[]> {
       return [...new Set((await readdir(directory)).map((name) => name.replace(/\.sock$/, '')))];
     },
   };

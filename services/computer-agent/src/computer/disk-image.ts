@@ -1,21 +1,22 @@
-// A file system of fixed size in a sparse file of the host: whoever writes into it can fill it, bytes and inodes, and no other.
+// A file system of fixed size in a sparse file of the host. Writing into it can exhaust only its own bytes and
+// inodes.
 import { mkdir, open, rmdir } from 'node:fs/promises';
 import { runProgram } from '../docker/host-programs.ts';
 import { mountCommand, mountPoints, sourceOfMount, unmount } from '../docker/mounts.ts';
 
 const FORMAT_TIMEOUT_MS = 30_000;
 const LOOP_TIMEOUT_MS = 10_000;
-/** What the file system needs for itself is less than a GiB has over a GB: so many GB are there to be written. */
+/** A GiB exceeds a GB by more than the file system's own needs, so the promised GB are usable. */
 const BYTES_PER_GB = 1024 ** 3;
-/** Nothing is kept back for root, who is the renter here; nothing is written that a sparse file is already: zeros. */
+/** Root is the renter, so no blocks are reserved for root. Zeros are not written: a sparse file reads as zeros. */
 const FORMAT_OPTIONS = ['-q', '-F', '-m', '0', '-E', 'lazy_itable_init=1,lazy_journal_init=1,nodiscard'];
-/** What does not outlive its container needs no journal. */
+/** A disk that does not outlive its container needs no journal. */
 const DISPOSABLE_OPTIONS = ['-O', '^has_journal'];
-/** `discard`: what is deleted inside is given back to the host. */
+/** `discard` returns the space of deleted files to the host. */
 const MOUNT_OPTIONS = 'loop,nodev,nosuid,noatime,discard,noinit_itable';
 
 export interface FormatOptions {
-  /** A crash of the host may take all that is on it. */
+  /** The content may be lost when the host crashes. */
   readonly disposable?: boolean;
 }
 
@@ -35,7 +36,7 @@ export async function formatDisk(
   await runProgram('mkfs.ext4', [...options, image], { timeout: FORMAT_TIMEOUT_MS });
 }
 
-/** Makes the mount point, too. */
+/** Also creates the mount point. */
 export async function mountDisk(image: string, at: string): Promise<void> {
   await mkdir(at, { recursive: true, mode: 0o700 });
   await mountCommand('mount', '-o', MOUNT_OPTIONS, image, at);
@@ -43,9 +44,9 @@ export async function mountDisk(image: string, at: string): Promise<void> {
 }
 
 /**
- * What is written inside waits in the computer's own page cache. A second one, of the file that the disk is in, costs the
- * host memory and time: with it 1 GB took 5.7 s, and 6.3 s of its processors; without, 1.0 and 0.5. A file system that
- * cannot do without (tmpfs) keeps it.
+ * Data written inside is cached in the computer's page cache. A second cache for the image file costs time and
+ * memory: 1 GB took 5.7 s, and 6.3 s of the host's processors; without it 1.0 and 0.5. A file system without direct
+ * I/O (tmpfs) keeps it.
  */
 async function bypassHostCache(at: string): Promise<void> {
   const device = await sourceOfMount(at);
@@ -53,7 +54,7 @@ async function bypassHostCache(at: string): Promise<void> {
   await runProgram('losetup', ['--direct-io=on', device], { timeout: LOOP_TIMEOUT_MS }).catch(() => {});
 }
 
-/** Unmounts and removes the mount point. Nothing happens if neither is there. */
+/** Unmounts and removes the mount point. Does nothing if neither exists. */
 export async function unmountDisk(at: string): Promise<void> {
   if ((await mountPoints()).includes(at)) await unmount(at);
   await rmdir(at).catch((error: NodeJS.ErrnoException) => {

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sourceOfMount } from '../docker/mounts.ts';
-import type { ComputerHost, RunningComputer } from './computer-host.ts';
+import type { ComputerHost } from './computer-host.ts';
+import type { Container } from './container.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 import { workspacePath } from './workspace-path.ts';
 
@@ -19,9 +20,9 @@ let testHost: TestHost;
 afterEach(() => testHost?.close(), SETUP_TIMEOUT_MS);
 vi.setConfig({ testTimeout: 180_000 }); // several starts and stops each
 
-const start = async (host: ComputerHost, computerId: string): Promise<RunningComputer> =>
+const start = async (host: ComputerHost, computerId: string): Promise<Container> =>
   (await host.reserve({ computerId, image: IMAGE, ...size })).start();
-const output = async (computer: RunningComputer, command: string) =>
+const output = async (computer: Container, command: string) =>
   (await run(computer, command)).output.toString();
 const mountsUnder = async (folder: string) =>
   (await readFile('/proc/self/mountinfo', 'utf8'))
@@ -192,7 +193,7 @@ describe('an agent that starts', () => {
 test('switched off, computers write into folders, and it is said', async () => {
   const warnings: string[] = [];
   const logger = { info: () => {}, warn: (_: object, message: string) => void warnings.push(message) };
-  testHost = await openTestHost({ disks: false, logger });
+  testHost = await openTestHost({ disks: 'off', logger });
   const { id, computer } = await testHost.createComputer();
   await run(computer, 'echo plain > file');
   const folder = join(testHost.options.dataDirectory, 'workspaces', 'files', id);

@@ -1,243 +1,232 @@
-// The disk of a computer: a file system of its own, of fixed size, in a sparse file of the host. What is written inside
-// can fill that disk, bytes and inodes, and no other; and a computer is deleted by deleting one file.
+// The disk of a computer: a separate file system of fixed size, stored in a sparse file of the host. A computer can
+// fill only its own disk, bytes and inodes. Deleting the computer deletes this one file.
 //
-//   images/<disk>.ext4   the file systems          mounts/<disk>/files      what the computer sees as /workspace
-//   computers/<id>       a link: whose disk        mounts/<disk>/incoming   files on their way in (staging.ts)
-//
-// A disk is made and mounted ahead of need, and is a computer's from the moment of its link: a creation waits for nothing,
-// and a crash leaves a disk with its computer or one that is nobody's, which the next agent takes away. It is mounted
+// Disks are made and mounted ahead of need, so a creation does not wait. A link assigns a disk to a computer. After a
+// crash a disk either has its link or has no owner; the next agent removes disks without an owner. A disk stays mounted
 // while its computer runs.
 import { randomBytes } from 'node:crypto';
-import { access, mkdir, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { access, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
-import { isFileSystem, mountPoints } from '../docker/mounts.ts';
-import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';
+import { isFileSystem } from '../docker/mounts.ts';
+import { type DiskFolder, openDiskFolder } from './disk-folder.ts';
+import { formatDisk, unmountDisk } from './disk-image.ts';
+import type { ExecActivity } from './exec-activity.ts';
 import type { HostLogger } from './logger.ts';
+import { Spares } from './spares.ts';
 
-/** The disk that replaces a claimed one is made a little later: whoever claimed it has a first command to run. */
-const REFILL_PAUSE_MS = 500;
-const IMAGE_SUFFIX = '.ext4';
+const IDLE_MS_DEFAULT = 60_000;
 
 export interface DisksOptions {
   readonly directory: string;
-  /** The size of disks that are made ahead. */
+  /** Size of the disks that are made ahead. */
   readonly diskGb: number;
-  /** Disks that wait for a computer. */
+  /** Number of disks kept ready. */
   readonly spares: number;
-  /** Resolves when it is a good time to make one. */
-  readonly quiet: () => Promise<void>;
+  /** How long the disk of a stopped computer stays mounted: mounting it again would slow a restart. */
+  readonly idleMs?: number | undefined;
+  readonly activity: ExecActivity;
   readonly logger: HostLogger;
+  /** When aborted, no disk is made ahead. */
+  readonly killed?: AbortSignal | undefined;
 }
 
-export interface Disks {
-  /**
-   * Takes away what an earlier agent left and is nobody's, and finds out whether this host can make and mount a disk. Those
-   * of computers can be used before; none is made before. Once.
-   */
-  prove(): Promise<void>;
-  /** Why no disk can be made on this host; null where it can, undefined where that is not known yet. */
-  readonly unusable: string | null | undefined;
-  has(computerId: string): boolean;
-  /** Whether the disk that it has is still on the host. */
-  exists(computerId: string): Promise<boolean>;
-  /** Computers whose disk is mounted. */
-  mounted(): string[];
-  /** Folders of a mounted disk. */
-  files(computerId: string): string;
-  incoming(computerId: string): string;
-  /** Gives the computer a mounted disk, or mounts the one that it has. */
-  create(computerId: string, diskGb?: number): Promise<void>;
-  /** Nothing happens if it is mounted. @throws ServiceError `computer_failed` */
-  mount(computerId: string): Promise<void>;
-  /** Nothing happens if it is not. What a container still sees of it goes with the container. */
-  unmount(computerId: string): Promise<void>;
-  /** For good. Nothing happens if there is none. */
-  delete(computerId: string): Promise<void>;
-  /** Resolves when as many disks wait as there shall be. */
-  filled(): Promise<void>;
-  /** Ends the disks that wait, also an earlier agent's; leaves those of computers as they are. */
-  close(): Promise<void>;
-}
-
-/** Takes no program of the host: computers that run are waited for. */
+/** Starts no host program, because running computers wait for this to return. */
 export async function openDisks(options: DisksOptions): Promise<Disks> {
-  const { spares, diskGb: spareGb, quiet, logger } = options;
-  await mkdir(options.directory, { recursive: true, mode: 0o700 });
-  const folder = await openFolder(await realpath(options.directory)); // as the kernel's table of mounts has it
-  /** Computer -> its disk. */
-  const disks = await folder.computers();
-  const mounted = new Set<string>();
-  for (const point of await mountPoints()) if (point.startsWith(folder.mounts)) mounted.add(basename(point));
+  const folder = await openDiskFolder(options.directory);
+  return new Disks(options, folder, await folder.computers(), await folder.mounted());
+}
 
-  const waiting: string[] = [];
-  const closing = new AbortController();
-  const make = async (diskGb: number) => {
-    const disk = randomBytes(8).toString('hex');
-    await formatDisk(folder.image(disk), diskGb);
-    await mountWithFolders(folder.image(disk), folder.mount(disk));
-    mounted.add(disk);
-    return disk;
-  };
-  const destroy = async (disk: string) => {
-    await unmountDisk(folder.mount(disk));
-    mounted.delete(disk);
-    await rm(folder.image(disk), { force: true });
-  };
-  let filling: Promise<void> = Promise.resolve();
-  const fill = async () => {
-    while (waiting.length < spares && !closing.signal.aborted) {
-      await delay(REFILL_PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {});
-      await quiet();
-      if (!closing.signal.aborted) waiting.push(await make(spareGb));
-    }
-  };
-  const refill = () => {
-    filling = filling
-      .then(fill)
-      .catch((error: unknown) => logger.warn({ err: error }, 'no disk could be made ahead of need'));
-  };
+export class Disks {
+  readonly #options: DisksOptions;
+  readonly #folder: DiskFolder;
+  /** Computer id -> name of its disk. */
+  readonly #disks: Map<string, string>;
+  readonly #mounted: Set<string>;
+  readonly #spares: Spares<string>;
+  /** Computers that stopped recently and whose disk is still mounted. */
+  readonly #idle = new Map<string, NodeJS.Timeout>();
+  readonly #locks = new Map<string, Lock>();
+  #unusable: string | null | undefined;
 
-  let unusable: string | null | undefined;
-  const prove = async () => {
-    await folder
-      .clear(new Set(disks.values()))
-      .catch((error: unknown) => logger.warn({ err: error }, 'disks of nobody are left over'));
+  constructor(options: DisksOptions, folder: DiskFolder, disks: Map<string, string>, mounted: Set<string>) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#disks = disks;
+    this.#mounted = mounted;
+    this.#spares = new Spares({
+      ...options,
+      name: 'disk',
+      size: options.spares,
+      make: () => this.#make(options.diskGb),
+      destroy: (disk) => this.#destroy(disk),
+    });
+  }
+
+  /**
+   * Removes disks without an owner that an earlier agent left, and tests whether this host can make and mount a disk.
+   * Existing disks are usable before this call; new disks are made only after it. Repeat it while disks are `unusable`.
+   */
+  async prove(): Promise<void> {
+    const { logger, diskGb } = this.#options;
+    await this.#folder
+      .clear(new Set(this.#disks.values()))
+      .catch((error: unknown) => logger.warn({ err: error }, 'disks without an owner could not be removed'));
     try {
-      waiting.push(await make(spareGb));
-      unusable = null;
-      refill();
+      this.#spares.start(await this.#make(diskGb));
+      this.#unusable = null;
     } catch (error) {
-      unusable = (error as Error).message;
+      this.#unusable = (error as Error).message;
     }
-  };
+  }
 
-  /** A disk that waited; undefined: none does, or somebody unmounted it. */
-  const claim = async (diskGb: number): Promise<string | undefined> => {
-    const disk = diskGb === spareGb ? waiting.shift() : undefined;
+  /** Why no disk can be made on this host. null: disks work. undefined: not known yet. */
+  get unusable(): string | null | undefined {
+    return this.#unusable;
+  }
+
+  has(computerId: string): boolean {
+    return this.#disks.has(computerId);
+  }
+
+  /** Whether the computer's disk is still on the host. */
+  async exists(computerId: string): Promise<boolean> {
+    const disk = this.#disks.get(computerId);
+    if (disk === undefined) return false;
+    return access(this.#folder.image(disk)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Computers whose disk is mounted. */
+  mounted(): string[] {
+    return [...this.#disks].filter(([, disk]) => this.#mounted.has(disk)).map(([id]) => id);
+  }
+
+  /** Path of the computer's files on its mounted disk. */
+  files(computerId: string): string {
+    return join(this.#folder.mount(this.#diskOf(computerId)), 'files');
+  }
+
+  /** Path of its uploads in progress. */
+  incoming(computerId: string): string {
+    return join(this.#folder.mount(this.#diskOf(computerId)), 'incoming');
+  }
+
+  /** Gives the computer a mounted disk, or mounts its existing one. */
+  create(computerId: string, diskGb = this.#options.diskGb): Promise<void> {
+    return this.#exclusively(computerId, async () => {
+      const own = this.#disks.get(computerId);
+      if (own !== undefined) return this.#mount(own);
+      const disk = (await this.#claim(diskGb)) ?? (await this.#make(diskGb));
+      await symlink(disk, this.#folder.computer(computerId));
+      this.#disks.set(computerId, disk);
+    });
+  }
+
+  /** Does nothing if the disk is mounted. @throws ServiceError `computer_failed` */
+  mount(computerId: string): Promise<void> {
+    return this.#exclusively(computerId, () => this.#mount(this.#diskOf(computerId)));
+  }
+
+  /** Unmounts the disk after a while, unless it is mounted or deleted before. */
+  unmountLater(computerId: string): void {
+    clearTimeout(this.#idle.get(computerId));
+    const { idleMs = IDLE_MS_DEFAULT } = this.#options;
+    const timer = setTimeout(() => void this.#unmount(computerId), idleMs);
+    this.#idle.set(computerId, timer.unref());
+  }
+
+  /** Deletes the disk and its files. Does nothing if the computer has no disk. */
+  delete(computerId: string): Promise<void> {
+    return this.#exclusively(computerId, async () => {
+      const disk = this.#disks.get(computerId);
+      if (disk === undefined) return;
+      // Remove the link first: after a crash at this point the next agent removes the disk.
+      await rm(this.#folder.computer(computerId), { force: true });
+      this.#disks.delete(computerId);
+      await this.#destroy(disk);
+    });
+  }
+
+  /** Resolves when as many disks are ready as wanted. */
+  filled(): Promise<void> {
+    return this.#spares.filled();
+  }
+
+  /** Unmounts idle disks and removes ready ones, also those of an earlier agent. Keeps the disks of computers. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#idle.keys()].map((id) => this.#unmount(id)));
+    await this.#spares.close();
+    if (this.#unusable === undefined) await this.#folder.clear(new Set(this.#disks.values()));
+    await Promise.all([...this.#locks.values()].map((lock) => lock.run(() => {})));
+  }
+
+  async #make(diskGb: number): Promise<string> {
+    const disk = randomBytes(8).toString('hex');
+    await formatDisk(this.#folder.image(disk), diskGb);
+    await this.#folder.mountWithFolders(disk);
+    this.#mounted.add(disk);
+    return disk;
+  }
+
+  /** A ready disk, or undefined if there is none or it was unmounted by another program. */
+  async #claim(diskGb: number): Promise<string | undefined> {
+    const disk = diskGb === this.#options.diskGb ? this.#spares.claim() : undefined;
     if (disk === undefined) return undefined;
-    refill();
-    return (await isFileSystem(folder.mount(disk))) ? disk : undefined;
-  };
-  const mount = async (disk: string) => {
-    if (mounted.has(disk) && (await isFileSystem(folder.mount(disk)))) return;
+    return (await isFileSystem(this.#folder.mount(disk))) ? disk : undefined;
+  }
+
+  async #mount(disk: string): Promise<void> {
+    if (this.#mounted.has(disk) && (await isFileSystem(this.#folder.mount(disk)))) return;
     try {
-      await mountWithFolders(folder.image(disk), folder.mount(disk));
+      await this.#folder.mountWithFolders(disk);
     } catch (error) {
       throw new ServiceError('computer_failed', 'the computer’s disk cannot be mounted on its host now', {
         cause: error,
       });
     }
-    mounted.add(disk);
-  };
-  const unmount = async (disk: string) => {
-    await unmountDisk(folder.mount(disk));
-    mounted.delete(disk);
-  };
-  const diskOf = (id: string): string => {
-    const disk = disks.get(id);
-    if (disk === undefined) throw new Error(`the computer ${id} has no disk, and should have one`);
-    return disk;
-  };
+    this.#mounted.add(disk);
+  }
 
-  const locks = new Map<string, Lock>();
-  /** One thing at a time with the disk of each computer. */
-  const exclusively = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
-    const lock = locks.get(id) ?? new Lock();
-    locks.set(id, lock);
+  /** A container that still sees the mount keeps it until the container ends. */
+  async #unmount(computerId: string): Promise<void> {
+    try {
+      await this.#exclusively(computerId, async () => {
+        const disk = this.#disks.get(computerId);
+        if (disk === undefined) return;
+        await unmountDisk(this.#folder.mount(disk));
+        this.#mounted.delete(disk);
+      });
+    } catch (error) {
+      this.#options.logger.warn({ err: error, computer: computerId }, 'a disk stays mounted');
+    }
+  }
+
+  async #destroy(disk: string): Promise<void> {
+    await unmountDisk(this.#folder.mount(disk));
+    this.#mounted.delete(disk);
+    await rm(this.#folder.image(disk), { force: true });
+  }
+
+  #diskOf(computerId: string): string {
+    const disk = this.#disks.get(computerId);
+    if (disk === undefined) throw new Error(`the computer ${computerId} has no disk, and should have one`);
+    return disk;
+  }
+
+  /** Runs one operation at a time per computer, which is then no longer about to be unmounted. */
+  async #exclusively<T>(computerId: string, work: () => Promise<T>): Promise<T> {
+    clearTimeout(this.#idle.get(computerId));
+    this.#idle.delete(computerId);
+    const lock = this.#locks.get(computerId) ?? new Lock();
+    this.#locks.set(computerId, lock);
     try {
       return await lock.run(work);
     } finally {
-      if (lock.free) locks.delete(id);
+      if (lock.free) this.#locks.delete(computerId);
     }
-  };
-
-  return {
-    prove,
-    get unusable() {
-      return unusable;
-    },
-    has: (id) => disks.has(id),
-    async exists(id) {
-      const disk = disks.get(id);
-      if (disk === undefined) return false;
-      return access(folder.image(disk)).then(
-        () => true,
-        () => false,
-      );
-    },
-    mounted: () => [...disks].filter(([, disk]) => mounted.has(disk)).map(([id]) => id),
-    files: (id) => join(folder.mount(diskOf(id)), 'files'),
-    incoming: (id) => join(folder.mount(diskOf(id)), 'incoming'),
-    create: (id, diskGb = spareGb) =>
-      exclusively(id, async () => {
-        const own = disks.get(id);
-        if (own !== undefined) return mount(own);
-        const disk = (await claim(diskGb)) ?? (await make(diskGb));
-        await symlink(disk, folder.computer(id));
-        disks.set(id, disk);
-      }),
-    mount: (id) => exclusively(id, () => mount(diskOf(id))),
-    unmount: (id) =>
-      exclusively(id, async () => {
-        const disk = disks.get(id);
-        if (disk !== undefined) await unmount(disk);
-      }),
-    delete: (id) =>
-      exclusively(id, async () => {
-        const disk = disks.get(id);
-        if (disk === undefined) return;
-        // The link first: a deletion that is cut short leaves a disk that is nobody's.
-        await rm(folder.computer(id), { force: true });
-        disks.delete(id);
-        await destroy(disk);
-      }),
-    filled: () => filling,
-    async close() {
-      closing.abort();
-      await filling;
-      if (unusable === undefined) await folder.clear(new Set(disks.values()));
-      await Promise.all([...locks.values()].map((lock) => lock.run(() => {})));
-      await Promise.all(waiting.splice(0).map(destroy));
-    },
-  };
-}
-
-/** The names in the folder of disks, and what an earlier agent left there. */
-async function openFolder(root: string) {
-  const images = join(root, 'images');
-  const mounts = join(root, 'mounts');
-  const computers = join(root, 'computers');
-  for (const path of [images, mounts, computers]) await mkdir(path, { recursive: true, mode: 0o700 });
-  const image = (disk: string) => join(images, `${disk}${IMAGE_SUFFIX}`);
-  const mount = (disk: string) => join(mounts, disk);
-  const computer = (id: string) => join(computers, id);
-  return {
-    mounts: `${mounts}/`,
-    image,
-    mount,
-    computer,
-    async computers(): Promise<Map<string, string>> {
-      const ids = await readdir(computers);
-      return new Map(
-        await Promise.all(
-          ids.map(async (id): Promise<[string, string]> => [id, await readlink(computer(id))]),
-        ),
-      );
-    },
-    /** Takes away disks that are nobody's: those that waited, and those that were being deleted. */
-    async clear(owned: ReadonlySet<string>): Promise<void> {
-      for (const disk of await readdir(mounts)) if (!owned.has(disk)) await unmountDisk(mount(disk));
-      for (const name of await readdir(images))
-        if (!owned.has(basename(name, IMAGE_SUFFIX))) await rm(join(images, name), { force: true });
-    },
-  };
-}
-
-async function mountWithFolders(image: string, at: string): Promise<void> {
-  await mountDisk(image, at);
-  await mkdir(join(at, 'files'), { recursive: true, mode: 0o755 });
-  await mkdir(join(at, 'incoming'), { recursive: true, mode: 0o700 });
+  }
 }

@@ -1,27 +1,23 @@
-// How many commands run on this host now, and the moment when none does: background work waits for it.
+// Number of running commands on this host, and the moment when none runs. Background work waits for it.
 
-export interface ExecActivity {
-  begin(): void;
-  end(): void;
-  /** Resolves when no command runs, or after `atMostMs`. */
-  quiet(atMostMs: number): Promise<void>;
-}
+export type ExecActivity = ReturnType<typeof createExecActivity>;
 
-export function createExecActivity(): ExecActivity {
+export function createExecActivity() {
   let running = 0;
   let waiters: (() => void)[] = [];
   return {
-    begin() {
+    begin(): void {
       running += 1;
     },
-    end() {
+    end(): void {
       running -= 1;
       if (running > 0) return;
       const woken = waiters;
       waiters = [];
       for (const wake of woken) wake();
     },
-    async quiet(atMostMs) {
+    /** Resolves when no command runs, or after `atMostMs`. */
+    async quiet(atMostMs: number): Promise<void> {
       if (running === 0) return;
       const quiet = Promise.withResolvers<void>();
       const timer = setTimeout(quiet.resolve, atMostMs);

@@ -1,7 +1,7 @@
-// Output that is handed on as it comes: whole however much it is, at its taker's pace, in bounded memory.
+// Streamed output: complete at any size, at the consumer's pace, in bounded memory.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RunningComputer } from './computer-host.ts';
+import type { Container } from './container.ts';
 import { STREAM_WINDOW_BYTES } from './exec.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 const PATIENCE = { timeout: 30_000 };
 
 let testHost: TestHost;
-let computer: RunningComputer;
+let computer: Container;
 
 beforeAll(async () => {
   testHost = await openTestHost();
@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, SETUP_TIMEOUT_MS);
 afterAll(() => testHost?.close());
 
-/** A taker that takes nothing until it is told to. */
+/** A consumer that takes nothing until it is released. */
 function heldBack() {
   const gate = Promise.withResolvers<void>();
   let open = false;
@@ -82,7 +82,7 @@ while count < 320:
     )
     .toBe(true);
   expect(taken.bytes).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
-  // The cap, the window, what waits beyond the cap and the pipe: nowhere near all of it.
+  // Far less than all: the cap, the window, the buffer beyond the cap, and the pipe.
   expect(before).toBeLessThan((2 * MIB) / 65_536);
   letGo();
   expect(await flood).toMatchObject({ exitCode: 0, truncated: false });

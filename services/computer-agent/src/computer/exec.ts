@@ -1,63 +1,69 @@
-// What a command in a computer is asked to do, and what is known when it has ended.
+// Options and result of a command in a computer.
 
-/** Bytes of a streamed exec's output that its taker has in hand at most; as much again, and the cap, wait in the init. */
+/**
+ * Output bytes of a streamed exec that its consumer has not finished with. The init buffers as much again, plus the
+ * cap.
+ */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
 export interface ExecOptions {
   /**
-   * Names this exec within its computer, 1 to 64 characters; a request id serves well. The init keeps the result
-   * under it until it was received, so that an agent which restarts in between can `attach` to it. A second exec
-   * with an id that the init still knows is not run: it attaches to the first.
+   * Identifies the exec within its computer: 1 to 64 characters, for example a request id. The init keeps the result
+   * under this id until it is received, so that an agent can `attach` after a restart. An id that the init still
+   * knows is not run again: the call attaches to the first exec.
    */
   readonly id: string;
-  /** Run by bash where the image has it, else by sh. At most 65,536 bytes. */
+  /** Run by bash if the image has it, otherwise by sh. The contract limits its size (`execRequest`). */
   readonly command: string;
-  /** After this the whole process tree is killed and the result says `timedOut`. */
+  /** After this time the whole process tree is killed and the result has `timedOut`. */
   readonly timeoutMs: number;
-  /** Output kept; what is over it is read and dropped, and the result says `truncated`. At most 16 MiB. */
+  /** Bytes of output to keep, at most 16 MiB. Further output is dropped and the result has `truncated`. */
   readonly outputBytesMax: number;
-  /** Absolute, or relative to /workspace, which is the default. */
+  /** Absolute, or relative to /workspace. Default: /workspace. */
   readonly cwd?: string | undefined;
-  /** Added to the image's own environment. */
+  /** Added to the environment of the image. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Standard input, at most 4 MiB; without it /dev/null. */
+  /** Standard input. Default: /dev/null. */
   readonly stdin?: Uint8Array | undefined;
-  /** Called with each piece of output as it comes; the result still has all of it. */
+  /** Called with each piece of output. The result still has all kept output. */
   readonly onOutput?: ((chunk: Buffer) => void) | undefined;
   /**
-   * Called with each piece of output as it comes, without a limit: no more than `STREAM_WINDOW_BYTES` come before what it
-   * returned has resolved, and the command waits meanwhile. The result has no output then. Must not reject.
+   * Called with each piece of output, without a limit on the total. At most `STREAM_WINDOW_BYTES` are delivered
+   * before the returned promise resolves; the command waits meanwhile. The result then has no output. Must not
+   * reject.
    */
   readonly consume?: ((chunk: Buffer) => void | Promise<void>) | undefined;
-  /** The init keeps the result after it was received, among its last ones: it can be attached to again. */
+  /**
+   * The init keeps the result after it is received, among its most recent ones, so that it can be attached to again.
+   */
   readonly keep?: boolean | undefined;
-  /** Aborting kills the command's process tree; the result then says `cancelled`. */
+  /** Aborting kills the command's process tree; the result then has `cancelled`. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export type AttachOptions = Pick<ExecOptions, 'onOutput' | 'signal'>;
 
 export interface ExecResult {
-  /** Standard output and standard error in the order in which they were written; bytes, not text. */
+  /** Standard output and standard error as bytes, in the order written. */
   readonly output: Buffer;
-  /** Bytes written in all, those that were dropped included. */
+  /** Total bytes written, including dropped ones. */
   readonly outputBytes: number;
   readonly truncated: boolean;
-  /** The kernel's word: the exit code, or 128 + the signal's number. Never made up: if unknown, exec rejects. */
+  /** Exit code from the kernel, or 128 + signal number. If it is unknown, exec rejects. */
   readonly exitCode: number;
-  /** The number of the signal that ended the command, or null when it exited. */
+  /** Number of the signal that ended the command; null if it exited. */
   readonly signal: number | null;
   readonly timedOut: boolean;
   readonly cancelled: boolean;
-  /** From fork to the command's end, by the init's monotonic clock. */
+  /** From the fork to the end of the command, by the init's monotonic clock. */
   readonly durationMs: number;
 }
 
-/** An exec that the init of a computer knows: running, or finished with a result that nobody received or that is kept. */
+/** An exec that the init knows: running, or finished with a result that is kept or was not received. */
 export interface KnownExec {
   readonly id: string;
-  /** Also when it has ended and somebody is receiving its result. */
+  /** Also true when the exec has ended and its result is being received. */
   readonly running: boolean;
-  /** Its result is kept after it was received. */
+  /** The result is kept after it is received. */
   readonly kept: boolean;
 }

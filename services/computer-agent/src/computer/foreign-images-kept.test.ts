@@ -25,8 +25,8 @@ afterAll(async () => {
 }, SETUP_TIMEOUT_MS);
 
 const pulled = async (repository: string) =>
-  (await docker.listImages()).filter(({ RepoDigests }) =>
-    RepoDigests?.some((name) => name.startsWith(`${registry.address}/${repository}`)),
+  (await docker.listImages()).filter(({ RepoTags }) =>
+    RepoTags?.some((name) => name.startsWith(`${registry.address}/${repository}`)),
   );
 
 async function start(computerId: string, image: string) {

@@ -1,20 +1,113 @@
-// The init that is PID 1 of every computer (services/computer-agent/init, C), compiled.
+// Compiles the init of computers (services/computer-agent/init, C) into one static file, again when its source changes.
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { ServiceError } from '@switchyard/contracts';
-import { type CompiledProgramOptions, ensureCompiled } from '../docker/compiled-program.ts';
+import type Docker from 'dockerode';
 
 export const INIT_SOURCE_DIRECTORY = fileURLToPath(new URL('../../init/', import.meta.url));
+const COMPILER_ARGUMENTS = ['-static', '-Os', '-s', '-std=gnu17', '-Wall', '-Wextra'];
+/** Source folder in the builder container, used when this host has no compiler. */
+const COMPILER_DIRECTORY = '/source';
+const COMPILE_TIMEOUT_MS = 120_000;
+const HASH_LENGTH = 16;
 
-export type InitBinaryOptions = Omit<CompiledProgramOptions, 'name' | 'source'>;
+const run = promisify(execFile);
+
+export interface InitBinaryOptions {
+  /** Where compiled inits are kept; absolute, and reachable for the Docker engine. */
+  readonly directory: string;
+  readonly docker: Docker;
+  /** Compiles it where the host has no C compiler. */
+  readonly builderImage: string;
+}
 
 /**
- * The path of the compiled init.
- * @throws ServiceError `computer_failed` when neither the host nor the builder image can compile it.
+ * The path of the compiled init, which has the hash of its source in its name.
+ * @throws ServiceError `computer_failed` when neither the host nor the builder image can compile it
  */
 export async function ensureInitBinary(options: InitBinaryOptions): Promise<string> {
+  const sources = await readSources();
+  const hash = createHash('sha256').update(COMPILER_ARGUMENTS.join(' '));
+  for (const file of sources) hash.update(`\0${file.name}\0${file.text}`);
+  const binary = join(options.directory, `init-${hash.digest('hex').slice(0, HASH_LENGTH)}`);
+  if (await isFile(binary)) return binary;
+
+  const unfinished = `${binary}.${process.pid}`;
+  const files = sources.map(({ name }) => name).filter((name) => name.endsWith('.c'));
   try {
-    return await ensureCompiled({ name: 'init', source: INIT_SOURCE_DIRECTORY, ...options });
+    await mkdir(options.directory, { recursive: true });
+    await compile(files, unfinished, options);
+    await chmod(unfinished, 0o755);
+    await rename(unfinished, binary); // atomic, also when another process compiles the same source
   } catch (cause) {
     throw new ServiceError('computer_failed', 'the init of computers could not be compiled', { cause });
+  } finally {
+    await rm(unfinished, { force: true });
   }
+  return binary;
+}
+
+async function compile(files: string[], output: string, options: InitBinaryOptions): Promise<void> {
+  try {
+    await run('gcc', [...COMPILER_ARGUMENTS, '-o', output, ...files], {
+      cwd: INIT_SOURCE_DIRECTORY,
+      timeout: COMPILE_TIMEOUT_MS,
+    });
+  } catch (hostFailure) {
+    try {
+      await compileInContainer(files, output, options);
+    } catch (containerFailure) {
+      const failures = [hostFailure, containerFailure];
+      throw new AggregateError(failures, 'compiled neither by gcc on this host nor in a container');
+    }
+  }
+}
+
+async function compileInContainer(
+  files: string[],
+  output: string,
+  { docker, builderImage, directory }: InitBinaryOptions,
+): Promise<void> {
+  const container = await docker.createContainer({
+    Image: builderImage,
+    Cmd: ['gcc', ...COMPILER_ARGUMENTS, '-o', output, ...files],
+    WorkingDir: COMPILER_DIRECTORY,
+    NetworkDisabled: true,
+    HostConfig: { Mounts: [{ Type: 'bind', Source: directory, Target: directory }] },
+  });
+  try {
+    // Sent, not mounted: where the agent itself runs in a container, the engine does not see its sources.
+    const sources = spawn('tar', ['-C', INIT_SOURCE_DIRECTORY, '-c', '.'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    await container.putArchive(sources.stdout, { path: COMPILER_DIRECTORY });
+    await container.start();
+    const { StatusCode: code } = await container.wait({
+      abortSignal: AbortSignal.timeout(COMPILE_TIMEOUT_MS),
+    });
+    if (code !== 0) {
+      const log = await container.logs({ stdout: true, stderr: true });
+      throw new Error(`gcc in ${builderImage} exited with ${code}: ${log.toString()}`);
+    }
+  } finally {
+    await container.remove({ force: true, v: true });
+  }
+}
+
+async function readSources(): Promise<{ name: string; text: string }[]> {
+  const names = (await readdir(INIT_SOURCE_DIRECTORY)).filter((name) => /\.[ch]$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(join(INIT_SOURCE_DIRECTORY, name), 'utf8') })),
+  );
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }

@@ -3,9 +3,9 @@ import { decodeEnd, encodeFrame, type Frame, frameDecoder } from './init-frames.
 
 test('frames come out whole, however the bytes were cut', () => {
   const frames = [
-    encodeFrame('P', 1, Buffer.from('abc')),
+    encodeFrame('M', 1, Buffer.from('abc')),
     encodeFrame('L', 2),
-    encodeFrame('P', 3, Buffer.alloc(70_000, 7)),
+    encodeFrame('M', 3, Buffer.alloc(70_000, 7)),
   ];
   const stream = Buffer.concat(frames);
   for (const pieceBytes of [1, 2, 7, 9, 10, 1000, stream.length]) {
@@ -15,15 +15,15 @@ test('frames come out whole, however the bytes were cut', () => {
     );
     for (let at = 0; at < stream.length; at += pieceBytes) decode(stream.subarray(at, at + pieceBytes));
     expect(seen).toEqual([
-      ['P', 1, 3],
+      ['M', 1, 3],
       ['L', 2, 0],
-      ['P', 3, 70_000],
+      ['M', 3, 70_000],
     ]);
   }
 });
 
 test('a length beyond the limit is refused before it is waited for', () => {
-  const head = encodeFrame('P', 1);
+  const head = encodeFrame('M', 1);
   head.writeUInt32LE(0xffff_ffff, 5);
   expect(() => frameDecoder(() => {})(head)).toThrow(RangeError);
 });

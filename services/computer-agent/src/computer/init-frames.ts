@@ -1,30 +1,11 @@
-// The frames that the agent and a computer's init exchange; ../../init/protocol.h describes them.
+// Frames between the agent and a computer's init; ../../init/protocol.h describes them.
 
 export const PROTOCOL_VERSION = 4;
-/** The init of a container that an earlier agent started is as old as that one: since which version it knows what. */
-export const SINCE = { execs: 1, execFlags: 2, files: 2, streams: 3, stop: 4 } as const;
 export const EXEC_ID_BYTES_MAX = 64;
-export const STDIN_BYTES_MAX = 4 * 1024 * 1024;
 export const FRAME_PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
 const HEAD_BYTES = 9;
 
-export type RequestType =
-  | 'E'
-  | 'A'
-  | 'W'
-  | 'K'
-  | 'R'
-  | 'L'
-  | 'M'
-  | 'P'
-  | 'T'
-  | 's'
-  | 'd'
-  | 'g'
-  | 'w'
-  | 'z'
-  | 'c';
-export type ReplyType = 'H' | 'O' | 'X' | 'F' | 'L' | 'M' | 'P';
+export type RequestType = 'E' | 'A' | 'W' | 'K' | 'R' | 'L' | 'M' | 'T' | 's' | 'd' | 'g' | 'w' | 'z' | 'c';
 
 export interface Frame {
   readonly type: string;
@@ -36,6 +17,8 @@ export interface Frame {
 const START_FLAGS = { hasStdin: 1, streamed: 2, kept: 4 } as const;
 const FLAGS = { timedOut: 1, truncated: 2, cancelled: 4 } as const;
 const UNREADABLE = 0xffff_ffff;
+/** Of a wait status. */
+const SIGNAL_BITS = 0x7f;
 
 export function encodeFrame(
   type: RequestType,
@@ -62,20 +45,20 @@ export interface StartPayload {
   readonly kept: boolean;
 }
 
-/** None of the strings may hold a zero byte. */
+/** No string may contain a zero byte. */
 export function encodeStart(start: StartPayload): Buffer {
-  const entries = Object.entries(start.env).map(([name, value]) => `${name}=${value}`);
+  const env = environmentOf(start.env);
   const numbers = Buffer.alloc(16);
   numbers.writeUInt32LE(start.timeoutMs, 0);
   numbers.writeUInt32LE(start.outputBytesMax, 4);
-  numbers.writeUInt32LE(entries.length, 8);
+  numbers.writeUInt32LE(env.length, 8);
   const flags =
     (start.stdin ? START_FLAGS.hasStdin : 0) |
     (start.streamed ? START_FLAGS.streamed : 0) |
     (start.kept ? START_FLAGS.kept : 0);
   numbers.writeUInt32LE(flags, 12);
-  const strings = [start.id, start.command, start.cwd, ...entries].map((text) => `${text}\0`).join('');
-  return Buffer.concat([numbers, Buffer.from(strings), start.stdin ?? Buffer.alloc(0)]);
+  const strings = encodeStrings([start.id, start.command, start.cwd, ...env]);
+  return Buffer.concat([numbers, strings, start.stdin ?? Buffer.alloc(0)]);
 }
 
 export type StreamRequest =
@@ -84,13 +67,13 @@ export type StreamRequest =
       readonly kind: 'terminal';
       readonly columns: number;
       readonly rows: number;
-      /** Added to the image's own environment; none may hold a zero byte. */
+      /** Added to the environment of the image; no zero bytes. */
       readonly env: Readonly<Record<string, string>>;
     };
 
 const STREAM_KINDS = { port: 1, terminal: 2 } as const;
 
-/** @param creditBytes that the init may send before the first grant */
+/** @param creditBytes bytes that the init may send before the first grant */
 export function encodeOpenStream(request: StreamRequest, creditBytes: number): Buffer {
   const numbers = Buffer.alloc(12);
   numbers.writeUInt32LE(STREAM_KINDS[request.kind], 0);
@@ -101,26 +84,25 @@ export function encodeOpenStream(request: StreamRequest, creditBytes: number): B
   }
   numbers.writeUInt16LE(request.columns, 8);
   numbers.writeUInt16LE(request.rows, 10);
-  const env = Object.entries(request.env).map(([name, value]) => `${name}=${value}\0`);
-  return Buffer.concat([numbers, Buffer.from(env.join(''))]);
+  return Buffer.concat([numbers, encodeStrings(environmentOf(request.env))]);
 }
 
-export function encodeId(id: string): Buffer {
-  return Buffer.from(`${id}\0`);
+function environmentOf(env: Readonly<Record<string, string>>): string[] {
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
-/** So many more bytes of output may come. */
-export function encodeWindow(bytes: number): Buffer {
+/** Strings that each end in a zero byte. */
+export function encodeStrings(strings: readonly string[]): Buffer {
+  return Buffer.from(strings.map((text) => `${text}\0`).join(''));
+}
+
+export function encodeUint32(value: number): Buffer {
   const payload = Buffer.alloc(4);
-  payload.writeUInt32LE(bytes);
+  payload.writeUInt32LE(value);
   return payload;
 }
 
-export function encodePaths(paths: readonly string[]): Buffer {
-  return Buffer.from(paths.map((path) => `${path}\0`).join(''));
-}
-
-/** The files' contents in the order of their paths; null for one that cannot be read. */
+/** File contents in the order of their paths; null for a file that cannot be read. */
 export function decodeFiles(payload: Buffer): (string | null)[] {
   const files: (string | null)[] = [];
   for (let at = 0; at < payload.length; ) {
@@ -149,9 +131,9 @@ export interface ExecEnd {
 export function decodeEnd(payload: Buffer): ExecEnd {
   const status = payload.readUInt32LE(0);
   const flags = payload.readUInt32LE(4);
-  const signal = status & 0x7f;
+  const signal = status & SIGNAL_BITS;
   return {
-    exitCode: signal === 0 ? (status >> 8) & 0xff : 128 + signal,
+    exitCode: exitCodeOf(status),
     signal: signal === 0 ? null : signal,
     timedOut: (flags & FLAGS.timedOut) !== 0,
     truncated: (flags & FLAGS.truncated) !== 0,
@@ -159,6 +141,12 @@ export function decodeEnd(payload: Buffer): ExecEnd {
     outputBytes: Number(payload.readBigUInt64LE(8)),
     durationMs: Number(payload.readBigUInt64LE(16)) / 1000,
   };
+}
+
+/** Exit code as a shell shows it: the code, or 128 + signal number. @param status as waitpid gives it */
+export function exitCodeOf(status: number): number {
+  const signal = status & SIGNAL_BITS;
+  return signal === 0 ? (status >> 8) & 0xff : 128 + signal;
 }
 
 export function decodeFailure(payload: Buffer): { code: string; message: string } {
@@ -177,7 +165,7 @@ export function decodeList(payload: Buffer): { id: string; running: boolean; kep
     });
 }
 
-/** Cuts a byte stream into frames. Throws RangeError on a length that no init would send. */
+/** Cuts a byte stream into frames. @throws RangeError for a length that no init sends */
 export function frameDecoder(onFrame: (frame: Frame) => void): (bytes: Buffer) => void {
   let rest: Buffer[] = [];
   let restBytes = 0;
@@ -185,7 +173,7 @@ export function frameDecoder(onFrame: (frame: Frame) => void): (bytes: Buffer) =
   return (bytes) => {
     rest.push(bytes);
     restBytes += bytes.length;
-    // Joined only when a whole frame is there: a large one in many pieces is copied once.
+    // Join only when a whole frame is present, so that a large frame is copied once.
     if (restBytes < neededBytes) return;
     const all = rest.length === 1 ? bytes : Buffer.concat(rest);
     let at = 0;

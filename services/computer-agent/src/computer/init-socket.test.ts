@@ -1,4 +1,4 @@
-// The init's socket on a machine so busy that the init is interrupted while it makes it.
+// The init's socket on a busy machine, where the init is interrupted while it creates the socket.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';

@@ -1,14 +1,15 @@
-// A byte stream to the inside of a computer, through its init: a connection to a port, or a terminal. Both ways under
-// credit, so that whoever is slow slows the other side, and neither the init nor the agent holds more than a window.
+// A byte stream into a computer through its init: a connection to a port, or a terminal. Credit in both directions
+// limits the init and the agent to one window of buffered bytes, so a slow reader slows the writer.
 import { Duplex } from 'node:stream';
 import { ServiceError } from '@switchyard/contracts';
-import { decodeFailure, type Frame, type RequestType } from './init-frames.ts';
+import type { Channel } from './init-connection.ts';
+import { decodeFailure, encodeUint32, exitCodeOf, type Frame } from './init-frames.ts';
 
-/** Bytes that the init may send before they were read here. */
+/** Bytes that the init may send ahead of the reader. */
 export const STREAM_CREDIT_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = 64 * 1024;
 
-/** Bytes into a port and out of it; each half ends by itself. Destroying it breaks the connection off. */
+/** Bytes to and from a port. Each direction ends separately. Destroying the stream resets the connection. */
 export type PortStream = Duplex;
 
 export interface TerminalSize {
@@ -16,42 +17,35 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** What is typed, and what is shown. Ending or destroying it kills all that was started in it. */
+/** Keyboard input and screen output. Ending or destroying it kills every process started in the terminal. */
 export interface TerminalStream extends Duplex {
   resize(size: TerminalSize): void;
-  /** Of its shell, as a shell would say it; rejects when it ended otherwise. */
+  /** Exit code of the shell, or 128 + signal number. Rejects when the terminal ended in another way. */
   readonly exitCode: Promise<number>;
 }
 
-/** The init's side of one stream. */
-export interface StreamWire {
-  send(type: RequestType, payload?: Uint8Array): void;
-  /** Nothing further is to be told of the stream. */
-  forget(): void;
-}
-
 export class InitStream extends Duplex implements TerminalStream {
-  readonly #wire: StreamWire;
+  readonly #channel: Channel;
   readonly #opened = Promise.withResolvers<void>();
   readonly #exit = Promise.withResolvers<number>();
   /** Bytes that may be sent. */
   #credit = 0;
   #unsent: { bytes: Buffer; done: () => void } | null = null;
-  /** Bytes that came and were not granted again. */
+  /** Bytes received and not yet granted again. */
   #owed = 0;
   #inputEnded = false;
   #outputEnded = false;
   #over = false;
 
-  constructor(wire: StreamWire) {
+  constructor(channel: Channel) {
     super({ allowHalfOpen: true });
-    this.#wire = wire;
-    this.#opened.promise.catch(() => {}); // whoever opens it hears of it
+    this.#channel = channel;
+    this.#opened.promise.catch(() => {}); // the caller of `opened` gets the rejection
     this.#exit.promise.catch(() => {});
-    this.on('error', () => {}); // an abrupt end is told to whoever reads or writes; it must never end the agent
+    this.on('error', () => {}); // readers and writers get the error; without a listener it would end the agent
   }
 
-  /** Resolves when bytes can go; rejects, as the stream fails, with why they cannot. */
+  /** Resolves when bytes can be sent. Rejects with the reason, which also fails the stream. */
   get opened(): Promise<void> {
     return this.#opened.promise;
   }
@@ -65,7 +59,7 @@ export class InitStream extends Duplex implements TerminalStream {
     const size = Buffer.alloc(4);
     size.writeUInt16LE(columns, 0);
     size.writeUInt16LE(rows, 2);
-    this.#wire.send('w', size);
+    this.#channel.send('w', size);
   }
 
   received({ type, payload }: Frame): void {
@@ -107,15 +101,15 @@ export class InitStream extends Duplex implements TerminalStream {
 
   override _final(done: () => void): void {
     this.#inputEnded = true;
-    if (!this.#over) this.#wire.send('z');
+    if (!this.#over) this.#channel.send('z');
     done();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    // Both halves that have ended in order need no breaking off; the last bytes may still be on their way.
-    if (!this.#over && !(this.#inputEnded && this.#outputEnded)) this.#wire.send('c');
+    // No reset is needed when both directions ended in order; the last bytes may still be in flight.
+    if (!this.#over && !(this.#inputEnded && this.#outputEnded)) this.#channel.send('c');
     this.#over = true;
-    this.#wire.forget();
+    this.#channel.close();
     const reason = error ?? new ServiceError('service_unavailable', 'the connection was closed');
     this.#opened.reject(reason);
     this.#exit.reject(reason);
@@ -132,7 +126,7 @@ export class InitStream extends Duplex implements TerminalStream {
     while (this.#unsent && this.#credit > 0 && !this.#over) {
       const { bytes, done } = this.#unsent;
       const count = Math.min(bytes.length, this.#credit, FRAME_BYTES_MAX);
-      this.#wire.send('d', bytes.subarray(0, count));
+      this.#channel.send('d', bytes.subarray(0, count));
       this.#credit -= count;
       if (count < bytes.length) {
         this.#unsent = { bytes: bytes.subarray(count), done };
@@ -144,7 +138,7 @@ export class InitStream extends Duplex implements TerminalStream {
     if (this.#over) this.#drop();
   }
 
-  /** Nobody takes what is still to be written. */
+  /** Discards what is still to be written. */
   #drop(): void {
     const unsent = this.#unsent;
     this.#unsent = null;
@@ -153,17 +147,9 @@ export class InitStream extends Duplex implements TerminalStream {
 
   #grant(bytesMin: number): void {
     if (this.#owed < bytesMin || this.#over) return;
-    const payload = Buffer.alloc(4);
-    payload.writeUInt32LE(this.#owed, 0);
+    this.#channel.send('g', encodeUint32(this.#owed));
     this.#owed = 0;
-    this.#wire.send('g', payload);
   }
-}
-
-/** As a shell shows a wait status: the exit code, or 128 + the signal's number. */
-function exitCodeOf(status: number): number {
-  const signal = status & 0x7f;
-  return signal === 0 ? (status >> 8) & 0xff : 128 + signal;
 }
 
 function streamFailure({ code, message }: { code: string; message: string }): ServiceError {

@@ -1,6 +1,6 @@
-// What root in a computer cannot reach, each measure tried from inside against the real thing: the host, what runs on it and
-// behind it, other computers, the kernel's own levers, and the agent's reading and writing of /workspace. The table of
-// measures is in docs/computers.md; what a computer cannot use up is in bombs.test.ts.
+// What root in a computer cannot reach. Each measure is attacked from inside against the real system: the host,
+// services on it and behind it, other computers, kernel interfaces, and the agent's access to /workspace.
+// docs/computers.md lists the measures; bombs.test.ts tests exhaustion.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
@@ -10,15 +10,15 @@ import { promisify } from 'node:util';
 import { startMongo, startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkName } from '../docker/network.ts';
-import type { RunningComputer } from './computer-host.ts';
 import {
   exposeEverywhere,
   type HostServer,
   hostAddresses,
   hostReaches,
   listenForDatagrams,
-} from './host-targets.ts';
-import { type NetworkBehind, networkBehind } from './network-behind.ts';
+} from './__fixtures__/host-targets.ts';
+import { type NetworkBehind, networkBehind } from './__fixtures__/network-behind.ts';
+import type { Container } from './container.ts';
 import { listFolder, openEntry } from './open-entry.ts';
 import { removeEntry } from './remove-entry.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
@@ -26,23 +26,23 @@ import { workspaceNames, workspacePath } from './workspace-path.ts';
 
 const exec = promisify(execFile);
 
-/** Of clouds (AWS and most others, Alibaba, Azure, Oracle), and of private networks behind a host. */
+/** Metadata services of clouds (AWS and most others, Alibaba, Azure, Oracle), and addresses of private networks. */
 const METADATA_ADDRESSES = ['169.254.169.254', '100.100.100.200', '168.63.129.16', '192.0.0.192'];
 const PRIVATE_ADDRESSES = ['10.213.7.1', '172.31.213.7', '192.168.213.7', '198.18.213.7', '0.213.7.1'];
-/** In a network that this host's operator lets computers reach. */
+/** In a network that the operator allows. */
 const ALLOWED_ADDRESS = '10.77.213.7';
 const NOT_PERMITTED = 'EPERM';
-/** What is refused is silent for as long as it is asked. */
+/** A refused connection stays silent for this long. */
 const SILENCE_S = 2;
-/** What is allowed answers before this, however busy this machine is. */
+/** An allowed connection answers within this time, even on a busy machine. */
 const ANSWER_S = 20;
-/** Where another program holds the lock of the rules. */
+/** Lock file of the firewall rules, as another program holds it. */
 const LOCK_WAIT = ['-w', '10'];
 
 let testHost: TestHost;
 let id: string;
-let computer: RunningComputer;
-let neighbour: RunningComputer;
+let computer: Container;
+let neighbour: Container;
 let behind: NetworkBehind;
 const servers: TestServer[] = [];
 const onHost: HostServer[] = [];
@@ -66,7 +66,7 @@ afterAll(async () => {
 
 const sh = async (command: string, where = computer) => (await run(where, command)).output.toString().trim();
 
-/** Runs a Python program in the computer; what it prints, as lines. */
+/** Runs a Python program in the computer and returns the lines that it prints. */
 async function python(program: string, where = computer): Promise<string[]> {
   const { output } = await run(where, 'exec python3 -', { stdin: Buffer.from(PRELUDE + program) });
   return output
@@ -75,7 +75,7 @@ async function python(program: string, where = computer): Promise<string[]> {
     .filter((line) => line !== '');
 }
 
-/** `attempt(name, f)` prints what came of it: `name: ok`, or `name: ` and the name of the error. */
+/** `attempt(name, f)` prints the outcome: `name: ok`, or `name: ` and the name of the error. */
 const PRELUDE = `
 import ctypes, errno, os, socket, struct, sys, threading
 libc = ctypes.CDLL(None, use_errno=True)
@@ -170,6 +170,12 @@ threads = [threading.Thread(target=attempt, args=(a, lambda a=a: ping(a))) for a
     ]);
   });
 
+  test('no mail server is reached (port 25), where other ports are', async () => {
+    expect(await hostReaches(ALLOWED_ADDRESS, behind.smtpPort)).toBe(true);
+    const targets = [behind.smtpPort, behind.port].map((port) => [ALLOWED_ADDRESS, port] as const);
+    expect(await reached(targets, ANSWER_S)).toEqual([`${ALLOWED_ADDRESS} ${behind.port}`]);
+  });
+
   test('a neighbour is at none of its addresses and names, and hears nothing', async () => {
     const port = 8_000;
     await sh(
@@ -177,8 +183,6 @@ threads = [threading.Thread(target=attempt, args=(a, lambda a=a: ping(a))) for a
       neighbour,
     );
     const address = await sh("ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1", neighbour);
-    const outside = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'));
-    expect(await readFile(`/sys/class/net/sy-${outside.join('')}/brport/isolated`, 'utf8')).toBe('1\n');
     const { options } = testHost;
     const { Name: name, Config } = await options.docker.getContainer(neighbour.containerId).inspect();
     const names = [address, name.slice(1), Config.Hostname, neighbour.containerId.slice(0, 12)];
@@ -278,17 +282,28 @@ attempt('transparent', lambda: socket.socket().setsockopt(socket.SOL_IP, 19, 1))
   });
 });
 
-test('a network that somebody took away is made anew, with the computers on it', async () => {
+test('the network stays when unused networks are pruned while computers use it', async () => {
   const { docker, agentId } = testHost.options;
-  const bridge = networkName(agentId);
-  // With another one, those who remember it would find their gateway half a minute later.
-  const hardwareAddress = () => readFile(`/sys/class/net/${bridge}/address`, 'utf8').catch(() => 'gone');
-  const before = await hardwareAddress();
-  await docker.getNetwork(bridge).remove();
-  const answering = () => reached([[ALLOWED_ADDRESS, behind.port]]);
-  await expect.poll(answering).toEqual([`${ALLOWED_ADDRESS} ${behind.port}`]);
-  expect(await hardwareAddress()).toBe(before);
-  expect(await reached([['169.254.169.254', behind.port]])).toEqual([]);
+  const { NetworksDeleted } = await docker.pruneNetworks({
+    filters: { label: [`switchyard.agent=${agentId}`] },
+  });
+  expect(NetworksDeleted ?? []).toEqual([]);
+  expect(await reached([[ALLOWED_ADDRESS, behind.port]])).toEqual([`${ALLOWED_ADDRESS} ${behind.port}`]);
+});
+
+test('a network that was removed while no computer used it is created again', async () => {
+  const other = await openTestHost({ wallsWatchMs: 50 });
+  try {
+    const { docker, agentId } = other.options;
+    const network = docker.getNetwork(networkName(agentId));
+    const { Id: removed } = await network.inspect();
+    await network.remove();
+    await expect.poll(async () => (await network.inspect()).Id).not.toBe(removed);
+    const { computer } = await other.createComputer();
+    expect((await run(computer, 'grep -c eth0 /proc/net/route')).exitCode).toBe(0);
+  } finally {
+    await other.close();
+  }
 });
 
 describe('of the host’s files and devices', () => {
@@ -463,7 +478,7 @@ for folder in /sys/fs/cgroup/ /sys/fs/cgroup/*/; do mkdir "$folder/mine" 2>/dev/
     expect(lines.filter((line) => !refusals.some((one) => line.endsWith(`: ${one}`)))).toEqual([]);
   });
 
-  test('only its own processes are to be seen, and the init’s memory, files and root are not to be had', async () => {
+  test('only its own processes are visible, and the init’s memory, files and root are out of reach', async () => {
     const commands = await sh('cat /proc/[0-9]*/comm | sort -u');
     for (const own of ['dockerd', 'containerd', 'node', 'nats-server'])
       expect(commands.split('\n')).not.toContain(own);
@@ -571,7 +586,7 @@ describe('/workspace, as the agent reads and writes it', () => {
     }
   });
 
-  test('pipes, sockets and sparse files hold nobody up', async () => {
+  test('pipes, sockets and sparse files do not block the agent', async () => {
     await sh(
       'rm -rf odd && mkdir odd && mkfifo odd/pipe && python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'odd/socket\')" && truncate -s 900M odd/sparse',
     );

@@ -117,7 +117,7 @@ until [ -e ready ]; do sleep 0.05; done`,
 
   test('whose files are gone is an answer, and not the end of the agent', async () => {
     const { computer } = await testHost.createComputer();
-    // A rejection that nobody heard of in time would end the process, as it ends this run.
+    // An unhandled rejection would end the process, as it ends this test run.
     await expect(new Meter(computer).measure('/gone/with/the/disk', NOW)).rejects.toMatchObject({
       code: 'ENOENT',
     });

@@ -1,15 +1,15 @@
-// What a computer uses, from the counters of its kernel: the files of its cgroup (version 1 or 2) as its own init sees them,
-// so that it does not matter where the agent itself runs. Docker's stats would take seconds.
+// What a computer uses, read from its cgroup files (version 1 or 2) through its init, so that it works wherever the
+// agent runs. Docker's stats would take seconds.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ComputerMetrics, ServiceError } from '@switchyard/contracts';
-import type { RunningComputer } from './computer-host.ts';
+import type { Container } from './container.ts';
 import { type DiskUse, WorkspaceMeter } from './workspace-meter.ts';
 
 export type Measured = Omit<ComputerMetrics, 'object'>;
 
-/** Over so long the cores in use are counted. */
+/** Interval over which the cores in use are measured. */
 const SAMPLE_MS = 100;
-/** A limit of a cgroup that is none is a number near 2^63. */
+/** cgroup v1 reports "no limit" as a number near 2^63. */
 const NO_LIMIT_MIN = 2 ** 60;
 
 const CGROUP = '/sys/fs/cgroup';
@@ -35,40 +35,45 @@ const PATHS = [
   NETWORK,
 ] as const;
 
-/** The text of a file; undefined where there is none. */
+/** Text of a file; undefined if it does not exist. */
 type Files = (path: string) => string | undefined;
 
 export class Meter {
-  readonly #computer: Pick<RunningComputer, 'readFiles'>;
+  readonly #computer: Pick<Container, 'readFiles'>;
   readonly #disk = new WorkspaceMeter();
 
-  constructor(computer: Pick<RunningComputer, 'readFiles'>) {
+  constructor(computer: Pick<Container, 'readFiles'>) {
     this.#computer = computer;
   }
 
   /**
    * @param workspace its folder on this host
-   * @throws ServiceError `computer_failed`.
+   * @throws ServiceError `computer_failed`
    */
   async measure(workspace: string, now: Date): Promise<Measured> {
     const counting = this.#disk.measure(workspace, now);
-    counting.catch(() => {}); // it is awaited below, and may fail before that
-    const before = await this.#read([CPU_V1, CPU_V2]);
+    counting.catch(() => {}); // awaited below; it may reject before that
+    const before = await readCpuSeconds(this.#computer);
     const begun = performance.now();
     const [disk] = await Promise.all([counting, sleep(SAMPLE_MS)]);
-    const files = await this.#read(PATHS);
+    const files = await readPaths(this.#computer, PATHS);
     const elapsedS = (performance.now() - begun) / 1_000;
-    return toMeasured(files, { usedS: cpuSeconds(files) - cpuSeconds(before), elapsedS }, disk, now);
-  }
-
-  async #read(paths: readonly string[]): Promise<Files> {
-    const texts = await this.#computer.readFiles(paths);
-    const byPath = new Map(paths.map((path, at) => [path, texts[at] ?? undefined]));
-    return (path) => byPath.get(path);
+    return toMeasured(files, { usedS: cpuSeconds(files) - before, elapsedS }, disk, now);
   }
 }
 
-/** @throws ServiceError `computer_failed` where the kernel counts in neither of the two ways. */
+/** CPU seconds that a computer has used since its container started. @throws ServiceError `computer_failed` */
+export async function readCpuSeconds(computer: Pick<Container, 'readFiles'>): Promise<number> {
+  return cpuSeconds(await readPaths(computer, [CPU_V1, CPU_V2]));
+}
+
+async function readPaths(computer: Pick<Container, 'readFiles'>, paths: readonly string[]): Promise<Files> {
+  const texts = await computer.readFiles(paths);
+  const byPath = new Map(paths.map((path, at) => [path, texts[at] ?? undefined]));
+  return (path) => byPath.get(path);
+}
+
+/** @throws ServiceError `computer_failed` when the files match neither cgroup version */
 export function toMeasured(
   files: Files,
   sample: { readonly usedS: number; readonly elapsedS: number },
@@ -119,7 +124,7 @@ function memoryOf(files: Files): Measured['memory'] {
   return { bytes: Math.max(0, v2 - dropped), bytes_max: limit(files(`${CGROUP}/memory.max`)) };
 }
 
-/** All interfaces but its own loop. */
+/** All interfaces except loopback. */
 function networkOf(text: string): Measured['network'] {
   let received = 0;
   let sent = 0;
@@ -133,7 +138,7 @@ function networkOf(text: string): Measured['network'] {
   return { received_bytes: received, sent_bytes: sent };
 }
 
-/** Of lines `name value`. */
+/** Value of a line `name value`. */
 function field(text: string | undefined, name: string): number | null {
   const line = text?.split('\n').find((one) => one.startsWith(`${name} `));
   return number(line?.slice(name.length));

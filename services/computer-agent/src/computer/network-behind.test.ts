@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { hostReaches } from './host-targets.ts';
-import { networkBehind } from './network-behind.ts';
+import { hostReaches } from './__fixtures__/host-targets.ts';
+import { networkBehind } from './__fixtures__/network-behind.ts';
 
 /** Of no other test. */
 const ADDRESS = '198.18.213.9';
@@ -13,7 +13,7 @@ const routes = async () => (await promisify(execFile)('ip', ['route', 'show', AD
 
 test('a network behind the host stands beside one of another run, and goes with a run that is killed', async () => {
   const program = `
-    import { networkBehind } from ${JSON.stringify(join(import.meta.dirname, 'network-behind.ts'))};
+    import { networkBehind } from ${JSON.stringify(join(import.meta.dirname, '__fixtures__/network-behind.ts'))};
     await networkBehind([${JSON.stringify(ADDRESS)}]);
     console.log('stands');
   `;

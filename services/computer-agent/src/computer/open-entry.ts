@@ -1,5 +1,5 @@
-// A file or folder of a workspace, opened for reading: past no link, and nothing that is neither. What is looked at is what
-// is read, whatever those inside put in its place meanwhile.
+// Opens a file or folder of a workspace for reading. Follows no link and opens only files and folders. The checked
+// entry is the one that is read, even if a program inside replaces it.
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
 import {
@@ -11,10 +11,10 @@ import {
 import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** Linux: a descriptor that names a file without opening it, so that no pipe blocks and no device notices. */
+/** Linux: a descriptor that names a file without opening it, so pipes do not block and devices are not touched. */
 const O_PATH = 0o10000000;
 const PIECE_BYTES = 128 * 1024;
-/** Entries of a folder that are looked at together. */
+/** Entries of a folder that are examined in parallel. */
 const LOOKS_AT_ONCE = 32;
 
 export interface OpenFile {
@@ -23,7 +23,7 @@ export interface OpenFile {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedAt: Date;
-  /** Another one when the file has changed. */
+  /** Changes when the file changes. */
   readonly etag: string;
 }
 
@@ -36,8 +36,8 @@ export type OpenEntry = OpenFile | OpenFolder;
 
 /**
  * @param workspace the folder on this host
- * @param names the way from there; none: the workspace itself
- * @throws ServiceError `path_not_found`; `invalid_request`, param `path`, for a link or what is neither file nor folder.
+ * @param names path from there; empty: the workspace itself
+ * @throws ServiceError `path_not_found`; `invalid_request`, param `path`, for a link or anything but a file or folder
  */
 export async function openEntry(workspace: string, names: readonly string[]): Promise<OpenEntry> {
   const folder = await walk(workspace, names.slice(0, -1), enterFolder);
@@ -61,10 +61,10 @@ async function openIn(folder: FileHandle, name: string): Promise<OpenEntry> {
     const stat = await found.stat({ bigint: true });
     if (stat.isSymbolicLink()) throw refuse(`${name} is a link: links are not followed`);
     if (!stat.isFile() && !stat.isDirectory()) throw refuse(`${name} is neither a file nor a folder`);
-    // Through its descriptor: the very one that was looked at.
+    // Opening through the descriptor guarantees that this is the entry that was checked.
     const handle = await open(`/proc/self/fd/${found.fd}`, O_RDONLY | O_NONBLOCK).catch(
       (error: NodeJS.ErrnoException) => {
-        // Waiting for a lease would take one of this process's few threads away, for 45 s.
+        // Waiting for a lease would block one of this process's few I/O threads for 45 s.
         if (error.code === 'EAGAIN') throw refuse(`${name} is leased by a program in the computer`, error);
         throw error;
       },
@@ -85,7 +85,8 @@ async function openIn(folder: FileHandle, name: string): Promise<OpenEntry> {
 
 /**
  * The bytes from `start` up to, and not including, `end`.
- * @throws ServiceError `computer_failed` where the file has become shorter meanwhile: no part may pass for all.
+ * @throws ServiceError `computer_failed` if the file was shortened meanwhile, so that a part never passes for the
+ * whole
  */
 export async function* readBytes(
   { handle }: OpenFile,
@@ -102,7 +103,7 @@ export async function* readBytes(
   }
 }
 
-/** What is in a folder, by name; of one with very many entries, some. */
+/** Entries of a folder, sorted by name. A very large folder is listed in part. */
 export async function listFolder({ handle }: OpenFolder): Promise<Omit<WorkspaceFolder, 'object' | 'path'>> {
   const { names, hasMore } = await namesIn(handle);
   const entries: WorkspaceEntry[] = [];
@@ -114,10 +115,10 @@ export async function listFolder({ handle }: OpenFolder): Promise<Omit<Workspace
   return { entries, has_more: hasMore };
 }
 
-/** As bytes: a name need not be text, and is to be found all the same. */
+/** As bytes, because a name need not be valid UTF-8. */
 async function namesIn(handle: FileHandle): Promise<{ names: Buffer[]; hasMore: boolean }> {
   const names: Buffer[] = [];
-  // Dirent's type does not follow the option.
+  // The return type does not reflect the encoding option.
   const folder = await opendir(`/proc/self/fd/${handle.fd}`, { encoding: 'buffer' as BufferEncoding });
   for await (const { name } of folder) {
     if (names.length === FOLDER_ENTRIES_MAX) return { names, hasMore: true };
@@ -126,7 +127,7 @@ async function namesIn(handle: FileHandle): Promise<{ names: Buffer[]; hasMore: 
   return { names, hasMore: false };
 }
 
-/** Null: gone meanwhile. */
+/** null: the entry was removed meanwhile. */
 async function look(folder: FileHandle, name: Buffer): Promise<WorkspaceEntry | null> {
   const path = Buffer.concat([Buffer.from(within(folder, '')), name]);
   const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {

@@ -1,25 +1,25 @@
-// Moves a whole file into a workspace, whose owner may change everything in it meanwhile: each folder on the way is opened
-// from the one before and by its own name alone, never through a link, so that the file cannot land anywhere else.
+// Moves a complete file into a workspace while programs inside may change it. Each folder on the way is opened
+// relative to the previous one, by name and never through a link, so the file cannot land elsewhere.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { FOLDER_FLAGS, refuse, walk, within } from './workspace-folder.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
 const { O_NOFOLLOW, O_RDONLY } = constants;
-/** A link, something else, or taken away by those inside since it was made. */
+/** The folder is a link, is not a folder, or was removed from inside after it was made. */
 const NO_FOLDER: readonly string[] = ['ELOOP', 'ENOTDIR', 'ENOENT'];
 const FOLDER_MODE = 0o755;
 const FILE_MODE = 0o644;
 
 /**
  * @param workspace the folder on this host; `staged` lies on the same file system
- * @throws ServiceError `invalid_request`, param `path`, where something else than folders is on the way or a folder is in
- *   the file's place.
+ * @throws ServiceError `invalid_request`, param `path`, when part of the path is not a folder, or the target is a
+ * folder
  */
 export async function placeFile(workspace: string, staged: string, path: WorkspacePath): Promise<void> {
   let owner: Owner | null = null;
   const folder = await walk(workspace, path.folders, async (from, name) => {
-    owner ??= await from.stat(); // the workspace's
+    owner ??= await from.stat(); // owner of the workspace
     return enter(from, name, owner);
   });
   try {
@@ -36,7 +36,7 @@ interface Owner {
   readonly gid: number;
 }
 
-/** The folder of this name in `folder`, made if it is not there. */
+/** Opens the folder of this name in `folder`; creates it if missing. */
 async function enter(folder: FileHandle, name: string, owner: Owner): Promise<FileHandle> {
   const path = within(folder, name);
   const made = await mkdir(path, FOLDER_MODE).then(
@@ -53,11 +53,11 @@ async function enter(folder: FileHandle, name: string, owner: Owner): Promise<Fi
   });
   if (!made) return entered;
   await entered.chown(owner.uid, owner.gid);
-  await entered.chmod(FOLDER_MODE); // whatever this process's umask is
+  await entered.chmod(FOLDER_MODE); // regardless of the umask
   return entered;
 }
 
-/** As the workspace's owner would have made it. */
+/** Gives the file the workspace's owner. */
 async function give(staged: string, { uid, gid }: Owner): Promise<void> {
   const file = await open(staged, O_RDONLY | O_NOFOLLOW);
   try {
@@ -68,7 +68,7 @@ async function give(staged: string, { uid, gid }: Owner): Promise<void> {
   }
 }
 
-/** What is there under the name is replaced: a file, or a link itself and not what it points to. */
+/** Replaces the entry of this name: a file, or a link itself and not its target. */
 async function moveInto(folder: FileHandle, name: string, staged: string): Promise<void> {
   const path = within(folder, name);
   try {

@@ -1,4 +1,4 @@
-// Takes a file or folder out of a workspace: the entry itself, found past no link, and never what a link points to.
+// Removes a file or folder from a workspace. Follows no link; a link itself is removed, never its target.
 import { execFile } from 'node:child_process';
 import { type FileHandle, lstat, rmdir, unlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -7,13 +7,13 @@ import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.
 const run = promisify(execFile);
 
 export interface RemoveOptions {
-  /** A folder goes with all that is in it. */
+  /** Removes a folder with its contents. */
   readonly recursive: boolean;
 }
 
 /**
- * @param names the way from the workspace; at least one
- * @throws ServiceError `path_not_found`; `invalid_request`, param `path` or `recursive`.
+ * @param names path from the workspace; at least one name
+ * @throws ServiceError `path_not_found`; `invalid_request`, param `path` or `recursive`
  */
 export async function removeEntry(
   workspace: string,
@@ -36,7 +36,7 @@ export async function removeEntry(
 async function removeFrom(folder: FileHandle, name: string, { recursive }: RemoveOptions): Promise<void> {
   const path = within(folder, name);
   if (!(await lstat(path)).isDirectory()) return unlink(path);
-  // By the program rm, which goes down step by step from the folder that is open and follows no link.
+  // The program rm descends one directory at a time from the open folder and follows no link.
   if (recursive) {
     await run('rm', ['-rf', '--one-file-system', '--', `./${name}`], {
       cwd: `/proc/${process.pid}/fd/${folder.fd}`,

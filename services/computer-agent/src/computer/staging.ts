@@ -1,5 +1,5 @@
-// Files on their way into a workspace, beside the workspaces and on their file system: nobody inside a computer sees a file
-// before it is whole, and what a dead agent left half is removed by the next one.
+// Files on their way into a workspace, kept outside of it on the same file system, so that programs in the computer
+// see only complete files. The next agent removes incomplete files of a dead one.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
@@ -14,11 +14,11 @@ export interface ReceivedFile {
 
 export interface StagedFile extends ReceivedFile {
   readonly path: string;
-  /** Removes it, unless it was moved on. */
+  /** Deletes the file, unless it was moved to its place. */
   discard(): Promise<void>;
 }
 
-/** What is known before of a file that is to come. */
+/** What is known about a file before it arrives. */
 export interface Expected {
   readonly bytes?: number | undefined;
   /** Hex. */
@@ -27,8 +27,9 @@ export interface Expected {
 
 export interface Staging {
   /**
-   * Writes what the source brings.
-   * @throws ServiceError `computer_failed` where it is not what was expected, or the disk is full; what the source throws.
+   * Writes the bytes of the source to a file.
+   * @throws ServiceError `computer_failed` if size or digest differ from what was expected, or the disk is full;
+   * errors of the source
    */
   receive(source: AsyncIterable<Uint8Array>, expected: Expected): Promise<StagedFile>;
 }

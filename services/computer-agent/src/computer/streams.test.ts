@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { RunningComputer } from './computer-host.ts';
+import type { Container } from './container.ts';
 import { STREAM_CREDIT_BYTES, type TerminalSize, type TerminalStream } from './init-stream.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
@@ -35,7 +35,7 @@ net.createServer({ allowHalfOpen: true }, (s) => {
 `;
 
 let testHost: TestHost;
-let computer: RunningComputer;
+let computer: Container;
 const never = new AbortController().signal;
 
 const shell = async (command: string) => (await run(computer, command)).output.toString().trim();
@@ -111,7 +111,7 @@ function shown(terminal: Duplex): { until(text: string | RegExp): Promise<string
 }
 
 describe('a port', () => {
-  test('takes and gives many megabytes at once, each byte as it was', async () => {
+  test('takes and gives many megabytes at once, unchanged', async () => {
     const stream = await openPort(ECHO_PORT, never);
     const came = createHash('sha256');
     const reading = (async () => {
@@ -122,7 +122,7 @@ describe('a port', () => {
     expect(came.digest('hex')).toBe(sent);
   });
 
-  test('stops its server while nobody reads, and loses nothing', async () => {
+  test('stops its server while no client reads, and loses nothing', async () => {
     const stream = await openPort(ECHO_PORT, never);
     const sending = writeMany(stream, MANY_BYTES);
     await expect.poll(() => stream.writableNeedDrain).toBe(true);
@@ -150,7 +150,7 @@ describe('a port', () => {
     expect((await readAll(stream)).toString()).toBe(`got ${MANY_BYTES}`);
   });
 
-  test('on which nobody listens is refused, and the computer is none the worse', async () => {
+  test('without a listener is refused, and the computer is unaffected', async () => {
     await expect(openPort(9, never)).rejects.toMatchObject({
       code: 'port_unreachable',
       details: { reason: 'refused' },
@@ -299,7 +299,7 @@ describe('a terminal', () => {
     expect(await shell('pgrep -fc "[s]leep 6666" || true')).toBe('0');
   });
 
-  test('that floods stands still while nobody reads, and still takes Ctrl-C', async () => {
+  test('that floods stands still while no client reads, and still takes Ctrl-C', async () => {
     const terminal = await openTerminal(SIZE, never);
     terminal.write('yes\r');
     await expect.poll(() => terminal.readableLength, PATIENCE).toBeGreaterThan(STREAM_CREDIT_BYTES / 2);

@@ -7,23 +7,21 @@ import { join } from 'node:path';
 import { ensureImage, IMAGE } from '@switchyard/sandbox-computer';
 import Docker from 'dockerode';
 import { mountPoints, unmount } from '../docker/mounts.ts';
-import type { ComputerHost, RunningComputer } from './computer-host.ts';
+import type { ComputerHost } from './computer-host.ts';
+import type { Container } from './container.ts';
 import type { ExecOptions, ExecResult } from './exec.ts';
 import { type ComputerHostOptions, openComputerHost } from './open-computer-host.ts';
 
-/** Building the image is part of the first test that needs it. */
+/** The first test that needs the image also builds it. */
 export const SETUP_TIMEOUT_MS = 600_000;
 
 export interface TestHost {
-  /** The one that was opened last. */
+  /** The host opened last. */
   readonly host: ComputerHost;
   readonly options: ComputerHostOptions;
   /** A new running computer with a workspace of its own. */
-  createComputer(size?: {
-    cpu: number;
-    memoryMb: number;
-  }): Promise<{ id: string; computer: RunningComputer }>;
-  /** The same agent, started anew; the one before is as if it had been killed. */
+  createComputer(size?: { cpu: number; memoryMb: number }): Promise<{ id: string; computer: Container }>;
+  /** Opens the same agent again; the previous one behaves as if it had been killed. */
   reopen(): Promise<ComputerHost>;
   close(): Promise<void>;
 }
@@ -42,7 +40,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
     burst: { cpu: 4, memoryMb: 2048 },
     defaultSize: { cpu: 1, memoryMb: 1024 },
     diskGb: 1,
-    disks: true,
+    disks: 'required',
     warmPool: 0,
     imageGbMax: 10,
     hasRoom: () => true,
@@ -72,7 +70,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
       return { id, computer: await reservation.start() };
     },
     async reopen() {
-      // Both are in this process: what the one before had begun to make the next one would clear up under its hands.
+      // Both agents share this process: wait, or the new one would remove what the old one is still making.
       await last().poolFilled();
       killing.abort();
       return open();
@@ -89,17 +87,11 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
   };
 }
 
-/** Where on this host that is which was written in a computer, or copied there from its image. */
-export async function writtenFolder({ containerId }: RunningComputer): Promise<string> {
-  const { GraphDriver } = await new Docker().getContainer(containerId).inspect();
-  return (GraphDriver.Data as unknown as { UpperDir: string }).UpperDir;
-}
-
 let execs = 0;
 
-/** Runs a command with generous limits unless told otherwise. */
+/** Runs a command with generous default limits. */
 export function run(
-  computer: RunningComputer,
+  computer: Container,
   command: string,
   options: Partial<ExecOptions> = {},
 ): Promise<ExecResult> {

@@ -1,5 +1,5 @@
-// A folder of a workspace, whose owner may change everything in it meanwhile: each folder on the way is opened from the one
-// before and by its own name alone, never through a link, so that no way leads out of the workspace.
+// A folder of a workspace while programs inside may change it. Each folder on the way is opened relative to the
+// previous one, by name and never through a link, so no path leads out of the workspace.
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { ServiceError } from '@switchyard/contracts';
@@ -7,17 +7,17 @@ import { ServiceError } from '@switchyard/contracts';
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 export const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
-/** @throws ServiceError `computer_failed`. */
+/** @throws ServiceError `computer_failed` */
 export function openWorkspaceFolder(workspace: string): Promise<FileHandle> {
-  // The workspace itself is ours and no link; O_NOFOLLOW says so.
+  // The workspace itself is the agent's and no link; O_NOFOLLOW enforces that.
   return open(workspace, FOLDER_FLAGS).catch((cause: unknown) => {
     throw new ServiceError('computer_failed', 'its files are no longer on the host', { cause });
   });
 }
 
 /**
- * Opens folder after folder; what `enter` opens is closed here, but for the last one.
- * @throws what `enter` throws.
+ * Opens one folder after the other with `enter`, and closes all but the last.
+ * @throws what `enter` throws
  */
 export async function walk(
   workspace: string,
@@ -38,7 +38,7 @@ export async function walk(
   }
 }
 
-/** @throws ServiceError `path_not_found`; `invalid_request` for a link, or what is no folder. */
+/** @throws ServiceError `path_not_found`; `invalid_request` for a link or anything but a folder */
 export function enterFolder(folder: FileHandle, name: string): Promise<FileHandle> {
   return open(within(folder, name), FOLDER_FLAGS).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw notThere(error);
@@ -48,7 +48,7 @@ export function enterFolder(folder: FileHandle, name: string): Promise<FileHandl
   });
 }
 
-/** The kernel takes this for openat, mkdirat, renameat from the open folder: Node.js has no such calls. */
+/** Path through /proc for openat, mkdirat and renameat, which Node.js lacks. */
 export function within(folder: FileHandle, name: string): string {
   return `/proc/self/fd/${folder.fd}/${name}`;
 }

@@ -1,5 +1,5 @@
-// How much disk a workspace takes: of a file system of its own what that says, else counted file by file, seldom and not
-// for long.
+// Disk space that a workspace uses: taken from its own file system if it has one, otherwise counted file by file,
+// rarely and for a limited time.
 import { execFile } from 'node:child_process';
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -7,9 +7,9 @@ import type { ComputerMetrics } from '@switchyard/contracts';
 
 export type DiskUse = ComputerMetrics['disk'];
 
-/** A count is good for this long. */
+/** How long a count stays valid. */
 const COUNT_AGE_MS_MAX = 30_000;
-/** A workspace of very many files is not counted to the end. */
+/** Counting a workspace of very many files stops after this time. */
 const COUNT_MS_MAX = 2_000;
 
 export class WorkspaceMeter {
@@ -29,7 +29,7 @@ export class WorkspaceMeter {
   }
 }
 
-/** A disk has the workspace as a folder in it (disks.ts): what is around that is of another file system then. */
+/** A workspace on a disk is a folder of that disk (disks.ts), so its parent is on another file system otherwise. */
 async function ownFileSystem(workspace: string): Promise<Omit<DiskUse, 'measured_at'> | null> {
   const around = dirname(dirname(workspace));
   const [its, parents] = await Promise.all([stat(workspace), stat(around)]);
@@ -38,11 +38,11 @@ async function ownFileSystem(workspace: string): Promise<Omit<DiskUse, 'measured
   return { workspace_bytes: (blocks - bfree) * bsize, workspace_bytes_max: blocks * bsize };
 }
 
-/** By the program du, as the last in line for the processor. */
+/** Uses the program du at the lowest CPU priority. */
 function count(workspace: string, now: Date, timeoutMs: number): Promise<DiskUse> {
   const args = ['-n', '19', 'du', '-s', '-x', '-B1', '--', workspace];
   return new Promise((resolve) => {
-    // It fails where a file goes meanwhile, and has counted all the same.
+    // du fails if a file vanishes meanwhile, but still prints a total.
     execFile('nice', args, { timeout: timeoutMs }, (_error, output) => {
       const bytes = Number.parseInt(output, 10);
       resolve({

@@ -1,8 +1,8 @@
-// Where in /workspace a file is to go, from what its caller wrote. Only words here, no file system: links are met when the
-// path is walked (place-file.ts).
+// Parses the path of a file in /workspace given by a caller. Text only, no I/O: links are checked when the path is
+// walked (place-file.ts).
 import { ServiceError, WORKSPACE } from '@switchyard/contracts';
 
-/** The kernel's own limit for one name. */
+/** The kernel's limit for one name. */
 const NAME_BYTES_MAX = 255;
 const DEPTH_MAX = 64;
 
@@ -10,13 +10,13 @@ export interface WorkspacePath {
   /** Names of the folders below /workspace. */
   readonly folders: readonly string[];
   readonly name: string;
-  /** From the root of the computer. */
+  /** Absolute path in the computer. */
   readonly absolute: string;
 }
 
 /**
  * @param path as the caller gave it; null: the file's name in /workspace
- * @throws ServiceError `invalid_request`, param `path`.
+ * @throws ServiceError `invalid_request`, param `path`
  */
 export function workspacePath(path: string | null, filename: string): WorkspacePath {
   const fallback = filename.replaceAll('/', '_');
@@ -26,8 +26,8 @@ export function workspacePath(path: string | null, filename: string): WorkspaceP
 }
 
 /**
- * Of a file whose whole path the caller gives.
- * @throws ServiceError `invalid_request`, param `path`, also where it can only be a folder.
+ * Parses the full path of a file.
+ * @throws ServiceError `invalid_request`, param `path`, also when the path can only be a folder
  */
 export function workspaceFile(path: string): WorkspacePath {
   const names = workspaceNames(path);
@@ -37,8 +37,8 @@ export function workspaceFile(path: string): WorkspacePath {
 }
 
 /**
- * The way from /workspace; empty: /workspace itself.
- * @throws ServiceError `invalid_request`, param `path`.
+ * Names from /workspace on; empty: /workspace itself.
+ * @throws ServiceError `invalid_request`, param `path`
  */
 export function workspaceNames(path: string): string[] {
   if (path.includes('\0')) throw refuse('holds a zero byte');
@@ -49,7 +49,7 @@ export function workspaceNames(path: string): string[] {
   return checked(names);
 }
 
-/** From the root of the computer. */
+/** Absolute path in the computer. */
 export function absolutePath(names: readonly string[]): string {
   return [WORKSPACE, ...names].join('/');
 }

@@ -1,5 +1,5 @@
-// The /workspace of every computer, which outlives its containers: a disk of its own where this host can mount one
-// (disks.ts), else a directory under the agent's data directory. What a computer has got it keeps.
+// The /workspace of every computer, which outlives its containers: a separate disk if this host can mount one
+// (disks.ts), otherwise a directory under the agent's data directory. A computer keeps the kind it was created with.
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runProgram } from '../docker/host-programs.ts';
@@ -8,102 +8,124 @@ import { placeFile } from './place-file.ts';
 import { openStaging, type Staging } from './staging.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
-/** Ids become directory names: nothing else may pass. */
+/** Ids become directory names, so the pattern allows no other characters. */
 const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
-export interface Workspaces {
-  /** The directory of a computer's /workspace on this host. */
-  path(computerId: string): string;
-  /** Makes it if it is not there, with room for `diskGb` (the host's default) where it gets a disk. @throws as `useDisks` */
-  create(computerId: string, diskGb?: number): Promise<void>;
-  /** Mounts its disk: before each use of its path or its staging, but for what was just made. */
-  open(computerId: string): Promise<void>;
-  /** Its disk is not needed for now. */
-  close(computerId: string): Promise<void>;
-  exists(computerId: string): Promise<boolean>;
-  /** Deletes it with all its files, for good. Nothing happens if it is gone already. */
-  delete(computerId: string): Promise<void>;
-  /** Where files for an open workspace wait until they are whole; on its file system. */
-  staging(computerId: string): Promise<Staging>;
-  /** Moves a staged file into a workspace, making the folders on its way. Throws as `placeFile`. */
-  place(computerId: string, staged: string, path: WorkspacePath): Promise<void>;
-}
-
-export interface WorkspacesOptions {
+export interface WorkspacesDeps {
   readonly disks?: Disks;
-  /** Whether new workspaces get one. */
+  /** Whether new workspaces get a disk. */
   readonly useDisks?: () => boolean;
 }
 
-/** Keeps workspaces under `directory`, which is made with mode 0700: their files are nobody else's on this host. */
-export async function openWorkspaces(
-  directory: string,
-  { disks, useDisks }: WorkspacesOptions = {},
-): Promise<Workspaces> {
-  const files = join(directory, 'files');
+/** Keeps workspaces under `directory`, created with mode 0700 so that other users of this host cannot read them. */
+export async function openWorkspaces(directory: string, deps: WorkspacesDeps = {}): Promise<Workspaces> {
   const trash = join(directory, 'trash');
-  await mkdir(files, { recursive: true, mode: 0o700 });
-  await mkdir(trash, { recursive: true, mode: 0o700 });
-  const staging = await openStaging(join(directory, 'incoming'));
-  /** Those of disks, from the first use on: what a dead agent left in one goes then. */
-  const stagings = new Map<string, Promise<Staging>>();
-  // What an earlier agent had begun to delete; nobody waits for it.
+  for (const folder of [join(directory, 'files'), trash])
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  // Finish deletions that an earlier agent began, in the background.
   for (const name of await readdir(trash)) void removeTree(join(trash, name)).catch(() => {});
+  return new Workspaces(directory, await openStaging(join(directory, 'incoming')), deps);
+}
 
-  const directoryOf = (computerId: string): string => {
+export class Workspaces {
+  readonly #directory: string;
+  readonly #disks: Disks | undefined;
+  readonly #useDisks: () => boolean;
+  /** For uploads into folders. */
+  readonly #staging: Staging;
+  /** Staging folders on disks, from first use on. Opening one removes what a dead agent left in it. */
+  readonly #stagings = new Map<string, Promise<Staging>>();
+
+  constructor(directory: string, staging: Staging, { disks, useDisks = () => false }: WorkspacesDeps) {
+    this.#directory = directory;
+    this.#staging = staging;
+    this.#disks = disks;
+    this.#useDisks = useDisks;
+  }
+
+  /** Path of a computer's /workspace on this host. */
+  path(computerId: string): string {
+    return this.#diskOf(computerId)?.files(computerId) ?? this.#folderOf(computerId);
+  }
+
+  /**
+   * Creates the workspace if it does not exist. `diskGb` (default: the host's) applies to disks. @throws as
+   * `useDisks`
+   */
+  async create(computerId: string, diskGb?: number): Promise<void> {
+    const folder = this.#folderOf(computerId);
+    const getsDisk =
+      this.#diskOf(computerId) !== undefined ||
+      (diskGb !== 0 && !(await isFolder(folder)) && this.#useDisks());
+    if (this.#disks && getsDisk) await this.#disks.create(computerId, diskGb);
+    else await mkdir(folder, { recursive: true, mode: 0o755 });
+  }
+
+  /** Mounts the disk. Call it before each use of the path or the staging folder, except right after `create`. */
+  async open(computerId: string): Promise<void> {
+    await this.#diskOf(computerId)?.mount(computerId);
+  }
+
+  /** The disk is not needed for now. */
+  close(computerId: string): void {
+    this.#stagings.delete(computerId);
+    this.#diskOf(computerId)?.unmountLater(computerId);
+  }
+
+  async exists(computerId: string): Promise<boolean> {
+    return this.#diskOf(computerId)?.exists(computerId) ?? isFolder(this.#folderOf(computerId));
+  }
+
+  /** Deletes the workspace and its files. Does nothing if it does not exist. */
+  async delete(computerId: string): Promise<void> {
+    this.#stagings.delete(computerId);
+    await this.#disks?.delete(computerId);
+    // Rename first: a crash during the deletion never leaves half a workspace under its id.
+    const doomed = join(this.#directory, 'trash', `${computerId}.${process.hrtime.bigint()}`);
+    try {
+      await rename(this.#folderOf(computerId), doomed);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      throw error;
+    }
+    await removeTree(doomed);
+  }
+
+  /** The folder for incomplete uploads, on the same file system as the workspace, which must be open. */
+  async staging(computerId: string): Promise<Staging> {
+    const disk = this.#diskOf(computerId);
+    if (!disk) return this.#staging;
+    const opened = this.#stagings.get(computerId) ?? openStaging(disk.incoming(computerId));
+    this.#stagings.set(computerId, opened);
+    return opened;
+  }
+
+  /** Moves a staged file into a workspace and creates missing folders. Throws as `placeFile`. */
+  place(computerId: string, staged: string, path: WorkspacePath): Promise<void> {
+    return placeFile(this.path(computerId), staged, path);
+  }
+
+  /** The disks, if the computer has one of them. */
+  #diskOf(computerId: string): Disks | undefined {
+    return this.#disks?.has(computerId) ? this.#disks : undefined;
+  }
+
+  #folderOf(computerId: string): string {
     if (!ID_PATTERN.test(computerId)) throw new TypeError(`not the id of a computer: ${computerId}`);
-    return join(files, computerId);
-  };
-  const hasDirectory = (computerId: string) =>
-    stat(directoryOf(computerId)).then(
-      (found) => found.isDirectory(),
-      () => false,
-    );
-  const path = (computerId: string) =>
-    disks?.has(computerId) ? disks.files(computerId) : directoryOf(computerId);
-  return {
-    path,
-    async staging(computerId) {
-      if (!disks?.has(computerId)) return staging;
-      const opened = stagings.get(computerId) ?? openStaging(disks.incoming(computerId));
-      stagings.set(computerId, opened);
-      return opened;
-    },
-    place: (computerId, staged, to) => placeFile(path(computerId), staged, to),
-    async create(computerId, diskGb) {
-      const directory = directoryOf(computerId);
-      const isNew = async () => diskGb !== 0 && !(await hasDirectory(computerId));
-      const getsDisk = disks?.has(computerId) || ((await isNew()) && useDisks?.());
-      if (disks && getsDisk) await disks.create(computerId, diskGb);
-      else await mkdir(directory, { recursive: true, mode: 0o755 });
-    },
-    async open(computerId) {
-      if (disks?.has(computerId)) await disks.mount(computerId);
-    },
-    async close(computerId) {
-      stagings.delete(computerId);
-      if (disks?.has(computerId)) await disks.unmount(computerId);
-    },
-    exists: (computerId) => (disks?.has(computerId) ? disks.exists(computerId) : hasDirectory(computerId)),
-    async delete(computerId) {
-      stagings.delete(computerId);
-      await disks?.delete(computerId);
-      // Renamed first: a deletion that a crash cuts short can never leave half a workspace under its id.
-      const doomed = join(trash, `${computerId}.${process.hrtime.bigint()}`);
-      try {
-        await rename(directoryOf(computerId), doomed);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-        throw error;
-      }
-      await removeTree(doomed);
-    },
-  };
+    return join(this.#directory, 'files', computerId);
+  }
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /**
- * By the program `rm`, which goes down step by step: a renter can nest directories so deep that no path reaches the
- * last one, where fs.rm gives up.
+ * Uses the program `rm`, which descends one directory at a time. Directories can be nested so deep that no path
+ * reaches the last one, where fs.rm gives up.
  */
 async function removeTree(path: string): Promise<void> {
   await runProgram('rm', ['-rf', '--one-file-system', '--', path]);

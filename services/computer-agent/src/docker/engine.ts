@@ -1,24 +1,21 @@
-// What this agent asks of the Docker engine: containers for computers, with their limits and their hardening.
+// Containers for computers on the Docker engine, with their limits and hardening.
 
 import { dirname, join } from 'node:path';
 import { inTime } from '@switchyard/service';
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
-import { CPU_SHARES_MIN } from './cpu-cgroup.ts';
 
-/** Every container of this product has it; its value is the agent that owns it. */
+/** Label of every container of this product; its value is the owning agent's id. */
 export const LABEL_AGENT = 'switchyard.agent';
 /** Names the slot (mount point, socket) of a container. */
 const LABEL_SLOT = 'switchyard.slot';
-/** `pool` or `direct`: how the container began. Labels cannot change, so who owns it now is not in them. */
-const LABEL_ORIGIN = 'switchyard.origin';
 
 export const INIT_PATH = '/sbin/switchyard-init';
 export const CONTROL_PATH = '/run/switchyard';
 export const INIT_SOCKET = 'init.sock';
 export const WORKSPACE_PATH = '/workspace';
 export const COMPUTER_HOSTNAME = 'computer';
-/** Docker would mount its own, which lie on the host's disk and can be written without end. */
+/** Docker's own versions lie on the host's disk and could grow without limit. */
 const NETWORK_FILES = ['hosts', 'hostname', 'resolv.conf'] as const;
 
 /** Enough for packages, servers and a user's own `sudo`-less root; nothing that reaches beyond the container. */
@@ -34,13 +31,15 @@ const CAPABILITIES = [
 ];
 const CPU_PERIOD_US = 100_000;
 const CPU_SHARES_PER_CORE = 1024;
+/** The kernel accepts no less. */
+const CPU_SHARES_MIN = 2;
 const BYTES_PER_MB = 1024 * 1024;
-/** An engine that hangs must not hold a computer's lock, the reconciler, or the agent's start, for ever. */
+/** A hanging engine must not block a computer's lock, the reconciler, or the agent's start forever. */
 const ANSWER_MS_MAX = 60_000;
 /**
- * Where the kernel counts by user, and root in a computer is root to it: so low that many computers together do not use up
- * what the host's own root may have. Nothing is dumped: 1, not 0, is what also keeps a program of the host (`core_pattern`
- * with a pipe) from being started with what a renter's program left.
+ * Limits that the kernel counts per user. Root in all computers is the same user, so they are low enough to leave
+ * room for the host's root. `core` is 1, not 0, because 1 also disables piping core dumps to a host program
+ * (`core_pattern`).
  */
 const ULIMITS = [
   { Name: 'core', Soft: 1, Hard: 1 },
@@ -48,7 +47,7 @@ const ULIMITS = [
   { Name: 'msgqueue', Soft: 65_536, Hard: 65_536 },
   { Name: 'memlock', Soft: 8_388_608, Hard: 8_388_608 },
 ];
-/** Docker's own, and the root of cgroups: with cgroup v1 that is a file system in memory which anybody could fill. */
+/** Docker's defaults, and the root of cgroups, which is a writable in-memory file system with cgroup v1. */
 const READONLY_PATHS = [
   '/proc/bus',
   '/proc/fs',
@@ -57,20 +56,22 @@ const READONLY_PATHS = [
   '/proc/sysrq-trigger',
   '/sys/fs/cgroup',
 ];
-/** A name space with a loop. With `NetworkDisabled` the engine does nothing in it. */
-const NO_NETWORK = 'none';
-/** IPv6 but for the loop is off. Docker takes it off every interface, and names ::1 `localhost` all the same: servers listen there. */
-const IPV6_OF_ENGINE = { 'net.ipv6.conf.lo.disable_ipv6': '0' };
-/** Of the interface that comes later. */
-const IPV6_OF_WIRED = { 'net.ipv6.conf.default.disable_ipv6': '1' };
-/** Docker's own SIGKILL comes after this; the init ends sooner by itself. */
+/** Only loopback has IPv6. Docker disables it everywhere but maps ::1 to `localhost`, where servers listen. */
+const IPV6_SYSCTLS = { 'net.ipv6.conf.lo.disable_ipv6': '0' };
+/** Docker sends SIGKILL after this; the init normally ends sooner. */
 const STOP_TIMEOUT_S = 4;
 
-export type ContainerOrigin = 'pool' | 'direct';
-
+/** What is guaranteed when the host is busy. */
 export interface SizeMb {
+  /** Cores. */
   readonly cpu: number;
+  /** MiB. */
   readonly memoryMb: number;
+}
+
+/** What a computer asks of its container. Everything between the lifecycle and the engine passes it on unchanged. */
+export interface ContainerOptions extends SizeMb {
+  readonly image: string;
 }
 
 export interface EngineOptions {
@@ -78,24 +79,21 @@ export interface EngineOptions {
   readonly agentId: string;
   /** Docker network of the computers. */
   readonly network: string;
-  /** The hard limits of every computer, whatever its size. */
+  /** Hard limits of every computer, independent of its size. */
   readonly burst: SizeMb;
   readonly pidsMax: number;
   /** OCI runtime (`runc`, `runsc`), or undefined for the engine's default. */
   readonly runtime: string | undefined;
   /** Whether this host's kernel has IPv6. */
   readonly ipv6: boolean;
-  /** Host path of the compiled init. */
-  readonly initBinary: string;
   /** How long an answer is waited for; undefined: for a minute. */
   readonly answerMsMax?: number | undefined;
 }
 
-export interface ContainerSpec {
+export interface ContainerSpec extends ContainerOptions {
   readonly slot: string;
-  readonly origin: ContainerOrigin;
-  readonly image: string;
-  readonly size: SizeMb;
+  /** Host path of the compiled init. */
+  readonly initBinary: string;
   /** Host directory in which the init makes its socket. */
   readonly controlDirectory: string;
   readonly workspace: {
@@ -105,8 +103,6 @@ export interface ContainerSpec {
   };
   /** Host directory of the files that name hosts; undefined: Docker's own. */
   readonly networkFiles?: string | undefined;
-  /** It gets no network of the engine's: the agent lays a wire once it runs (wires.ts). */
-  readonly wired: boolean;
 }
 
 /** Folders of the host in which the files are that a container writes. */
@@ -120,7 +116,6 @@ export interface WritablePlaces {
 export interface EngineContainer {
   readonly containerId: string;
   readonly slot: string;
-  readonly origin: ContainerOrigin;
   readonly running: boolean;
   readonly createdAt: Date;
 }
@@ -130,9 +125,7 @@ export interface ContainerState {
   readonly running: boolean;
   /** Of its init, as the engine's host numbers processes; 0 when it does not run. */
   readonly pid: number;
-  /** As in `ContainerSpec`. */
-  readonly wired: boolean;
-  /** By what the engine was told last. */
+  /** Size as last set in the engine. */
   readonly size: SizeMb;
   readonly oomKilled: boolean;
   readonly exitCode: number;
@@ -141,16 +134,18 @@ export interface ContainerState {
 export interface Engine {
   /** Creates, does not start. Returns Docker's id. */
   create(spec: ContainerSpec): Promise<string>;
-  /** Undefined where the engine keeps them in another way than its overlay2 does. */
-  writablePlaces(containerId: string): Promise<WritablePlaces | undefined>;
+  /** @throws if the engine's storage driver is not overlay2 */
+  writablePlaces(containerId: string): Promise<WritablePlaces>;
   start(containerId: string): Promise<void>;
   /** Gives a container another size in place. */
   resize(containerId: string, size: SizeMb): Promise<void>;
-  /** SIGTERM, and SIGKILL after a grace. Nothing happens if it is stopped or gone. */
+  /** Sets the CPU weight of a running container. */
+  setShares(containerId: string, shares: number): Promise<void>;
+  /** Sends SIGTERM, then SIGKILL after a grace period. Does nothing if the container is stopped or gone. */
   stop(containerId: string): Promise<void>;
   /** Resolves when it does not run, or is gone. */
   ended(containerId: string): Promise<void>;
-  /** Kills and removes. Nothing happens if it is gone. */
+  /** Kills and removes the container. Does nothing if it is gone. */
   remove(containerId: string): Promise<void>;
   /** Undefined if there is no such container of this agent. */
   inspect(containerId: string): Promise<ContainerState | undefined>;
@@ -172,7 +167,7 @@ function answeredBy<T>(answer: Promise<T>, msMax: number): Promise<T> {
 
 export function createEngine(options: EngineOptions): Engine {
   const { docker, agentId, answerMsMax = ANSWER_MS_MAX } = options;
-  /** What is asked is done later perhaps, all the same: the reconciler finds it. */
+  /** A request that timed out may still be carried out; the reconciler handles the result. */
   const answered = <T>(answer: Promise<T>) => answeredBy(answer, answerMsMax);
   const unlessGone = <T>(answer: Promise<T>) => orGone(answered(answer));
   return {
@@ -182,15 +177,21 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async writablePlaces(containerId) {
       const { GraphDriver, Mounts } = await answered(docker.getContainer(containerId).inspect());
-      // Dockerode's types know another driver's.
+      // Dockerode's types describe another driver.
       const { UpperDir: upper } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string };
-      if (GraphDriver?.Name !== 'overlay2' || upper === undefined) return undefined;
+      if (GraphDriver?.Name !== 'overlay2' || upper === undefined)
+        throw new Error('the engine keeps what containers write in a way that is not known here');
       const volumes = Mounts.filter(({ Type }) => Type === 'volume').map(({ Source }) => Source);
       return { layer: dirname(upper), volumes };
     },
     start: (containerId) => answered(docker.getContainer(containerId).start()),
     async resize(containerId, size) {
       await answered(docker.getContainer(containerId).update(guaranteed(size, options.burst)));
+    },
+    async setShares(containerId, shares) {
+      await answered(
+        docker.getContainer(containerId).update({ CpuShares: Math.max(CPU_SHARES_MIN, Math.round(shares)) }),
+      );
     },
     async stop(containerId) {
       await unlessGone(docker.getContainer(containerId).stop({ t: STOP_TIMEOUT_S }));
@@ -212,7 +213,6 @@ export function createEngine(options: EngineOptions): Engine {
       return found.map(({ Id, Labels, State, Created }) => ({
         containerId: Id,
         slot: Labels[LABEL_SLOT] ?? '',
-        origin: Labels[LABEL_ORIGIN] === 'pool' ? 'pool' : 'direct',
         running: State === 'running',
         createdAt: new Date(Created * 1000),
       }));
@@ -221,7 +221,7 @@ export function createEngine(options: EngineOptions): Engine {
 }
 
 function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.ContainerCreateOptions {
-  const { burst, initBinary } = options;
+  const { burst } = options;
   const ceilingBytes = burst.memoryMb * BYTES_PER_MB;
   return {
     name: `switchyard-${spec.slot}`,
@@ -232,16 +232,14 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
     User: '0:0',
     WorkingDir: WORKSPACE_PATH,
     Hostname: COMPUTER_HOSTNAME,
-    NetworkDisabled: spec.wired,
     StopSignal: 'SIGTERM',
     Healthcheck: { Test: ['NONE'] },
     Labels: {
       [LABEL_AGENT]: options.agentId,
       [LABEL_SLOT]: spec.slot,
-      [LABEL_ORIGIN]: spec.origin,
     },
     HostConfig: {
-      ...guaranteed(spec.size, burst),
+      ...guaranteed(spec, burst),
       Memory: ceilingBytes,
       MemorySwap: ceilingBytes,
       // A quota, not NanoCpus: the engine refuses NanoCpus above the cores of the host.
@@ -253,15 +251,15 @@ function containerConfig(spec: ContainerSpec, options: EngineOptions): Docker.Co
       CapAdd: CAPABILITIES,
       SecurityOpt: ['no-new-privileges'],
       ReadonlyPaths: READONLY_PATHS,
-      NetworkMode: spec.wired ? NO_NETWORK : options.network,
-      ...(options.ipv6 ? { Sysctls: spec.wired ? IPV6_OF_WIRED : IPV6_OF_ENGINE } : {}),
+      NetworkMode: options.network,
+      ...(options.ipv6 ? { Sysctls: IPV6_SYSCTLS } : {}),
       IpcMode: 'private',
       RestartPolicy: { Name: 'no' },
       // Output goes through the init; what a log driver would write fills the host's disk.
       LogConfig: { Type: 'none', Config: {} },
       ...(options.runtime === undefined ? {} : { Runtime: options.runtime }),
       Mounts: [
-        { Type: 'bind', Source: initBinary, Target: INIT_PATH, ReadOnly: true },
+        { Type: 'bind', Source: spec.initBinary, Target: INIT_PATH, ReadOnly: true },
         { Type: 'bind', Source: spec.controlDirectory, Target: CONTROL_PATH },
         {
           Type: 'bind',
@@ -302,7 +300,6 @@ function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): Container
     slot: Config.Labels[LABEL_SLOT] ?? '',
     running: State.Running,
     pid: State.Pid,
-    wired: HostConfig.NetworkMode === NO_NETWORK,
     size: {
       cpu: (HostConfig.CpuShares ?? CPU_SHARES_PER_CORE) / CPU_SHARES_PER_CORE,
       memoryMb: (HostConfig.MemoryReservation ?? 0) / BYTES_PER_MB,
@@ -312,7 +309,7 @@ function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): Container
   };
 }
 
-/** 304: already so; 404: no such container; 409: being removed by somebody else. */
+/** 304: already done; 404: no such container; 409: another process is removing it. */
 const GONE_STATUSES = new Set([304, 404, 409]);
 
 async function orGone<T>(answer: Promise<T>): Promise<T | undefined> {

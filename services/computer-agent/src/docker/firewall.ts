@@ -1,9 +1,9 @@
-// What computers may reach: the internet, and name servers. Not the host, not other computers, not private networks,
-// not link-local addresses (clouds serve credentials there), and nothing by IPv6; and so many connections at a time, as the
-// host's table of connections is everybody's.
+// What computers may reach: the internet and name servers. Blocked: the host, other computers, private networks,
+// link-local addresses (cloud credentials), mail servers (spam damages the host's reputation), and IPv6. The number
+// of connections is limited, because all computers share the host's connection table.
 //
-// Docker's own rules allow the host and everything behind it, so two chains of ours hang in front: one in DOCKER-USER
-// for what is forwarded, one in INPUT for what is meant for the host. No rule of anyone else is touched.
+// Docker's own rules allow the host and everything behind it, so our chains come first: two in DOCKER-USER for
+// forwarded traffic, one in INPUT for traffic to the host. Rules of other programs are not changed.
 import { execFile } from 'node:child_process';
 import { access, readFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
@@ -14,9 +14,9 @@ const IPTABLES_TIMEOUT_MS = 15_000;
 /** Seconds to wait for another program that changes the rules. */
 const LOCK_WAIT_S = '10';
 
-/** Connections of one computer that the host keeps track of at a time; over it, no further one goes out. */
+/** Tracked connections per computer; new ones above it are dropped. */
 const CONNECTIONS_MAX = 4_096;
-/** New ones of one computer: a closed one is remembered for two minutes. */
+/** New connections per computer: a closed one stays in the table for two minutes. */
 const CONNECTIONS_PER_S_MAX = 200;
 const CONNECTIONS_BURST = 2_000;
 
@@ -25,7 +25,7 @@ const REFUSED_NETWORKS = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // Azure's and Oracle's own services to their machines, at addresses that look public.
+  // Azure's and Oracle's machine services, at public-looking addresses.
   '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
@@ -36,6 +36,13 @@ const REFUSED_NETWORKS = [
   '240.0.0.0/4',
 ];
 const DNS_PORT = '53';
+const SMTP_PORT = '25';
+/**
+ * Burst as a multiple of the rate, on top of one second that the kernel always grants. iptables accepts no burst
+ * below its rounded rate.
+ */
+const BURST_S = 1.1;
+const BYTES_PER_MBIT = 125_000;
 /** systemd-resolved lists the true servers in the second file, which Docker then uses. */
 const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'];
 
@@ -46,35 +53,42 @@ type Family = typeof IPV4 | typeof IPV6;
 export interface FirewallOptions {
   /** Interface of the computers' bridge; at most 15 characters. */
   readonly bridge: string;
-  /** Networks behind the host that computers may reach all the same (CIDR): a package mirror, perhaps. */
+  /** Networks behind the host that computers may reach (CIDR), for example a package mirror. */
   readonly allowedNetworks: readonly string[];
+  /** Mbit/s of one computer, in each direction; undefined: no ceiling. */
+  readonly mbitMax: number | undefined;
 }
 
 export interface FirewallChains {
   readonly forward: string;
   readonly input: string;
+  /** What is forwarded to computers. */
+  readonly download: string;
 }
 
 export function chainsOf(bridge: string): FirewallChains {
-  return { forward: `${bridge}-FWD`, input: `${bridge}-IN` };
+  return { forward: `${bridge}-FWD`, input: `${bridge}-IN`, download: `${bridge}-DOWN` };
 }
 
 /**
- * Puts the rules in place, or in order if they are there. Safe to repeat.
- * Throws when iptables is missing or refuses: then computers are not isolated, and the caller must decide.
+ * Installs or restores the rules. Safe to repeat.
+ * @throws when iptables is missing or fails: computers are then not isolated, and the caller must decide
  */
-export async function raiseFirewall({
+export async function installFirewall({
   bridge,
   allowedNetworks,
+  mbitMax,
 }: FirewallOptions): Promise<{ readonly connectionsLimited: boolean }> {
   const chains = chainsOf(bridge);
   const resolvers = await readResolvers();
   const forward = (limits: string[][]) => [
+    ...overCeiling(bridge, 'srcip', mbitMax),
     ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'RETURN'],
     ...limits.map((match) => [...match, '-j', 'DROP']),
     ...resolvers.flatMap((address) =>
       ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'RETURN']),
     ),
+    ['-p', 'tcp', '--dport', SMTP_PORT, '-j', 'DROP'],
     ...allowedNetworks.map((network) => ['-d', network, '-j', 'RETURN']),
     ...REFUSED_NETWORKS.map((network) => ['-d', network, '-j', 'DROP']),
   ];
@@ -85,40 +99,49 @@ export async function raiseFirewall({
     ),
     ['-j', 'DROP'],
   ];
-  const raiseIpv4 = async () => {
+  const installIpv4 = async () => {
     const fill = (limits: string[][]) =>
-      fillChains(IPV4, { [chains.forward]: forward(limits), [chains.input]: input });
-    // A kernel may lack the two matches of the limits: walls without them are walls all the same.
+      fillChains(IPV4, {
+        [chains.forward]: forward(limits),
+        [chains.input]: input,
+        [chains.download]: overCeiling(bridge, 'dstip', mbitMax),
+      });
+    // Some kernels lack the two matches for limits; the firewall is useful without them.
     const isLimited = await fill(tooManyConnections(bridge)).then(
       () => true,
       () => false,
     );
     if (!isLimited) await fill([]);
-    await hang(IPV4, bridge);
+    await insertHooks(IPV4, bridge);
     return isLimited;
   };
-  const raiseIpv6 = async () => {
+  const installIpv6 = async () => {
     const nothing = [['-j', 'DROP']];
     if (!(await hostHasIpv6())) return;
     await fillChains(IPV6, { [chains.forward]: nothing, [chains.input]: nothing });
-    await hang(IPV6, bridge);
+    await insertHooks(IPV6, bridge);
   };
-  const [connectionsLimited] = await Promise.all([raiseIpv4(), raiseIpv6()]);
+  const [connectionsLimited] = await Promise.all([installIpv4(), installIpv6()]);
   return { connectionsLimited };
 }
 
-/** Whether what `raiseFirewall` did is still there: another program that sets rules may have cleared them all. */
-export async function firewallStands(bridge: string): Promise<boolean> {
+/** Whether the rules of `installFirewall` are still in place; another program may have cleared them. */
+export async function isFirewallInstalled({
+  bridge,
+  mbitMax,
+}: Pick<FirewallOptions, 'bridge' | 'mbitMax'>): Promise<boolean> {
   const chains = chainsOf(bridge);
-  const stands = async (family: Family) => {
+  const isComplete = async (family: Family) => {
     const rules = await rulesOf(family);
-    return hangingIn(chains, family).every(
-      ([parent, chain]) =>
-        rules.includes(hookOf(parent, bridge, chain)) &&
-        rules.some((rule) => rule.startsWith(`-A ${chain} `) && rule.endsWith('-j DROP')),
+    const dropsIn = (chain: string) =>
+      rules.some((rule) => rule.startsWith(`-A ${chain} `) && rule.endsWith('-j DROP'));
+    return hooksOf(chains, family).every(
+      (hook) =>
+        rules.includes(ruleOf(hook, bridge)) &&
+        (dropsIn(hook.chain) || (hook.chain === chains.download && mbitMax === undefined)),
     );
   };
-  return (await stands(IPV4)) && (!(await hostHasIpv6()) || (await stands(IPV6)));
+  return (await isComplete(IPV4)) && (!(await hostHasIpv6()) || (await isComplete(IPV6)));
 }
 
 function tooManyConnections(bridge: string): string[][] {
@@ -137,30 +160,62 @@ function tooManyConnections(bridge: string): string[][] {
   ];
 }
 
-/** Takes away all that `raiseFirewall` put there. */
-export async function lowerFirewall(bridge: string): Promise<void> {
+/**
+ * Drops packets above the ceiling, which slows TCP down. The rate is part of the table's name, because the kernel
+ * keeps the rate of an existing table.
+ */
+function overCeiling(bridge: string, mode: 'srcip' | 'dstip', mbitMax: number | undefined): string[][] {
+  if (mbitMax === undefined) return [];
+  const bytesPerS = Math.round(mbitMax * BYTES_PER_MBIT);
+  return [
+    [
+      ...['-m', 'hashlimit', '--hashlimit-name', `${bridge}-${mode}-${bytesPerS}`, '--hashlimit-mode', mode],
+      ...[
+        '--hashlimit-above',
+        `${bytesPerS}b/s`,
+        '--hashlimit-burst',
+        `${Math.ceil(BURST_S * bytesPerS)}b`,
+        '-j',
+        'DROP',
+      ],
+    ],
+  ];
+}
+
+/** Removes everything that `installFirewall` installed. */
+export async function removeFirewall(bridge: string): Promise<void> {
   const chains = chainsOf(bridge);
   for (const family of [IPV4, IPV6] as const)
-    for (const [parent, chain] of hangingIn(chains, family)) {
-      // Each may be missing: what counts is that none is left.
-      await iptables(family, '-D', parent, '-i', bridge, '-j', chain).catch(() => {});
+    for (const { parent, direction, chain } of hooksOf(chains, family)) {
+      // Each rule may be missing already.
+      await iptables(family, '-D', parent, direction, bridge, '-j', chain).catch(() => {});
       await iptables(family, '-F', chain).catch(() => {});
       await iptables(family, '-X', chain).catch(() => {});
     }
 }
 
-/** IPv4 name servers that a resolv.conf names; those on loopback are asked by Docker itself. */
+/** IPv4 name servers listed in a resolv.conf. Those on loopback are queried by Docker itself. */
 export function parseResolvers(resolvConf: string): string[] {
   return [...resolvConf.matchAll(/^\s*nameserver\s+(\S+)/gm)]
     .map((match) => match[1] ?? '')
     .filter((address) => isIPv4(address) && !address.startsWith('127.'));
 }
 
-/** In whose chain each of ours hangs. Docker has one for its users in IPv6 only where it was told to care for that. */
-function hangingIn(chains: FirewallChains, family: Family): [parent: string, chain: string][] {
+interface Hook {
+  readonly parent: string;
+  /** `-i`: traffic from computers; `-o`: traffic to them. */
+  readonly direction: '-i' | '-o';
+  readonly chain: string;
+}
+
+/** Parent chain of each of our chains. Docker has a DOCKER-USER chain for IPv6 only if configured to manage IPv6. */
+function hooksOf(chains: FirewallChains, family: Family): Hook[] {
+  const input: Hook = { parent: 'INPUT', direction: '-i', chain: chains.input };
+  if (family === IPV6) return [{ parent: 'FORWARD', direction: '-i', chain: chains.forward }, input];
   return [
-    [family === IPV4 ? 'DOCKER-USER' : 'FORWARD', chains.forward],
-    ['INPUT', chains.input],
+    { parent: 'DOCKER-USER', direction: '-i', chain: chains.forward },
+    { parent: 'DOCKER-USER', direction: '-o', chain: chains.download },
+    input,
   ];
 }
 
@@ -171,13 +226,13 @@ function hostHasIpv6(): Promise<boolean> {
   );
 }
 
-/** IPv4 name servers of this host that computers may ask themselves. */
-export async function readResolvers(): Promise<string[]> {
+/** IPv4 name servers of this host that computers may query directly. */
+async function readResolvers(): Promise<string[]> {
   const texts = await Promise.all(RESOLVER_FILES.map((path) => readFile(path, 'utf8').catch(() => '')));
   return [...new Set(texts.flatMap(parseResolvers))];
 }
 
-/** Makes each chain hold these rules in this order, all in one atomic step: there is no moment without them. */
+/** Replaces the rules of each chain in one atomic step, so the rules are never absent. */
 async function fillChains(family: Family, chains: Readonly<Record<string, string[][]>>): Promise<void> {
   const lines = ['*filter'];
   for (const [chain, rules] of Object.entries(chains))
@@ -186,16 +241,19 @@ async function fillChains(family: Family, chains: Readonly<Record<string, string
   const restoring = run(`${family}-restore`, ['--noflush', '-w', LOCK_WAIT_S], {
     timeout: IPTABLES_TIMEOUT_MS,
   });
+  restoring.child.stdin?.on('error', () => {}); // the process ended before reading; its exit status says why
   restoring.child.stdin?.end(lines.join('\n'));
   await restoring;
 }
 
-/** Hangs our chains in front, where they do not hang. */
-async function hang(family: Family, bridge: string): Promise<void> {
-  const standing = await rulesOf(family);
-  for (const [parent, chain] of hangingIn(chainsOf(bridge), family))
-    if (!standing.includes(hookOf(parent, bridge, chain)))
-      await iptables(family, '-I', parent, '1', '-i', bridge, '-j', chain);
+/** Inserts our chains at the front of their parents, where missing. */
+async function insertHooks(family: Family, bridge: string): Promise<void> {
+  const present = await rulesOf(family);
+  for (const hook of hooksOf(chainsOf(bridge), family)) {
+    const { parent, direction, chain } = hook;
+    if (!present.includes(ruleOf(hook, bridge)))
+      await iptables(family, '-I', parent, '1', direction, bridge, '-j', chain);
+  }
 }
 
 /** Every rule of the host, as `iptables -S` writes it. */
@@ -204,9 +262,9 @@ async function rulesOf(family: Family): Promise<string[]> {
   return stdout.split('\n');
 }
 
-/** The rule by which a chain of ours hangs in another, as `iptables -S` writes it. */
-function hookOf(parent: string, bridge: string, chain: string): string {
-  return `-A ${parent} -i ${bridge} -j ${chain}`;
+/** The rule that jumps to one of our chains, in the format of `iptables -S`. */
+function ruleOf({ parent, direction, chain }: Hook, bridge: string): string {
+  return `-A ${parent} ${direction} ${bridge} -j ${chain}`;
 }
 
 async function iptables(family: Family, ...rule: string[]): Promise<void> {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,8 @@ import {
   test,
   vi,
 } from 'vitest';
-import { createForeignImages, type ForeignImagesOptions, type ImageWish } from './foreign-images.ts';
+import { createForeignImages, type ForeignImagesDeps } from './foreign-images.ts';
+import type { ImageRequest } from './image-pull.ts';
 
 const MANY_BYTES = 3_000_000;
 const docker = new Docker();
@@ -40,7 +41,7 @@ afterEach(async () => {
 });
 afterAll(() => registry?.stop(), 120_000);
 
-const images = (change: Partial<ForeignImagesOptions> = {}) =>
+const images = (change: Partial<ForeignImagesDeps> = {}) =>
   createForeignImages({
     docker,
     memory,
@@ -52,7 +53,7 @@ const images = (change: Partial<ForeignImagesOptions> = {}) =>
   });
 const ensure = (
   image: string,
-  { onPull, signal, ...change }: Partial<ForeignImagesOptions> & Omit<ImageWish, 'image'> = {},
+  { onPull, signal, ...change }: Partial<ForeignImagesDeps> & Omit<ImageRequest, 'image'> = {},
 ) => images(change).use({ image, onPull, signal }, async (pinned) => pinned);
 
 /** What the engine has of a repository of the test's registry. */
@@ -62,6 +63,8 @@ const left = async (image: string) => {
     [...(RepoTags ?? []), ...(RepoDigests ?? [])].some((name) => name.startsWith(repository)),
   );
 };
+/** The reference that names what was pulled. */
+const byDigest = (pinned: string) => pinned.replace(/:sha256-/, '@sha256:');
 const unavailable = (reason: string, message: RegExp) =>
   expect.objectContaining({
     code: 'image_unavailable',
@@ -74,12 +77,12 @@ const onManifests = (fault: RegistryFault) => (path: string) =>
   /\/manifests\//.test(path) ? fault : undefined;
 
 describe('an image of a public registry', () => {
-  test('is pulled by its digest, told of meanwhile, and not asked for again', async () => {
+  test('is pulled by its digest with progress, and not requested again', async () => {
     const image = await registry.push('good/one', { bytes: MANY_BYTES });
     const told: object[] = [];
     const logger = { info: (fields: object) => void told.push(fields), warn: () => {} };
     const pinned = await ensure(image, { logger });
-    expect(pinned).toMatch(/good\/one@sha256:[a-f0-9]{64}$/);
+    expect(pinned).toMatch(/good\/one:sha256-[a-f0-9]{64}$/);
     expect((await docker.getImage(pinned).inspect()).Size).toBeGreaterThan(MANY_BYTES);
     expect(told).toContainEqual({
       image,
@@ -108,8 +111,9 @@ describe('an image of a public registry', () => {
   test('with a tag, a digest or both is the one that is meant', async () => {
     const image = await registry.push('good/tagged');
     const pinned = await ensure(image.replace(/:latest$/, ''));
-    const digest = pinned.slice(pinned.indexOf('@'));
-    for (const name of [image, `${image}${digest}`, pinned]) expect(await ensure(name)).toBe(pinned);
+    const digest = byDigest(pinned).slice(pinned.lastIndexOf(':'));
+    for (const name of [image, `${image}${digest}`, byDigest(pinned)])
+      expect(await ensure(name)).toBe(pinned);
     await docker.getImage(pinned).remove();
   });
 });
@@ -124,9 +128,9 @@ describe('an image that goes to make room', () => {
     await slow.asked;
     const again = use({ image }, async (name) => {
       await removal;
-      return (await docker.getImage(name).inspect()).RepoDigests;
+      return (await docker.getImage(name).inspect()).RepoTags;
     });
-    for (let turn = 0; turn < 3; turn += 1) await docker.getImage(pinned).inspect(); // whoever does not wait has it by now
+    for (let turn = 0; turn < 3; turn += 1) await docker.getImage(pinned).inspect(); // without waiting, use begins here
     slow.goOn();
     expect(await removal).toBe(1);
     expect(await again).toEqual([pinned]);
@@ -138,9 +142,9 @@ describe('an image that goes to make room', () => {
     const { use, removeUnused } = images();
     await use({ image }, async (pinned) => {
       expect(await removeUnused()).toBe(0);
-      await use({ image: pinned }, async () => {});
+      await use({ image: byDigest(pinned) }, async () => {});
       expect(await removeUnused()).toBe(0);
-      expect((await docker.getImage(pinned).inspect()).RepoDigests).toEqual([pinned]);
+      expect((await docker.getImage(pinned).inspect()).RepoTags).toEqual([pinned]);
     });
     expect(await removeUnused()).toBe(1);
     expect(await left(image)).toEqual([]);
@@ -159,10 +163,10 @@ describe('an image that goes to make room', () => {
 
 describe('an image that cannot be had: the error says why, and nothing of it is left', () => {
   test.each<[string, RegistryFault, string, RegExp]>([
-    ['a login is wanted', { status: 401 }, 'unauthorized', /wants a login/],
-    ['it is not for everybody', { status: 403 }, 'unauthorized', /not give it to everybody/],
+    ['a login is wanted', { status: 401 }, 'unauthorized', /requires a login/],
+    ['it is not for everybody', { status: 403 }, 'unauthorized', /denies access/],
     ['there is none', { status: 404 }, 'not_found', /no such image/],
-    ['the registry was asked too often', { status: 429 }, 'rate_limited', /asked too often/],
+    ['the registry was asked too often', { status: 429 }, 'rate_limited', /limits the requests/],
     ['the registry is broken', { status: 500 }, 'failed', /500/],
   ])('%s', async (_what, fault, reason, message) => {
     const image = await registry.push('bad/status');
@@ -179,14 +183,16 @@ describe('an image that cannot be had: the error says why, and nothing of it is 
     await expect(ensure(`${registry.address}/bad/none`)).rejects.toEqual(
       unavailable('not_found', /no such image/),
     );
-    await expect(ensure('127.0.0.1:1/bad/none:1')).rejects.toEqual(unavailable('failed', /refused/));
+    await expect(ensure('127.0.0.1:1/bad/none:1')).rejects.toEqual(unavailable('failed', /ECONNREFUSED/));
   });
 
   test('layers that are changed on their way, or end too soon', async () => {
     for (const fault of ['changed', 'cut'] as const) {
       const image = await registry.push(`bad/${fault}`, { bytes: MANY_BYTES });
       registry.fault = onLayers(fault);
-      await expect(ensure(image)).rejects.toEqual(unavailable('failed', /digest|EOF|attempts/));
+      await expect(ensure(image)).rejects.toEqual(
+        unavailable('failed', /digest|cut off|broke off|did not answer/),
+      );
       expect(await left(image)).toEqual([]);
       registry.fault = () => undefined;
       await docker.getImage(await ensure(image)).remove(); // nothing of the broken one stood in the way
@@ -199,7 +205,7 @@ describe('an image that cannot be had: the error says why, and nothing of it is 
     // Moved once the engine tells of the layer, however long that takes.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const pull = async (limits: Partial<ForeignImagesOptions>) => {
+    const pull = async (limits: Partial<ForeignImagesDeps>) => {
       const begun = Promise.withResolvers<void>();
       const onPull = ({ layers_total }: CreationProgress) => {
         if (layers_total > 0) begun.resolve();
@@ -248,6 +254,13 @@ describe('an image that cannot be had: the error says why, and nothing of it is 
     }
   });
 
+  test('one that is too large only because a layer is in it several times', async () => {
+    const image = await registry.push('bad/repeated', { bytes: MANY_BYTES, zeros: true, times: 4 });
+    await expect(ensure(image, { gbMax: 0.01 })).rejects.toEqual(unavailable('too_large', /0.01 GB/));
+    expect(await left(image)).toEqual([]);
+    await docker.getImage(await ensure(image, { gbMax: 0.02 })).remove();
+  });
+
   test('one for which the host has no room, or that takes the last of it', async () => {
     const image = await registry.push('bad/room', { bytes: MANY_BYTES });
     const noRoom = unavailable('no_room', /disk .* is nearly full/);
@@ -267,39 +280,123 @@ describe('a registry behind the host', () => {
       const pulled = ensure('registry.example/a:1', {
         docker: silent,
         allowedNetworks: ['172.16.0.0/12'],
-        resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }],
+        lookup: async () => [address],
       });
-      await expect(pulled).rejects.toEqual(unavailable('private_registry', /not a public one/));
+      await expect(pulled).rejects.toEqual(unavailable('private_registry', /not a public address/));
       expect(asked).toEqual([]);
     },
   );
 
   test('that cannot be found is said', async () => {
-    const resolve = () => Promise.reject(new Error('ENOTFOUND'));
-    await expect(ensure('registry.example/a:1', { resolve })).rejects.toEqual(
-      unavailable('private_registry', /cannot be found/),
+    const lookup = () => Promise.reject(new Error('ENOTFOUND'));
+    await expect(ensure('registry.example/a:1', { lookup })).rejects.toEqual(
+      unavailable('private_registry', /could not be resolved/),
     );
   });
 });
 
-test('what a registry sends the engine on to is not told to callers', async () => {
-  const neighbour = createServer((_, answer) =>
-    answer.writeHead(404).end('<html>secret of a neighbour</html>'),
+describe('a registry that leads behind the host', () => {
+  let neighbour: Server;
+  let heard: string[];
+  beforeEach(async () => {
+    heard = [];
+    neighbour = await listen('127.0.0.2', (request, answer) => {
+      heard.push(request.url ?? '');
+      answer.writeHead(404).end('<html>secret of a neighbour</html>');
+    });
+  });
+  afterEach(() => void neighbour.close());
+  /** The registry alone is allowed. */
+  const allowedNetworks = ['127.0.0.1/32'];
+  const elsewhere = () => `http://127.0.0.2:${portOf(neighbour)}/secret`;
+  /** A registry that answers so, and refers all else to the true one. */
+  const registryThat = async (handle: RequestListener) => {
+    const server = await listen('127.0.0.1', handle);
+    onTestFinished(() => void server.close());
+    return `127.0.0.1:${portOf(server)}`;
+  };
+
+  test.each([301, 302, 307])(
+    'by a redirect (%i) is not followed, and nothing of it is revealed',
+    async (status) => {
+      const address = await registryThat((_, answer) =>
+        answer.writeHead(status, { location: elsewhere() }).end(),
+      );
+      const error = await ensure(`${address}/bad/sent-on:1`, { allowedNetworks }).catch((caught) => caught);
+      expect(error).toEqual(unavailable('private_registry', /not a public address|only the ports/));
+      expect(String(error)).not.toMatch(/secret|127\.0\.0\.2/);
+      expect(heard).toEqual([]);
+    },
   );
-  neighbour.listen(0, '127.0.0.2');
-  await once(neighbour, 'listening');
-  const elsewhere = `http://127.0.0.2:${(neighbour.address() as AddressInfo).port}/secret`;
-  const sending = createServer((_, answer) => answer.writeHead(307, { location: elsewhere }).end());
-  sending.listen(0, '127.0.0.1');
-  await once(sending, 'listening');
-  try {
-    const image = `127.0.0.1:${(sending.address() as AddressInfo).port}/bad/sent-on:1`;
-    const error = await ensure(image).catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ code: 'image_unavailable' });
-    expect(String(error)).not.toMatch(/secret|127\.0\.0\.2/);
-  } finally {
-    for (const server of [neighbour, sending]) server.close();
-  }
+
+  test('by a redirect of a layer is not followed, and nothing of the image is left', async () => {
+    const image = await registry.push('bad/blob-sent-on');
+    const address = await registryThat((request, answer) => {
+      const location = request.url?.includes('/blobs/')
+        ? elsewhere()
+        : `http://${registry.address}${request.url}`;
+      answer.writeHead(307, { location }).end();
+    });
+    const sent = image.replace(registry.address, address);
+    await expect(ensure(sent, { allowedNetworks })).rejects.toEqual(unavailable('private_registry', /./));
+    expect(heard).toEqual([]);
+    expect(await left(sent)).toEqual([]);
+  });
+
+  test('by its token server is not asked for a token', async () => {
+    const address = await registryThat((_, answer) =>
+      answer.writeHead(401, { 'www-authenticate': `Bearer realm="${elsewhere()}",service="x"` }).end(),
+    );
+    await expect(ensure(`${address}/bad/realm:1`, { allowedNetworks })).rejects.toEqual(
+      unavailable('private_registry', /./),
+    );
+    expect(heard).toEqual([]);
+  });
+
+  test('by a name that resolves otherwise the next time is not reached', async () => {
+    const image = await registry.push('bad/rebinding');
+    let looks = 0;
+    const lookup = async () => [++looks === 1 ? '127.0.0.1' : '127.0.0.2'];
+    const port = portOf(neighbour);
+    // The neighbour listens on the port of the registry that the name stands for at first.
+    const first = createServer((request, answer) =>
+      answer.writeHead(307, { location: `http://localhost:${port}${request.url}` }).end(),
+    ).listen(port, '127.0.0.1');
+    await once(first, 'listening');
+    onTestFinished(() => void first.close());
+    const renamed = image.replace(registry.address, `localhost:${port}`);
+    await expect(ensure(renamed, { allowedNetworks, lookup })).rejects.toEqual(
+      unavailable('private_registry', /not a public address|only the ports/),
+    );
+    expect(looks).toBe(2);
+    expect(heard).toEqual([]);
+  });
+});
+
+test('a registry that wants a token of its token server gets it, and each layer redirected within it is pulled', async () => {
+  const image = await registry.push('good/token');
+  const asked: string[] = [];
+  const server = await listen('127.0.0.1', (request, answer) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+    if (pathname === '/token') {
+      asked.push(`${searchParams.get('service')} ${searchParams.get('scope')}`);
+      answer.end(JSON.stringify({ token: 'of-everybody' }));
+    } else if (request.headers.authorization !== 'Bearer of-everybody') {
+      const realm = `http://${request.headers.host}/token`;
+      const challenge = `Bearer realm="${realm}",service="tests",scope="repository:good/token:pull"`;
+      answer.writeHead(401, { 'www-authenticate': challenge }).end();
+    } else answer.writeHead(307, { location: `http://${registry.address}${request.url}` }).end();
+  });
+  onTestFinished(() => void server.close());
+  const pinned = await ensure(image.replace(registry.address, `127.0.0.1:${portOf(server)}`));
+  expect(asked).toEqual(['tests repository:good/token:pull']);
+  await docker.getImage(pinned).remove();
+});
+
+test('an image whose files unpack to more than its bytes is refused', async () => {
+  const image = await registry.push('bad/sparse', { bytes: MANY_BYTES, sparse: true });
+  await expect(ensure(image)).rejects.toEqual(unavailable('failed', /sparse files/));
+  expect(await left(image)).toEqual([]);
 });
 
 test('no note is left of what was refused', async () => {
@@ -308,6 +405,16 @@ test('no note is left of what was refused', async () => {
   await expect(ensure(await registry.push('bad/note'))).rejects.toThrow();
   expect(await readdir(memory)).toEqual(before);
 });
+
+async function listen(host: string, handle: RequestListener): Promise<Server> {
+  const server = createServer(handle).listen(0, host);
+  await once(server, 'listening');
+  return server;
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
 
 /** The real engine, which removes images when it is let. */
 class SlowlyRemoving extends Docker {

@@ -1,41 +1,37 @@
-// What the kernel counts for the whole host, or by user, and one computer could use up for all: root in a computer is the same
-// user to it as root of the host. Each thing is made of kernel memory that its computer is charged for, so that the memory
-// limit bounds it (cgroups, all of these with `ACCOUNT` in the kernel's source): the host's own number may be out of the way.
-import { readFile, writeFile } from 'node:fs/promises';
+// Kernel limits of the whole host, or of one user, that one computer could exhaust for all: to the kernel, root in a
+// computer is the host's root user. The kernel memory behind each counter is charged to the computer's cgroup, so the
+// memory limit bounds it, and the host-wide limit may be as high as the kernel allows. The agent changes none of them.
+import { readFile } from 'node:fs/promises';
 import type { HostLogger } from '../computer/logger.ts';
 
-/** Fits where the kernel has an int. */
-const OUT_OF_THE_WAY = 2 ** 31 - 1;
+const INT_MAX = 2 ** 31 - 1;
 
-const NEEDED = {
-  /** Open files of the host. */
-  'fs/file-max': OUT_OF_THE_WAY,
-  /** By user: with none left, every event loop of the host stops taking connections. */
-  'fs/epoll/max_user_watches': OUT_OF_THE_WAY,
-  'fs/inotify/max_user_instances': OUT_OF_THE_WAY,
-  'fs/inotify/max_user_watches': OUT_OF_THE_WAY,
-  'fs/aio-max-nr': OUT_OF_THE_WAY,
-  /** Processes of the host: the kernel's own maximum. Each computer has its own limit, far below. */
-  'kernel/pid_max': 4_194_304,
-} as const;
+/** The value that each setting needs at least. */
+export const HOST_LIMITS: Readonly<Record<string, number>> = {
+  'fs.file-max': INT_MAX,
+  'fs.epoll.max_user_watches': INT_MAX,
+  'fs.inotify.max_user_instances': INT_MAX,
+  'fs.inotify.max_user_watches': INT_MAX,
+  'fs.aio-max-nr': INT_MAX,
+  /** The kernel's own maximum. Each computer has its own limit, far below. */
+  'kernel.pid_max': 4_194_304,
+};
 
 /**
- * Raises what is lower, and lowers nothing. Says which of them could not be raised.
- * @param root of the kernel's settings
+ * Logs one warning that names each setting that is too low and the command that raises them.
+ * @param root folder of the kernel's settings
  */
-export async function raiseHostLimits(logger: HostLogger, root = '/proc/sys'): Promise<void> {
-  const kept: string[] = [];
-  for (const [name, needed] of Object.entries(NEEDED)) {
-    try {
-      const path = `${root}/${name}`;
-      if (Number(await readFile(path, 'utf8')) < needed) await writeFile(path, String(needed));
-    } catch {
-      kept.push(name.replaceAll('/', '.'));
-    }
+export async function warnOfLowHostLimits(logger: HostLogger, root = '/proc/sys'): Promise<void> {
+  const low: Record<string, number> = {};
+  for (const [name, needed] of Object.entries(HOST_LIMITS)) {
+    const value = await readFile(`${root}/${name.replaceAll('.', '/')}`, 'utf8').catch(() => undefined);
+    if (value !== undefined && Number(value) < needed) low[name] = Number(value);
   }
-  if (kept.length > 0)
-    logger.warn(
-      { settings: kept },
-      'limits of this host that one computer can use up for all stay as they are',
-    );
+  const names = Object.keys(low);
+  if (names.length === 0) return;
+  const command = `sysctl -w ${names.map((name) => `${name}=${HOST_LIMITS[name]}`).join(' ')}`;
+  logger.warn(
+    { settings: low, command },
+    `One computer can use up kernel limits of this host. Run: ${command}`,
+  );
 }

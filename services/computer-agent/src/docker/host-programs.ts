@@ -1,162 +1,162 @@
-// Programs of this host, run by a program that lives as long as the agent (../../runner, C): Node forks itself for each, and
-// stands still for 10 to 30 ms meanwhile.
-import { type ChildProcessByStdio, execFile } from 'node:child_process';
+// Runs host programs (`mount`, `mkfs.ext4`, …) through a resident shell. Node.js would fork its own memory for each of
+// them, which blocks the agent for 10 to 30 ms.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import type { HostLogger } from '../computer/logger.ts';
-import {
-  type CompiledProgramOptions,
-  ensureCompiled,
-  findCompiled,
-  startResident,
-} from './compiled-program.ts';
 
-const SOURCE_DIRECTORY = fileURLToPath(new URL('../../runner/', import.meta.url));
-/** What a program may take where nobody says. */
+/** Default timeout of a program. */
 const TIMEOUT_MS_DEFAULT = 3_600_000;
-/** Beyond its time, until the runner itself is taken for stuck. */
-const ANSWER_LATE_MS = 10_000;
-const LINE_FEED = 0x0a;
+/** Kept output. With its head it fits into one write to a pipe, which is atomic. */
+const OUTPUT_BYTES_MAX = 4_000;
+/** Stands for a newline in an answer: the shell would write each line on its own, between those of other programs. */
+const NEWLINE = '\x01';
 const SIGNAL_CODES_FROM = 128;
-
-const runByFork = promisify(execFile);
-
-export type RunnerBinaryOptions = Omit<CompiledProgramOptions, 'name' | 'source'>;
+const SIGKILL_CODE = SIGNAL_CODES_FROM + 9;
 
 export interface RunOptions {
-  /** Milliseconds; then it is ended, with all that it has started. */
+  /** Milliseconds; then the program and everything that it started are killed. */
   readonly timeout?: number;
 }
 
-const PROGRAM = { name: 'runner', source: SOURCE_DIRECTORY } as const;
-
-/** The path of the compiled program. @throws when it cannot be compiled */
-export function ensureRunnerBinary(options: RunnerBinaryOptions): Promise<string> {
-  return ensureCompiled({ ...PROGRAM, ...options });
-}
-
-/** Of this process: how it starts programs is no matter of one host that it keeps. */
-let runner: Runner | undefined;
+/** Serves all hosts that this process opens. */
+let shell: ResidentShell | undefined;
 
 /**
- * From now on programs are run by the runner, where it can be had. Nothing happens where it runs already; one that has
- * ended is started anew.
- */
-export function startRunner(compiled: RunnerBinaryOptions, logger: HostLogger): Promise<void> {
-  return startFound(() => ensureRunnerBinary(compiled), logger);
-}
-
-/** The same where it need not be compiled first. */
-export function startCompiledRunner(
-  { directory }: Pick<RunnerBinaryOptions, 'directory'>,
-  logger: HostLogger,
-): Promise<void> {
-  return startFound(() => findCompiled({ ...PROGRAM, directory }), logger);
-}
-
-async function startFound(find: () => Promise<string | undefined>, logger: HostLogger): Promise<void> {
-  if (runner?.isThere) return;
-  try {
-    const path = await find();
-    if (path !== undefined) runner = attend(await startResident(path));
-  } catch (error) {
-    logger.warn({ err: error }, 'no program that runs programs: the agent stands still while one is started');
-  }
-}
-
-/** Of the runner, where there is one. */
-export function runnerPid(): number | undefined {
-  return runner?.isThere ? runner.pid : undefined;
-}
-
-/**
- * Runs a program of this host, found on the PATH, and waits for its end. Without a runner by a fork of this process.
- * @throws with what it said, when it ends with another code than 0, by a signal, or with its runner; in the last case it
- * may still be at work.
+ * Runs a host program, found on the PATH, and waits for its end. Its stdin is empty.
+ * @throws with the beginning of the program's output when it exits with a code other than 0, or by a signal; also when
+ * the shell is killed, after which the program may still run
  */
 export async function runProgram(
   program: string,
   args: readonly string[],
   { timeout = TIMEOUT_MS_DEFAULT }: RunOptions = {},
 ): Promise<void> {
-  if (!runner?.isThere) {
-    await runByFork(program, [...args], { timeout });
-    return;
-  }
-  const { code, said } = await runner.run([program, ...args], timeout);
+  if (!shell?.isRunning) shell = new ResidentShell();
+  const command = [program, ...args];
+  const { code, output } = await shell.run(command, timeout);
   if (code === 0) return;
   const how =
-    code > SIGNAL_CODES_FROM ? `was ended by signal ${code - SIGNAL_CODES_FROM}` : `ended with ${code}`;
-  throw new Error(`${[program, ...args].join(' ')} ${how}: ${said.trim()}`);
+    code > SIGNAL_CODES_FROM ? `was ended by signal ${code - SIGNAL_CODES_FROM}` : `exited with ${code}`;
+  throw new Error(`${command.join(' ')} ${how}: ${output.trim()}`);
+}
+
+/** Process id of the shell, if it runs. */
+export function shellPid(): number | undefined {
+  return shell?.isRunning ? shell.pid : undefined;
 }
 
 interface Ended {
   readonly code: number;
-  readonly said: string;
+  readonly output: string;
 }
 
-interface Runner {
-  readonly pid: number | undefined;
-  readonly isThere: boolean;
-  run(command: readonly string[], timeoutMs: number): Promise<Ended>;
+interface Pending {
+  readonly ended: PromiseWithResolvers<Ended>;
+  readonly timer: NodeJS.Timeout;
+  /** Of the program and everything that it started; undefined until the shell reports it. */
+  processGroup: number | undefined;
 }
 
-type Waiting = PromiseWithResolvers<Ended> & { readonly late: NodeJS.Timeout };
+/**
+ * A shell that reads commands from its stdin. It answers `<request> <process group>` when a program has started, and
+ * `<request> <exit code> <output>` when it has ended. The shell ends with this process; its programs run to their end.
+ */
+class ResidentShell {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #pending = new Map<number, Pending>();
+  #lastRequest = 0;
+  #unread = '';
+  #isRunning = true;
 
-function attend(child: ChildProcessByStdio<Writable, Readable, null>): Runner {
-  const waiting = new Map<number, Waiting>();
-  let asked = 0;
-  let isThere = true;
-  let read: Buffer = Buffer.alloc(0);
-  /** A program that is waited for keeps the process going, as one that it had started itself would. */
-  const keepGoing = () => {
-    const output = child.stdout as Socket;
-    if (waiting.size > 0) output.ref();
-    else output.unref();
-  };
-  const settle = (number: number): Waiting | undefined => {
-    const one = waiting.get(number);
-    waiting.delete(number);
-    clearTimeout(one?.late);
-    keepGoing();
-    return one;
-  };
+  constructor() {
+    // In the C locale, messages are in English and `printf` counts bytes.
+    const env = { ...process.env, LC_ALL: 'C' };
+    this.#child = spawn('bash', { stdio: ['pipe', 'pipe', 'ignore'], env });
+    this.#child.stdout.setEncoding('utf8').on('data', (text: string) => this.#read(text));
+    this.#child.stdin.on('error', () => {}); // 'exit' follows
+    this.#child.once('error', (error) => this.#close(error));
+    this.#child.once('exit', () => this.#close(new Error('the shell that runs host programs was killed')));
+    for (const handle of [this.#child, this.#child.stdin, this.#child.stdout] as { unref(): void }[])
+      handle.unref();
+    // Terminal signals reach the shell too, and the agent may still need it. `-m` gives each program a process group.
+    this.#child.stdin.write("trap '' HUP INT TERM; set -m\n");
+  }
 
-  child.stdout.on('data', (more: Buffer) => {
-    read = read.length === 0 ? more : Buffer.concat([read, more]);
-    for (;;) {
-      const end = read.indexOf(LINE_FEED);
-      if (end === -1) return;
-      const [number = 0, code = 0, length = 0] = read.toString('latin1', 0, end).split(' ').map(Number);
-      const next = end + 1 + length;
-      if (read.length < next) return;
-      settle(number)?.resolve({ code, said: read.toString('utf8', end + 1, next) });
-      read = read.subarray(next);
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  run(command: readonly string[], timeoutMs: number): Promise<Ended> {
+    const request = ++this.#lastRequest;
+    const ended = Promise.withResolvers<Ended>();
+    const timer = setTimeout(() => this.#kill(request), timeoutMs);
+    this.#pending.set(request, { ended, timer, processGroup: undefined });
+    this.#keepAlive();
+    const program = command.map(quoted).join(' ');
+    const answer = [
+      'code=$?',
+      `output=\${output:0:${OUTPUT_BYTES_MAX}}`,
+      `output=\${output//$'\\n'/$'\\x01'}`,
+      `printf '%s %s %s\\0' ${request} $code "$output"`,
+    ].join('; ');
+    this.#child.stdin.write(
+      `(output=$(exec ${program} 2>&1 </dev/null); ${answer}) & printf '%s %s\\0' ${request} $!\n`,
+    );
+    return ended.promise;
+  }
+
+  #read(text: string): void {
+    const answers = (this.#unread + text).split('\0');
+    this.#unread = answers.pop() ?? '';
+    for (const answer of answers) {
+      const [, request, number, output] = /^(\d+) (\d+)(?: (.*))?$/s.exec(answer) ?? [];
+      const pending = this.#pending.get(Number(request));
+      if (output !== undefined)
+        this.#settle(Number(request), { code: Number(number), output: output.replaceAll(NEWLINE, '\n') });
+      else if (pending) pending.processGroup = Number(number);
     }
-  });
-  child.stdin.on('error', () => {}); // 'exit' follows
-  // 'close' would wait for those that still attend a program.
-  child.once('exit', () => {
-    isThere = false;
-    for (const number of [...waiting.keys()])
-      settle(number)?.reject(new Error('the program that runs programs has ended'));
-  });
+  }
 
-  return {
-    pid: child.pid,
-    get isThere() {
-      return isThere;
-    },
-    run(command, timeoutMs) {
-      const number = ++asked;
-      const late = setTimeout(() => child.kill('SIGKILL'), timeoutMs + ANSWER_LATE_MS);
-      const one = { ...Promise.withResolvers<Ended>(), late };
-      waiting.set(number, one);
-      keepGoing();
-      child.stdin.write(`${[number, timeoutMs, command.length, ...command].join('\0')}\0`);
-      return one.promise;
-    },
-  };
+  #kill(request: number): void {
+    const group = this.#pending.get(request)?.processGroup;
+    try {
+      if (group !== undefined) process.kill(-group, 'SIGKILL');
+    } catch {
+      // The program has just ended.
+    }
+    this.#settle(request, { code: SIGKILL_CODE, output: '' });
+  }
+
+  #settle(request: number, ended: Ended): void {
+    const pending = this.#pending.get(request);
+    clearTimeout(pending?.timer);
+    this.#pending.delete(request);
+    pending?.ended.resolve(ended);
+    this.#keepAlive();
+  }
+
+  #close(reason: Error): void {
+    this.#isRunning = false;
+    for (const { ended, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      ended.reject(reason);
+    }
+    this.#pending.clear();
+    this.#keepAlive();
+  }
+
+  /** A pending program keeps this process running, as a child process would. */
+  #keepAlive(): void {
+    const output = this.#child.stdout as Socket;
+    if (this.#pending.size > 0) output.ref();
+    else output.unref();
+  }
+}
+
+function quoted(argument: string): string {
+  return `'${argument.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,33 +1,30 @@
-// Makes a host directory appear in a container that is running already.
+// Makes a host directory appear in a running container.
 //
-// A container is started with an empty directory of a shared mount as its /workspace, and follows the mounts made
-// there (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
+// A container starts with an empty directory of a shared mount as its /workspace, and receives mounts made there
+// (rslave). Bind-mounting a computer's files on that directory on the host makes them appear inside.
 import { mkdir, readdir, readFile, realpath, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { runProgram } from './host-programs.ts';
 
 const MOUNT_TIMEOUT_MS = 10_000;
-/** Of one slot, each from under the other. */
+/** Maximum stacked mounts on one slot. */
 const UNMOUNTS_MAX = 8;
 
 export interface MountSlots {
-  /** The directory of a slot: give it to the container as its /workspace. */
+  /** Directory of a slot, to be mounted as the container's /workspace. */
   directory(slot: string): string;
   create(slot: string): Promise<void>;
   /** Mounts `source` on the slot. */
   mount(slot: string, source: string): Promise<void>;
-  /** Whether it is `source` that is seen there. */
+  /** Whether the slot shows `source`. */
   shows(slot: string, source: string): Promise<boolean>;
-  /** Unmounts and removes the slot; the mounted files stay. Nothing happens if it is gone already. */
+  /** Unmounts and removes the slot; keeps the mounted files. Does nothing if the slot is gone. */
   remove(slot: string): Promise<void>;
   list(): Promise<string[]>;
 }
 
-/**
- * Throws where this process may not mount: then containers get their workspace when they are created.
- * @param bind what mounts a directory on a slot
- */
-export async function openMountSlots(path: string, bind = bindByCommand): Promise<MountSlots> {
+/** @throws where this process may not mount: then containers get their workspace when they are created */
+export async function openMountSlots(path: string): Promise<MountSlots> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const directory = await realpath(path); // as the kernel's table of mounts has it
   const own = (await mounts()).findLast(({ point }) => point === directory);
@@ -40,11 +37,11 @@ export async function openMountSlots(path: string, bind = bindByCommand): Promis
     async create(slot) {
       await mkdir(pathOf(slot), { mode: 0o755 });
     },
-    mount: (slot, source) => bind(source, pathOf(slot)),
+    mount: (slot, source) => bindByCommand(source, pathOf(slot)),
     shows: (slot, source) => isSameFile(pathOf(slot), source),
     async remove(slot) {
-      // Where the directory's own mount is shared as well (systemd's hosts), each mount shows twice in the table, and one
-      // unmount takes both away: so the table is read again.
+      // If the parent mount is shared as well (systemd hosts), each mount appears twice in the table and one unmount
+      // removes both. So read the table again.
       for (let unmounts = 0; (await mountPoints()).includes(pathOf(slot)); unmounts += 1) {
         if (unmounts === UNMOUNTS_MAX) throw new Error(`${pathOf(slot)} stays mounted`);
         await unmount(pathOf(slot));
@@ -52,7 +49,7 @@ export async function openMountSlots(path: string, bind = bindByCommand): Promis
       await rmdir(pathOf(slot)).catch(async (error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return;
         if (error.code !== 'ENOTEMPTY') throw error;
-        // Somebody took the mount away while the computer ran, and it wrote.
+        // The mount was removed while the computer ran, and the computer wrote to the slot.
         await runProgram('rm', ['-rf', '--one-file-system', '--', pathOf(slot)], {
           timeout: MOUNT_TIMEOUT_MS,
         });
@@ -74,12 +71,8 @@ export interface Mount {
   /** What is mounted: a path in that file system. */
   readonly root: string;
   readonly point: string;
-  /** Of the file system. */
-  readonly type: string;
   /** The device, or whatever else. */
   readonly source: string;
-  /** Those of the mount and those of the file system, with commas between them; some are named twice. */
-  readonly options: string;
   /** What is mounted below it is seen by others. */
   readonly shared: boolean;
 }
@@ -89,7 +82,7 @@ export async function mountPoints(): Promise<string[]> {
   return (await mounts()).map(({ point }) => point);
 }
 
-/** The device (or whatever else) that is mounted there, uppermost; undefined: nothing is. */
+/** Device or other source of the uppermost mount there; undefined: none. */
 export async function sourceOfMount(point: string): Promise<string | undefined> {
   return (await mounts()).findLast((mount) => mount.point === point)?.source;
 }
@@ -105,23 +98,21 @@ export async function mounts(): Promise<Mount[]> {
     .filter((line) => line !== '')
     .map((line) => {
       const [before = '', after = ''] = line.split(' - ');
-      const [, , device = '', root = '', point = '', own = '', ...tags] = before.split(' ');
-      const [type = '', source = '', whole = ''] = after.split(' ');
+      const [, , device = '', root = '', point = '', , ...tags] = before.split(' ');
+      const [, source = ''] = after.split(' ');
       return {
         device,
         root: unescapePath(root),
         point: unescapePath(point),
-        type,
         source: unescapePath(source),
-        options: `${own},${whole}`,
         shared: tags.some((tag) => tag.startsWith('shared:')),
       };
     });
 }
 
 /**
- * Whether a file system of its own is mounted there: no folder of another one. A question to the kernel; its table of
- * mounts takes milliseconds where there are hundreds.
+ * Whether a separate file system is mounted there. One system call; reading the mount table takes milliseconds with
+ * hundreds of mounts.
  */
 export async function isFileSystem(point: string): Promise<boolean> {
   try {
@@ -154,8 +145,8 @@ export async function mountCommand(program: 'mount' | 'umount', ...options: stri
 }
 
 /**
- * Lazily: a process that still looks into it must not keep the computer from ending. Nothing happens if somebody else
- * has done it meanwhile. Throws with what the program said.
+ * Lazy: a process that still uses the mount must not keep the computer from ending. Does nothing if it is unmounted
+ * already. @throws with the program's output
  */
 export async function unmount(point: string): Promise<void> {
   try {

@@ -16,7 +16,7 @@ function networkAt(opensAt: number) {
   return { network, open, warnings, keeper: keepNetwork(open, logger, RETRY_MS) };
 }
 
-test('it is opened once, whoever asks', async () => {
+test('it is opened once for all callers', async () => {
   const { keeper, open, network } = networkAt(1);
   keeper.guard();
   expect(await Promise.all([keeper.opened(), keeper.opened()])).toEqual([network, network]);
@@ -25,7 +25,7 @@ test('it is opened once, whoever asks', async () => {
   expect(network.close).toHaveBeenCalledTimes(1);
 });
 
-test('what failed is said and tried again until it stands, though nobody asks', async () => {
+test('a failure is logged and retried until it succeeds, without further calls', async () => {
   const { keeper, open, warnings } = networkAt(3);
   keeper.guard();
   await expect.poll(() => open.mock.calls.length).toBe(3);

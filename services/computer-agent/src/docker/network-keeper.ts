@@ -1,16 +1,16 @@
-// The network of an agent's computers, opened once and kept: its walls wait for no image, and are tried again until they
-// stand.
+// Opens the network of an agent's computers once and keeps it. The firewall does not wait for an image, and is
+// retried until it is in place.
 import type { HostLogger } from '../computer/logger.ts';
 import type { ComputerNetwork } from './network.ts';
 
 const RETRY_MS = 30_000;
 
 export interface NetworkKeeper {
-  /** Sees to it that the network is there and its walls stand, from now on. Waits for nothing. */
+  /** Keeps the network and its firewall in place from now on. Returns at once. */
   guard(): void;
-  /** The network, opened if it is not. @throws what kept it from being opened; whoever asks next tries again */
+  /** The network, opened if needed. @throws the reason for a failure; the next call tries again */
   opened(): Promise<ComputerNetwork>;
-  /** Nothing happens where it was never opened. */
+  /** Does nothing if the network was never opened. */
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function keepNetwork(
   };
   const guard = () => {
     opened().catch((error: unknown) => {
-      logger.warn({ err: error }, 'computers have no network and no walls yet; it is tried again');
+      logger.warn({ err: error }, 'Network of computers not created; trying again');
       clearTimeout(retry);
       if (!closed) retry = setTimeout(guard, retryMs).unref();
     });

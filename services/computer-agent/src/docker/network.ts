@@ -1,21 +1,22 @@
-// The bridge network of one agent's computers: its own, without traffic between computers, behind the firewall.
+// The bridge network of one agent's computers: no traffic between computers, and behind the firewall.
 import { createHash } from 'node:crypto';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { HostLogger } from '../computer/logger.ts';
 import { LABEL_AGENT } from './engine.ts';
-import { firewallStands, lowerFirewall, raiseFirewall } from './firewall.ts';
-import { type Addresses, hasInterface, settleBridge } from './wires.ts';
+import { installFirewall, isFirewallInstalled, removeFirewall } from './firewall.ts';
 
-/** Another program that sets the host's rules anew takes ours away with its own: they are looked after. */
+/** How often to check the rules. A program that resets the host's rules removes ours too. */
 const WATCH_EVERY_MS = 15_000;
+const INTERFACES = '/sys/class/net';
 
 export interface ComputerNetwork {
   /** Name of the Docker network and of its bridge interface. */
   readonly name: string;
-  readonly addresses: Addresses;
-  /** Why computers are not shut off from the host's networks, or undefined when they are. */
+  /** Why computers are not isolated from the host's networks; undefined when they are. */
   readonly unprotected: string | undefined;
-  /** Removes rules and network, if no container uses it any longer; else leaves both. */
+  /** Removes rules and network, unless a container still uses the network. */
   close(): Promise<void>;
 }
 
@@ -23,6 +24,8 @@ export interface NetworkOptions {
   readonly docker: Docker;
   readonly agentId: string;
   readonly allowedNetworks: readonly string[];
+  /** As in `FirewallOptions`. */
+  readonly mbitMax?: number | undefined;
   readonly logger: HostLogger;
   readonly watchEveryMs?: number;
 }
@@ -32,87 +35,111 @@ export function networkName(agentId: string): string {
   return `sy${createHash('sha256').update(agentId).digest('hex').slice(0, 8)}`;
 }
 
-export async function openNetwork({
-  docker,
-  agentId,
-  allowedNetworks,
-  logger,
-  watchEveryMs = WATCH_EVERY_MS,
-}: NetworkOptions): Promise<ComputerNetwork> {
-  const name = networkName(agentId);
-  const addresses = await ensureBridge(docker, name, agentId);
-  const isHere = await hasInterface(name); // or where the engine is
-  let unprotected: string | undefined;
-  try {
-    const { connectionsLimited } = await raiseFirewall({ bridge: name, allowedNetworks });
-    if (!connectionsLimited)
-      logger.warn({}, 'one computer can fill this host’s table of connections: its kernel cannot limit them');
-  } catch (error) {
-    unprotected = `iptables could not be set: ${error instanceof Error ? error.message.trim() : String(error)}`;
-  }
-
-  let raising = Promise.resolve();
-  const lookAfter = async () => {
-    if (isHere && !(await hasInterface(name))) {
-      // `docker network prune` takes each network away of whose containers the engine does not know.
-      await ensureBridge(docker, name, agentId, addresses);
-      logger.warn({ bridge: name }, 'the bridge of the computers was gone; they have their network again');
-    }
-    if (await firewallStands(name)) return;
-    await raiseFirewall({ bridge: name, allowedNetworks });
-    logger.warn({ bridge: name }, 'the walls around computers were gone; they stand again');
-  };
-  const watch = setInterval(() => {
-    raising = raising.then(lookAfter).catch(() => {}); // said at the start, or tried again
-  }, watchEveryMs).unref();
-
-  return {
-    name,
-    addresses,
-    unprotected,
-    async close() {
-      clearInterval(watch);
-      await raising;
-      // The engine does not know of computers that are on it by a wire.
-      const filters = { label: [`${LABEL_AGENT}=${agentId}`] };
-      if ((await docker.listContainers({ filters })).length > 0) return;
-      const network = docker.getNetwork(name);
-      try {
-        await network.remove();
-      } catch (error) {
-        const status = (error as { statusCode?: number }).statusCode;
-        if (status === 403) return; // computers are on it
-        if (status !== 404) throw error;
-      }
-      await lowerFirewall(name);
-    },
-  };
+/** Creates the network and its firewall, and checks both from now on. */
+export async function openNetwork(options: NetworkOptions): Promise<ComputerNetwork> {
+  const network = new BridgeNetwork(options);
+  await network.open();
+  return network;
 }
 
-/**
- * @param addresses that it had, if any
- * @returns those that it has
- */
-async function ensureBridge(
-  docker: Docker,
-  name: string,
-  agentId: string,
-  addresses?: Addresses,
-): Promise<Addresses> {
+class BridgeNetwork implements ComputerNetwork {
+  readonly name: string;
+  unprotected: string | undefined;
+  readonly #options: NetworkOptions;
+  /** The bridge is on this host; otherwise the engine runs elsewhere. */
+  #isHere = false;
+  #watch: NodeJS.Timeout | undefined;
+  #checking = Promise.resolve();
+
+  constructor(options: NetworkOptions) {
+    this.name = networkName(options.agentId);
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    const { docker, agentId, logger, watchEveryMs = WATCH_EVERY_MS } = this.#options;
+    await ensureBridge(docker, this.name, agentId);
+    this.#isHere = await hasInterface(this.name);
+    const connectionsLimited = await this.#installFirewall();
+    if (connectionsLimited === false)
+      logger.warn(
+        {},
+        'The kernel cannot limit connections: one computer can fill the connection table of this host',
+      );
+    this.#watch = setInterval(() => {
+      this.#checking = this.#checking
+        .then(() => this.#check())
+        .catch((error: unknown) => logger.warn({ err: error }, 'Network of computers not checked'));
+    }, watchEveryMs).unref();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#watch);
+    await this.#checking;
+    try {
+      await this.#options.docker.getNetwork(this.name).remove();
+    } catch (error) {
+      const status = (error as { statusCode?: number }).statusCode;
+      if (status === 403) return; // computers use it
+      if (status !== 404) throw error;
+    }
+    await removeFirewall(this.name);
+  }
+
+  /** Restores what another program has removed. */
+  async #check(): Promise<void> {
+    const { docker, agentId, mbitMax, logger } = this.#options;
+    const bridge = this.name;
+    if (this.#isHere && !(await hasInterface(bridge))) {
+      // `docker network prune` removes a network that no container uses.
+      await ensureBridge(docker, bridge, agentId);
+      logger.warn({ bridge }, 'Network of computers was removed; created again');
+    }
+    const isInstalled = () => isFirewallInstalled({ bridge, mbitMax }).catch(() => false);
+    if (this.unprotected === undefined && (await isInstalled())) return;
+    await this.#installFirewall();
+    if (this.unprotected === undefined)
+      logger.warn({ bridge }, 'Firewall rules were missing; installed again');
+  }
+
+  /** @returns whether connections are limited; undefined when the rules could not be installed */
+  async #installFirewall(): Promise<boolean | undefined> {
+    const { allowedNetworks, mbitMax, logger } = this.#options;
+    try {
+      const { connectionsLimited } = await installFirewall({ bridge: this.name, allowedNetworks, mbitMax });
+      this.unprotected = undefined;
+      return connectionsLimited;
+    } catch (error) {
+      const reason = `iptables failed: ${error instanceof Error ? error.message.trim() : String(error)}`;
+      this.unprotected = reason;
+      logger.warn(
+        { reason },
+        'Firewall rules not installed: no computer starts here. Install iptables and run the agent as root',
+      );
+      return undefined;
+    }
+  }
+}
+
+async function ensureBridge(docker: Docker, name: string, agentId: string): Promise<void> {
   const [existing] = await docker.listNetworks({ filters: { name: [`^${name}$`] } });
-  if (existing) return existing.IPAM;
+  if (existing) return;
   await docker.createNetwork({
     Name: name,
     Driver: 'bridge',
     CheckDuplicate: true,
     Labels: { [LABEL_AGENT]: agentId },
-    ...(addresses ? { IPAM: addresses } : {}),
     Options: {
       'com.docker.network.bridge.name': name,
       'com.docker.network.bridge.enable_icc': 'false',
     },
   });
-  const { IPAM } = await docker.getNetwork(name).inspect();
-  if (await hasInterface(name)) await settleBridge(IPAM, name);
-  return IPAM;
+}
+
+/** Whether this host (the network namespace of this process) has an interface of that name. */
+function hasInterface(name: string): Promise<boolean> {
+  return access(join(INTERFACES, name)).then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,75 +1,67 @@
-// What is told of a pull, by lines as the engine (20.10) writes them.
+// Progress of a pull, computed from the bytes of its layers.
+import type { CreationProgress } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
-import { type PullEvent, PullProgress } from './pull-progress.ts';
+import { PullProgress } from './pull-progress.ts';
 
 const MB = 1_000_000;
-const line = (id: string, status: string, current?: number, total?: number): PullEvent => ({
-  id,
-  status,
-  ...(current === undefined ? {} : { progressDetail: { current, total } }),
-});
+const layers = [
+  { digest: 'a', size: 40 * MB },
+  { digest: 'b', size: 60 * MB },
+];
 
-/** How far it is after each line. */
-function after(lines: readonly PullEvent[]) {
+/** Progress after each step. */
+function after(steps: readonly ((progress: PullProgress) => void)[]): CreationProgress[] {
   const progress = new PullProgress();
-  return lines.map((one) => {
-    progress.take(one);
+  return steps.map((step) => {
+    step(progress);
     return progress.now;
   });
 }
 
-test('of two layers, one of which was there, it goes from nothing to all', () => {
-  const told = after([
-    { status: 'Pulling from a/b', id: 'sha256:0' },
-    line('there', 'Already exists'),
-    line('new', 'Pulling fs layer'),
-    line('new', 'Downloading', 10 * MB, 40 * MB),
-    line('new', 'Verifying Checksum'),
-    line('new', 'Download complete'),
-    line('new', 'Extracting', 20 * MB, 40 * MB),
-    line('new', 'Pull complete'),
-    { status: 'Digest: sha256:0' },
-  ]);
-  const layers_total = 2;
-  const nothing = { phase: 'pulling', percent: 0, bytes_done: 0, bytes_total: 0, layers_total };
-  const bytes_total = 40 * MB;
-  const all = { phase: 'extracting', bytes_done: bytes_total, bytes_total, layers_total };
-  expect(told).toEqual([
-    { ...nothing, layers_done: 0, layers_total: 0 },
-    { ...nothing, layers_done: 1, layers_total: 1 },
-    { ...nothing, layers_done: 1 },
-    { ...nothing, percent: 12, bytes_done: 10 * MB, bytes_total, layers_done: 1 },
-    { ...nothing, percent: 12, bytes_done: 10 * MB, bytes_total, layers_done: 1 },
-    { ...all, percent: 50, layers_done: 1 },
-    { ...all, percent: 75, layers_done: 1 },
-    { ...all, percent: 100, layers_done: 2 },
-    { ...all, percent: 100, layers_done: 2 },
+test('it goes from nothing to all: fetching counts half, unpacking the other half', () => {
+  const nothing = { phase: 'pulling', percent: 0, bytes_done: 0, layers_done: 0 };
+  const pulling = { ...nothing, bytes_total: 100 * MB, layers_total: 2 };
+  const fetched = { ...pulling, phase: 'extracting', bytes_done: 100 * MB };
+  expect(
+    after([
+      () => {},
+      (progress) => progress.begin(layers),
+      (progress) => progress.fetched('a', 10 * MB),
+      (progress) => progress.fetched('a', 40 * MB),
+      (progress) => progress.fetched('b', 60 * MB),
+      (progress) => progress.unpacked('a', 40 * MB),
+      (progress) => progress.unpacked('b', 30 * MB),
+      (progress) => progress.loaded(),
+    ]),
+  ).toEqual([
+    { ...nothing, bytes_total: 0, layers_total: 0 },
+    pulling,
+    { ...pulling, percent: 5, bytes_done: 10 * MB },
+    { ...pulling, percent: 20, bytes_done: 40 * MB },
+    { ...fetched, percent: 50 },
+    { ...fetched, percent: 70 },
+    { ...fetched, percent: 85 },
+    { ...fetched, percent: 100, layers_done: 2 },
   ]);
 });
 
-test('it never goes back: neither with a layer that is larger than was thought, nor with one that is fetched anew', () => {
+test('it never decreases, neither with a layer that is fetched again nor with one larger than announced', () => {
   const told = after([
-    ...['a', 'b', 'c'].map((id) => line(id, 'Pulling fs layer')),
-    line('c', 'Waiting'),
-    line('a', 'Downloading', MB, 2 * MB),
-    line('b', 'Downloading', MB, 2 * MB),
-    line('b', 'Retrying in 5 seconds'),
-    line('b', 'Downloading', 0, 2 * MB),
-    line('a', 'Download complete'),
-    line('c', 'Downloading', 0, 900 * MB),
-    line('a', 'Extracting', 2 * MB, 2 * MB),
-    line('a', 'Pull complete'),
-    line('c', 'Download complete'),
-    line('b', 'Download complete'),
-    line('b', 'Pull complete'),
-    line('c', 'Extracting', 450 * MB, 900 * MB),
-    line('c', 'Pull complete'),
+    (progress) => progress.begin(layers),
+    (progress) => progress.fetched('a', 30 * MB),
+    (progress) => progress.fetched('a', 0),
+    (progress) => progress.fetched('a', 40 * MB),
+    (progress) => progress.fetched('unknown', 40 * MB),
+    (progress) => progress.fetched('b', 60 * MB),
+    (progress) => progress.unpacked('b', 900 * MB),
+    (progress) => progress.unpacked('b', 1 * MB),
+    (progress) => progress.unpacked('a', 40 * MB),
+    (progress) => progress.loaded(),
   ]);
   for (const key of ['percent', 'bytes_done', 'bytes_total', 'layers_done', 'layers_total'] as const) {
     const values = told.map((one) => one[key]);
     expect(values, key).toEqual(values.toSorted((one, other) => one - other));
   }
-  expect(told.map(({ phase }) => phase).lastIndexOf('pulling')).toBe(12);
-  expect(told.at(-2)?.percent).toBe(75);
-  expect(told.at(-1)).toMatchObject({ percent: 100, layers_done: 3, bytes_done: 904 * MB });
+  expect(told.map(({ phase }) => phase).lastIndexOf('pulling')).toBe(4);
+  expect(told.at(-1)).toMatchObject({ percent: 100, layers_done: 2, bytes_done: 100 * MB });
 });

@@ -1,27 +1,22 @@
-// How much of this host is promised to computers that run. The only judge of whether one more fits: control's placement
-// goes by heartbeats, which are a second old.
+// Capacity promised to running computers. Only this decides whether another computer fits: control places by
+// heartbeats, which are up to a second old.
 import { type HostOrder, ServiceError } from '@switchyard/contracts';
+import type { SizeMb } from '../docker/engine.ts';
 import type { DiskRoom } from './disk-room.ts';
 
-export interface Size {
-  /** Cores. */
-  readonly cpu: number;
-  readonly memoryMb: number;
-}
-
 export class Capacity {
-  readonly total: Size;
+  readonly total: SizeMb;
   readonly disk: DiskRoom;
-  /** What an operator wants of this host. */
+  /** Order of the operator for this host. */
   order: HostOrder['order'] | null = null;
-  readonly #taken = new Map<string, Size>();
+  readonly #taken = new Map<string, SizeMb>();
 
-  constructor(total: Size, disk: DiskRoom) {
+  constructor(total: SizeMb, disk: DiskRoom) {
     this.total = total;
     this.disk = disk;
   }
 
-  get used(): Size {
+  get used(): SizeMb {
     let cpu = 0;
     let memoryMb = 0;
     for (const size of this.#taken.values()) {
@@ -37,9 +32,9 @@ export class Capacity {
 
   /**
    * @param isNew it has no files here yet
-   * @throws ServiceError `no_capacity` when it does not fit, or the host is to take none.
+   * @throws ServiceError `no_capacity` when it does not fit, or the host takes no computers
    */
-  take(id: string, size: Size, isNew: boolean): void {
+  take(id: string, size: SizeMb, isNew: boolean): void {
     if (this.order === 'drain')
       throw new ServiceError('no_capacity', 'the computer’s host is being drained for maintenance');
     if (this.order === 'cordon' && isNew)
@@ -57,8 +52,8 @@ export class Capacity {
     this.#taken.set(id, size);
   }
 
-  /** For a computer that runs already: it cannot be refused any more. */
-  takeAnyway(id: string, size: Size): void {
+  /** For a running computer, which can no longer be refused. */
+  takeAnyway(id: string, size: SizeMb): void {
     this.#taken.set(id, size);
   }
 

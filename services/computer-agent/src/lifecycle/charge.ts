@@ -1,28 +1,28 @@
 // The minutes of a run, each charged once.
 import { chargedMinute, minuteCost } from '../metering/minutes.ts';
-import type { HeldComputer } from './held-computer.ts';
+import type { Computer } from './computer.ts';
 
 /**
- * Publishes the run's minutes up to `minutes`, then counts them in the record. A crash in between publishes the same
- * ids again. Under the lock.
+ * Publishes the run's minutes up to `minutes`, then counts them in the record. After a crash in between, the same ids
+ * are published again. Call under the lock.
  */
-export async function charge(computer: HeldComputer, minutes: number, elapsedMs: number): Promise<void> {
-  const { live, run, on } = computer;
-  const published = Math.max(run.minutes_charged, live?.minutesPublished ?? 0);
+export async function charge(computer: Computer, minutes: number, elapsedMs: number): Promise<void> {
+  const { run, recordedRun, deps } = computer;
+  const published = Math.max(recordedRun.minutes_charged, run?.minutesPublished ?? 0);
   for (let minute = published; minute < minutes; minute++) {
-    computer.holds?.spend(minute);
-    await on.events.publish(chargedMinute(computer.record, run, minute, computer.now));
-    if (live) live.minutesPublished = minute + 1;
+    run?.holds.spend(minute);
+    await deps.events.publish(chargedMinute(computer.record, recordedRun, minute, computer.now));
+    if (run) run.minutesPublished = minute + 1;
   }
   const total = Math.max(minutes, published);
-  const charged = total - run.minutes_charged;
+  const charged = total - recordedRun.minutes_charged;
   if (charged === 0) return;
   const { record } = computer;
   await computer.write({
     minutes: record.minutes + charged,
     cost_nano: String(BigInt(record.cost_nano) + minuteCost(record) * BigInt(charged)),
     run: {
-      ...run,
+      ...recordedRun,
       minutes_charged: total,
       anchored_ms: elapsedMs,
       anchored_at: computer.now.toISOString(),

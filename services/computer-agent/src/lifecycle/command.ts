@@ -1,69 +1,47 @@
-// One command in a running computer: checked, run, and its result put into the words of the interface.
+// Runs one command in a running computer, and converts its result to the API's form.
 import {
-  COMMAND_BYTES_MAX,
   COMMAND_TIMEOUT_S_DEFAULT,
-  ENV_ENTRIES_MAX,
   type ExecRequest,
   type ExecResult,
   outlivesCaller,
   ServiceError,
-  STDIN_BYTES_MAX,
 } from '@switchyard/contracts';
-import type { RunningComputer } from '../computer/computer-host.ts';
 import type { ExecResult as RawResult } from '../computer/exec.ts';
-import type { RecoveredExecs } from './recovered-execs.ts';
+import type { Run } from './run.ts';
 
-/** An error crosses the bus in one message of at most 1 MiB: so much of the output may stand in it, as JSON. */
+/** Maximum output in an error, as JSON. An error crosses the bus in one message of at most 1 MiB. */
 const ERROR_OUTPUT_BYTES_MAX = 512 * 1024;
 const QUOTES_BYTES = 2;
 
-/** @throws ServiceError `invalid_request` naming the field. */
-export function checkCommand(request: ExecRequest, timeoutSMax: number): void {
-  const refuse = (param: string, message: string) => {
-    throw new ServiceError('invalid_request', `${param}: ${message}`, { param });
-  };
-  const { command, timeout, cwd, env, stdin } = request;
-  if (Buffer.byteLength(command) > COMMAND_BYTES_MAX)
-    refuse('command', `is over ${COMMAND_BYTES_MAX} bytes (64 KB)`);
-  if (command.includes('\0')) refuse('command', 'holds a NUL character');
-  if (timeout !== undefined && timeout > timeoutSMax) refuse('timeout', `is over ${timeoutSMax} seconds`);
-  if (cwd?.includes('\0')) refuse('cwd', 'holds a NUL character');
-  const entries = Object.entries(env ?? {});
-  if (entries.length > ENV_ENTRIES_MAX) refuse('env', `has over ${ENV_ENTRIES_MAX} entries`);
-  if (entries.some(([, value]) => value.includes('\0'))) refuse('env', 'holds a NUL character');
-  if (stdin !== undefined && Buffer.byteLength(stdin) > STDIN_BYTES_MAX)
-    refuse('stdin', `is over ${STDIN_BYTES_MAX} bytes`);
+/** @throws ServiceError `invalid_request` */
+export function checkTimeout({ timeout }: ExecRequest, timeoutSMax: number): void {
+  if (timeout === undefined || timeout <= timeoutSMax) return;
+  throw new ServiceError('invalid_request', `timeout: is over ${timeoutSMax} seconds`, { param: 'timeout' });
 }
 
-export interface CommandPlace {
-  readonly computer: RunningComputer;
-  readonly recovered: RecoveredExecs | null;
+export interface CommandOptions {
+  readonly execId: string;
+  /** Aborted when the caller disconnects; ignored for a command that continues then. */
+  readonly signal: AbortSignal;
   readonly outputBytesMax: number;
-}
-
-export interface CommandWishes {
-  /** Takes the output as it comes, as `ExecOptions.consume`; the result has none then. */
+  /** Receives the output as in `ExecOptions.consume`; the result then has none. */
   readonly consume?: ((chunk: Buffer) => void | Promise<void>) | undefined;
-  /** It was begun before under this id: only its result is wanted, and it is never run. */
+  /** Returns only the result of a command begun earlier under this id; never runs it. */
   readonly resume?: boolean | undefined;
 }
 
-/**
- * @param signal aborted when the caller goes away; ignored for a command that is to continue then
- * @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request`.
- */
+/** @throws ServiceError `command_timed_out`, `computer_failed`, `invalid_request` */
 export async function runCommand(
-  { computer, recovered, outputBytesMax }: CommandPlace,
-  execId: string,
+  { container, recovered }: Pick<Run, 'container' | 'recovered'>,
   request: ExecRequest,
-  signal: AbortSignal,
-  { consume, resume = false }: CommandWishes = {},
+  { execId, signal, outputBytesMax, consume, resume = false }: CommandOptions,
 ): Promise<ExecResult> {
   const keep = outlivesCaller(request);
   const kill = keep ? undefined : signal;
-  const known = recovered?.claim(execId, kill) ?? (resume ? computer.attach(execId, { signal: kill }) : null);
+  const known =
+    recovered?.claim(execId, kill) ?? (resume ? container.attach(execId, { signal: kill }) : null);
   const raw = await (known ??
-    computer.exec({
+    container.exec({
       id: execId,
       command: request.command,
       timeoutMs: timeoutOf(request) * 1_000,
@@ -83,8 +61,8 @@ function timeoutOf({ timeout }: ExecRequest): number {
 }
 
 /**
- * @param timeoutS what the command was given, where that is known
- * @throws ServiceError `command_timed_out`, `service_unavailable` where it was stopped with its caller.
+ * @param timeoutS timeout of the command, if known
+ * @throws ServiceError `command_timed_out`, `service_unavailable` if it was stopped with its caller
  */
 export function toResult(raw: RawResult, timeoutS?: number): ExecResult {
   if (raw.timedOut) throw timedOut(raw, timeoutS ?? Math.floor(raw.durationMs / 1_000));
@@ -100,7 +78,7 @@ export function toResult(raw: RawResult, timeoutS?: number): ExecResult {
 }
 
 function timedOut(raw: RawResult, timeoutS: number): ServiceError {
-  // As JSON no byte takes less than itself: of more than this nothing is decoded, which for all would take 0.1 s.
+  // Every byte takes at least one byte as JSON, so decoding more is useless; decoding everything would take 0.1 s.
   const output = raw.output.subarray(0, ERROR_OUTPUT_BYTES_MAX - QUOTES_BYTES);
   const isCut = output.length < raw.output.length;
   const beginning = text({ output, truncated: raw.truncated || isCut });
@@ -111,12 +89,12 @@ function timedOut(raw: RawResult, timeoutS: number): ServiceError {
   });
 }
 
-/** Bytes that are no UTF-8 become U+FFFD; a character that the cap cut in two goes altogether. */
+/** Invalid UTF-8 becomes U+FFFD; a character cut by the cap is dropped. */
 function text({ output, truncated }: Pick<RawResult, 'output' | 'truncated'>): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(output, { stream: truncated });
 }
 
-/** The longest beginning, by halves, that is short enough as JSON. */
+/** The longest prefix, by bisection, that fits as JSON. */
 function fitting(text: string, bytesMax: number): string {
   let kept = text;
   while (Buffer.byteLength(JSON.stringify(kept)) > bytesMax) kept = kept.slice(0, kept.length >> 1);

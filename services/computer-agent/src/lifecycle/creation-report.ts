@@ -1,28 +1,28 @@
-// Tells how far the creation of a computer is whose image is pulled: its caller, where one listens, and its record, so that
-// whoever looks at the computer sees it. Of an image that is there nothing is written.
+// Reports the progress of a creation whose image is pulled: to its caller, if one listens, and in its record for
+// other readers. Nothing is written for an image that is present.
 import { type CreationProgress, NOTHING_TO_PULL } from '@switchyard/contracts';
-import type { HeldComputer } from './held-computer.ts';
+import type { Computer } from './computer.ts';
 import { Paced } from './paced.ts';
 
-/** Between two writes of the record. */
-export const RECORDED_EVERY_MS = 1_000;
-/** Between two of what the caller is told. */
-export const TOLD_EVERY_MS = 250;
+/** Interval between writes of the record. */
+const RECORDED_EVERY_MS = 1_000;
+/** Interval between messages to the caller. */
+const TOLD_EVERY_MS = 250;
 
 export type TellProgress = (progress: CreationProgress) => void;
 
 export class CreationReport {
-  readonly #computer: HeldComputer;
+  readonly #computer: Computer;
   readonly #tell: TellProgress;
   readonly #recording: Paced<CreationProgress>;
   readonly #telling: Paced<CreationProgress>;
-  /** Whoever is told of the computer finds it: resolved when it has been written once that there is one. */
+  /** Resolves after the first write of the record, so that the caller finds the computer once it gets its id. */
   readonly #recorded = Promise.withResolvers<void>();
   #latest: CreationProgress | null = null;
 
   /** @param computer under its lock until `settle` */
-  constructor(computer: HeldComputer, tell: TellProgress = () => {}) {
-    const { clock } = computer.on;
+  constructor(computer: Computer, tell: TellProgress = () => {}) {
+    const { clock } = computer.deps;
     this.#computer = computer;
     this.#tell = tell;
     this.#recording = new Paced({
@@ -37,19 +37,19 @@ export class CreationReport {
     });
   }
 
-  /** The pull has come so far. */
+  /** Reports progress of the pull. */
   pulling(progress: CreationProgress): void {
     this.#latest = progress;
     this.#recording.give(progress);
     this.#telling.give(progress);
   }
 
-  /** The pull has ended, however it did; resolves when nothing is written any more. */
+  /** The pull has succeeded or failed. Resolves when no write is in progress. */
   async settle(): Promise<void> {
     await Promise.all([this.#recording.stop(), this.#telling.stop()]);
   }
 
-  /** The image is there: tells so. @returns what its record is to say; null where nothing was pulled */
+  /** Reports that the image is present. @returns progress for the record; null if nothing was pulled */
   starting(): CreationProgress | null {
     const progress: CreationProgress = {
       ...(this.#latest ?? NOTHING_TO_PULL),
@@ -60,11 +60,11 @@ export class CreationReport {
     return this.#latest && progress;
   }
 
-  /** A record that control has taken away, or a store that is: the next write that matters meets it too. */
+  /** Ignores a record removed by control and an unavailable store: the next required write reports them. */
   async #record(progress: CreationProgress): Promise<void> {
-    const { id, on } = this.#computer;
+    const { id, deps } = this.#computer;
     await this.#computer.write({ progress }).catch((error: unknown) => {
-      on.logger.warn({ err: error, computer: id }, 'how far a pull is could not be written down');
+      deps.logger.warn({ err: error, computer: id }, 'how far a pull is could not be written down');
     });
     this.#recorded.resolve();
   }

@@ -1,17 +1,17 @@
-// Whether the host's disks have room for one more computer. Disks of computers are sparse and layers of containers have no
-// limit, so what is promised says nothing here: what is free is looked at with each heartbeat.
+// Whether the host's disks have room for another computer. Disks are sparse and container layers unlimited, so the
+// promised size says nothing; the free space is read with each heartbeat.
 import { access, statfs } from 'node:fs/promises';
 
 const BYTES_PER_MB = 1024 * 1024;
 const MB_PER_GB = 1024;
 
-/** @param folders on the disks in question; those that this process cannot see are left out */
+/** @param folders on the disks to check; folders that this process cannot see are ignored */
 export async function openDiskRoom(folders: readonly string[], freeGbMin: number): Promise<DiskRoom> {
   const seen: string[] = [];
   for (const folder of folders)
     await access(folder).then(
       () => seen.push(folder),
-      () => {}, // the engine's own, seen from a container
+      () => {}, // the engine's data folder may be invisible from inside a container
     );
   const room = new DiskRoom(seen, Math.ceil(freeGbMin * MB_PER_GB));
   await room.measure();
@@ -19,7 +19,7 @@ export async function openDiskRoom(folders: readonly string[], freeGbMin: number
 }
 
 export class DiskRoom {
-  /** MiB that are not for new computers. */
+  /** MiB reserved, not available to new computers. */
   readonly freeMbMin: number;
   readonly #folders: readonly string[];
   #freeMb: number | null = null;
@@ -29,7 +29,7 @@ export class DiskRoom {
     this.freeMbMin = freeMbMin;
   }
 
-  /** MiB free on the fullest of the disks when it was last looked at; null where that cannot be told. */
+  /** MiB free on the fullest disk when last checked; null if unknown. */
   get freeMb(): number | null {
     return this.#freeMb;
   }

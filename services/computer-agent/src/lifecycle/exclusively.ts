@@ -1,10 +1,13 @@
-// One transition of a computer at a time, and what becomes of one that control has taken away meanwhile.
+// Runs one transition of a computer at a time, and handles a record that control has removed meanwhile.
 import { RecordTaken } from '../store/computer-records.ts';
-import { finishDeletion } from './ending.ts';
-import { type HeldComputer, notFound } from './held-computer.ts';
+import { type Computer, notFound } from './computer.ts';
+import { finishDeletion } from './end-run.ts';
 
-/** Under the lock. A computer that control took away meanwhile is cleared from this host, and then not found. */
-export function exclusively<T>(computer: HeldComputer, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work` under the lock. If control removed the record, clears the computer from this host and reports it as not
+ * found.
+ */
+export function exclusively<T>(computer: Computer, work: () => Promise<T>): Promise<T> {
   return computer.lock.run(async () => {
     if (computer.isGone) throw notFound();
     try {
@@ -17,14 +20,14 @@ export function exclusively<T>(computer: HeldComputer, work: () => Promise<T>): 
   });
 }
 
-async function clearAway(computer: HeldComputer, { entry }: RecordTaken): Promise<void> {
+async function clearAway(computer: Computer, { entry }: RecordTaken): Promise<void> {
   if (entry) {
     computer.replace(entry);
     return finishDeletion(computer);
   }
-  // Deleted behind our back: files stay, as nothing says that their owner wanted them gone.
-  const { id, on } = computer;
-  on.logger.error({ computer: id }, 'the record of a computer is gone; its container is removed');
+  // The record was deleted from outside. Keep the files, because their owner did not ask for their deletion.
+  const { id, deps } = computer;
+  deps.logger.error({ computer: id }, 'the record of a computer is gone; its container is removed');
   await computer.removeContainer();
   computer.forgetRun({ release: false });
   computer.leave();

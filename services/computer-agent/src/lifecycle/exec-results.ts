@@ -1,21 +1,21 @@
-// Commands of a computer that nobody waits for any more: whether they run, and their results, which its init keeps for
-// those that were to continue without their caller.
+// Commands without a waiting caller: whether they run, and their results, which the init keeps for commands that
+// continue without their caller.
 import { type ExecList, type ExecObject, ServiceError } from '@switchyard/contracts';
-import type { RunningComputer } from '../computer/computer-host.ts';
+import type { Container } from '../computer/container.ts';
 import { toResult } from './command.ts';
 
 type Outcome = Pick<ExecObject, 'result' | 'error'>;
 
 export class ExecResults {
-  readonly #computer: Pick<RunningComputer, 'execs' | 'attach'>;
-  /** Results on their way from the init, which tells one asker at a time. */
+  readonly #computer: Pick<Container, 'execs' | 'attach'>;
+  /** Results being fetched. The init sends a result to one request at a time. */
   readonly #fetching = new Map<string, Promise<Outcome>>();
 
-  constructor(computer: Pick<RunningComputer, 'execs' | 'attach'>) {
+  constructor(computer: Pick<Container, 'execs' | 'attach'>) {
     this.#computer = computer;
   }
 
-  /** Those that run, and those whose result is kept. */
+  /** Running commands, and those with a kept result. */
   async list(): Promise<ExecList> {
     const known = await this.#computer.execs();
     const shown = known.filter(({ id, running, kept }) => running || kept || this.#fetching.has(id));
@@ -56,7 +56,7 @@ export class ExecResults {
       if (!(error instanceof ServiceError)) throw error;
       const { code, message, details } = error;
       if (details?.reason === 'unknown_exec') throw notFound(error);
-      // Without a reason it is the way to the init that failed, and nothing is known of the command.
+      // Without a reason, the connection to the init failed, and the state of the command is unknown.
       if (code === 'computer_failed' && details?.reason === undefined) throw error;
       return { result: null, error: { code, message, ...(details ? { details } : {}) } };
     }

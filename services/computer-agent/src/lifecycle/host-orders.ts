@@ -1,12 +1,13 @@
-// What an operator wants of this host, read with each heartbeat: `cordon` keeps new computers away, `drain` stops those
-// that run as well.
+// The operator's order for this host, read with each heartbeat. `cordon` refuses new computers, `drain` also stops
+// running ones.
 import type { Bucket } from '@switchyard/bus';
 import type { HostOrder } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { Capacity } from './capacity.ts';
 import type { Computers } from './computers.ts';
+import { shutDownComputer } from './transitions.ts';
 
-export interface HostOrdersOptions {
+export interface HostOrdersDeps {
   readonly hostId: string;
   readonly orders: Bucket<HostOrder>;
   readonly capacity: Capacity;
@@ -15,15 +16,15 @@ export interface HostOrdersOptions {
 }
 
 export class HostOrders {
-  readonly #on: HostOrdersOptions;
+  readonly #deps: HostOrdersDeps;
 
-  constructor(options: HostOrdersOptions) {
-    this.#on = options;
+  constructor(deps: HostOrdersDeps) {
+    this.#deps = deps;
   }
 
-  /** While the bus is away the last order stands. */
+  /** While the bus is away the last order stays in force. */
   async follow(): Promise<void> {
-    const { hostId, orders, capacity, logger } = this.#on;
+    const { hostId, orders, capacity, logger } = this.#deps;
     const order = (await orders.get(hostId))?.value.order ?? null;
     if (order !== capacity.order)
       logger.info({ order: order ?? 'none' }, 'an operator’s order for this host');
@@ -31,12 +32,12 @@ export class HostOrders {
     if (order === 'drain') this.#stopComputers();
   }
 
-  /** Nobody waits for it: what cannot be stopped now is tried again with the next heartbeat. */
+  /** Runs in the background; computers that cannot be stopped now are tried again with the next heartbeat. */
   #stopComputers(): void {
-    const { computers, logger } = this.#on;
+    const { computers, logger } = this.#deps;
     for (const computer of computers.all()) {
       if (computer.record.state !== 'running' || computer.changing) continue;
-      computer.shutDown().catch((error: unknown) => {
+      shutDownComputer(computer).catch((error: unknown) => {
         logger.warn(
           { err: error, computer: computer.id },
           'a computer of a drained host could not be stopped',

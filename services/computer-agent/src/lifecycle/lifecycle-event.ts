@@ -1,4 +1,4 @@
-// The events of a computer's transitions. Their ids name the run and the change, so that a repeat is known.
+// Events of a computer's transitions. Each id names the run and the change, so a repeated event is recognized.
 import { type ComputerRecord, type Event, eventIds, makeEvent } from '@switchyard/contracts';
 
 const SOURCE = '/switchyard/computer-agent';

@@ -1,9 +1,8 @@
-// Passes on what changes faster than anybody wants to hear of it: the first at once, then at most one every so often, each
-// time the latest there is, and one at a time.
+// Passes on a frequently changing value: the first at once, then the latest at a limited rate, one call at a time.
 import type { Clock } from '@switchyard/service';
 
-export interface PacedOptions<T> {
-  /** Milliseconds from the beginning of one to the beginning of the next, at least. */
+export interface PacedDeps<T> {
+  /** Minimum milliseconds between the starts of two calls. */
   readonly everyMs: number;
   readonly clock: Pick<Clock, 'after'>;
   /** Must not reject. */
@@ -11,15 +10,15 @@ export interface PacedOptions<T> {
 }
 
 export class Paced<T> {
-  readonly #on: PacedOptions<T>;
+  readonly #deps: PacedDeps<T>;
   #latest: { readonly value: T } | null = null;
   #passing: Promise<void> | null = null;
-  /** Ends the pause that is on. */
+  /** Ends the current pause. */
   #endPause: (() => void) | null = null;
   #stopped = false;
 
-  constructor(options: PacedOptions<T>) {
-    this.#on = options;
+  constructor(deps: PacedDeps<T>) {
+    this.#deps = deps;
   }
 
   give(value: T): void {
@@ -27,7 +26,7 @@ export class Paced<T> {
     this.#next();
   }
 
-  /** Nothing is passed on from now on; resolves when nothing is on its way any more. */
+  /** Passes on nothing further. Resolves when no call is in progress. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#endPause?.();
@@ -36,7 +35,7 @@ export class Paced<T> {
 
   #next(): void {
     if (this.#latest === null || this.#passing || this.#endPause || this.#stopped) return;
-    const { everyMs, clock, pass } = this.#on;
+    const { everyMs, clock, pass } = this.#deps;
     const { value } = this.#latest;
     this.#latest = null;
     this.#endPause = clock.after(everyMs, () => {

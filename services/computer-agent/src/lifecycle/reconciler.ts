@@ -1,15 +1,16 @@
-// Brings records and Docker together, at start and every ten seconds: what was cut short is finished, containers that
-// went away are noticed, and containers that belong to nobody are removed after a grace.
+// Reconciles records with Docker at start and every ten seconds: finishes interrupted transitions, notices ended
+// containers, and removes containers without a record after a grace period.
 import { type Clock, Lock, type Logger } from '@switchyard/service';
 import type { ComputerHost } from '../computer/computer-host.ts';
 import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
 import type { Computers } from './computers.ts';
+import { reconcile } from './reconcile.ts';
 
-export const RECONCILE_MS = 10_000;
-/** A container must have been nobody's for this long: between two steps of a creation it is nobody's for a moment. */
+const RECONCILE_MS = 10_000;
+/** A container must lack a record for this long: during a creation it lacks one for a moment. */
 export const ORPHAN_GRACE_MS = 30_000;
 
-export interface ReconcilerOptions {
+export interface ReconcilerDeps {
   readonly host: ComputerHost;
   readonly records: ComputerRecords;
   readonly computers: Computers;
@@ -18,36 +19,36 @@ export interface ReconcilerOptions {
 }
 
 export class Reconciler {
-  readonly #on: ReconcilerOptions;
-  /** Containers that no record names -> since when. */
+  readonly #deps: ReconcilerDeps;
+  /** Containers without a record -> since when. */
   readonly #orphans = new Map<string, number>();
   readonly #oneAtATime = new Lock();
   #cancel: (() => void) | null = null;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
   readonly #found = Promise.withResolvers<void>();
-  /** Before its computers are found nothing is asked of this agent: what its list of records says is so. */
+  /** Before `found`, this agent gets no requests, so its list of records is accurate. */
   #firstRound = true;
 
-  constructor(options: ReconcilerOptions) {
-    this.#on = options;
+  constructor(deps: ReconcilerDeps) {
+    this.#deps = deps;
   }
 
   /**
-   * Resolves in the first round, when each computer of this host is known and has begun to be brought in order: who calls
-   * it from now on waits for that one, and not for the others.
+   * Resolves in the first round, when every computer of this host is known and its recovery has begun. Later calls
+   * wait only for their own computer.
    */
   get found(): Promise<void> {
     return this.#found.promise;
   }
 
-  /** Goes round every RECONCILE_MS from now on. */
+  /** Reconciles every RECONCILE_MS from now on. */
   start(): void {
     if (this.#stopped) return;
-    this.#cancel = this.#on.clock.after(RECONCILE_MS, () => {
+    this.#cancel = this.#deps.clock.after(RECONCILE_MS, () => {
       this.#round = this.reconcile()
         .catch((error: unknown) =>
-          this.#on.logger.warn({ err: error }, 'records and Docker could not be compared'),
+          this.#deps.logger.warn({ err: error }, 'records and Docker could not be compared'),
         )
         .then(() => this.start());
     });
@@ -59,21 +60,18 @@ export class Reconciler {
     await this.#round;
   }
 
-  /** One round. A computer that fails is logged and tried again in the next. */
+  /** Runs one round. A computer that fails is logged and tried again in the next round. */
   reconcile(): Promise<void> {
     return this.#oneAtATime.run(() => this.#goRound());
   }
 
   async #goRound(): Promise<void> {
-    const { host, records, computers, logger } = this.#on;
+    const { host, records, computers, logger } = this.#deps;
     const [entries, containers] = await Promise.all([records.all(), host.containers()]);
     const running = new Set(containers.filter((one) => one.running).map((one) => one.containerId));
     const recovered = entries.map((listed) =>
       this.#recover(listed, running).catch((error: unknown) => {
-        logger.warn(
-          { err: error, computer: listed.value.id },
-          'a computer could not be brought in order yet',
-        );
+        logger.warn({ err: error, computer: listed.value.id }, 'a computer could not be reconciled yet');
       }),
     );
     this.#firstRound = false;
@@ -88,19 +86,19 @@ export class Reconciler {
   }
 
   async #recover(listed: RecordEntry, running: ReadonlySet<string>): Promise<void> {
-    const { computers, records } = this.#on;
+    const { computers, records } = this.#deps;
     const { org, id } = listed.value;
-    // One that was deleted since the list was made must not be taken up as if it were there.
+    // Skip a computer that was deleted after the list was made.
     const known = this.#firstRound || computers.has(listed.key);
     const entry = known ? listed : await records.get(org, id);
     if (!entry) return;
     const computer = computers.adopt(entry);
-    if (computer.changing) return; // the next round finds it at rest
-    await computer.recover(running);
+    if (computer.changing) return; // the next round handles it
+    await reconcile(computer, running);
   }
 
   async #removeOrphans(found: readonly string[]): Promise<void> {
-    const { host, clock, logger } = this.#on;
+    const { host, clock, logger } = this.#deps;
     const now = clock.monotonic();
     for (const known of [...this.#orphans.keys()]) if (!found.includes(known)) this.#orphans.delete(known);
     for (const containerId of found) {

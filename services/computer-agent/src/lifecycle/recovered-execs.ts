@@ -1,11 +1,11 @@
-// Commands that were on when the agent died. Their results wait in the computer's init: a caller who repeats its call
-// with the same request id gets the result as if nothing had been; a command that nobody asks for again is stopped, as
-// it is when a caller goes away, unless it is to continue then.
+// Commands that were running when the agent died. The computer's init keeps their results: a caller who repeats its
+// request with the same id gets the result. A command that is not requested again is stopped, as when its caller
+// disconnects, unless it is to continue.
 import type { Clock } from '@switchyard/service';
 import type { ExecResult, KnownExec } from '../computer/exec.ts';
-import type { LiveRun } from './live-run.ts';
+import type { Run } from './run.ts';
 
-/** How long a result waits to be asked for: a few times as long as an agent takes to start again. */
+/** How long a result waits for a repeated request: several times the restart time of an agent. */
 const CLAIM_MS_MAX = 30_000;
 
 interface Recovered {
@@ -17,20 +17,15 @@ interface Recovered {
 export class RecoveredExecs {
   readonly #execs = new Map<string, Recovered>();
 
-  /** Attaches to those of the commands that a computer knows of when it is taken over; `activity` is told when one ends. */
-  static attach(
-    known: readonly KnownExec[],
-    live: LiveRun,
-    clock: Clock,
-    activity: () => void,
-  ): RecoveredExecs {
+  /** Attaches to the commands of a computer that is taken over; calls `activity` when one ends. */
+  static attach(known: readonly KnownExec[], run: Run, clock: Clock, activity: () => void): RecoveredExecs {
     const recovered = new RecoveredExecs();
     for (const { id, running, kept } of known)
-      if (running || !kept) recovered.#attach(id, kept, live, clock, activity);
+      if (running || !kept) recovered.#attach(id, kept, run, clock, activity);
     return recovered;
   }
 
-  /** The result of a command that is known from before; undefined: it is not. Can be had once. `signal` stops it. */
+  /** The result of a recovered command, once; undefined if the id is unknown. `signal` stops the command. */
   claim(execId: string, signal: AbortSignal | undefined): Promise<ExecResult> | undefined {
     const exec = this.#execs.get(execId);
     if (!exec) return undefined;
@@ -46,14 +41,14 @@ export class RecoveredExecs {
     this.#execs.clear();
   }
 
-  #attach(id: string, kept: boolean, live: LiveRun, clock: Clock, activity: () => void): void {
+  #attach(id: string, kept: boolean, run: Run, clock: Clock, activity: () => void): void {
     const stop = new AbortController();
-    const ended = live.beginCommand();
-    const result = live.computer.attach(id, { signal: stop.signal }).finally(() => {
+    const ended = run.beginCommand();
+    const result = run.container.attach(id, { signal: stop.signal }).finally(() => {
       ended();
       activity();
     });
-    result.catch(() => {}); // whoever claims it hears of it
+    result.catch(() => {}); // `claim` passes the error on
     const cancelForget = clock.after(CLAIM_MS_MAX, () => {
       this.#execs.delete(id);
       if (!kept) stop.abort();

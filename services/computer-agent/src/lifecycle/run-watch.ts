@@ -1,117 +1,113 @@
-// What happens to a run by itself: minutes end, the idle window or the lifetime runs out, its container ends. Nobody
-// waits for any of it, so what fails is tried again.
+// Background events of a run: minutes end, the idle window or the lifetime runs out, the container ends. No caller
+// waits for them, so failures are retried here.
 import { completedMinutes, MINUTE_MS } from '@switchyard/contracts';
 import { charge } from './charge.ts';
-import { endRun, finishWhatWasLeft } from './ending.ts';
+import type { Computer } from './computer.ts';
+import { endRun, finishTransition } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
-import type { HeldComputer } from './held-computer.ts';
-import type { LiveRun } from './live-run.ts';
+import type { Run } from './run.ts';
 
-/** A transition that failed for want of Docker, JetStream or the store is tried again after this. */
+/** Delay before retrying a transition that failed because Docker, JetStream or the store was away. */
 const AGAIN_MS = 1_000;
-/** Activity is written into the record this long after it happened: one write for a burst of commands. */
+/** Delay before activity is written into the record: one write for a burst of commands. */
 const ACTIVITY_WRITE_MS = 500;
-/**
- * Of a computer that gets one short command after the other no more than one write in this time: a write is a message
- * that is kept on disk, where a command is none.
- */
+/** Minimum interval between writes for a computer with many short commands: a write is a message stored on disk. */
 const ACTIVITY_WRITE_EVERY_MS = 5_000;
-/** So long the record may say of a computer that is active now and then that it is idle since an earlier moment. */
+/** Maximum error of the recorded idle time of a computer with occasional activity. */
 export const ACTIVITY_BEHIND_MS_MAX = ACTIVITY_WRITE_MS + ACTIVITY_WRITE_EVERY_MS;
 
-/** From now on, until the run is forgotten. */
-export function watchRun(computer: HeldComputer, live: LiveRun): void {
-  lookLater(computer, live.nextLookMs());
-  holdAhead(computer, live);
-  void live.computer.exited.then((exit) => {
-    if (computer.live !== live) return;
-    live.hasEnded = true;
+/** Watches the run until it is forgotten. */
+export function watchRun(computer: Computer, run: Run): void {
+  lookLater(computer, run);
+  holdAhead(computer, run);
+  void run.container.exited.then((exit) => {
+    if (computer.run !== run) return;
+    run.hasEnded = true;
     const reason = exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited';
-    const { elapsedMs } = live; // however long it takes until the record can be written
-    tryUntilDone(computer, live, () => endRun(computer, reason, elapsedMs));
+    const { elapsedMs } = run; // fixed here, because writing the record may take long
+    tryUntilDone(computer, run, () => endRun(computer, reason, elapsedMs));
   });
 }
 
-/** A command, or the like, began or ended. */
-export function noteActivity(computer: HeldComputer): void {
-  const { live } = computer;
-  if (!live) return;
-  lookLater(computer, live.nextLookMs());
-  if (!computer.cancelActivityWrite) writeActivitySoon(computer, live);
+/** A command or connection began or ended. */
+export function noteActivity(computer: Computer): void {
+  const { run } = computer;
+  if (!run) return;
+  lookLater(computer, run);
+  if (!run.cancelActivityWrite) writeActivitySoon(computer, run);
 }
 
-/** Looks again every so often while it waits: it may have become busy meanwhile. */
-function writeActivitySoon(computer: HeldComputer, live: LiveRun): void {
-  const { clock, logger } = computer.on;
-  computer.cancelActivityWrite = clock.after(ACTIVITY_WRITE_MS, () => {
-    computer.cancelActivityWrite = null;
-    if (activityMayWait(computer, live)) return writeActivitySoon(computer, live);
+/** Checks repeatedly while it waits, because the computer may have become busy. */
+function writeActivitySoon(computer: Computer, run: Run): void {
+  const { clock, logger } = computer.deps;
+  run.cancelActivityWrite = clock.after(ACTIVITY_WRITE_MS, () => {
+    run.cancelActivityWrite = null;
+    if (activityMayWait(computer, run)) return writeActivitySoon(computer, run);
     exclusively(computer, async () => {
-      if (computer.live === live && computer.record.state === 'running') await writeActivity(computer);
+      if (computer.run === run && computer.record.state === 'running') await writeActivity(computer);
     }).catch((error: unknown) =>
       logger.debug({ err: error, computer: computer.id }, 'activity was not written; the next will be'),
     );
   });
 }
 
-/** Whether it is busy or idle is written at once; since when it is idle, now and then. */
-function activityMayWait({ record, on, activityWrittenAt }: HeldComputer, live: LiveRun): boolean {
+/** A change between busy and idle is written at once, the time of the last activity at intervals. */
+function activityMayWait({ record, deps }: Computer, run: Run): boolean {
   const wasBusy = record.last_activity_at === null;
-  if (wasBusy !== (live.idleSince === null)) return false;
-  return on.clock.monotonic() < activityWrittenAt + ACTIVITY_WRITE_EVERY_MS;
+  if (wasBusy !== (run.idleSince === null)) return false;
+  return deps.clock.monotonic() < run.activityWrittenAt + ACTIVITY_WRITE_EVERY_MS;
 }
 
 /** Under the lock. */
-export async function writeActivity(computer: HeldComputer): Promise<void> {
-  const idleSince = computer.live?.idleSince?.toISOString() ?? null;
-  if (idleSince === computer.record.last_activity_at) return;
+export async function writeActivity(computer: Computer): Promise<void> {
+  const { run, record, deps } = computer;
+  const idleSince = run?.idleSince?.toISOString() ?? null;
+  if (idleSince === record.last_activity_at) return;
   await computer.write({ last_activity_at: idleSince });
-  computer.activityWrittenAt = computer.on.clock.monotonic();
+  if (run) run.activityWrittenAt = deps.clock.monotonic();
 }
 
-function lookLater(computer: HeldComputer, ms: number): void {
-  computer.cancelLook?.();
-  computer.cancelLook = computer.on.clock.after(ms, () => {
-    const { live } = computer;
-    if (live) tryUntilDone(computer, live, () => look(computer, live));
-  });
+function lookLater(computer: Computer, run: Run): void {
+  run.cancelLook?.();
+  run.cancelLook = computer.deps.clock.after(run.nextLookMs(), () =>
+    tryUntilDone(computer, run, () => look(computer, run)),
+  );
 }
 
-/** By the clock as it is now, under the lock: the end of the run, or of a minute. */
-async function look(computer: HeldComputer, live: LiveRun): Promise<void> {
-  if (live.hasEnded) return; // its end is on its way, or tried again: nothing may come after it, or in its place
-  const due = live.due();
+/** Ends the run or a minute if due now. Call under the lock. */
+async function look(computer: Computer, run: Run): Promise<void> {
+  if (run.hasEnded) return; // its end is in progress or being retried: do nothing else
+  const due = run.due();
   if (due) return endRun(computer, due.reason, due.elapsedMs);
-  await charge(computer, completedMinutes(live.elapsedMs), live.elapsedMs);
-  lookLater(computer, live.nextLookMs());
-  holdAhead(computer, live);
+  await charge(computer, completedMinutes(run.elapsedMs), run.elapsedMs);
+  lookLater(computer, run);
+  holdAhead(computer, run);
 }
 
-/** Nobody waits for it: where a minute is refused, the run is told when it ends. */
-function holdAhead(computer: HeldComputer, live: LiveRun): void {
-  const { holds } = computer;
-  holds?.keepAhead(live.minutesPublished, () => {
-    if (computer.live !== live) return;
-    const minutes = holds.paidMinutes;
-    live.paidMs = minutes === null ? Number.POSITIVE_INFINITY : minutes * MINUTE_MS;
-    lookLater(computer, live.nextLookMs());
+/** Runs in the background. If a minute is refused, the run's end is set. */
+function holdAhead(computer: Computer, run: Run): void {
+  run.holds.keepAhead(run.minutesPublished, () => {
+    if (computer.run !== run) return;
+    const minutes = run.holds.paidMinutes;
+    run.paidMs = minutes === null ? Number.POSITIVE_INFINITY : minutes * MINUTE_MS;
+    lookLater(computer, run);
   });
 }
 
-/** On failure again a second later, as long as the run is on. */
-function tryUntilDone(computer: HeldComputer, live: LiveRun, work: () => Promise<void>): void {
-  const { id, on } = computer;
+/** Retries after a second while the run lasts. */
+function tryUntilDone(computer: Computer, run: Run, work: () => Promise<void>): void {
+  const { id, deps } = computer;
   exclusively(computer, async () => {
-    if (computer.live !== live) return;
+    if (computer.run !== run) return;
     const { state } = computer.record;
-    if (state === 'stopping' || state === 'deleting') return finishWhatWasLeft(computer);
+    if (state === 'stopping' || state === 'deleting') return finishTransition(computer);
     await work();
   }).catch((error: unknown) => {
     if (computer.isGone) return;
-    on.logger.warn({ err: error, computer: id }, 'a computer’s transition failed and is tried again');
-    computer.cancelRetry?.();
-    computer.cancelRetry = on.clock.after(AGAIN_MS, () => {
-      if (computer.live === live) tryUntilDone(computer, live, work);
+    deps.logger.warn({ err: error, computer: id }, 'a computer’s transition failed and is tried again');
+    run.cancelRetry?.();
+    run.cancelRetry = deps.clock.after(AGAIN_MS, () => {
+      if (computer.run === run) tryUntilDone(computer, run, work);
     });
   });
 }

@@ -1,5 +1,5 @@
-// The clock by which computers are billed. It runs while this host is heard on the bus and stands still once it has
-// been silent for a minute: nobody can use a computer that nobody can reach, so nobody pays for it.
+// The clock by which computers are billed. It runs while this host is heard on the bus and stops after a minute of
+// silence: unreachable computers are not billed.
 import { HOST_SILENT_MS_MAX } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
@@ -7,7 +7,7 @@ export class BillableClock {
   readonly #clock: Clock;
   #heardAt: number;
   #unbilledMs = 0;
-  /** The last stretch that is not billed, by the monotonic clock. */
+  /** The last unbilled interval, by the monotonic clock. */
   #gap = { from: 0, to: 0 };
 
   constructor(clock: Clock) {
@@ -15,7 +15,7 @@ export class BillableClock {
     this.#heardAt = clock.monotonic();
   }
 
-  /** The bus has this host's heartbeat. */
+  /** The bus has received this host's heartbeat. */
   heard(): void {
     const now = this.#clock.monotonic();
     const silentFrom = this.#heardAt + HOST_SILENT_MS_MAX;
@@ -26,14 +26,14 @@ export class BillableClock {
     this.#heardAt = now;
   }
 
-  /** Milliseconds that may be billed, from a beginning of its own; it never goes back. */
+  /** Billable milliseconds since an arbitrary start; never decreases. */
   now(): number {
     return this.at(this.#clock.monotonic());
   }
 
   /**
-   * What `now` was, or would have been, at a moment of the monotonic clock: none before the last gap but one. What was due
-   * then is looked at a little later, and perhaps not before the host was heard again.
+   * Value of `now` at an earlier moment of the monotonic clock. Accurate back to the last gap but one; callers check
+   * due times shortly afterwards.
    */
   at(monotonic: number): number {
     const { from, to } = this.#gap;

@@ -8,12 +8,12 @@ import {
 } from '@switchyard/contracts';
 import { charge } from '@switchyard/money';
 
-/** Nano-dollars of one minute of this computer. */
+/** Price of one minute of this computer, in nano-dollars. */
 export function minuteCost(record: ComputerRecord): bigint {
   return charge(minuteLines(record));
 }
 
-/** The event of a run's minute, 0 for the first. */
+/** The event for a minute of a run; the first minute is 0. */
 export function chargedMinute(
   record: ComputerRecord,
   run: ComputerRun,

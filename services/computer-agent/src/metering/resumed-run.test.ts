@@ -18,7 +18,7 @@ const runAt = (anchoredAt: number, anchoredMs: number): ComputerRun => ({
 describe('a run whose host’s wall clock was set', () => {
   test('forwards since its last minute, is not billed for the step, but for three minutes at the most', () => {
     const run = runAt(NOON, 5_000);
-    const heard = NOON + 24 * HOUR_MS; // a few seconds later, by the clock as it was set
+    const heard = NOON + 24 * HOUR_MS; // a few seconds later, by the changed clock
     const most = ANCHOR_AGE_MS_MAX + HOST_SILENT_MS_MAX;
     expect(billableWhenResumed(run, heard, heard + 3_000)).toBe(5_000 + most);
     expect(billableWhenLost(run, heard)).toBe(5_000 + ANCHOR_AGE_MS_MAX);

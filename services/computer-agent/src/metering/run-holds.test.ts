@@ -3,7 +3,7 @@ import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import { expect, test } from 'vitest';
 import { defaultLimits, newTestRecord } from '../test-agent.ts';
-import { MINUTES_AHEAD, RunHolds, type RunHoldsOptions } from './run-holds.ts';
+import { MINUTES_AHEAD, RunHolds, type RunHoldsDeps } from './run-holds.ts';
 
 /** More than any work takes between an answer and what comes of it. */
 const TURNS = 20;
@@ -22,7 +22,7 @@ function heldBack() {
         }),
       settle: () => {},
     }),
-  } as unknown as RunHoldsOptions['keeper'];
+  } as unknown as RunHoldsDeps['keeper'];
   return {
     asked,
     keeper,

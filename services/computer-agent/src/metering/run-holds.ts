@@ -1,19 +1,19 @@
-// What a run holds of its org's and key's money: ten minutes ahead, each minute under the id of the event that will charge
-// it, so that booking the event is the end of the hold, whatever became of the agent that took it. Where nothing limits
-// what may be spent, billing is asked once in ten minutes, whether that is still so.
+// Holds money of a run's org and key for ten minutes ahead. Each hold has the id of the event that will charge the
+// minute, so booking the event ends the hold, even after the agent has died. Without a spending limit, billing is
+// asked every ten minutes whether this is still so.
 //
-// Refused a further minute, the run ends with the last one that is held. Billing being away refuses nothing: the run goes
-// on, and it is asked again.
+// When a further minute is refused, the run ends with the last held minute. While billing is away the run continues
+// and the request is repeated.
 import { type ComputerRecord, eventIds, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { CallHold, HoldKeeper } from '@switchyard/spending';
 import { minuteCost } from './minutes.ts';
 
 export const MINUTES_AHEAD = 10;
-/** After a refusal, or without an answer: money may have come since, or billing be back. */
+/** Delay after a refusal or an outage: money may have arrived, or billing may be back. */
 export const ASK_AGAIN_MS = 10_000;
 
-export interface RunHoldsOptions {
+export interface RunHoldsDeps {
   readonly keeper: Pick<HoldKeeper, 'open'>;
   readonly record: ComputerRecord;
   /** Number of the run. */
@@ -23,33 +23,33 @@ export interface RunHoldsOptions {
 }
 
 export class RunHolds {
-  readonly #on: RunHoldsOptions;
+  readonly #deps: RunHoldsDeps;
   readonly #price: bigint;
   readonly #held = new Map<number, CallHold>();
   readonly #over = new AbortController();
-  /** Minutes of the run, from its first, that are held or free. */
+  /** Minutes of the run, from its first, that are held or need no hold. */
   #covered = 0;
-  /** Minutes of the run that are published: their money is spent, and no longer held. */
+  /** Published minutes of the run: their money is spent, and no longer held. */
   #published = 0;
   #paidMinutes: number | null = null;
   #asking = false;
   #cancelAgain: (() => void) | null = null;
 
-  constructor(options: RunHoldsOptions) {
-    this.#on = options;
-    this.#price = minuteCost(options.record);
+  constructor(deps: RunHoldsDeps) {
+    this.#deps = deps;
+    this.#price = minuteCost(deps.record);
   }
 
-  /** Minutes of the run, from its first, after which it must end; null: no end is known. */
+  /** Minutes of the run, from its first, after which it must end; null: unknown. */
   get paidMinutes(): number | null {
     return this.#paidMinutes;
   }
 
   /**
    * Holds the first minute before the run begins.
-   * @param limited whether something limits what may be spent; undefined: not known
-   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away, and
-   *   something limits the run for certain
+   * @param limited whether a spending limit applies; undefined: not known
+   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away and a
+   * limit certainly applies
    */
   async begin(limited: boolean | undefined): Promise<void> {
     if (limited === false) {
@@ -64,8 +64,8 @@ export class RunHolds {
   }
 
   /**
-   * Holds the minutes ahead of those that are published, as far as it is granted; `changed` is called when the end that is
-   * known is another one.
+   * Holds minutes ahead of the published ones, as far as granted. Calls `changed` when the known end of the run
+   * changes.
    */
   keepAhead(published: number, changed: () => void): void {
     this.#published = published;
@@ -79,25 +79,25 @@ export class RunHolds {
       if (paidMinutes !== 'unknown') this.#endAfter(paidMinutes === 'all' ? null : paidMinutes, changed);
       const again = () => this.keepAhead(this.#published, changed);
       if (paidMinutes === 'all')
-        again(); // a minute may have ended just then
-      else this.#cancelAgain = this.#on.clock.after(ASK_AGAIN_MS, again);
+        again(); // a minute may have ended meanwhile
+      else this.#cancelAgain = this.#deps.clock.after(ASK_AGAIN_MS, again);
     });
   }
 
-  /** A minute's event is about to be published: what was held for it is spent. */
+  /** A minute's event is about to be published: its hold is spent. */
   spend(minute: number): void {
     this.#held.get(minute)?.settle(this.#price);
     this.#held.delete(minute);
   }
 
-  /** The run is over: what it holds is free again. */
+  /** The run is over: releases its holds. */
   giveBack(): void {
     this.leave();
     for (const hold of this.#held.values()) hold.settle(0n);
     this.#held.clear();
   }
 
-  /** The run goes on without this agent: the next one takes its holds again, before they have run out. */
+  /** The run continues without this agent; the next agent renews its holds before they expire. */
   leave(): void {
     this.#over.abort(new ServiceError('service_unavailable', 'the run is over'));
     this.#cancelAgain?.();
@@ -109,18 +109,18 @@ export class RunHolds {
     changed();
   }
 
-  /** `all`: as far ahead as it may; a number: refused beyond these minutes; `unknown`: billing did not answer. */
+  /** `all`: everything is held; a number: refused beyond these minutes; `unknown`: billing did not answer. */
   async #holdAhead(changed: () => void): Promise<'all' | 'unknown' | number> {
     try {
       while (this.#covered < this.#published + MINUTES_AHEAD) {
         await this.#take(Math.max(this.#covered, this.#published));
-        // Each minute counts from its grant on: the end that was known may come before the last is answered.
+        // Each minute counts as soon as it is granted, because the known end may come before the last answer.
         if (this.#paidMinutes !== null && !this.#over.signal.aborted) this.#endAfter(this.#covered, changed);
       }
       return 'all';
     } catch (error) {
-      const { record, logger } = this.#on;
-      // The minute that is on has begun, held or not.
+      const { record, logger } = this.#deps;
+      // The current minute has begun, held or not.
       if (isRefusal(error)) return Math.max(this.#covered, this.#published + 1);
       if (!this.#over.signal.aborted)
         logger.debug({ err: error, computer: record.id }, 'minutes were not held; they will be');
@@ -129,7 +129,7 @@ export class RunHolds {
   }
 
   async #take(minute: number): Promise<void> {
-    const { keeper, record, run } = this.#on;
+    const { keeper, record, run } = this.#deps;
     const { id, org, key_id: keyId } = record;
     const hold = keeper.open({ org, keyId, call: eventIds.minute(id, run, minute), lasting: true });
     this.#held.set(minute, hold);

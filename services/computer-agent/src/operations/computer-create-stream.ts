@@ -1,23 +1,20 @@
-// The first start of a computer, told of as it goes: a line of JSON for each step, and the computer at the end.
+// Starts a computer for the first time, with progress: one line of JSON for each step, the computer last.
 import type { CallHandler } from '@switchyard/bus';
 import { fromZodError, HOST_OPERATIONS } from '@switchyard/contracts';
-import type { Computers } from '../lifecycle/computers.ts';
-import type { ShowComputer } from './show-computer.ts';
+import { createComputer } from '../lifecycle/transitions.ts';
+import { type OperationDeps, showComputer } from './requests.ts';
 
-export function streamCreation({
-  computers,
-  show,
-}: {
-  computers: Computers;
-  show: ShowComputer;
-}): CallHandler {
+export function streamCreation({ computers, limits }: OperationDeps): CallHandler {
   return async (call) => {
     const parsed = HOST_OPERATIONS.create.request.safeParse(call.head);
     if (!parsed.success) throw fromZodError(parsed.error);
     const computer = await computers.findNew(parsed.data);
-    const record = await computer.create(parsed.data.limited, call.signal, (progress) => {
-      call.write(Buffer.from(`${JSON.stringify(progress)}\n`)); // small and seldom: no need to wait for a reader
+    const record = await createComputer(computer, {
+      limited: parsed.data.limited,
+      signal: call.signal,
+      // Small and rare: no flow control needed.
+      tell: (progress) => void call.write(Buffer.from(`${JSON.stringify(progress)}\n`)),
     });
-    call.end(show(record));
+    call.end(showComputer(record, limits));
   };
 }

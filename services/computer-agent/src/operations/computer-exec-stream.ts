@@ -1,7 +1,6 @@
-// Runs a command in a running computer; its output is the answer's body, byte for byte and at the caller's pace.
+// Runs a command in a running computer and streams its output as the answer's body, at the caller's pace.
 import type { CallHandler, IncomingCall } from '@switchyard/bus';
 import {
-  type ComputerLimits,
   execRequest,
   fromZodError,
   type HostExecEnd,
@@ -9,39 +8,37 @@ import {
   hostExecHead,
   ServiceError,
 } from '@switchyard/contracts';
-import { checkCommand } from '../lifecycle/command.ts';
-import type { Computers } from '../lifecycle/computers.ts';
+import { checkTimeout } from '../lifecycle/command.ts';
+import { exec } from '../lifecycle/use-run.ts';
+import type { OperationDeps } from './requests.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-export interface ExecStreamOptions {
-  readonly computers: Computers;
-  readonly limits: ComputerLimits;
-}
-
-export function streamExecInComputer({ computers, limits }: ExecStreamOptions): CallHandler {
+export function streamExecInComputer({ computers, limits }: OperationDeps): CallHandler {
   return async (call) => {
     const { request_id: execId, org, id } = hostExecHead.parse(call.head);
     const parsed = execRequest.safeParse(JSON.parse((await call.readBody()).toString('utf8')));
     if (!parsed.success) throw fromZodError(parsed.error);
-    checkCommand(parsed.data, limits.commandTimeoutS);
+    checkTimeout(parsed.data, limits.commandTimeoutS);
     const computer = await computers.find(org, id);
     try {
-      const result = await computer.exec(execId, parsed.data, call.signal, {
-        onStart: () => void call.write(NOTHING), // the head goes at once: it says that the command was taken
+      const result = await exec(computer, parsed.data, {
+        execId,
+        signal: call.signal,
+        onStart: () => void call.write(NOTHING), // send the head at once: the command was accepted
         consume: sendTo(call),
       });
       call.end(hostExecEnd.parse(result) satisfies HostExecEnd);
     } catch (error) {
-      await call.drained(); // an error overtakes what waits for the caller
+      await call.drained(); // an error would overtake buffered output
       throw withoutOutput(error);
     }
   };
 }
 
-/** Once the caller has gone there is nobody to wait for: a command that continues is not held up. */
+/** Discards output once the caller has disconnected, so that a continuing command is not blocked. */
 function sendTo(call: IncomingCall): (chunk: Buffer) => void | Promise<void> {
-  let draining: Promise<void> | null = null; // one wait for all that is on its way
+  let draining: Promise<void> | null = null; // one wait for all buffered output
   return (chunk) => {
     if (call.write(chunk)) return;
     draining ??= call.drained().finally(() => {
@@ -51,7 +48,7 @@ function sendTo(call: IncomingCall): (chunk: Buffer) => void | Promise<void> {
   };
 }
 
-/** The output has gone out already. */
+/** The output was already streamed. */
 function withoutOutput(error: unknown): unknown {
   if (!(error instanceof ServiceError) || error.code !== 'command_timed_out') return error;
   const { stdout: _sent, ...details } = error.details ?? {};

@@ -1,4 +1,4 @@
-// Sends a file of a running computer's /workspace, or a part of it, or what a folder there has in it.
+// Sends a file of a running computer's /workspace, a range of it, or a folder listing.
 import type { CallHandler, IncomingCall } from '@switchyard/bus';
 import {
   type HostFileReadHead,
@@ -9,16 +9,17 @@ import {
 } from '@switchyard/contracts';
 import { listFolder, type OpenFile, readBytes } from '../computer/open-entry.ts';
 import { absolutePath, workspaceNames } from '../computer/workspace-path.ts';
-import type { Computers } from '../lifecycle/computers.ts';
+import { read } from '../lifecycle/use-run.ts';
+import type { OperationDeps } from './requests.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-export function readInComputer({ computers }: { computers: Computers }): CallHandler {
+export function readInComputer({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const head = hostFileReadHead.parse(call.head);
     const names = workspaceNames(head.path);
     const computer = await computers.find(head.org, head.id);
-    await computer.read(names, async (entry) => {
+    await read(computer, names, async (entry) => {
       if (entry.kind === 'file') return sendFile(call, entry, head);
       call.setHead({ kind: 'folder' } satisfies HostFileReadReply);
       const path = absolutePath(names);
@@ -33,7 +34,7 @@ async function sendFile(call: IncomingCall, file: OpenFile, asked: HostFileReadH
   const part = partOf(file, asked);
   const head = { kind: 'file', name, bytes, modified_at: modifiedAt.toISOString(), etag, part } as const;
   call.setHead(head satisfies HostFileReadReply);
-  call.write(NOTHING); // the head goes first, also of a file that is read slowly
+  call.write(NOTHING); // send the head at once, even if the file is read slowly
   for await (const piece of readBytes(file, part?.start ?? 0, part?.end ?? bytes)) {
     if (call.isCancelled) return;
     if (!call.write(piece)) await call.drained();

@@ -1,15 +1,16 @@
-// Takes a file's bytes from the edge and puts them into a running computer's /workspace, whole or not at all.
+// Writes a file from the edge into a running computer's /workspace, atomically.
 import type { CallHandler } from '@switchyard/bus';
 import { hostFileWriteHead, type WorkspaceWritten } from '@switchyard/contracts';
 import { workspaceFile } from '../computer/workspace-path.ts';
-import type { Computers } from '../lifecycle/computers.ts';
+import { upload } from '../lifecycle/use-run.ts';
+import type { OperationDeps } from './requests.ts';
 
-export function writeInComputer({ computers }: { computers: Computers }): CallHandler {
+export function writeInComputer({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const { org, id, path, bytes: promised } = hostFileWriteHead.parse(call.head);
     const to = workspaceFile(path);
     const computer = await computers.find(org, id);
-    const { bytes, sha256 } = await computer.upload(to, call.body(), { bytes: promised ?? undefined });
+    const { bytes, sha256 } = await upload(computer, to, call.body(), { bytes: promised ?? undefined });
     call.end({ path: to.absolute, bytes, sha256 } satisfies WorkspaceWritten);
   };
 }

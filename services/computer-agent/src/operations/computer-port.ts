@@ -1,24 +1,27 @@
-// A connection to a port of a running computer: the call's body goes to the server there, the answer's body comes from it.
+// Connects to a port of a running computer: the call's body goes to the server, the server's bytes are the answer's
+// body.
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { CallHandler } from '@switchyard/bus';
 import { hostPortHead } from '@switchyard/contracts';
-import type { Computers } from '../lifecycle/computers.ts';
+import { connect } from '../lifecycle/use-run.ts';
 import { giveOut, OPENED } from './give-out.ts';
+import type { OperationDeps } from './requests.ts';
 
-export function connectToPort({ computers }: { computers: Computers }): CallHandler {
+export function connectToPort({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const { org, id, port } = hostPortHead.parse(call.head);
     const computer = await computers.find(org, id);
-    await computer.connect(
-      (running) => running.openPort(port, call.signal),
+    await connect(
+      computer,
+      (container) => container.openPort(port, call.signal),
       async (connection) => {
         call.write(OPENED);
-        // How the caller's half ends shows in the other one: it is broken off, or the server answers to the end of it.
+        // Errors of this direction also end the other one, which reports them.
         pipeline(Readable.from(call.body(), { objectMode: false }), connection).catch(() => {});
         await giveOut(connection, call);
       },
     );
-    call.end(null); // a server that has ended its half is not sent anything more
+    call.end(null); // nothing more is sent to a server that has closed its side
   };
 }

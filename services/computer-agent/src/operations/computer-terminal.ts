@@ -1,19 +1,21 @@
-// A login shell in a running computer: the call's body is what is typed and how large the screen is, the answer's body what
-// is shown, its end the shell's exit code. It ends with its caller, and all that was started in it.
+// A login shell in a running computer. The call's body has input and window sizes, the answer's body has output and
+// then the exit code. When the caller disconnects, the shell and everything started in it end.
 import { once } from 'node:events';
 import type { CallHandler } from '@switchyard/bus';
 import { type HostTerminalEnd, hostTerminalHead, TerminalInputDecoder } from '@switchyard/contracts';
 import type { TerminalStream } from '../computer/init-stream.ts';
-import type { Computers } from '../lifecycle/computers.ts';
+import { connect } from '../lifecycle/use-run.ts';
 import { giveOut, OPENED } from './give-out.ts';
+import type { OperationDeps } from './requests.ts';
 
-export function openTerminal({ computers }: { computers: Computers }): CallHandler {
+export function openTerminal({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const { org, id, cols, rows } = hostTerminalHead.parse(call.head);
     const computer = await computers.find(org, id);
     let end: HostTerminalEnd | null = null;
-    await computer.connect(
-      (running) => running.openTerminal({ columns: cols, rows }, call.signal),
+    await connect(
+      computer,
+      (container) => container.openTerminal({ columns: cols, rows }, call.signal),
       async (terminal) => {
         call.write(OPENED);
         takeIn(call.body(), terminal).catch((error: unknown) => void terminal.destroy(error as Error));
@@ -32,10 +34,10 @@ async function takeIn(input: AsyncIterable<Buffer>, terminal: TerminalStream): P
       if ('size' in piece) terminal.resize(piece.size);
       else if (!terminal.write(piece.keys)) await roomIn(terminal);
     }
-  terminal.end(); // whoever types nothing more has hung up
+  terminal.end(); // the end of the input hangs up the terminal
 }
 
-/** Resolves also where the terminal ends, after which it takes everything and does nothing. */
+/** Also resolves when the terminal ends, after which it accepts and discards input. */
 async function roomIn(terminal: TerminalStream): Promise<void> {
   const settled = new AbortController();
   const { signal } = settled;

@@ -1,15 +1,16 @@
-// Takes a stored file's bytes from control and puts them into a running computer's /workspace, whole or not at all.
+// Writes a stored file, sent by control, into a running computer's /workspace, atomically.
 import type { CallHandler } from '@switchyard/bus';
 import { hostUploadHead } from '@switchyard/contracts';
 import { workspacePath } from '../computer/workspace-path.ts';
-import type { Computers } from '../lifecycle/computers.ts';
+import { upload } from '../lifecycle/use-run.ts';
+import type { OperationDeps } from './requests.ts';
 
-export function uploadIntoComputer({ computers }: { computers: Computers }): CallHandler {
+export function uploadIntoComputer({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const { org, id, path, filename, bytes, sha256 } = hostUploadHead.parse(call.head);
     const to = workspacePath(path, filename);
     const computer = await computers.find(org, id);
-    await computer.upload(to, call.body(), { bytes, sha256 });
+    await upload(computer, to, call.body(), { bytes, sha256 });
     call.end({ path: to.absolute, bytes });
   };
 }

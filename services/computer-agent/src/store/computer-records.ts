@@ -1,11 +1,11 @@
-// The records of this host's computers in the KV bucket `computers`. The agent is their only writer but for one thing:
-// control may mark one `deleting` (a creation taken back, a host given up). Every write is a compare-and-set.
+// Records of this host's computers in the KV bucket `computers`. Only the agent writes them, except that control may
+// mark one `deleting` (a creation taken back, a host given up). Every write is a compare-and-set.
 import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
 
 export type RecordEntry = Entry<ComputerRecord>;
 
-/** Control has taken the record away: there is no such computer any more. Holds the record as it is now, if any. */
+/** Control has removed the record, so the computer no longer exists. Contains the current record, if any. */
 export class RecordTaken extends Error {
   readonly entry: RecordEntry | null;
 
@@ -16,7 +16,7 @@ export class RecordTaken extends Error {
   }
 }
 
-/** A write whose answer was lost shows as a conflict with ourselves; more than this many in a row is a fault. */
+/** A write whose answer was lost conflicts with itself; more attempts in a row indicate a fault. */
 const WRITES_MAX = 4;
 
 export class ComputerRecords {
@@ -42,7 +42,7 @@ export class ComputerRecords {
 
   /**
    * Writes the changed fields.
-   * @throws RecordTaken; ServiceError `service_unavailable` when the store is away: it may be written all the same.
+   * @throws RecordTaken; ServiceError `service_unavailable` when the store is away: the write may still have happened
    */
   async update(entry: RecordEntry, change: Partial<ComputerRecord>): Promise<RecordEntry> {
     let latest = entry;
@@ -57,7 +57,7 @@ export class ComputerRecords {
 
   /** @throws RecordTaken, ServiceError as `update`. */
   async delete(entry: RecordEntry): Promise<void> {
-    // Without a revision: a record that is `deleting` has no other future, whoever writes it.
+    // Without a revision: a record that is `deleting` is deleted, regardless of later writes.
     await this.#bucket.delete(entry.key);
   }
 
@@ -70,7 +70,7 @@ export class ComputerRecords {
     }
   }
 
-  /** What stands there instead: our own earlier write whose answer was lost, or control's last word. */
+  /** Reads the conflicting record: our own earlier write whose answer was lost, or control's write. */
   async #readAgain(entry: RecordEntry): Promise<RecordEntry> {
     const latest = await this.#bucket.get(entry.key);
     const ours = latest?.value.host === this.#hostId;

@@ -1,11 +1,12 @@
-// Who this host is: an id made at the first start and kept in the data folder, because records and workspaces name it.
+// The id of this host, created at the first start and kept in the data folder, because records and workspaces refer
+// to it.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { idOf, newId } from '@switchyard/contracts';
 
 /**
- * The id of the host whose data is in `folder`; made and written if there is none.
- * @throws when the file is there but holds no id: another id would orphan every computer of this host.
+ * Loads the id of the host whose data is in `folder`; creates it if there is none.
+ * @throws when the file exists but holds no id: a new id would orphan every computer of this host
  */
 export async function loadHostId(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -20,7 +21,7 @@ export async function loadHostId(folder: string): Promise<string> {
     return id.data;
   }
   const id = newId('host');
-  // Written whole or not at all: half an id after a power cut would stop every later start.
+  // Atomic: half an id after a power cut would prevent every later start.
   await writeFile(`${path}.new`, `${id}\n`, { flush: true });
   await rename(`${path}.new`, path);
   return id;

@@ -1,10 +1,10 @@
-// When this host was last heard on the bus, kept as the time of a file: an agent that starts again must know for how
-// long nobody metered. Written each second, so it costs one system call.
+// When this host was last heard on the bus, kept as the modification time of a file. A restarted agent needs the
+// length of the unmetered interval. Written every second, so it costs one system call.
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface LastHeard {
-  /** As an earlier agent left it, milliseconds since the epoch; now, where there was none. */
+  /** As an earlier agent left it, milliseconds since the epoch; the current time if there was none. */
   readonly before: number;
   /** The host was heard just now. */
   write(now: number): Promise<void>;

@@ -1,4 +1,4 @@
-// Names for computers whose caller chose none: easy to say, told apart at a glance, not unique.
+// Generates names for computers created without one: easy to say and to tell apart, not unique.
 const QUALITIES = [
   'amber',
   'brave',

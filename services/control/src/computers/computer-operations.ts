@@ -1,4 +1,4 @@
-// What the operations on computers work with, and how they show one.
+// Dependencies that the computer operations share, and the API view of a computer.
 import type { Bucket, Bus, EventPublisher } from '@switchyard/bus';
 import {
   type ComputerLimits,
@@ -19,7 +19,7 @@ export interface ComputerOperations {
   readonly hosts: Hosts;
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly limits: ComputerLimits;
-  /** Why this installation has no computers; null where it has. */
+  /** Why computers are switched off on this installation; null when they are available. */
   readonly offReason: string | null;
   readonly clock: Clock;
   readonly logger: Logger;

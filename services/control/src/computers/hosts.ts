@@ -1,8 +1,8 @@
-// What is known of the computer hosts, by their heartbeats.
+// The computer hosts as known from their heartbeats.
 import { type HostHeartbeat, isHostSilent } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
-/** A host is given new computers only while its beat, one a second, is no older than this. */
+/** A host gets new computers only while its last heartbeat (one per second) is no older than this. */
 export const HOST_FRESH_MS_MAX = 5_000;
 
 export class Hosts {
@@ -14,13 +14,13 @@ export class Hosts {
     this.#clock = clock;
   }
 
-  /** Not heard for so long that its computers are unreachable and nobody pays for them. */
+  /** True when the host missed heartbeats for so long that its computers are unreachable and not billed. */
   isSilent(hostId: string): boolean {
     const [, beat] = this.#heartbeats.entries().find(([id]) => id === hostId) ?? [];
     return isHostSilent(beat ?? null, this.#clock.now());
   }
 
-  /** Those that are there now, cordoned ones left out. */
+  /** Hosts with a recent heartbeat, without cordoned ones. */
   placeable(): HostHeartbeat[] {
     return this.#heartbeats
       .entries()

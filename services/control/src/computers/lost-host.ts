@@ -1,5 +1,5 @@
-// Giving up a computer whose host is silent: its last minute is charged, silent time is not, and should the host come
-// back, its agent finds the record `deleting` and removes what is left of the computer and its files.
+// Deletes a computer whose host is silent. The last minute is charged, silent time is not. If the host returns, its
+// agent finds the record in state `deleting` and removes the container and its files.
 import type { Bucket, EventPublisher } from '@switchyard/bus';
 import {
   type ComputerRecord,
@@ -54,15 +54,15 @@ export async function giveUpComputer(
   );
 }
 
-/** Minutes of the run that had begun when the host fell silent. */
+/** Minutes of the run that had started when the host fell silent. */
 function minutesOwed({ state, run }: ComputerRecord): number {
   if (!run) return 0;
   switch (state) {
     case 'running':
-      return run.minutes_charged + 1; // its agent charges each minute at its end: one more was on
+      return run.minutes_charged + 1; // the agent charges each minute at its end, so one more had started
     case 'stopping':
       return startedMinutes(run.anchored_ms);
     default:
-      return run.minutes_charged; // it never came to run
+      return run.minutes_charged; // the computer never ran
   }
 }

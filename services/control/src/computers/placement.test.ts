@@ -1,4 +1,4 @@
-// Where a new computer goes.
+// Placement of new computers on hosts.
 import type { HostHeartbeat } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { describe, expect, test } from 'vitest';
@@ -17,21 +17,22 @@ const host = (id: string, change: Partial<HostHeartbeat> = {}): HostHeartbeat =>
   disk_mb_free_min: 2_048,
   image_ready: true,
   image_progress: null,
+  refuses: null,
   cordoned: false,
   ...change,
 });
-const wanted = { image: 'x', cpu: 1, memoryMb: 1_024 };
+const wanted = { cpu: 1, memory_mb: 1_024 };
 const first = () => 0;
 
 describe('the order in which hosts are asked', () => {
-  test('of two, the less loaded comes first, by what is scarcer on it; the other follows', () => {
+  test('of two random hosts, the one with less load on its scarcest resource comes first', () => {
     const busy = host('busy', { cpu_used: 1, memory_mb_used: 6_000 });
     const calm = host('calm', { cpu_used: 2, memory_mb_used: 0 });
     expect(placementOrder([busy, calm], wanted, first)).toEqual([calm, busy]);
     expect(placementOrder([calm, busy], wanted, () => 0.99)).toEqual([calm, busy]);
   });
 
-  test('every host that has room is in it once, whatever chance says', () => {
+  test('every host with room is in the order once, for any random numbers', () => {
     const hosts = Array.from({ length: 7 }, (_, n) => host(`h${n}`, { cpu_used: n % 3 }));
     for (const random of [() => 0, () => 0.5, () => 0.999, Math.random]) {
       const order = placementOrder(hosts, wanted, random);
@@ -39,14 +40,14 @@ describe('the order in which hosts are asked', () => {
     }
   });
 
-  test('a host without room for the cpu or the memory is left out, one with just enough is not', () => {
+  test('a host without room for the cpu or the memory is left out; a host with just enough is kept', () => {
     const full = host('full', { cpu_used: 3.25 });
     const tight = host('tight', { memory_mb_used: 8_192 - 1_023 });
     const exact = host('exact', { cpu_used: 3, memory_mb_used: 7_168 });
     expect(placementOrder([full, tight, exact], wanted, first)).toEqual([exact]);
   });
 
-  test('a host whose disk is nearly full is left out, one with just enough or that does not know is not', () => {
+  test('a host with a nearly full disk is left out; one with just enough or an unknown amount is kept', () => {
     const full = host('full', { disk_mb_free: 2_047 });
     const exact = host('exact', { disk_mb_free: 2_048 });
     const older = host('older', { disk_mb_free: null, disk_mb_free_min: null });
@@ -60,13 +61,18 @@ describe('the order in which hosts are asked', () => {
     );
   });
 
-  test('why there is none is said: nobody connected, the image on its way, all full', () => {
+  test('the error says why no host fits: none connected, image not ready, firewall missing, all full', () => {
     const none = (hosts: HostHeartbeat[]) => () => placementOrder(hosts, wanted, first);
     const code = 'no_capacity';
-    expect(none([])).toThrow(expect.objectContaining({ code, message: 'no computer host is connected' }));
+    expect(none([])).toThrow(
+      expect.objectContaining({ code, message: 'No computer host is connected. Retry later.' }),
+    );
     const building = host('b', { image_ready: false, image_progress: 'step 7 of 19' });
     expect(none([building])).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining('step 7 of 19') }),
+    );
+    expect(none([host('r', { refuses: 'its firewall is missing' })])).toThrow(
+      expect.objectContaining({ code, message: 'its firewall is missing' }),
     );
     expect(none([host('f', { cpu_used: 4 })])).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining('full') }),
@@ -81,14 +87,14 @@ describe('hosts by their heartbeats', () => {
     clock,
   );
 
-  test('one is given computers while its beat is fresh and it is not cordoned', () => {
+  test('a host gets computers while its heartbeat is fresh and it is not cordoned', () => {
     clock.advance(HOST_FRESH_MS_MAX);
     expect(hosts.placeable().map(({ id }) => id)).toEqual(['host_a']);
     clock.advance(1);
     expect(hosts.placeable()).toEqual([]);
   });
 
-  test('one is silent after a minute, and one that was never heard is', () => {
+  test('a host is silent after a minute without heartbeat, and when it never sent one', () => {
     clock.advance(60_000 - HOST_FRESH_MS_MAX - 1);
     expect(hosts.isSilent('host_a')).toBe(false);
     clock.advance(1);

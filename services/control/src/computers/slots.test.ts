@@ -1,4 +1,4 @@
-// The cap of computers of an org, over two instances that each remember what they wrote last. On a real nats-server.
+// The cap on computers per org, with two instances that each cache their last write. Uses a real nats-server.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
 import type { ComputerRecord, ComputerSlots } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
@@ -39,7 +39,7 @@ beforeEach(() => {
 const ids = async () => Object.keys((await slots.get(org))?.value ?? {}).sort();
 const LIMIT_REACHED = { code: 'computer_limit_reached' };
 
-/** Counts what is asked of the store. */
+/** Counts reads and writes of the store. */
 function counting() {
   const asked = { get: 0, write: 0 };
   const counted = new Proxy(slots, {
@@ -54,7 +54,7 @@ function counting() {
 }
 
 describe('places under the cap', () => {
-  test('an instance that is alone reads them once, and then writes each change at once', async () => {
+  test('a single instance reads the slots once, then writes each change without reading', async () => {
     const { asked, slots: counted } = counting();
     const alone = new Slots({ slots: counted, computers, clock });
     await alone.take(org, 'cmp_a', MAX);
@@ -65,7 +65,7 @@ describe('places under the cap', () => {
     expect(await ids()).toEqual(['cmp_b']);
   });
 
-  test('what the other instance took or freed meanwhile is neither lost nor brought back', async () => {
+  test('slots that the other instance took or freed are neither lost nor restored', async () => {
     await one.take(org, 'cmp_a', MAX);
     await other.take(org, 'cmp_b', MAX);
     await one.take(org, 'cmp_c', MAX);
@@ -74,28 +74,28 @@ describe('places under the cap', () => {
     expect(await ids()).toEqual(['cmp_c', 'cmp_d']);
   });
 
-  test('full as far as it remembers, but the other has freed one: it is taken', async () => {
+  test('a slot that the other instance freed can be taken, although the cache says full', async () => {
     await one.take(org, 'cmp_a', 1);
     await other.free(org, ['cmp_a']);
     await one.take(org, 'cmp_b', 1);
     expect(await ids()).toEqual(['cmp_b']);
   });
 
-  test('room as far as it remembers, but the other has taken it: refused', async () => {
+  test('a slot that the other instance took is not given twice, although the cache says free', async () => {
     await one.take(org, 'cmp_a', 2);
     await other.take(org, 'cmp_b', 2);
     await expect(one.take(org, 'cmp_c', 2)).rejects.toMatchObject(LIMIT_REACHED);
     expect(await ids()).toEqual(['cmp_a', 'cmp_b']);
   });
 
-  test('free as far as it remembers, but the other has taken it: it is freed', async () => {
+  test('a slot that the other instance took can be freed, although the cache does not have it', async () => {
     await one.take(org, 'cmp_a', MAX);
     await other.take(org, 'cmp_b', MAX);
     await one.free(org, ['cmp_b']);
     expect(await ids()).toEqual(['cmp_a']);
   });
 
-  test('fifty at once over two instances: as many as there are places get one, and they are there', async () => {
+  test('fifty concurrent creates over two instances get exactly as many slots as there are', async () => {
     const wanted = Array.from({ length: 50 }, (_, n) => `cmp_${n}`);
     const results = await Promise.allSettled(wanted.map((id, n) => (n % 2 ? one : other).take(org, id, MAX)));
     const got = wanted.filter((_, n) => results[n]?.status === 'fulfilled');
@@ -105,7 +105,7 @@ describe('places under the cap', () => {
       if (result.status === 'rejected') expect(result.reason).toMatchObject(LIMIT_REACHED);
   });
 
-  test('a write of which nobody heard how it ended is looked at again', async () => {
+  test('a write whose outcome is unknown is read again', async () => {
     const deaf = new Slots({ slots: deafTo(slots, 2), computers, clock });
     await deaf.take(org, 'cmp_a', MAX);
     await expect(deaf.take(org, 'cmp_b', MAX)).rejects.toThrow('no answer');
@@ -113,7 +113,7 @@ describe('places under the cap', () => {
     expect(await ids()).toEqual(['cmp_a', 'cmp_b', 'cmp_c']);
   });
 
-  test('one that nobody made a computer for is found after a minute, also by who remembers all as taken', async () => {
+  test('a slot without a computer is found after a minute, even with a cache that says all are taken', async () => {
     await one.take(org, 'cmp_a', 1);
     await expect(one.take(org, 'cmp_b', 1)).rejects.toMatchObject(LIMIT_REACHED);
     clock.advance(SLOT_EMPTY_MS_MAX + 1);
@@ -122,7 +122,7 @@ describe('places under the cap', () => {
   });
 });
 
-/** The n-th write is done, and its answer lost. */
+/** Performs the n-th write and loses its response. */
 function deafTo(bucket: Bucket<ComputerSlots>, nth: number): Bucket<ComputerSlots> {
   let writes = 0;
   return new Proxy(bucket, {

@@ -1,14 +1,14 @@
-// The cap of computers of an org, exact: a place is taken by compare-and-set before anything else happens, and given
-// back when the computer is gone. Whoever dies in between leaves a place without a computer, which is found and freed.
+// Enforces the cap on computers per org exactly. A slot is taken by compare-and-set before any other step, and freed
+// when the computer is gone. A crash in between leaves a slot without a computer; the sweep finds and frees it.
 import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
 import { type ComputerRecord, type ComputerSlots, computerKey, ServiceError } from '@switchyard/contracts';
 import { type Clock, Lock, remember } from '@switchyard/service';
 
-/** A place younger than this may still be waiting for its record. */
+/** A slot younger than this may still be waiting for its computer record. */
 export const SLOT_EMPTY_MS_MAX = 60_000;
-/** Compare-and-sets that are lost in a row to other instances: each loss is another one's success. */
+/** Compare-and-set conflicts in a row before giving up; each conflict means that another instance succeeded. */
 const CONFLICTS_MAX = 100;
-/** Orgs whose places are remembered, the latest ones: one is a few hundred bytes. */
+/** Orgs whose slots are cached, most recent first; one takes a few hundred bytes. */
 const REMEMBERED_MAX = 1_000;
 
 export interface SlotsOptions {
@@ -21,9 +21,9 @@ export class Slots {
   readonly #slots: Bucket<ComputerSlots>;
   readonly #computers: Bucket<ComputerRecord>;
   readonly #clock: Clock;
-  /** One instance's own creates wait for each other instead of losing to each other. */
+  /** Serializes the creates of this instance, so that they do not conflict with each other. */
   readonly #locks = new Map<string, Lock>();
-  /** As this instance last wrote them. Another one may have changed them since: what rests on them is written by revision. */
+  /** The last write of this instance. It may be stale, so every change based on it is written by revision. */
   readonly #written = new Map<string, Entry<ComputerSlots>>();
 
   constructor({ slots, computers, clock }: SlotsOptions) {
@@ -32,13 +32,13 @@ export class Slots {
     this.#clock = clock;
   }
 
-  /** @throws ServiceError `computer_limit_reached` when the org has `max` of them. */
+  /** @throws ServiceError `computer_limit_reached` when the org already has `max` slots. */
   async take(org: string, id: string, max: number): Promise<void> {
     if (await this.#tryTake(org, id, max)) return;
     if (!(await this.freeEmpty(org)) || !(await this.#tryTake(org, id, max)))
       throw new ServiceError(
         'computer_limit_reached',
-        `the org has ${max} computers, as many as it may; delete one first`,
+        `The org has the maximum of ${max} computers. Delete one first.`,
       );
   }
 
@@ -49,7 +49,7 @@ export class Slots {
     });
   }
 
-  /** Frees the places that are old and have no computer; says whether there was one. */
+  /** Frees old slots without a computer. Returns true when it found any. */
   async freeEmpty(org: string): Promise<boolean> {
     const taken = (await this.#slots.get(org))?.value ?? {};
     const now = this.#clock.now();
@@ -77,8 +77,8 @@ export class Slots {
   }
 
   /**
-   * Applies `decide` to what is there; it may run several times, and answers null for "leave it": never by what is
-   * remembered alone.
+   * Applies `decide` to the current slots. `decide` may run several times; null means "no change", and is only accepted
+   * for slots that were read, not for cached ones.
    */
   #change(org: string, decide: (taken: ComputerSlots) => ComputerSlots | null): Promise<void> {
     return this.#lockOf(org).run(async () => {
@@ -90,11 +90,14 @@ export class Slots {
         const wanted = decide(entry?.value ?? {});
         if (wanted === null || (await this.#tryWrite(org, wanted, entry))) return;
       }
-      throw new ServiceError('service_unavailable', 'too many changes to the org’s computers at once');
+      throw new ServiceError(
+        'service_unavailable',
+        'Too many concurrent changes to the org’s computers. Retry later.',
+      );
     });
   }
 
-  /** @returns false where somebody else has changed it since `entry` was read */
+  /** @returns false when another instance changed the slots after `entry` was read */
   async #tryWrite(org: string, value: ComputerSlots, entry: Entry<ComputerSlots> | null): Promise<boolean> {
     this.#written.delete(org);
     try {

@@ -1,5 +1,5 @@
-// Finds what a crash between two steps of a creation leaves behind: places without a computer, and records that no
-// agent will ever take up. Any number of instances may do it: each step is a compare-and-set.
+// Cleans up after a crash during a creation: slots without a computer, and records that no agent will ever process. Any
+// number of instances may run the sweep, since each step is a compare-and-set.
 import { type Repeating, repeat } from '@switchyard/service';
 import type { ComputerOperations } from './computer-operations.ts';
 import { giveUpComputer } from './lost-host.ts';
@@ -9,7 +9,7 @@ export const SWEEP_MS = 30_000;
 
 type Swept = Pick<ComputerOperations, 'computers' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'>;
 
-/** Sweeps every SWEEP_MS from now on. */
+/** Runs the sweep every SWEEP_MS. */
 export function keepSweeping(on: Swept): Repeating {
   const failed = 'the sweep of computers failed';
   return repeat({ everyMs: SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () => sweep(on));
@@ -20,7 +20,7 @@ export async function sweep(on: Swept): Promise<void> {
   for (const org of await on.slots.orgs()) await on.slots.freeEmpty(org);
 }
 
-/** A living host's agent takes back what it finds `creating`; of a silent host nobody else does. */
+/** The agent of a live host removes stale `creating` records itself; for a silent host the sweep does it. */
 async function giveUpUnborn(on: Swept): Promise<void> {
   const now = on.clock.now();
   for (const { value: record } of await on.computers.entries()) {

@@ -1,12 +1,12 @@
-// Deleting a file: it is marked, by compare-and-set, and from then on nobody sees it; who marked it clears away what is
-// left, and the sweep does where that one died. What it counts against the quota goes last.
+// Deletes a file. A compare-and-set marks the record, and from then on the file is not visible. The process that set
+// the mark removes content and record; the sweep does it if that process dies. The quota is released last.
 import { RevisionConflict } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
 import type { FileOperations } from './file-operations.ts';
 
 type Needs = Pick<FileOperations, 'files' | 'contents' | 'quota' | 'clock'>;
 
-/** Marks the record, as it was at `revision`. False: somebody else did meanwhile, and goes on with it. */
+/** Marks the record at `revision`. Returns false when another process marked it first and continues the deletion. */
 export async function markDeleting(
   { files, clock }: Needs,
   record: FileRecord,
@@ -22,13 +22,13 @@ export async function markDeleting(
   }
 }
 
-/** For who has marked it, and for nobody else: what it counts must be taken away once. */
-export async function clearAway(on: Needs, { org, id, bytes }: FileRecord): Promise<void> {
-  await on.quota.leaving(org, id, bytes);
-  await finishLeaving(on, org, id);
+/** Only for the process that set the mark: the quota must be reduced exactly once. */
+export async function clearAway(deps: Needs, { org, id, bytes }: FileRecord): Promise<void> {
+  await deps.quota.leaving(org, id, bytes);
+  await finishLeaving(deps, org, id);
 }
 
-/** May be repeated, by anybody. */
+/** Idempotent; any process may call it. */
 export async function finishLeaving(
   { files, contents, quota }: Needs,
   org: string,

@@ -1,11 +1,11 @@
-// A stored file's bytes, fetched as they are read.
+// Streams the bytes of a stored file as they are read.
 import { type ByteRange, ObjectGone } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
 import { type FileOperations, fileNotFound } from './file-operations.ts';
 
 /**
- * The content, or a part of it; nothing is fetched before it is read.
- * @throws ServiceError `file_not_found`, in the middle too, when the file is deleted meanwhile.
+ * Yields the content, or a range of it. Nothing is fetched before the first read.
+ * @throws ServiceError `file_not_found`, also midway when the file is deleted during the read.
  */
 export async function* fileContent(
   { contents }: Pick<FileOperations, 'contents'>,

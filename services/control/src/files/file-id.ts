@@ -1,9 +1,9 @@
-// Ids of files begin with their time, so that keys sorted are files in their order, and a page of a list needs no more
-// than its own records.
+// File ids begin with their creation time: sorted keys are files in order of creation, so listing a page reads only the
+// records of that page.
 import { randomBytes } from 'node:crypto';
 import { ID_PREFIXES } from '@switchyard/contracts';
 
-/** Digits of milliseconds since the epoch in base 36: enough until the year 5188. */
+/** Digits of milliseconds since the epoch in base 36; enough until the year 5188. */
 const TIME_DIGITS = 9;
 
 export function newFileId(now: number): string {

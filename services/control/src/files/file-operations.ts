@@ -1,4 +1,4 @@
-// What the operations on stored files work with, and how one is found.
+// Dependencies that the operations on stored files share, and the lookup of a file.
 import type { Bucket, Bus, Entry, ObjectStore } from '@switchyard/bus';
 import { type FileRecord, fileKey, ID_PATTERN, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
@@ -13,18 +13,22 @@ export interface FileOperations {
   readonly logger: Logger;
 }
 
-/** @throws ServiceError `file_not_found`: never was, was deleted, or is another org's. */
+/** @throws ServiceError `file_not_found`: unknown, deleted, or owned by another org. */
 export async function findFile(
   files: Bucket<FileRecord>,
   org: string,
   id: string,
 ): Promise<Entry<FileRecord>> {
-  // What is no id cannot be a key of the bucket either, and may stand for several of them.
+  // An invalid id cannot be a bucket key, and could act as a wildcard.
   const entry = ID_PATTERN.test(id) ? await files.get(fileKey(org, id)) : null;
   if (!entry || entry.value.deleting_at !== undefined) throw fileNotFound(id);
   return entry;
 }
 
 export function fileNotFound(id: string): ServiceError {
-  return new ServiceError('file_not_found', `there is no file ${id.slice(0, 200)}`, { param: 'id' });
+  return new ServiceError(
+    'file_not_found',
+    `File not found: ${id.slice(0, 200)}. GET /v1/files lists your files.`,
+    { param: 'id' },
+  );
 }

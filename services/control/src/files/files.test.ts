@@ -1,4 +1,4 @@
-// Stored files on a real nats-server: whole or not there, counted exactly, and set right after a death at any line.
+// Stored files on a real nats-server: complete or absent, counted exactly, and repaired after a crash at any step.
 import { createHash, randomBytes } from 'node:crypto';
 import {
   type Bus,
@@ -38,14 +38,14 @@ const WHO = { key_id: 'key_x', request_id: 'req_x' };
 
 let nats: TestServer;
 let caller: Bus;
-let control: { bus: Bus; on: FileOperations };
-/** Another one for each test. */
+let control: { bus: Bus; deps: FileOperations };
+/** A new org for each test. */
 let org: string;
 let tests = 0;
 
-async function startControl(): Promise<{ bus: Bus; on: FileOperations }> {
+async function startControl(): Promise<{ bus: Bus; deps: FileOperations }> {
   const bus = await connectBus({ url: nats.url, service: 'control', logger });
-  const on: FileOperations = {
+  const deps: FileOperations = {
     bus,
     files: await openBucket(bus, 'files'),
     contents: await openObjectStore(bus, 'files'),
@@ -58,13 +58,13 @@ async function startControl(): Promise<{ bus: Bus; on: FileOperations }> {
     logger,
   };
   const service = await serve(bus, { name: 'control', version: '0.0.1', description: 'of a test' });
-  service.stream(FILE_STORE_SUBJECT, storeFile(on));
-  service.stream(FILE_CONTENT_SUBJECT, sendFile(on));
-  service.handle('files.list', listFiles(on));
-  service.handle('files.get', getFile(on));
-  service.handle('files.delete', deleteFile(on));
+  service.stream(FILE_STORE_SUBJECT, storeFile(deps));
+  service.stream(FILE_CONTENT_SUBJECT, sendFile(deps));
+  service.handle('files.list', listFiles(deps));
+  service.handle('files.get', getFile(deps));
+  service.handle('files.delete', deleteFile(deps));
   await bus.nc.flush();
-  return { bus, on };
+  return { bus, deps };
 }
 
 type Content = AsyncIterable<Uint8Array> | Uint8Array;
@@ -83,7 +83,7 @@ function download(id: string, range?: { start: number; end: number }) {
 const list = (query = {}) => request(caller, 'files.list', { org, key_id: 'key_x', query });
 const get = (id: string, of = org) => request(caller, 'files.get', { org: of, key_id: 'key_x', id });
 const remove = (id: string) => request(caller, 'files.delete', { org, key_id: 'key_x', id });
-const usage = () => control.on.quota.usage(org);
+const usage = () => control.deps.quota.usage(org);
 const settled = (bytes: number) => ({ bytes, arriving: {}, leaving: {} });
 
 beforeAll(async () => {
@@ -101,7 +101,7 @@ afterAll(async () => {
 });
 
 describe('a file', () => {
-  test('is stored, shown, listed, sent whole and in part, and deleted, counting all the while', async () => {
+  test('is stored, shown, listed, sent whole and in part, and deleted, with an exact quota throughout', async () => {
     const content = randomBytes(300_000);
     const file = await upload(content, 250_000);
     const sha256 = createHash('sha256').update(content).digest('hex');
@@ -128,7 +128,7 @@ describe('a file', () => {
     await expect(download(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
     expect((await list()).data).toEqual([]);
     expect(await usage()).toEqual(settled(0));
-    expect(await control.on.contents.info(fileKey(org, file.id))).toBeNull();
+    expect(await control.deps.contents.info(fileKey(org, file.id))).toBeNull();
   });
 
   test('may be empty', async () => {
@@ -137,16 +137,16 @@ describe('a file', () => {
     expect(await Array.fromAsync((await download(file.id)).body)).toEqual([]);
   });
 
-  test.each(['file_x', 'a.b', '>', '*', ''])('of the id %j that is none is not found', async (id) => {
+  test.each(['file_x', 'a.b', '>', '*', ''])('with the invalid id %j is not found', async (id) => {
     await expect(get(id)).rejects.toMatchObject({ code: 'file_not_found' });
   });
 
-  test('of another org is as unknown as one that never was', async () => {
+  test('of another org is reported like one that never existed', async () => {
     const file = await upload(Buffer.from('mine'));
     await expect(get(file.id, 'org_other')).rejects.toMatchObject({ code: 'file_not_found' });
   });
 
-  test('is listed a page at a time, newest first or oldest first, by cursor or as OpenAI’s clients ask', async () => {
+  test('is listed page by page, newest or oldest first, by cursor or by OpenAI’s parameters', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n += 1) ids.push((await upload(Buffer.from(`file ${n}`))).id);
     ids.sort();
@@ -162,7 +162,7 @@ describe('a file', () => {
     expect(last.data.map(({ id }) => id)).toEqual([ids[0]]);
   });
 
-  test('that is deleted while it is read breaks off, and is never short and whole', async () => {
+  test('that is deleted during a download ends the download with an error, not as a short file', async () => {
     const file = await upload(randomBytes(900_000));
     const reply = await download(file.id);
     await reply.body.next();
@@ -172,7 +172,7 @@ describe('a file', () => {
 });
 
 describe('the quota', () => {
-  test('is exact for uploads at the same time at two instances', async () => {
+  test('is exact for concurrent uploads at two instances', async () => {
     const other = await startControl();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 15 }, () => upload(randomBytes(100_000), 100_000)),
@@ -184,7 +184,7 @@ describe('the quota', () => {
     await other.bus.close();
   });
 
-  test('takes a file of unknown length to its last byte, and not one more', async () => {
+  test('accepts a file of unknown length up to the last byte, and not one more', async () => {
     await upload(randomBytes(400_000));
     const over = upload(randomBytes(600_001));
     await expect(over).rejects.toMatchObject({ code: 'storage_quota_exceeded' });
@@ -194,22 +194,22 @@ describe('the quota', () => {
     expect(await usage()).toEqual(settled(QUOTA_BYTES));
   });
 
-  test('is given back once by deletions at the same time', async () => {
+  test('is released once by concurrent deletions', async () => {
     const [one, two] = [await upload(randomBytes(1_000)), await upload(randomBytes(500))];
     await Promise.allSettled([remove(one.id), remove(one.id), remove(one.id), remove(one.id)]);
     expect(await usage()).toEqual(settled(500));
     expect((await list()).data).toEqual([two]);
   });
 
-  test('is not asked for a file that is over the limit of all files', async () => {
+  test('is not consulted for a file over the size limit', async () => {
     const outcome = upload(Buffer.alloc(1), FILE_BYTES_MAX + 1);
     await expect(outcome).rejects.toMatchObject({ code: 'body_too_large', param: 'file' });
     expect(await usage()).toEqual(settled(0));
   });
 });
 
-describe('an upload that does not come to its end', () => {
-  /** Those of half an upload: 128 KiB each, and what is left waits for more. */
+describe('an upload that does not complete', () => {
+  /** Complete chunks of half an upload, 128 KiB each; the remainder waits for more bytes. */
   const WHOLE_CHUNKS = 3;
 
   async function* halfway(reached: () => void, then: () => Promise<void>) {
@@ -218,7 +218,7 @@ describe('an upload that does not come to its end', () => {
     await then();
   }
 
-  test('because its source fails leaves nothing, and gives the quota back', async () => {
+  test('because its source fails leaves nothing and releases the quota', async () => {
     const failing = halfway(
       () => {},
       async () => {
@@ -228,10 +228,10 @@ describe('an upload that does not come to its end', () => {
     await expect(upload(failing, 400_000)).rejects.toMatchObject({ code: 'invalid_multipart' });
     await expect.poll(usage).toEqual(settled(0));
     expect((await list()).data).toEqual([]);
-    expect(await control.on.contents.ids()).not.toContainEqual(expect.stringContaining(org));
+    expect(await control.deps.contents.ids()).not.toContainEqual(expect.stringContaining(org));
   });
 
-  test('because the edge died leaves nothing, and gives the quota back', async () => {
+  test('because the edge died leaves nothing and releases the quota', async () => {
     const edge = await connectBus({ url: nats.url, service: 'edge', logger });
     const reached = Promise.withResolvers<void>();
     const source = halfway(reached.resolve, () => new Promise(() => {}));
@@ -243,7 +243,7 @@ describe('an upload that does not come to its end', () => {
     expect((await list()).data).toEqual([]);
   }, 60_000);
 
-  test('because control died shows nothing, and the next one’s sweep gives the quota back after a grace', async () => {
+  test('because control died shows nothing, and the next sweep after the grace period releases the quota', async () => {
     const reached = Promise.withResolvers<void>();
     const source = halfway(reached.resolve, () => new Promise(() => {}));
     const stored = async () => (await caller.jsm.streams.info('OBJ_files')).state.messages;
@@ -251,15 +251,15 @@ describe('an upload that does not come to its end', () => {
     upload(source, 400_000).catch(() => {});
     await reached.promise;
     await expect.poll(async () => Object.keys((await usage()).arriving).length).toBe(1);
-    await expect.poll(stored).toBe(before + WHOLE_CHUNKS); // none of them comes behind the sweep
+    await expect.poll(stored).toBe(before + WHOLE_CHUNKS); // no chunk arrives after the sweep
     await control.bus.nc.close();
     control = await startControl();
     expect((await list()).data).toEqual([]);
-    await sweepFiles(control.on);
-    expect(Object.keys((await usage()).arriving)).toHaveLength(1); // it may still be somebody's work
-    await sweepFiles(control.on, 0);
+    await sweepFiles(control.deps);
+    expect(Object.keys((await usage()).arriving)).toHaveLength(1); // the upload may still be running
+    await sweepFiles(control.deps, 0);
     expect(await usage()).toEqual(settled(0));
-    expect(await control.on.contents.sweep(0)).toBe(0); // its chunks are gone already
+    expect(await control.deps.contents.sweep(0)).toBe(0); // its chunks are already gone
   });
 });
 
@@ -274,71 +274,71 @@ describe('a control that died between two steps', () => {
     created_at: new Date().toISOString(),
   });
 
-  test('after the record was made: the file is there and counts once', async () => {
-    const { on } = control;
+  test('after the record was created: the file exists and counts once', async () => {
+    const { deps } = control;
     const id = newFileId(Date.now());
-    await on.quota.begin(org, id, 700);
-    await on.contents.put(fileKey(org, id), Buffer.alloc(700));
-    await on.files.create(fileKey(org, id), record(id, 700));
-    await sweepFiles(on, 0);
-    await sweepFiles(on, 0);
+    await deps.quota.begin(org, id, 700);
+    await deps.contents.put(fileKey(org, id), Buffer.alloc(700));
+    await deps.files.create(fileKey(org, id), record(id, 700));
+    await sweepFiles(deps, 0);
+    await sweepFiles(deps, 0);
     expect(await usage()).toEqual(settled(700));
     expect((await list()).data).toHaveLength(1);
     await remove(id);
     expect(await usage()).toEqual(settled(0));
   });
 
-  test('before the record was made: the content goes, and counts no more', async () => {
-    const { on } = control;
+  test('before the record was created: the content is removed and not counted', async () => {
+    const { deps } = control;
     const id = newFileId(Date.now());
-    await on.quota.begin(org, id, 700);
-    await on.contents.put(fileKey(org, id), Buffer.alloc(700));
-    await sweepFiles(on, 0);
+    await deps.quota.begin(org, id, 700);
+    await deps.contents.put(fileKey(org, id), Buffer.alloc(700));
+    await sweepFiles(deps, 0);
     expect(await usage()).toEqual(settled(0));
-    expect(await on.contents.info(fileKey(org, id))).toBeNull();
+    expect(await deps.contents.info(fileKey(org, id))).toBeNull();
   });
 
-  test('and left content of which nothing else speaks: it goes', async () => {
-    const { on } = control;
+  test('and left content without a record: the content is removed', async () => {
+    const { deps } = control;
     const key = fileKey(org, newFileId(Date.now()));
-    await on.contents.put(key, Buffer.alloc(700));
-    await sweepFiles(on);
-    expect(await on.contents.info(key)).not.toBeNull();
-    await sweepFiles(on, 0);
-    expect(await on.contents.info(key)).toBeNull();
+    await deps.contents.put(key, Buffer.alloc(700));
+    await sweepFiles(deps);
+    expect(await deps.contents.info(key)).not.toBeNull();
+    await sweepFiles(deps, 0);
+    expect(await deps.contents.info(key)).toBeNull();
   });
 
-  test('of a deletion, wherever: the file is gone for its owner at once, and is given back once', async () => {
-    const { on } = control;
+  test('at any step of a deletion: the owner no longer sees the file, and the quota is released once', async () => {
+    const { deps } = control;
     const files = await Promise.all(Array.from({ length: 4 }, () => upload(Buffer.alloc(100))));
     const kept = await upload(Buffer.alloc(10));
     for (const [steps, { id }] of files.entries()) {
-      const entry = await on.files.get(fileKey(org, id));
+      const entry = await deps.files.get(fileKey(org, id));
       if (!entry) throw new Error('it was stored');
       const deleting_at = new Date().toISOString();
-      await on.files.update(entry.key, { ...entry.value, deleting_at }, entry.revision);
-      if (steps > 0) await on.quota.leaving(org, id, 100);
-      if (steps > 1) await on.contents.delete(entry.key);
-      if (steps > 2) await on.files.delete(entry.key);
+      await deps.files.update(entry.key, { ...entry.value, deleting_at }, entry.revision);
+      if (steps > 0) await deps.quota.leaving(org, id, 100);
+      if (steps > 1) await deps.contents.delete(entry.key);
+      if (steps > 2) await deps.files.delete(entry.key);
     }
     expect((await list()).data).toEqual([kept]);
-    await sweepFiles(on, 0);
-    await sweepFiles(on, 0);
+    await sweepFiles(deps, 0);
+    await sweepFiles(deps, 0);
     expect(await usage()).toEqual(settled(10));
     expect((await list()).data).toEqual([kept]);
   });
 
-  test('of two sweeps at the same time nothing is given back twice', async () => {
+  test('two concurrent sweeps release no quota twice', async () => {
     const other = await startControl();
     const files = await Promise.all(Array.from({ length: 3 }, () => upload(Buffer.alloc(100))));
     for (const { id } of files) {
-      const entry = await control.on.files.get(fileKey(org, id));
+      const entry = await control.deps.files.get(fileKey(org, id));
       if (!entry) throw new Error('it was stored');
       const deleting_at = new Date(Date.now() - 3_600_000).toISOString();
-      await control.on.files.update(entry.key, { ...entry.value, deleting_at }, entry.revision);
+      await control.deps.files.update(entry.key, { ...entry.value, deleting_at }, entry.revision);
     }
     await upload(Buffer.alloc(1_000));
-    await Promise.all([sweepFiles(control.on), sweepFiles(other.on), sweepFiles(control.on)]);
+    await Promise.all([sweepFiles(control.deps), sweepFiles(other.deps), sweepFiles(control.deps)]);
     expect(await usage()).toEqual(settled(1_000));
     await other.bus.close();
   });

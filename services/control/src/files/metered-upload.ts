@@ -1,61 +1,61 @@
-// The bytes of an upload on their way into the store: counted against the org's quota before they are stored, and the
-// quota's entry kept young while they come.
+// The bytes of an upload on their way into the store. They are counted against the org's quota before they are stored,
+// and the quota's entry is refreshed while bytes arrive.
 import { FILE_BYTES_MAX, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { Quota } from './quota.ts';
 
-/** Where it is not known how long the content is, so much more than has come is set apart at once. */
+/** Bytes reserved ahead of those received when the content length is unknown. */
 const STEP_BYTES = 16 * 1024 * 1024;
-/** An upload says this often that it is still on. */
+/** Interval at which a running upload refreshes its quota entry. */
 const TOUCH_MS = 60_000;
 
 export interface MeteredUploadOptions {
   readonly quota: Quota;
   readonly org: string;
   readonly id: string;
-  /** The content has at least so many bytes. */
+  /** Lower bound of the content length. */
   readonly bytesMin: number;
   readonly clock: Clock;
 }
 
 export class MeteredUpload {
-  readonly #on: MeteredUploadOptions;
+  readonly #deps: MeteredUploadOptions;
   #setApart = 0;
   #touchedAt = 0;
   #bytes = 0;
 
   constructor(options: MeteredUploadOptions) {
-    this.#on = options;
+    this.#deps = options;
   }
 
   /** @throws ServiceError `storage_quota_exceeded`, `body_too_large`. */
   async begin(): Promise<void> {
-    const { quota, org, id, bytesMin } = this.#on;
+    const { quota, org, id, bytesMin } = this.#deps;
     if (bytesMin > FILE_BYTES_MAX) throw tooLarge();
     if (!(await quota.begin(org, id, bytesMin))) throw this.#overQuota();
     this.#wasSetApart(bytesMin);
   }
 
-  /** The content as it comes. Throws as `begin` does. */
+  /** Passes the content on as it arrives. Throws as `begin` does. */
   async *take(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
     for await (const piece of content) {
       this.#bytes += piece.length;
       if (this.#bytes > FILE_BYTES_MAX) throw tooLarge();
-      const old = this.#on.clock.monotonic() - this.#touchedAt > TOUCH_MS;
+      const old = this.#deps.clock.monotonic() - this.#touchedAt > TOUCH_MS;
       if (this.#bytes > this.#setApart || old) await this.#extend();
       yield piece;
     }
   }
 
-  /** All of it is stored: sets apart exactly that, and holds it for another while. */
+  /** All bytes are stored: reserves exactly their number, and refreshes the entry. */
   async whole(): Promise<void> {
-    const { quota, org, id } = this.#on;
+    const { quota, org, id } = this.#deps;
     if (!(await quota.change(org, id, this.#bytes))) throw this.#overQuota();
   }
 
-  /** With room for what comes next, or, where there is no more, for exactly what has come. */
+  /** Reserves room for the next bytes, or exactly the bytes received when the quota has no more. */
   async #extend(): Promise<void> {
-    const { quota, org, id } = this.#on;
+    const { quota, org, id } = this.#deps;
     const ahead = Math.min(Math.max(this.#setApart, this.#bytes + STEP_BYTES), FILE_BYTES_MAX);
     const needed = Math.max(this.#setApart, this.#bytes);
     if (await quota.change(org, id, ahead)) return this.#wasSetApart(ahead);
@@ -65,14 +65,16 @@ export class MeteredUpload {
 
   #wasSetApart(bytes: number): void {
     this.#setApart = bytes;
-    this.#touchedAt = this.#on.clock.monotonic();
+    this.#touchedAt = this.#deps.clock.monotonic();
   }
 
   #overQuota(): ServiceError {
-    const message = `the org’s files would be over its quota of ${this.#on.quota.bytesMax} bytes; delete some first`;
+    const message = `The org’s files would exceed its quota of ${this.#deps.quota.bytesMax} bytes. Delete some first.`;
     return new ServiceError('storage_quota_exceeded', message);
   }
 }
 
 const tooLarge = () =>
-  new ServiceError('body_too_large', `file: at most ${FILE_BYTES_MAX} bytes (512 MB)`, { param: 'file' });
+  new ServiceError('body_too_large', `file: exceeds ${FILE_BYTES_MAX} bytes (512 MB). Send a smaller file.`, {
+    param: 'file',
+  });

@@ -1,12 +1,10 @@
-// How much an org stores, exact: bytes are set apart by compare-and-set before they are stored, and count until they are
-// gone. An upload is in `arriving` until its record is made, a deletion in `leaving` until the content is gone; whoever
-// dies in between leaves such an entry, and the sweep (sweeper.ts) finishes what it stands for.
-import { type Bucket, RevisionConflict } from '@switchyard/bus';
+// Tracks the bytes that an org stores, exactly. Bytes are reserved by compare-and-set before they are stored, and count
+// until they are removed. An upload is in `arriving` until its record exists, a deletion in `leaving` until the content
+// is removed. A crash in between leaves such an entry, and the sweep (sweeper.ts) completes it.
+import type { Bucket } from '@switchyard/bus';
 import { type FileUsage, ServiceError } from '@switchyard/contracts';
 import { type Clock, Lock } from '@switchyard/service';
 
-/** Compare-and-sets that are lost in a row to other instances: each loss is another one's success. */
-const CONFLICTS_MAX = 100;
 const NOTHING: FileUsage = { bytes: 0, arriving: {}, leaving: {} };
 
 export interface QuotaOptions {
@@ -20,7 +18,7 @@ export class Quota {
   readonly bytesMax: number;
   readonly #usage: Bucket<FileUsage>;
   readonly #clock: Pick<Clock, 'now'>;
-  /** One instance's own changes wait for each other instead of losing to each other. */
+  /** Serializes the changes of this instance, so that they do not conflict with each other. */
   readonly #locks = new Map<string, Lock>();
 
   constructor({ usage, bytesMax, clock }: QuotaOptions) {
@@ -37,23 +35,23 @@ export class Quota {
     return this.#usage.keys();
   }
 
-  /** An upload begins: sets bytes apart for it. Answers false, and changes nothing, where they do not fit. */
+  /** Starts an upload: reserves bytes for it. Returns false, and changes nothing, when they do not fit. */
   begin(org: string, id: string, bytes: number): Promise<boolean> {
     return this.#setApart(org, id, bytes, () => {});
   }
 
   /**
-   * Sets another number of bytes apart for an upload that is on, and says that it is.
-   * @throws ServiceError `service_unavailable` when it was given up meanwhile.
+   * Changes the reserved bytes of a running upload, and refreshes its entry.
+   * @throws ServiceError `service_unavailable` when the upload was given up in the meantime.
    */
   change(org: string, id: string, bytes: number): Promise<boolean> {
     return this.#setApart(org, id, bytes, ({ arriving }) => {
       if (!Object.hasOwn(arriving, id))
-        throw new ServiceError('service_unavailable', 'the upload took too long and was given up');
+        throw new ServiceError('service_unavailable', 'The upload took too long. Send it again.');
     });
   }
 
-  /** The upload's file is there: what it was given is now its own length. May be repeated. */
+  /** The upload's file exists: replaces the reservation by the file's length. Idempotent. */
   async arrived(org: string, id: string, bytes: number): Promise<void> {
     await this.#change(org, (usage) =>
       Object.hasOwn(usage.arriving, id)
@@ -62,14 +60,14 @@ export class Quota {
     );
   }
 
-  /** The upload came to nothing: what was set apart is free again. May be repeated. */
+  /** The upload failed: releases its reservation. Idempotent. */
   async release(org: string, id: string): Promise<void> {
     await this.#change(org, (usage) =>
       Object.hasOwn(usage.arriving, id) ? { ...usage, arriving: without(usage.arriving, id) } : null,
     );
   }
 
-  /** A deletion begins; its bytes count on, also where its arrival was not counted yet. */
+  /** Starts a deletion. Its bytes keep counting, also when the upload's arrival was not counted yet. */
   async leaving(org: string, id: string, bytes: number): Promise<void> {
     const at = new Date(this.#clock.now()).toISOString();
     await this.#change(org, (usage) => ({
@@ -79,7 +77,7 @@ export class Quota {
     }));
   }
 
-  /** The content of what was leaving is gone. May be repeated. */
+  /** The content of a deleted file is removed. Idempotent. */
   async gone(org: string, id: string): Promise<void> {
     await this.#change(org, (usage) => {
       const left = usage.leaving[id];
@@ -105,22 +103,10 @@ export class Quota {
     return fits;
   }
 
-  /** Applies `decide` to what is there; it may run several times, and answers null for "leave it". */
+  /** Applies `decide` to the current usage. `decide` may run several times; null means "no change". */
   #change(org: string, decide: (usage: FileUsage) => FileUsage | null): Promise<void> {
     return this.#lockOf(org).run(async () => {
-      for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
-        const entry = await this.#usage.get(org);
-        const wanted = decide(entry?.value ?? NOTHING);
-        if (wanted === null) return;
-        try {
-          if (entry) await this.#usage.update(org, wanted, entry.revision);
-          else await this.#usage.create(org, wanted);
-          return;
-        } catch (error) {
-          if (!(error instanceof RevisionConflict)) throw error;
-        }
-      }
-      throw new ServiceError('service_unavailable', 'too many changes to the org’s files at once');
+      await this.#usage.change(org, (entry) => decide(entry?.value ?? NOTHING));
     });
   }
 

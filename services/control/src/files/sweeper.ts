@@ -1,6 +1,6 @@
-// Finishes what a control that died left half done: uploads that count and never came, files marked as deleted that are
-// still there, contents that no record names. Any number of instances may do it at once: each step is a compare-and-set or
-// may be repeated. What is younger than the grace may still be somebody's work.
+// Completes the work of a control that died: uploads that count but never completed, marked files that still exist, and
+// content without a record. Any number of instances may run the sweep, since each step is a compare-and-set or
+// idempotent. Entries younger than the grace period are skipped: another process may still work on them.
 import { ORPHAN_GRACE_MS } from '@switchyard/bus';
 import { type FileRecord, fileKey } from '@switchyard/contracts';
 import { type Repeating, repeat } from '@switchyard/service';
@@ -9,47 +9,47 @@ import type { FileOperations } from './file-operations.ts';
 
 export const FILES_SWEEP_MS = 5 * 60_000;
 
-/** Sweeps every FILES_SWEEP_MS from now on. */
-export function keepSweepingFiles(on: FileOperations): Repeating {
+/** Runs the sweep every FILES_SWEEP_MS. */
+export function keepSweepingFiles(deps: FileOperations): Repeating {
   const failed = 'the sweep of files failed';
-  return repeat({ everyMs: FILES_SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () =>
-    sweepFiles(on),
+  return repeat({ everyMs: FILES_SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () =>
+    sweepFiles(deps),
   );
 }
 
-export async function sweepFiles(on: FileOperations, graceMs: number = ORPHAN_GRACE_MS): Promise<void> {
-  const isOld = (at: string | Date) => on.clock.now() - new Date(at).getTime() >= graceMs;
-  for (const org of await on.quota.orgs()) await settleOrg(on, org, isOld);
-  await finishDeletions(on, isOld);
-  await removeUnnamed(on, isOld);
-  await on.contents.sweep(graceMs);
+export async function sweepFiles(deps: FileOperations, graceMs: number = ORPHAN_GRACE_MS): Promise<void> {
+  const isOld = (at: string | Date) => deps.clock.now() - new Date(at).getTime() >= graceMs;
+  for (const org of await deps.quota.orgs()) await settleOrg(deps, org, isOld);
+  await finishDeletions(deps, isOld);
+  await removeUnnamed(deps, isOld);
+  await deps.contents.sweep(graceMs);
 }
 
 type IsOld = (at: string | Date) => boolean;
 
-async function settleOrg(on: FileOperations, org: string, isOld: IsOld): Promise<void> {
-  const { arriving, leaving } = await on.quota.usage(org);
+async function settleOrg(deps: FileOperations, org: string, isOld: IsOld): Promise<void> {
+  const { arriving, leaving } = await deps.quota.usage(org);
   for (const [id] of Object.entries(arriving).filter(([, { at }]) => isOld(at))) {
-    const record = (await on.files.get(fileKey(org, id)))?.value;
+    const record = (await deps.files.get(fileKey(org, id)))?.value;
     if (record) {
-      await on.quota.arrived(org, id, record.bytes);
+      await deps.quota.arrived(org, id, record.bytes);
       continue;
     }
-    on.logger.warn({ org, file: id }, 'an upload never came to its end, and is taken back');
-    await on.contents.delete(fileKey(org, id));
-    await on.quota.release(org, id);
+    deps.logger.warn({ org, file: id }, 'an incomplete upload is removed');
+    await deps.contents.delete(fileKey(org, id));
+    await deps.quota.release(org, id);
   }
   for (const [id] of Object.entries(leaving).filter(([, { at }]) => isOld(at)))
-    await finishLeaving(on, org, id);
+    await finishLeaving(deps, org, id);
 }
 
-/** Marked, and whoever did it died before it counted as leaving. Marking it anew makes it ours alone. */
-async function finishDeletions(on: FileOperations, isOld: IsOld): Promise<void> {
-  const marked = (await on.files.entries()).filter(({ value }) => isLeft(value, isOld));
+/** Marked files whose deleter died before they counted as leaving. Marking again claims them for this sweep. */
+async function finishDeletions(deps: FileOperations, isOld: IsOld): Promise<void> {
+  const marked = (await deps.files.entries()).filter(({ value }) => isLeft(value, isOld));
   for (const { value: record, revision } of marked) {
-    const { leaving } = await on.quota.usage(record.org);
+    const { leaving } = await deps.quota.usage(record.org);
     if (Object.hasOwn(leaving, record.id)) continue;
-    if (await markDeleting(on, record, revision)) await clearAway(on, record);
+    if (await markDeleting(deps, record, revision)) await clearAway(deps, record);
   }
 }
 
@@ -57,16 +57,16 @@ function isLeft({ deleting_at }: FileRecord, isOld: IsOld): boolean {
   return deleting_at !== undefined && isOld(deleting_at);
 }
 
-/** Whole contents whose record was never made, and that nobody is about to make. */
-async function removeUnnamed(on: FileOperations, isOld: IsOld): Promise<void> {
-  // In this order: what is stored after the first list is not looked at.
-  const stored = await on.contents.ids();
-  const named = new Set(await on.files.keys());
+/** Complete contents that have no record and no upload that is about to create one. */
+async function removeUnnamed(deps: FileOperations, isOld: IsOld): Promise<void> {
+  // Contents are listed before records, so that content stored after this list is skipped.
+  const stored = await deps.contents.ids();
+  const named = new Set(await deps.files.keys());
   for (const key of stored.filter((one) => !named.has(one))) {
-    const info = await on.contents.info(key);
+    const info = await deps.contents.info(key);
     const [org = '', id = ''] = key.split('.');
-    if (!info || !isOld(info.storedAt) || Object.hasOwn((await on.quota.usage(org)).arriving, id)) continue;
-    on.logger.warn({ file: key }, 'content that no record names was removed');
-    await on.contents.delete(key);
+    if (!info || !isOld(info.storedAt) || Object.hasOwn((await deps.quota.usage(org)).arriving, id)) continue;
+    deps.logger.warn({ file: key }, 'content that no record names was removed');
+    await deps.contents.delete(key);
   }
 }

@@ -1,12 +1,12 @@
-// What `npm run hosts` does and says.
+// Implements `npm run hosts`.
 import { type Bus, openBucket } from '@switchyard/bus';
 import type { HostHeartbeat, HostOrder } from '@switchyard/contracts';
 
 const USAGE = 'usage: npm run hosts [-- cordon|drain|uncordon <host>]';
 
 /**
- * @returns the hosts as they are, or what was ordered; for the standard output
- * @throws Error saying what is wrong with the words, or that there is no such host
+ * @returns the list of hosts, or a confirmation of the order, for the standard output
+ * @throws Error for invalid arguments or an unknown host
  */
 export async function hostsCommand(bus: Bus, words: readonly string[], now: () => number): Promise<string> {
   const [verb = 'list', host, ...more] = words;
@@ -18,7 +18,7 @@ export async function hostsCommand(bus: Bus, words: readonly string[], now: () =
     return listed(beats, ordered);
   }
   if (host === undefined || more.length > 0) throw new Error(USAGE);
-  // One that is away may be ordered too, if it was before: it finds the order when it is back.
+  // A disconnected host that has had an order can be ordered too: it reads the order when it reconnects.
   const known = (await hosts.get(host)) ?? (await orders.get(host));
   if (!known) throw new Error(`no host ${host} is heard; npm run hosts shows those that are`);
   switch (verb) {
@@ -40,9 +40,16 @@ function listed(beats: readonly HostHeartbeat[], orders: ReadonlyMap<string, Hos
 }
 
 function line(beat: HostHeartbeat, order: HostOrder['order'] | undefined): string {
-  const state = order ?? (beat.cordoned ? 'stopping' : beat.image_ready ? 'ready' : 'preparing');
+  const state = order ?? stateOf(beat);
   const cpu = `${beat.cpu_used} of ${beat.cpu_total} cpu`;
   const memory = `${beat.memory_mb_used} of ${beat.memory_mb_total} MiB`;
   const disk = beat.disk_mb_free === null ? '' : `  ${beat.disk_mb_free} MiB of disk free`;
-  return `${beat.id}  ${state.padEnd(9)}  ${beat.computers} running  ${cpu}  ${memory}${disk}`;
+  const refuses = beat.refuses === null ? '' : `  ${beat.refuses}`;
+  return `${beat.id}  ${state.padEnd(9)}  ${beat.computers} running  ${cpu}  ${memory}${disk}${refuses}`;
+}
+
+function stateOf(beat: HostHeartbeat): string {
+  if (beat.cordoned) return 'stopping';
+  if (!beat.image_ready) return 'preparing';
+  return beat.refuses === null ? 'ready' : 'refusing';
 }

@@ -1,11 +1,11 @@
-// `npm run hosts`: the computer hosts of an installation, and what an operator wants of them.
+// `npm run hosts`: lists the computer hosts of an installation and sends them operator orders.
 //
-//   npm run hosts                        a line for each host
-//   npm run hosts -- cordon <host>       no new computers there; those there go on, and may be stopped and started
-//   npm run hosts -- drain <host>        and those that run are stopped, files kept; none starts there
-//   npm run hosts -- uncordon <host>     all as before
+//   npm run hosts                        prints a line for each host
+//   npm run hosts -- cordon <host>       places no new computers there; existing ones may run, stop and start
+//   npm run hosts -- drain <host>        also stops running computers, keeps their files, and lets none start
+//   npm run hosts -- uncordon <host>     lifts the order
 //
-// The servers: NATS_URL, else those that `npm start` runs on the data folder SWITCHYARD_DATA.
+// Connects to NATS_URL, or to the servers that `npm start` runs on the data folder SWITCHYARD_DATA.
 import { existsSync, readFileSync } from 'node:fs';
 import { connectBus } from '@switchyard/bus';
 import { makeLogger, readConfig } from '@switchyard/service';
@@ -31,7 +31,7 @@ try {
 async function natsUrl(): Promise<string> {
   const { NATS_URL, SWITCHYARD_DATA } = readConfig(settings, process.env);
   if (NATS_URL !== undefined) return NATS_URL;
-  // Only here: a container of control has no launcher, and its environment names the server.
+  // Imported here only: a container of control has no launcher, and gets the server from its environment.
   const { addressesFile } = await import('@switchyard/local');
   const file = addressesFile(SWITCHYARD_DATA);
   if (!existsSync(file))

@@ -1,37 +1,47 @@
-// Finds a key's records by the key's id: in memory that has heard of all, or else in the bucket.
+// Finds the records of a key by its id, in an up-to-date mirror in memory or else in the bucket.
 import type { Bucket, Entry, Mirror } from '@switchyard/bus';
-import { type KeyRecord, ServiceError } from '@switchyard/contracts';
+import { type KeyRecord, makersOf, ServiceError } from '@switchyard/contracts';
 
-/** For memory to hear of what was written a moment ago; after it the bucket itself is gone through. */
+/** Time for the mirror to catch up with recent writes; after it the bucket itself is scanned. */
 const CAUGHT_UP_MS_MAX = 500;
 
-/** A key by its secrets: the one in use, and those that a rotation has taken, or was about to take, out of use. */
+/** The bucket of keys, and this instance's mirror of it. */
+export interface KnownKeys {
+  readonly keys: Bucket<KeyRecord>;
+  readonly known: Pick<Mirror<KeyRecord>, 'entries' | 'caughtUp'>;
+}
+
+/** A key by its secrets: the current one, and former ones that a rotation has retired or was about to retire. */
 export interface FoundKey {
   readonly current: Entry<KeyRecord>;
   readonly former: readonly Entry<KeyRecord>[];
 }
 
 /**
- * All records of an org's key, as the bucket has them now: a secret that is missed here outlives its revocation.
+ * Returns all current records of an org's key. A missed secret would survive the revocation.
  * @throws ServiceError `key_not_found`, also for a key of another org; `service_unavailable`
  */
-export async function findKey(
-  { keys, known }: { keys: Bucket<KeyRecord>; known: Pick<Mirror<KeyRecord>, 'entries' | 'caughtUp'> },
-  org: string,
-  id: string,
-): Promise<FoundKey> {
+export async function findKey({ keys, known }: KnownKeys, org: string, id: string): Promise<FoundKey> {
   const isIt = (record: KeyRecord) => record.org === org && record.id === id;
   if (await known.caughtUp(CAUGHT_UP_MS_MAX)) {
     const inMemory = known.entries().filter(([, record]) => isIt(record));
     if (inMemory.length === 0) unknown(id);
     const read = await Promise.all(inMemory.map(([hash]) => keys.get(hash)));
     const found = inUse(read.filter((entry) => entry !== null));
-    if (found) return found; // else it was rotated or revoked since
+    if (found) return found; // else the key was rotated or revoked in the meantime
   }
   return inUse((await keys.entries()).filter(({ value }) => isIt(value))) ?? unknown(id);
 }
 
-/** A rotation that was cut short leaves two that are in use: the later one counts. */
+/** Hashes and records of all keys that a limited key created directly. */
+export async function secretsMadeBy({ keys, known }: KnownKeys, org: string, id: string) {
+  const records: [string, KeyRecord][] = (await known.caughtUp(CAUGHT_UP_MS_MAX))
+    ? known.entries()
+    : (await keys.entries()).map(({ key, value }) => [key, value]);
+  return records.filter(([, record]) => record.org === org && makersOf(record.id).at(-1) === id);
+}
+
+/** An interrupted rotation leaves two current secrets; the one of the later rotation wins. */
 function inUse(entries: readonly Entry<KeyRecord>[]): FoundKey | null {
   const [current] = entries
     .filter(({ value }) => !value.successor)
@@ -41,5 +51,5 @@ function inUse(entries: readonly Entry<KeyRecord>[]): FoundKey | null {
 }
 
 function unknown(id: string): never {
-  throw new ServiceError('key_not_found', `there is no key ${id}`);
+  throw new ServiceError('key_not_found', `Key not found: ${id}. GET /v1/keys lists your keys.`);
 }

@@ -5,12 +5,13 @@ import { startNats, type TestServer, temporaryFolder } from '@switchyard/testing
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { config as controlConfig } from '../config.ts';
 import { start } from '../run.ts';
+import { firstKeyId } from './first-key.ts';
 import { hashKey } from './secret.ts';
 
 const logger = makeLogger('control', 'silent');
-const caller = { org: DEFAULT_ORG, key_id: 'key_caller' };
 const FIRST = 'sy_the_first_key_of_all';
 const SECOND = 'sy_the_key_that_came_after';
+const by = (secret: string) => ({ org: DEFAULT_ORG, key_id: firstKeyId(secret) });
 
 let nats: TestServer;
 let bus: Bus;
@@ -26,7 +27,7 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-/** Runs `work` while an instance of control with this SWITCHYARD_KEY is there. */
+/** Runs `work` while an instance of control with this SWITCHYARD_KEY is running. */
 async function withControl(secret: string, work: () => Promise<void>): Promise<void> {
   const own = await connectBus({ url: nats.url, service: 'control', logger });
   const config = readConfig(controlConfig, {
@@ -43,17 +44,17 @@ async function withControl(secret: string, work: () => Promise<void>): Promise<v
   }
 }
 
-const listed = async () => (await request(bus, 'keys.list', caller)).data.map(({ id }) => id);
+const listed = async () => (await request(bus, 'keys.list', by(FIRST))).data.map(({ id }) => id);
 const idOf = async (secret: string) => (await keys.get(hashKey(secret)))?.value.id;
 
-test('SWITCHYARD_KEY cannot be revoked, only changed: then the old one is gone, and other keys stay', async () => {
+test('SWITCHYARD_KEY cannot be revoked, only changed: the old key is then removed, other keys stay', async () => {
   let made = '';
   await withControl(FIRST, async () => {
     made = (
-      await request(bus, 'keys.create', { ...caller, body: { name: 'a', permissions: ['usage:read'] } })
+      await request(bus, 'keys.create', { ...by(FIRST), body: { name: 'a', permissions: ['usage:read'] } })
     ).id;
     const id = (await idOf(FIRST)) ?? '';
-    await expect(request(bus, 'keys.delete', { ...caller, id })).rejects.toMatchObject({
+    await expect(request(bus, 'keys.delete', { ...by(FIRST), id })).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('SWITCHYARD_KEY'),
     });
@@ -65,7 +66,7 @@ test('SWITCHYARD_KEY cannot be revoked, only changed: then the old one is gone, 
   await withControl(SECOND, async () => {
     expect(await idOf(FIRST)).toBeUndefined();
     expect((await listed()).sort()).toEqual([await idOf(SECOND), made].sort());
-    await request(bus, 'keys.delete', { ...caller, id: made });
+    await request(bus, 'keys.delete', { ...by(SECOND), id: made });
     await expect.poll(listed).toEqual([await idOf(SECOND)]);
   });
 });

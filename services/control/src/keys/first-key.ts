@@ -1,24 +1,29 @@
-// The key that automation brings along (SWITCHYARD_KEY): accepted with every permission, in every installation it is
-// set in. The launcher makes one at the first start, so that there is a key to make others with.
+// The key of the setting SWITCHYARD_KEY, for automation. It has every permission. The launcher generates one at the
+// first start, so that there is a key to create others with.
 import { type Bucket, RevisionConflict } from '@switchyard/bus';
 import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord } from '@switchyard/contracts';
 import { hashKey, keyPrefix } from './secret.ts';
 
 const ID_PREFIX = 'key_first_';
 
-/** Whether a key is the one of the setting, and so is not revoked but taken away with it. */
+/** Returns the id of the key with this secret, if it comes from the setting. */
+export function firstKeyId(secret: string): string {
+  return ID_PREFIX + hashKey(secret).slice(0, 12);
+}
+
+/** Whether the key comes from the setting. Such a key cannot be revoked; it is removed by changing the setting. */
 export function isFirstKey(id: string): boolean {
   return id.startsWith(ID_PREFIX);
 }
 
 /**
- * Puts the key's record where it is missing, and takes away the key that was set before: whoever changes the setting
- * wants the old key to open nothing any more. Idempotent, over any number of instances.
+ * Creates the key's record if it is missing, and removes the key of an earlier setting, which must not work any more.
+ * Idempotent, for any number of instances.
  */
 export async function ensureFirstKey(keys: Bucket<KeyRecord>, secret: string, now: number): Promise<void> {
   const hash = hashKey(secret);
   const record: KeyRecord = {
-    id: ID_PREFIX + hash.slice(0, 12),
+    id: firstKeyId(secret),
     org: DEFAULT_ORG,
     name: 'SWITCHYARD_KEY',
     permissions: [...ALL_PERMISSIONS],
@@ -29,7 +34,7 @@ export async function ensureFirstKey(keys: Bucket<KeyRecord>, secret: string, no
   try {
     await keys.create(hash, record);
   } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error; // it is there: from an earlier start, or another instance
+    if (!(error instanceof RevisionConflict)) throw error; // created at an earlier start, or by another instance
   }
   const former = (await keys.entries()).filter(({ key, value }) => key !== hash && isFirstKey(value.id));
   await Promise.all(former.map(({ key }) => keys.delete(key)));

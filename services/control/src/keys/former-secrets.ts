@@ -1,4 +1,4 @@
-// Secrets that have a successor: made to lead to it, and removed when they are accepted no longer.
+// Secrets that were replaced: each points to its successor and is removed when it expires.
 import type { Bucket, Entry, Mirror } from '@switchyard/bus';
 import type { KeyRecord } from '@switchyard/contracts';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
@@ -6,9 +6,9 @@ import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/ser
 const SWEEP_MS = 60_000;
 
 /**
- * Makes a secret lead to another until a time (milliseconds since the epoch), or as long as it was to be accepted
- * anyway, if that is shorter; one that is accepted no longer is removed.
- * @throws RevisionConflict when the key was changed meanwhile
+ * Makes a secret point to its successor until the given time (milliseconds since the epoch), or until its own earlier
+ * expiry. Removes a secret that has expired already.
+ * @throws RevisionConflict when the key was changed in the meantime
  */
 export async function retire(
   { keys, clock }: { keys: Bucket<KeyRecord>; clock: Clock },
@@ -28,10 +28,12 @@ interface Removing {
   readonly logger: Logger;
 }
 
-/** Edges refuse them by the time in their records; this keeps the bucket clean. Any number of instances may do it. */
-export function keepRemovingFormer(on: Removing): Repeating {
+/** Edges already reject expired secrets by time; this cleans up the bucket. Any number of instances may run it. */
+export function keepRemovingFormer(deps: Removing): Repeating {
   const failed = 'former secrets were not removed yet';
-  return repeat({ everyMs: SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () => removeFormer(on));
+  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () =>
+    removeFormer(deps),
+  );
 }
 
 async function removeFormer({ keys, known, clock }: Removing): Promise<void> {

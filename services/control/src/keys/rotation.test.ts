@@ -1,4 +1,4 @@
-// Rotation of keys on a real nats-server, with a clock that the test moves.
+// Rotation of keys on a real nats-server, with a clock that the test controls.
 import { type Bucket, type Bus, connectBus, openBucket, request } from '@switchyard/bus';
 import { DEFAULT_ORG, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
 import { makeLogger, type Running, readConfig } from '@switchyard/service';
@@ -7,12 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { config as controlConfig } from '../config.ts';
 import { start } from '../run.ts';
 import { findKey } from './find-key.ts';
+import { firstKeyId } from './first-key.ts';
 import { hashKey, newSecret } from './secret.ts';
 
 const logger = makeLogger('control', 'silent');
-const caller = { org: DEFAULT_ORG, key_id: 'key_caller' };
+const FIRST = 'sy_the_first_key_of_all';
+const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
 const MINUTE_MS = 60_000;
-/** How often what depends on a moment is done. */
+/** Repetitions of tests that depend on timing. */
 const MOMENTS = 100;
 
 let nats: TestServer;
@@ -29,7 +31,7 @@ beforeAll(async () => {
   keys = await openBucket(bus, 'keys');
   const config = readConfig(controlConfig, {
     SWITCHYARD_DATA: await temporaryFolder('control'),
-    SWITCHYARD_KEY: 'sy_the_first_key_of_all',
+    SWITCHYARD_KEY: FIRST,
     SWITCHYARD_COMPUTERS: 'off',
   });
   control = await start({ config, bus: controlBus, logger, clock });
@@ -51,7 +53,7 @@ const rotate = (id: string, grace_minutes: number): Promise<RotatedKey> =>
 const recordOf = async (secret: string) => (await keys.get(hashKey(secret)))?.value ?? null;
 
 describe('a key that is rotated', () => {
-  test('is the same key under another secret; the former one leads there until its grace ends', async () => {
+  test('keeps its id and gets a new secret; the former secret works until its grace period ends', async () => {
     const made = await make();
     const rotated = await rotate(made.id, 10);
     expect(rotated).toEqual({
@@ -66,13 +68,13 @@ describe('a key that is rotated', () => {
       successor: hashKey(rotated.key),
       retires_at: rotated.former_until,
     });
-    // Listed from memory, which hears of both secrets one after the other.
+    // The list comes from the mirror, which learns of both secrets one after the other.
     const listed = async () =>
       (await request(bus, 'keys.list', caller)).data.filter(({ id }) => id === made.id).length;
     await expect.poll(listed).toBe(1);
   });
 
-  test('without a grace is refused under its former secrets at once, all of them', async () => {
+  test('without a grace period is refused under all its former secrets at once', async () => {
     const made = await make();
     const second = await rotate(made.id, 10);
     const third = await rotate(made.id, 0);
@@ -80,7 +82,7 @@ describe('a key that is rotated', () => {
     expect(await recordOf(third.key)).toMatchObject({ id: made.id, rotation: 2 });
   });
 
-  test('again within its grace keeps its earlier secrets for as long as was said, leading to the newest', async () => {
+  test('again within its grace period keeps earlier secrets for their periods, pointing to the newest', async () => {
     const made = await make();
     const second = await rotate(made.id, 10);
     const third = await rotate(made.id, 60);
@@ -89,7 +91,7 @@ describe('a key that is rotated', () => {
     expect(await recordOf(second.key)).toMatchObject({ successor, retires_at: third.former_until });
   });
 
-  test('is changed under its new secret, and revoked under all', async () => {
+  test('is changed under its new secret, and revoked under all its secrets', async () => {
     const made = await make();
     const rotated = await rotate(made.id, 10);
     await request(bus, 'keys.update', { ...caller, id: made.id, body: { limit: null } });
@@ -99,7 +101,7 @@ describe('a key that is rotated', () => {
     expect(await Promise.all([made, rotated].map(({ key }) => recordOf(key)))).toEqual([null, null]);
   });
 
-  test('twice at once has one new secret that counts', async () => {
+  test('twice concurrently has one valid new secret', async () => {
     const made = await make();
     const outcomes = await Promise.allSettled([rotate(made.id, 10), rotate(made.id, 10)]);
     const won = outcomes.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
@@ -108,19 +110,21 @@ describe('a key that is rotated', () => {
     expect(inUse.map(({ key }) => key)).toEqual([hashKey(won.at(-1)?.key ?? '')]);
   });
 
-  test('of another org, unknown, or that of SWITCHYARD_KEY is refused', async () => {
+  test('is refused when it belongs to another org, is unknown, or is the key of SWITCHYARD_KEY', async () => {
     const { id } = await make();
     const body = { grace_minutes: 0 };
     await expect(
       request(bus, 'keys.rotate', { ...caller, org: 'org_other', id, body }),
     ).rejects.toMatchObject({ code: 'key_not_found' });
     await expect(rotate('key_unknown', 0)).rejects.toMatchObject({ code: 'key_not_found' });
-    const first = await recordOf('sy_the_first_key_of_all');
-    await expect(rotate(first?.id ?? '', 0)).rejects.toMatchObject({ code: 'invalid_request', param: 'id' });
+    await expect(rotate(firstKeyId(FIRST), 0)).rejects.toMatchObject({
+      code: 'invalid_request',
+      param: 'id',
+    });
   });
 });
 
-/** A key with the secret that a rotation made which died before its second step. */
+/** Creates a key with the new secret of a rotation that died before its second step. */
 async function cutShort() {
   const made = await make();
   const lost = newSecret();
@@ -131,14 +135,14 @@ async function cutShort() {
 }
 
 describe('a rotation that died between its two steps', () => {
-  test('leaves the former secret in use, and the next ends both', async () => {
+  test('leaves the former secret valid, and the next rotation retires both', async () => {
     const { id, secrets } = await cutShort();
     const rotated = await rotate(id, 0);
     expect(await Promise.all(secrets.map(recordOf))).toEqual([null, null]);
     expect(await recordOf(rotated.key)).toMatchObject({ id, rotation: 2 });
   });
 
-  test('leaves no secret that a revocation would miss because it was made a moment before', async () => {
+  test('leaves no secret that a revocation misses because it was created just before', async () => {
     for (let i = 0; i < MOMENTS; i++) {
       const { id, secrets } = await cutShort();
       await request(bus, 'keys.delete', { ...caller, id });
@@ -146,7 +150,7 @@ describe('a rotation that died between its two steps', () => {
     }
   });
 
-  test('is found by who has not heard of it yet', async () => {
+  test('is found by an instance whose mirror does not have it yet', async () => {
     const { id, secrets } = await cutShort();
     const first = secrets.map(hashKey).slice(0, 1);
     const deaf = {
@@ -159,12 +163,12 @@ describe('a rotation that died between its two steps', () => {
   });
 });
 
-test('former secrets are removed when they are accepted no longer', async () => {
+test('former secrets are removed when they expire', async () => {
   const made = await make();
   const rotated = await rotate(made.id, 5);
   await expect
     .poll(async () => {
-      clock.advance(MINUTE_MS); // the watch of the rotation may come a moment later than its answer
+      clock.advance(MINUTE_MS); // the mirror may learn of the rotation after the response
       return recordOf(made.key);
     })
     .toBeNull();

@@ -1,4 +1,4 @@
-// A key's secret: made once, shown once, stored as its SHA-256 only.
+// The secret of a key: generated once, shown once, stored as SHA-256 only.
 import { hash, randomBytes } from 'node:crypto';
 
 const SECRET_BYTES = 32;
@@ -12,7 +12,7 @@ export function hashKey(secret: string): string {
   return hash('sha256', secret);
 }
 
-/** Enough to tell keys apart in a list, too little to guess by. */
+/** Long enough to tell keys apart in a list, too short to help guessing. */
 export function keyPrefix(secret: string): string {
   return secret.slice(0, PREFIX_LENGTH);
 }

@@ -1,5 +1,5 @@
-// The tick of the buckets `keys` and `orgs`: written each second by one control, so that edges notice when they hear
-// nothing.
+// The tick of the buckets `keys` and `orgs`: one control writes it each second, so that edges notice when their watches
+// deliver nothing.
 import { type Bucket, type Bus, holdLease, TICK_KEY, TICK_MS } from '@switchyard/bus';
 import { type Logger, passed, systemClock } from '@switchyard/service';
 
@@ -7,7 +7,7 @@ export interface Ticking {
   stop(): Promise<void>;
 }
 
-/** Ticks while this instance holds the lease, and tries for it while it does not. */
+/** Ticks while this instance holds the lease, and competes for the lease otherwise. */
 export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'kv'>[], logger: Logger): Ticking {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -17,7 +17,7 @@ export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'kv'>[], lo
       const lease = await holdLease({ bus, name: 'control-tick', onLost: () => turn.abort(), signal });
       const over = AbortSignal.any([turn.signal, signal]);
       while (!over.aborted) {
-        // Not waited for: one that met a dying server answers only after seconds, and the next tick is due.
+        // Not awaited: a write that hits a dying server fails only after seconds, and the next tick is due by then.
         for (const { kv } of buckets)
           kv.put(TICK_KEY, bus.instance).catch((error: unknown) =>
             logger.debug({ err: error }, 'a tick was not written'),
@@ -28,7 +28,7 @@ export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'kv'>[], lo
     }
   };
   const running = run().catch((error: unknown) => {
-    if (!signal.aborted) throw error; // ends the process: a control that cannot tick is started anew
+    if (!signal.aborted) throw error; // ends the process, which is restarted: control must tick
   });
   return {
     async stop() {

@@ -1,4 +1,4 @@
-// `computers.create`, told of as it goes: what the computer's host says of it passes on as it is.
+// `computers.create` as a stream: passes the progress messages of the computer's host on unchanged.
 import { type CallHandler, openReply, readRequest } from '@switchyard/bus';
 import {
   type CreationHead,
@@ -19,7 +19,7 @@ export function streamCreation(on: ComputerOperations): CallHandler {
       const timeoutMs = HOST_CREATE_TIMEOUT_MS;
       const reply = await openReply(on.bus, { subject, head: beginning, timeoutMs }, signal);
       call.setHead({ computer_id: beginning.id } satisfies CreationHead);
-      for await (const lines of reply.body) call.write(lines); // few and small: no need to wait for a reader
+      for await (const lines of reply.body) call.write(lines); // few and small, so no backpressure is needed
       return computerObject.parse(await reply.end);
     });
     call.end(computer);

@@ -11,16 +11,15 @@ import {
   type OperationRequest,
   ServiceError,
 } from '@switchyard/contracts';
-import { computerName } from '../computers/computer-name.ts';
 import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
+import { specOf } from '../computers/computer-spec.ts';
 import { placementOrder } from '../computers/placement.ts';
 import { markDeleting } from '../computers/records.ts';
-import { wantedComputer } from '../computers/wanted-computer.ts';
 
-/** For the clearing away of what a creation of unknown end may have left; the host does it later if not now. */
+/** Bound on the clean-up of a creation whose outcome is unknown; the host does it later otherwise. */
 const TAKE_BACK_TIMEOUT_MS = 10_000;
 
-/** Answers after which an agent guarantees that it holds nothing of the computer. */
+/** Errors after which an agent guarantees that nothing is left of the computer. */
 const NOTHING_LEFT: readonly ErrorCode[] = [
   'no_capacity',
   'image_unavailable',
@@ -30,14 +29,14 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
   'budget_exceeded',
 ];
 
-/** Asks a host to make the computer of a record. @throws ServiceError as the host's `create` */
+/** Asks a host to create the computer of a record. @throws ServiceError as the host's `create` */
 export type AskHost = (
   host: string,
   beginning: HostOperationRequest<'create'>,
   signal: AbortSignal,
 ) => Promise<ComputerObject>;
 
-/** Makes a computer that runs: place under the cap -> host -> record -> its agent's word. */
+/** Creates a running computer: slot under the cap, then host, then record, then the agent's confirmation. */
 export function createComputer(on: ComputerOperations) {
   const askOnce: AskHost = (host, beginning, signal) =>
     requestHost(on.bus, host, 'create', beginning, { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal });
@@ -47,22 +46,17 @@ export function createComputer(on: ComputerOperations) {
     ask: AskHost = askOnce,
   ): Promise<ComputerObject> => {
     requireComputers(on);
-    const wanted = wantedComputer(body, on.limits);
-    const hosts = placementOrder(on.hosts.placeable(), wanted, on.random);
+    const spec = specOf(body, on);
+    const hosts = placementOrder(on.hosts.placeable(), spec, on.random);
     const id = newId('computer');
     await on.slots.take(org, id, on.limits.maxComputers);
     try {
-      const name = body.name ?? computerName(on.random);
       const record = newComputerRecord({
+        ...spec,
         id,
         org,
         key_id,
         host: hosts[0]!.id,
-        name,
-        image: wanted.image,
-        cpu: wanted.cpu,
-        memory_mb: wanted.memoryMb,
-        disk_gb: on.limits.diskGb,
         rates: on.limits.rates,
         created_at: new Date(on.clock.now()).toISOString(),
       });
@@ -72,7 +66,7 @@ export function createComputer(on: ComputerOperations) {
         hosts.map((host) => host.id),
         (host, made) => ask(host, { org, id, limited, made }, signal),
       );
-      // The edge is gone or has given up: nobody will ever hear of this computer, so nobody may pay for it.
+      // The edge is gone or has given up, so the caller never learns the computer's id and must not pay for it.
       if (signal.aborted) {
         await takeBack(on, record);
         throw signal.reason;
@@ -85,7 +79,7 @@ export function createComputer(on: ComputerOperations) {
   };
 }
 
-/** Asks one host after the other; a refusal leaves nothing behind, and the next one is asked. */
+/** Asks the hosts in order. A host that refuses keeps nothing of the computer, so the next one is asked. */
 async function place(
   on: ComputerOperations,
   record: ComputerRecord,
@@ -111,20 +105,20 @@ async function place(
       refusal = error;
     }
   }
-  throw refusal ?? new ServiceError('no_capacity', 'no computer host is connected');
+  throw refusal ?? new ServiceError('no_capacity', 'No computer host is connected. Retry later.');
 }
 
 /**
- * By the record, the host is told to clear away what there is of the computer, however far it came, free of charge. The
- * caller does not wait for that.
+ * Marks the record, and tells the host to remove what exists of the computer, free of charge. The caller does not wait
+ * for the removal.
  */
 async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord): Promise<void> {
   const was = await markDeleting(on.computers, computerKey(org, id), async () => ({}));
   if (!was) return;
   requestHost(on.bus, was.host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
     (error: unknown) => {
-      if (error instanceof ServiceError && error.code === 'computer_not_found') return; // it was clearing it away already
-      on.logger.warn({ err: error, computer: id }, 'a failed creation is cleared away later by its host');
+      if (error instanceof ServiceError && error.code === 'computer_not_found') return; // already removed
+      on.logger.warn({ err: error, computer: id }, 'the host removes a failed creation later');
     },
   );
 }

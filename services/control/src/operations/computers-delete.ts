@@ -4,10 +4,10 @@ import { type ComputerOperations, requireComputers } from '../computers/computer
 import { giveUpComputer } from '../computers/lost-host.ts';
 import { findComputer } from '../computers/records.ts';
 
-/** Long enough for a computer to end its processes and for its files to go. */
+/** Covers ending the processes of the computer and removing its files. */
 const DELETE_TIMEOUT_MS = 120_000;
 
-/** Deletes a computer and its files for good, and frees its place. */
+/** Deletes a computer and its files permanently, and frees its slot. */
 export function deleteComputer(on: ComputerOperations) {
   return async ({
     org,
@@ -30,7 +30,7 @@ async function askHost(
   try {
     await requestHost(bus, host, 'delete', computer, { timeoutMs: DELETE_TIMEOUT_MS });
   } catch (error) {
-    // Deleted by another call between our look and our asking: it is as was wished.
+    // Another call deleted the computer after the record was read; the result is the same.
     if (error instanceof ServiceError && error.code === 'computer_not_found') return;
     throw error;
   }

@@ -1,7 +1,7 @@
 import { isShown, type OperationRequest, type OperationResponse } from '@switchyard/contracts';
 import { type ComputerOperations, requireComputers, showComputer } from '../computers/computer-operations.ts';
 
-/** All computers of the org, the newest first: the cap keeps them few, so there is one page. */
+/** Lists all computers of the org, newest first. The cap keeps the list short, so it has one page. */
 export function listComputers(on: ComputerOperations) {
   return async ({
     org,

@@ -1,7 +1,7 @@
 import { type ComputerOptions, toComputerOptions } from '@switchyard/contracts';
 import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
 
-/** The platform's limits and prices, which clients read here because they may change. */
+/** Returns the platform's limits and prices. They may change, so clients read them here. */
 export function computerOptions(on: ComputerOperations) {
   return async (): Promise<ComputerOptions> => {
     requireComputers(on);

@@ -1,5 +1,5 @@
-// Copies a stored file into a running computer: its bytes go from the store to the computer's host, which writes them. The
-// host is told nothing about files but this one, and asks for none.
+// Copies a stored file into a running computer. Control sends the bytes to the computer's host, which writes them; the
+// host has no access to other files.
 
 import type { OperationContext } from '@switchyard/bus';
 import { openReply } from '@switchyard/bus';
@@ -24,7 +24,7 @@ export function uploadToComputer(computers: ComputerOperations, files: FileOpera
     requireComputers(computers);
     const { value: computer } = await findComputer(computers.computers, org, id);
     if (computer.state === 'stopped')
-      throw new ServiceError('computer_not_running', 'the computer is stopped; start it first');
+      throw new ServiceError('computer_not_running', 'The computer is stopped. Start it first.');
     const { value: file } = await findFile(files.files, org, body.file);
     const head: HostUploadHead = {
       request_id: requestId,

@@ -1,15 +1,16 @@
-// Sends a file's bytes at its reader's pace. One that is deleted meanwhile breaks off: never a short file that looks whole.
+// Streams a file's bytes at the reader's pace. Deleting the file midway fails the stream, so a partial file never looks
+// whole.
 import type { CallHandler } from '@switchyard/bus';
 import { fileContentHead, toFileObject } from '@switchyard/contracts';
 import { fileContent } from '../files/file-content.ts';
 import { type FileOperations, findFile } from '../files/file-operations.ts';
 
-export function sendFile(on: Pick<FileOperations, 'files' | 'contents'>): CallHandler {
+export function sendFile(deps: Pick<FileOperations, 'files' | 'contents'>): CallHandler {
   return async (call) => {
     const { org, id, range } = fileContentHead.parse(call.head);
-    const { value: record } = await findFile(on.files, org, id);
+    const { value: record } = await findFile(deps.files, org, id);
     call.setHead(toFileObject(record));
-    for await (const piece of fileContent(on, record, range)) {
+    for await (const piece of fileContent(deps, record, range)) {
       if (!call.write(piece)) await call.drained();
       if (call.isCancelled) return;
     }

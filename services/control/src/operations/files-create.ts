@@ -1,6 +1,5 @@
-// Stores a file as it comes: quota, content, record, in this order. The record is made when the content is whole; before
-// that nobody sees anything of it. Whatever goes wrong on the way takes back what was done, and a crash of this process
-// leaves that to the sweep.
+// Stores a file as it arrives: quota, content, record, in this order. The file is not visible before its record exists.
+// A failure undoes the earlier steps; after a crash of this process the sweep does.
 import type { CallHandler } from '@switchyard/bus';
 import {
   FILE_BYTES_MAX,
@@ -15,37 +14,37 @@ import type { FileOperations } from '../files/file-operations.ts';
 import { MeteredUpload } from '../files/metered-upload.ts';
 import { deleteFile } from './files-delete.ts';
 
-export function storeFile(on: FileOperations): CallHandler {
+export function storeFile(deps: FileOperations): CallHandler {
   return async (call) => {
     const head = fileStoreHead.parse(call.head);
-    const record = await receive(on, head, call.body());
+    const record = await receive(deps, head, call.body());
     if (!call.isCancelled) return call.end(toFileObject(record));
-    // Nobody heard its id: a file that nobody knows of would be paid for with the quota.
-    await deleteFile(on)({ org: head.org, key_id: head.key_id, id: record.id });
+    // The caller left before it received the id, so the file would only use up quota.
+    await deleteFile(deps)({ org: head.org, key_id: head.key_id, id: record.id });
   };
 }
 
 async function receive(
-  on: FileOperations,
+  deps: FileOperations,
   head: FileStoreHead,
   content: AsyncIterable<Buffer>,
 ): Promise<FileRecord> {
-  const now = on.clock.now();
+  const now = deps.clock.now();
   const id = newFileId(now);
   const attempt: Attempt = { org: head.org, id, recorded: false };
-  const record = await store(on, attempt, { head, now, content }).catch(async (error: unknown) => {
-    await giveUp(on, attempt).catch((cause: unknown) => warn(on, cause, id));
+  const record = await store(deps, attempt, { head, now, content }).catch(async (error: unknown) => {
+    await giveUp(deps, attempt).catch((cause: unknown) => warn(deps, cause, id));
     throw error;
   });
-  // The file is there. If this fails, it counts as arriving until the sweep sets it right.
-  await on.quota.arrived(head.org, id, record.bytes).catch((error: unknown) => warn(on, error, id));
+  // The file is stored. If this fails, it counts as arriving until the sweep corrects the entry.
+  await deps.quota.arrived(head.org, id, record.bytes).catch((error: unknown) => warn(deps, error, id));
   return record;
 }
 
 interface Attempt {
   readonly org: string;
   readonly id: string;
-  /** The record may have been made. */
+  /** Whether the record may exist. */
   recorded: boolean;
 }
 
@@ -68,7 +67,7 @@ async function store(
   return record;
 }
 
-/** In this order: a record that was made in spite of a lost answer goes first, and what counts goes last. */
+/** Removes the record first, since it may exist although its write failed, and releases the quota last. */
 async function giveUp(
   { files, contents, quota }: FileOperations,
   { org, id, recorded }: Attempt,

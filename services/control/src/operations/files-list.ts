@@ -1,4 +1,4 @@
-// An org's files by the time of their storing: keys sort by it, so a page reads its own records and no others.
+// Lists an org's files by creation time. Keys sort by that time, so a page reads only its own records.
 import {
   type FileRecord,
   fileKey,

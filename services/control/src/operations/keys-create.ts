@@ -1,21 +1,25 @@
 import type { Bucket, EventPublisher, Mirror } from '@switchyard/bus';
 import {
   type CreatedKey,
+  type CreateKeyRequest,
   eventIds,
+  KEY_LINE_MAX,
   KEYS_PER_ORG_MAX,
   type KeyRecord,
   makeEvent,
-  newId,
+  makersOf,
+  newKeyId,
   type OperationRequest,
   ServiceError,
   toKeyObject,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
+import { findCaller, requireOwn } from '../keys/authority.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
 
 export interface KeyOperations {
   keys: Bucket<KeyRecord>;
-  /** All keys in memory: an org's are found by going through them. */
+  /** Mirror of all keys; finding an org's keys scans it. */
   known: Mirror<KeyRecord>;
   events: EventPublisher;
   clock: Clock;
@@ -23,37 +27,84 @@ export interface KeyOperations {
 
 export const EVENT_SOURCE = '/switchyard/control';
 
-/** Makes a key. The secret is in the answer and nowhere else. */
-export function createKey({ keys, known, events, clock }: KeyOperations) {
-  return async ({ org, key_id: by, body }: OperationRequest<'keys.create'>): Promise<CreatedKey> => {
-    const now = clock.now();
-    const expiresAt = body.expires_at ?? null;
-    if (expiresAt !== null && Date.parse(expiresAt) <= now)
-      throw new ServiceError('invalid_request', 'expires_at: must be in the future', { param: 'expires_at' });
-    const count = known.entries().filter(([, record]) => record.org === org && !record.successor).length;
-    if (count >= KEYS_PER_ORG_MAX)
-      throw new ServiceError(
-        'invalid_request',
-        `an org has at most ${KEYS_PER_ORG_MAX} keys; revoke some first`,
-      );
-    const secret = newSecret();
-    const record: KeyRecord = {
-      id: newId('key'),
-      org,
-      name: body.name,
-      permissions: [...new Set(body.permissions)],
-      prefix: keyPrefix(secret),
-      created_at: new Date(now).toISOString(),
-      expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
-      limit: body.limit ?? null,
-      models: body.models ?? null,
-    };
-    await keys.create(hashKey(secret), record);
-    const data = { key_id: record.id, org, by_key_id: by };
-    const id = eventIds.key(record.id, 'created');
-    await events.publish(
-      makeEvent({ name: 'key.created', id, source: EVENT_SOURCE, time: new Date(now), data }),
+/**
+ * Creates a key with the bounds of its creator, or narrower ones. The secret is only in this response.
+ * @throws ServiceError `permission_denied` for wider bounds; `invalid_request`; `invalid_api_key`
+ */
+export function createKey(deps: KeyOperations) {
+  return ({ org, key_id: by, body }: OperationRequest<'keys.create'>): Promise<CreatedKey> =>
+    issueKey(deps, { by, body, findMaker: () => findCaller(deps, { org, key_id: by }) });
+}
+
+interface NewKey {
+  /** Id of the key that asks for it. */
+  readonly by: string;
+  readonly body: CreateKeyRequest;
+  /** The key whose org, and at most whose bounds, the new key has. */
+  readonly findMaker: () => Promise<KeyRecord>;
+}
+
+/** @throws as `createKey`, and the errors of `findMaker` */
+export async function issueKey(
+  { keys, known, events, clock }: KeyOperations,
+  { by, body, findMaker }: NewKey,
+): Promise<CreatedKey> {
+  const now = clock.now();
+  const maker = await findMaker();
+  const { org } = maker;
+  const secret = newSecret();
+  const record = recordOf(body, { maker, secret, now });
+  if (record.expires_at !== null && Date.parse(record.expires_at) <= now)
+    throw new ServiceError('invalid_request', 'expires_at: is in the past. Use a future time.', {
+      param: 'expires_at',
+    });
+  const count = known.entries().filter(([, one]) => one.org === org && !one.successor).length;
+  if (count >= KEYS_PER_ORG_MAX)
+    throw new ServiceError(
+      'invalid_request',
+      `The org has the maximum of ${KEYS_PER_ORG_MAX} keys. Revoke some first.`,
     );
-    return { ...toKeyObject(record), key: secret };
+  requireOwn(record, maker);
+  requireShortLine(record);
+  const hash = hashKey(secret);
+  await keys.create(hash, record);
+  // The creator may have been revoked before this key was visible to the revocation, so check the creator again.
+  await findMaker().catch(async (error: unknown) => {
+    await keys.delete(hash);
+    throw error;
+  });
+  const data = { key_id: record.id, org, by_key_id: by };
+  const id = eventIds.key(record.id, 'created');
+  await events.publish(
+    makeEvent({ name: 'key.created', id, source: EVENT_SOURCE, time: new Date(now), data }),
+  );
+  return { ...toKeyObject(record), key: secret };
+}
+
+interface Making {
+  readonly maker: KeyRecord;
+  readonly secret: string;
+  readonly now: number;
+}
+
+/** Bounds that the request leaves out are inherited from the creator. */
+function recordOf(body: CreateKeyRequest, { maker, secret, now }: Making): KeyRecord {
+  const { expires_at: expiresAt = maker.expires_at, limit = maker.limit, models = maker.models } = body;
+  return {
+    id: newKeyId(maker),
+    org: maker.org,
+    name: body.name,
+    permissions: [...new Set(body.permissions)],
+    prefix: keyPrefix(secret),
+    created_at: new Date(now).toISOString(),
+    expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+    limit: limit ?? null,
+    models: models ?? null,
   };
+}
+
+function requireShortLine({ id }: KeyRecord): void {
+  if (makersOf(id).length < KEY_LINE_MAX) return;
+  const message = `This API key is ${KEY_LINE_MAX - 1} keys below a limited one. Use a key above it to make keys.`;
+  throw new ServiceError('permission_denied', message);
 }

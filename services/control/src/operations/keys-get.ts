@@ -2,8 +2,8 @@ import { type OperationRequest, type OperationResponse, toKeyObject } from '@swi
 import { findKey } from '../keys/find-key.ts';
 import type { KeyOperations } from './keys-create.ts';
 
-/** One key, without its secret. */
-export function getKey(on: KeyOperations) {
+/** Shows one key, without its secret. */
+export function getKey(deps: KeyOperations) {
   return async ({ org, id }: OperationRequest<'keys.get'>): Promise<OperationResponse<'keys.get'>> =>
-    toKeyObject((await findKey(on, org, id)).current.value);
+    toKeyObject((await findKey(deps, org, id)).current.value);
 }

@@ -1,7 +1,7 @@
 import { type OperationRequest, type OperationResponse, toKeyObject } from '@switchyard/contracts';
 import type { KeyOperations } from './keys-create.ts';
 
-/** An org's keys, newest first. */
+/** Lists an org's keys, newest first. */
 export function listKeys({ known }: Pick<KeyOperations, 'known'>) {
   return async ({ org }: OperationRequest<'keys.list'>): Promise<OperationResponse<'keys.list'>> => {
     const records = known.entries().map(([, record]) => record);

@@ -1,5 +1,5 @@
-// keys.rotate: another secret for the same key. Its id, permissions, limits and what it has spent stay; the former
-// secret leads to it for a while, and then opens nothing any more.
+// keys.rotate: gives a key a new secret. Its id, permissions, limits and spending stay. The former secret works until
+// its grace period ends.
 import { RevisionConflict } from '@switchyard/bus';
 import {
   eventIds,
@@ -10,6 +10,7 @@ import {
   ServiceError,
   toKeyObject,
 } from '@switchyard/contracts';
+import { findCaller, requireNotStronger } from '../keys/authority.ts';
 import { findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { retire } from '../keys/former-secrets.ts';
@@ -19,16 +20,18 @@ import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
 const MINUTE_MS = 60_000;
 
 /**
- * In an order in which a key is never without a secret that opens it: the new one first, then the former one is made to
- * lead there. Cut short in between, the former secret goes on as before, and the next rotation takes both out of use.
- * Of two rotations at once the second is refused. Rotated again within its grace, a key has several former secrets.
- * @throws ServiceError `key_not_found`; `invalid_request` for the key of SWITCHYARD_KEY; `service_unavailable`
+ * Writes the new secret first and then points the former one to it, so that the key always has a working secret. After
+ * an interruption in between, the former secret keeps working, and the next rotation retires both. The second of two
+ * concurrent rotations is refused. A key that is rotated again within its grace period has several former secrets.
+ * @throws ServiceError `key_not_found`; `permission_denied`; `invalid_request` for the key of SWITCHYARD_KEY;
+ *   `service_unavailable`
  */
-export function rotateKey(on: KeyOperations) {
+export function rotateKey(deps: KeyOperations) {
   return async ({ org, key_id: by, id, body }: OperationRequest<'keys.rotate'>): Promise<RotatedKey> => {
-    const { keys, events, clock } = on;
+    const { keys, events, clock } = deps;
     refuseFirstKey(id);
-    const { current, former } = await findKey(on, org, id);
+    const { current, former } = await findKey(deps, org, id);
+    requireNotStronger(current.value, await findCaller(deps, { org, key_id: by }, current.value));
     const now = clock.now();
     const until = now + body.grace_minutes * MINUTE_MS;
     const secret = newSecret();
@@ -37,14 +40,14 @@ export function rotateKey(on: KeyOperations) {
     const record: KeyRecord = { ...current.value, prefix: keyPrefix(secret), rotation };
     const revision = await keys.create(hash, record);
     try {
-      await retire(on, current, hash, until);
+      await retire(deps, current, hash, until);
     } catch (error) {
       await keys.delete(hash);
       if (!(error instanceof RevisionConflict)) throw error;
-      const message = 'the key was changed at the same moment; try again';
+      const message = 'The key was changed at the same time. Try again.';
       throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
     }
-    for (const entry of former) await retire(on, entry, hash, until);
+    for (const entry of former) await retire(deps, entry, hash, until);
     const event = {
       name: 'key.updated',
       id: eventIds.keyUpdated(id, revision),
@@ -59,6 +62,6 @@ export function rotateKey(on: KeyOperations) {
 
 function refuseFirstKey(id: string): void {
   if (!isFirstKey(id)) return;
-  const message = 'this key comes from SWITCHYARD_KEY: it is changed by changing that setting';
+  const message = 'This key comes from the setting SWITCHYARD_KEY. Change the setting to rotate it.';
   throw new ServiceError('invalid_request', message, { param: 'id' });
 }

@@ -1,4 +1,4 @@
-// keys.update: another name, other permissions, another limit. What is left out stays as it is.
+// keys.update: changes name, permissions, limits and other bounds. Omitted fields stay unchanged.
 import { RevisionConflict } from '@switchyard/bus';
 import {
   eventIds,
@@ -10,14 +10,18 @@ import {
   toKeyObject,
   type UpdateKeyRequest,
 } from '@switchyard/contracts';
+import { findCaller, requireNotStronger, requireOwn } from '../keys/authority.ts';
 import { findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
 
-/** Two who change it at the same moment: the second reads again, this often at the most. */
+/** Attempts when another call changes the key at the same time. */
 const TRIES_MAX = 5;
 
-/** @throws ServiceError `key_not_found`; `invalid_request` for what the key of SWITCHYARD_KEY always has. */
+/**
+ * @throws ServiceError `key_not_found`; `permission_denied`; `invalid_request` for fixed bounds of the key of
+ * SWITCHYARD_KEY.
+ */
 export function updateKey({ keys, known, events, clock }: KeyOperations) {
   return async ({
     org,
@@ -28,10 +32,15 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
     refuseForFirstKey(id, body);
     const expiry = body.expires_at;
     if (expiry && Date.parse(expiry) <= clock.now())
-      throw new ServiceError('invalid_request', 'expires_at: must be in the future', { param: 'expires_at' });
+      throw new ServiceError('invalid_request', 'expires_at: is in the past. Use a future time.', {
+        param: 'expires_at',
+      });
     for (let tries = 1; ; tries++) {
       const { current } = await findKey({ keys, known }, org, id);
+      const caller = await findCaller({ keys, known }, { org, key_id: by }, current.value);
       const record = changed(current.value, body);
+      requireNotStronger(current.value, caller);
+      requireOwn(record, caller);
       try {
         const revision = await keys.update(current.key, record, current.revision);
         await events.publish(
@@ -69,7 +78,7 @@ function refuseForFirstKey(id: string, body: UpdateKeyRequest): void {
   if (param)
     throw new ServiceError(
       'invalid_request',
-      `${param}: the key of SWITCHYARD_KEY has every permission, for ever`,
+      `${param}: the key of SWITCHYARD_KEY always has every permission. Create another key.`,
       {
         param,
       },

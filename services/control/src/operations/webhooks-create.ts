@@ -11,14 +11,14 @@ import { firstSecret, newestSecret } from '../webhooks/secrets.ts';
 import { URL_CHECK_TIMEOUT_MS, type WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { webhookKey } from '../webhooks/webhook-records.ts';
 
-/** Makes a webhook. It gets the events from now on: its feed begins at `enabled_at`, whenever it is begun. */
+/** Creates a webhook. It receives events from `enabled_at` on, whenever its feed starts. */
 export function createWebhook({ webhooks, known, egress, clock }: WebhookOperations) {
   return async ({ org, body }: OperationRequest<'webhooks.create'>): Promise<WebhookWithSecret> => {
     const count = known.entries().filter(([, record]) => record.org === org).length;
     if (count >= WEBHOOKS_PER_ORG_MAX)
       throw new ServiceError(
         'invalid_request',
-        `an org has at most ${WEBHOOKS_PER_ORG_MAX} webhooks; delete some first`,
+        `The org has the maximum of ${WEBHOOKS_PER_ORG_MAX} webhooks. Delete some first.`,
       );
     await egress.check(body.url, { param: 'url', timeoutMs: URL_CHECK_TIMEOUT_MS });
     const now = new Date(clock.now()).toISOString();

@@ -2,7 +2,7 @@ import type { OperationRequest, OperationResponse } from '@switchyard/contracts'
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { findWebhook } from '../webhooks/webhook-records.ts';
 
-/** The record goes; every instance sees it go, and ends its feed. */
+/** Deletes the record; every instance sees the deletion and ends its feed. */
 export function deleteWebhook({ webhooks }: Pick<WebhookOperations, 'webhooks'>) {
   return async ({
     org,

@@ -1,7 +1,7 @@
 import { type OperationRequest, type OperationResponse, toWebhookObject } from '@switchyard/contracts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 
-/** An org's webhooks, newest first. */
+/** Lists an org's webhooks, newest first. */
 export function listWebhooks({ webhooks }: Pick<WebhookOperations, 'webhooks'>) {
   return async ({ org }: OperationRequest<'webhooks.list'>): Promise<OperationResponse<'webhooks.list'>> => {
     const records = (await webhooks.entries(`${org}.>`)).map(({ value }) => value);

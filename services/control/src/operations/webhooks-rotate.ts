@@ -3,7 +3,7 @@ import { newestSecret, rotated } from '../webhooks/secrets.ts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { changeWebhook } from '../webhooks/webhook-records.ts';
 
-/** A new secret; the former one signs along for a day. */
+/** Creates a new secret; the former one also signs for a day. */
 export function rotateWebhook({ webhooks, clock }: Pick<WebhookOperations, 'webhooks' | 'clock'>) {
   return async ({ org, id }: OperationRequest<'webhooks.rotate'>): Promise<WebhookWithSecret> => {
     const record = await changeWebhook(webhooks, org, id, (before) => ({

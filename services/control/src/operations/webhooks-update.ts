@@ -8,14 +8,14 @@ import {
 import { URL_CHECK_TIMEOUT_MS, type WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { changeWebhook, findWebhook } from '../webhooks/webhook-records.ts';
 
-/** Changes what is given. Enabling a disabled webhook is a new beginning: what it missed is not sent. */
+/** Changes the given fields. Enabling a disabled webhook starts afresh: missed events are not sent. */
 export function updateWebhook({
   webhooks,
   egress,
   clock,
 }: Pick<WebhookOperations, 'webhooks' | 'egress' | 'clock'>) {
   return async ({ org, id, body }: OperationRequest<'webhooks.update'>): Promise<WebhookObject> => {
-    await findWebhook(webhooks, org, id); // an unknown one is told before its new URL is
+    await findWebhook(webhooks, org, id); // reports an unknown webhook before it checks the new URL
     if (body.url !== undefined)
       await egress.check(body.url, { param: 'url', timeoutMs: URL_CHECK_TIMEOUT_MS });
     const now = new Date(clock.now()).toISOString();

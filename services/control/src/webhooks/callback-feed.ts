@@ -1,12 +1,18 @@
-// The end of a video job to the `callback_url` of its request. One consumer serves all orgs; each has a few places of its
-// own, so that the endpoints of one do not keep another's waiting.
+// Sends the end of a video job to the `callback_url` of its request. One consumer serves all orgs; each org has a few
+// slots, so that its slow endpoints do not delay those of other orgs.
 import type { Bucket, Bus } from '@switchyard/bus';
-import { type Event, type SigningSecretRecord, type VideoRecord, videoKey } from '@switchyard/contracts';
+import {
+  EVENTS_STREAM,
+  type Event,
+  type SigningSecretRecord,
+  type VideoRecord,
+  videoKey,
+} from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import { Feed, type Verdict } from './feed.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Sender, send } from './send.ts';
-import { signingSecretOf } from './signing-secrets.ts';
+import { signingSecretsOf } from './signing-secrets.ts';
 
 export interface CallbackFeedOptions extends Sender {
   bus: Bus;
@@ -19,10 +25,10 @@ export interface CallbackFeedOptions extends Sender {
 
 const ATTEMPTS_MAX = 64;
 const ATTEMPTS_PER_ORG_MAX = 8;
-/** An org whose places are taken is asked again after this time. */
+/** Delay before an event is retried when all slots of its org are taken. */
 const PLACE_PAUSE_MS = 1_000;
 const SUBJECTS = ['event.v1.video.completed.*', 'event.v1.video.failed.*'];
-/** From the first event that the stream has: an installation that never had callbacks has none to send. */
+/** Starts at the first event in the stream: an installation without callbacks has none to send. */
 const SINCE = new Date(0);
 
 export function startCallbackFeed(options: CallbackFeedOptions): Feed {
@@ -30,6 +36,7 @@ export function startCallbackFeed(options: CallbackFeedOptions): Feed {
   const busy = new Map<string, number>();
   return new Feed({
     bus,
+    stream: EVENTS_STREAM,
     name: 'video-callbacks',
     description: 'tells callback_urls of the end of their videos',
     subjects: SUBJECTS,
@@ -54,20 +61,20 @@ export function startCallbackFeed(options: CallbackFeedOptions): Feed {
 }
 
 async function attemptCallback(
-  on: CallbackFeedOptions,
+  deps: CallbackFeedOptions,
   event: Event,
   ageMs: number,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  if (!('video_id' in event.data)) return 'settled'; // none such is asked for
+  if (!('video_id' in event.data)) return 'settled'; // the filter lets no such event through
   const { org, video_id: id } = event.data;
-  const url = (await on.videos.get(videoKey(org, id)))?.value.callback_url ?? null;
+  const url = (await deps.videos.get(videoKey(org, id)))?.value.callback_url ?? null;
   if (url === null) return 'settled';
-  const { secrets } = (await signingSecretOf(on.signingSecrets, org)).value;
-  const outcome = await send(on, { url, secrets }, event, signal);
+  const secrets = await signingSecretsOf(deps.signingSecrets, org);
+  const outcome = await send(deps, { url, secrets }, event, signal);
   if (outcome.taken || outcome.gone) return 'settled';
-  const againInMs = nextTryMs(on.schedule, ageMs, on.random);
+  const againInMs = nextTryMs(deps.schedule, ageMs, deps.random);
   if (againInMs !== null) return { againInMs };
-  on.logger.warn({ video: id, status: outcome.status }, 'a callback was not taken and is given up');
+  deps.logger.warn({ video: id, status: outcome.status }, 'a callback was not accepted and is given up');
   return 'settled';
 }

@@ -1,6 +1,6 @@
-// Events of the stream to one destination, through a durable consumer of its own: JetStream remembers what has been
-// delivered and when the rest is due. Any number of instances pull from it; what one had when it died comes again to
-// another. A destination that is slow or dead keeps its own consumer waiting, and nobody else's.
+// Delivers events of the stream to one destination, through a durable consumer of its own. JetStream stores which
+// events are delivered and when the others are due. Any number of instances pull from the consumer; events of an
+// instance that dies are redelivered to another. A slow or dead destination delays only its own consumer.
 import {
   AckPolicy,
   type Consumer,
@@ -10,45 +10,46 @@ import {
   type JsMsg,
 } from '@nats-io/jetstream';
 import { type Bus, ensureEventsStream } from '@switchyard/bus';
-import { EVENTS_STREAM, type Event, parseEvent } from '@switchyard/contracts';
+import { type Event, type EventStream, parseEvent } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 
-/** What becomes of an event after an attempt: it is done with, or comes again. */
+/** Result of an attempt: the event is settled, or is delivered again. */
 export type Verdict = 'settled' | { readonly againInMs: number };
 
 export interface FeedOptions {
   bus: Bus;
-  /** Of the durable consumer. */
+  stream: EventStream;
+  /** Name of the durable consumer. */
   name: string;
   description: string;
-  /** Subjects of the stream, none of which includes another. */
+  /** Stream subjects that do not overlap. */
   subjects: readonly string[];
-  /** Events from then on. */
+  /** Delivers events from this time on. */
   since: Date;
-  /** Attempts of one instance at the same time. */
+  /** Concurrent attempts of one instance. */
   attemptsMax: number;
-  /** Aborting the signal ends the attempt, whose event comes again at once. */
+  /** Aborting the signal ends the attempt; its event is redelivered at once. */
   attempt: (event: Event, ageMs: number, signal: AbortSignal) => Promise<Verdict>;
   clock: Clock;
   logger: Logger;
 }
 
 const MS_NS = 1_000_000;
-/** Longer than any attempt, and than the wait for a place before it: an event silent for longer was lost with its process. */
+/** Longer than any attempt and the wait for a slot before it; a longer silence means that the event's process died. */
 export const ACK_WAIT_MS = 30_000;
-/** Events of one destination that wait for their next attempt; more wait in the stream. */
+/** Events of one destination that wait for their next attempt; further ones stay in the stream. */
 const ACK_PENDING_MAX = 5_000;
-/** How often an event comes is decided by its age. */
+/** Unlimited: the age of an event decides how often it is delivered. */
 const DELIVERIES_MAX = -1;
-/** Pause before a consumer that failed is begun anew, and before an event that failed by our fault comes again. */
+/** Pause before a failed consumer is restarted, and before an event that failed internally is redelivered. */
 const AGAIN_MS = 2_000;
-/** What attempts get to end by themselves when the feed stops. */
+/** Time for attempts to complete when the feed stops. */
 const STOP_PATIENCE_MS = 5_000;
 const ALREADY_EXISTS_CODES = [10_148, 10_013];
 const NOT_FOUND_CODE = 10_014;
 
 export class Feed {
-  readonly #on: FeedOptions;
+  readonly #deps: FeedOptions;
   readonly #stopping = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
   readonly #running: Promise<void>;
@@ -58,18 +59,18 @@ export class Feed {
   #wake: () => void = () => {};
 
   constructor(options: FeedOptions) {
-    this.#on = options;
+    this.#deps = options;
     this.#subjects = options.subjects;
     this.#running = this.#run();
   }
 
-  /** Takes events of other subjects from now on. */
+  /** Switches to other subjects. */
   async refilter(subjects: readonly string[]): Promise<void> {
     this.#subjects = subjects;
     await this.#ensureConsumer();
   }
 
-  /** Takes no further event, and lets go of those that it has. */
+  /** Takes no further events and releases those it holds. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#wake();
@@ -80,11 +81,11 @@ export class Feed {
     clearTimeout(cut);
   }
 
-  /** Stops at once, and for all instances: the events that wait are dropped. */
+  /** Stops at once, for all instances: drops the waiting events. */
   async remove(): Promise<void> {
     this.#stopping.abort(new Error('the feed is removed'));
     await this.stop();
-    await deleteConsumer(this.#on.bus, this.#on.name);
+    await deleteConsumer(this.#deps);
   }
 
   async #run(): Promise<void> {
@@ -93,14 +94,14 @@ export class Feed {
         await this.#pull(await this.#ensureConsumer());
       } catch (error) {
         if (!this.#stopped)
-          this.#on.logger.warn({ err: error, consumer: this.#on.name }, 'a feed is begun anew');
+          this.#deps.logger.warn({ err: error, consumer: this.#deps.name }, 'a feed failed and is restarted');
       }
       if (!this.#stopped) await this.#pause();
     }
   }
 
   async #pull(consumer: Consumer): Promise<void> {
-    const { attemptsMax } = this.#on;
+    const { attemptsMax } = this.#deps;
     const messages = await consumer.consume({ max_messages: attemptsMax, abort_on_missing_resource: true });
     this.#messages = messages;
     if (this.#stopped) messages.stop();
@@ -119,25 +120,28 @@ export class Feed {
   async #attempt(message: JsMsg): Promise<void> {
     const event = readEvent(message);
     if (event === null) return message.term('no event of ours'); // billing keeps it
-    message.working(); // it may have waited for its place
-    const ageMs = Math.max(0, this.#on.clock.now() - message.time.getTime());
+    message.working(); // restarts the ack timer: the event may have waited for its slot
+    const ageMs = Math.max(0, this.#deps.clock.now() - message.time.getTime());
     try {
-      const verdict = await this.#on.attempt(event, ageMs, this.#stopping.signal);
+      const verdict = await this.#deps.attempt(event, ageMs, this.#stopping.signal);
       if (verdict === 'settled') message.ack();
       else message.nak(verdict.againInMs);
     } catch (error) {
       message.nak(this.#stopping.signal.aborted ? 0 : AGAIN_MS);
       if (!this.#stopping.signal.aborted)
-        this.#on.logger.error({ err: error, event: event.id }, 'an attempt to deliver an event failed here');
+        this.#deps.logger.error(
+          { err: error, event: event.id },
+          'an attempt to deliver an event failed here',
+        );
     }
   }
 
   async #ensureConsumer(): Promise<Consumer> {
-    const { bus, name, description, since } = this.#on;
+    const { bus, stream, name, description, since } = this.#deps;
     await ensureEventsStream(bus);
     const subjects = [...this.#subjects];
     try {
-      await bus.jsm.consumers.add(EVENTS_STREAM, {
+      await bus.jsm.consumers.add(stream, {
         durable_name: name,
         description,
         filter_subjects: subjects,
@@ -150,9 +154,9 @@ export class Feed {
       });
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || !ALREADY_EXISTS_CODES.includes(error.code)) throw error;
-      await bus.jsm.consumers.update(EVENTS_STREAM, name, { filter_subjects: subjects });
+      await bus.jsm.consumers.update(stream, name, { filter_subjects: subjects });
     }
-    return bus.js.consumers.get(EVENTS_STREAM, name);
+    return bus.js.consumers.get(stream, name);
   }
 
   #pause(): Promise<void> {
@@ -167,9 +171,13 @@ export class Feed {
 }
 
 /** Idempotent. */
-export async function deleteConsumer(bus: Bus, name: string): Promise<void> {
+export async function deleteConsumer({
+  bus,
+  stream,
+  name,
+}: Pick<FeedOptions, 'bus' | 'stream' | 'name'>): Promise<void> {
   try {
-    await bus.jsm.consumers.delete(EVENTS_STREAM, name);
+    await bus.jsm.consumers.delete(stream, name);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== NOT_FOUND_CODE) throw error;
   }

@@ -3,7 +3,7 @@ import { nextTryMs, OVER_A_DAY } from './retry-schedule.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('an event is tried at rising distances over a day, and then given up', () => {
+test('an event is retried at growing intervals over a day, and then given up', () => {
   const tries: number[] = [];
   let age = 0;
   for (;;) {
@@ -21,7 +21,7 @@ test('a wait is up to a tenth longer', () => {
   expect(nextTryMs(OVER_A_DAY, 0, () => 1)).toBe(5_500);
 });
 
-test('an event whose attempts were missed goes on where its age is', () => {
+test('an event whose attempts were missed continues at its age in the schedule', () => {
   expect(nextTryMs(OVER_A_DAY, 5 * HOUR_MS, () => 0)).toBe(3 * HOUR_MS);
   expect(nextTryMs(OVER_A_DAY, 30 * HOUR_MS, () => 0)).toBeNull();
 });

@@ -1,14 +1,14 @@
-// When a delivery that failed is tried again, by the age of its event: so a restart, or an attempt that was lost with its
-// process, moves nothing.
+// Schedules the retries of a failed delivery by the age of its event, so that a restart or a lost attempt does not
+// change the schedule.
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 export interface RetrySchedule {
-  /** Ages of an event at which it is tried again, in milliseconds, rising. After the last one it is given up. */
+  /** Ages of an event, in milliseconds and rising, at which it is retried. After the last one it is given up. */
   readonly agesMs: readonly number[];
-  /** An endpoint that has taken nothing for this long when an event is given up is disabled. */
+  /** An endpoint that accepted nothing for this long is disabled when an event is given up. */
   readonly failingMsMax: number;
 }
 
@@ -31,10 +31,10 @@ export const OVER_A_DAY: RetrySchedule = {
   failingMsMax: 20 * HOUR_MS,
 };
 
-/** Waits are up to a tenth longer, so that what failed together does not come back together. */
+/** Waits are up to a tenth longer, so that events that failed together are not retried together. */
 const JITTER_SHARE = 0.1;
 
-/** Milliseconds until an event of this age is tried again; null: it is given up. */
+/** Milliseconds until an event of this age is retried; null when it is given up. */
 export function nextTryMs({ agesMs }: RetrySchedule, ageMs: number, random: () => number): number | null {
   const next = agesMs.find((age) => age > ageMs);
   return next === undefined ? null : Math.ceil((next - ageMs) * (1 + random() * JITTER_SHARE));

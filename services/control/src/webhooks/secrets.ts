@@ -1,11 +1,11 @@
-// Secrets of webhooks, in the form of Standard Webhooks: the newest signs first, one that was rotated away signs along
-// for its grace.
+// Secrets of webhooks, in the format of Standard Webhooks. The newest one signs first; a rotated one also signs during
+// its grace period.
 import { randomBytes } from 'node:crypto';
 import { type StoredSecrets, WEBHOOK_SECRET_GRACE_MS } from '@switchyard/contracts';
 
 const SECRET_BYTES = 32;
 
-/** Secrets kept of one webhook: rotating faster than the grace drops the oldest. */
+/** Secrets kept per webhook; rotating more often within the grace period drops the oldest. */
 const SECRETS_MAX = 5;
 
 export function firstSecret(): StoredSecrets {
@@ -18,14 +18,14 @@ export function newestSecret(secrets: StoredSecrets): string {
   return newest.secret;
 }
 
-/** A new secret before the others, which end by the grace. */
+/** Puts a new secret before the others, which end with their grace period. */
 export function rotated(secrets: StoredSecrets, now: number): StoredSecrets {
   const until = new Date(now + WEBHOOK_SECRET_GRACE_MS).toISOString();
   const former = inForce(secrets, now).map((one) => ({ ...one, until: one.until ?? until }));
   return [{ secret: newSecret(), until: null }, ...former].slice(0, SECRETS_MAX);
 }
 
-/** Those that sign at this time. */
+/** The secrets that sign at this time. */
 export function inForce(secrets: StoredSecrets, now: number): StoredSecrets {
   return secrets.filter(({ until }) => until === null || Date.parse(until) > now);
 }

@@ -1,13 +1,13 @@
-// One attempt to deliver one event to one URL, signed by Standard Webhooks.
+// One attempt to deliver one event to one URL, signed as Standard Webhooks.
 import { type Event, ServiceError, type StoredSecrets, webhookBody } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Clock } from '@switchyard/service';
 import { Webhook } from 'standardwebhooks';
 import { inForce } from './secrets.ts';
 
-/** What an endpoint gets to answer. */
+/** Time for an endpoint to answer. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Nothing of an answer is read but its status; more than this is not even waited for. */
+/** Only the status of an answer is used; a longer body is cut off. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 const USER_AGENT = 'switchyard-webhooks';
 const GONE = 410;
@@ -21,10 +21,10 @@ export type Outcome =
   | { readonly taken: true }
   | {
       readonly taken: false;
-      /** Of the answer; null where there was none. */
+      /** Status of the answer; null without an answer. */
       readonly status: number | null;
       readonly message: string;
-      /** The endpoint asks for no more. */
+      /** The endpoint wants no further events. */
       readonly gone: boolean;
     };
 
@@ -33,7 +33,7 @@ export interface Sender {
   readonly clock: Clock;
 }
 
-/** @throws the signal's reason. What an endpoint does wrong is an outcome. */
+/** @throws the signal's reason. Errors of the endpoint are outcomes, not exceptions. */
 export async function send(
   { egress, clock }: Sender,
   { url, secrets }: Destination,

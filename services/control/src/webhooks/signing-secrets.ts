@@ -1,45 +1,32 @@
-// What signs the `callback_url`s of an org: one secret for each org, made when it is first asked for.
-import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
-import { ServiceError, type SigningSecretRecord } from '@switchyard/contracts';
+// The secret that signs an org's `callback_url`s: one per org, created on first use.
+import type { Bucket } from '@switchyard/bus';
+import type { SigningSecretRecord, StoredSecrets } from '@switchyard/contracts';
 import { firstSecret, rotated } from './secrets.ts';
 
-const TRIES_MAX = 10;
+type SigningSecrets = Bucket<SigningSecretRecord>;
 
-export async function signingSecretOf(
-  bucket: Bucket<SigningSecretRecord>,
-  org: string,
-): Promise<Entry<SigningSecretRecord>> {
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const entry = await bucket.get(org);
-    if (entry) return entry;
-    const value: SigningSecretRecord = { org, secrets: firstSecret() };
-    try {
-      return { key: org, value, revision: await bucket.create(org, value) };
-    } catch (error) {
-      if (!(error instanceof RevisionConflict)) throw error; // another made it: read that one
-    }
-  }
-  throw busy();
+/** The org's secrets, the newest first. */
+export function signingSecretsOf(bucket: SigningSecrets, org: string): Promise<StoredSecrets> {
+  return change(bucket, org, (secrets) => (secrets ? null : firstSecret()));
 }
 
-export async function rotateSigningSecret(
-  bucket: Bucket<SigningSecretRecord>,
+/** Creates a new secret; the former one also signs for a day. */
+export function rotateSigningSecret(
+  bucket: SigningSecrets,
   org: string,
   now: number,
-): Promise<SigningSecretRecord> {
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const { value, revision } = await signingSecretOf(bucket, org);
-    const changed = { ...value, secrets: rotated(value.secrets, now) };
-    try {
-      await bucket.update(org, changed, revision);
-      return changed;
-    } catch (error) {
-      if (!(error instanceof RevisionConflict)) throw error;
-    }
-  }
-  throw busy();
+): Promise<StoredSecrets> {
+  return change(bucket, org, (secrets) => rotated(secrets ?? firstSecret(), now));
 }
 
-function busy(): ServiceError {
-  return new ServiceError('service_unavailable', 'the secret is being changed by others', { retryAfterS: 1 });
+async function change(
+  bucket: SigningSecrets,
+  org: string,
+  decide: (secrets: StoredSecrets | null) => StoredSecrets | null,
+): Promise<StoredSecrets> {
+  const entry = await bucket.change(org, (current) => {
+    const secrets = decide(current?.value.secrets ?? null);
+    return secrets && { org, secrets };
+  });
+  return entry?.value.secrets ?? [];
 }

@@ -1,4 +1,4 @@
-// Webhooks as one part of control: their buckets, their feeds, and what their operations need.
+// Starts the webhooks of control: their buckets, their feeds, and the dependencies of their operations.
 import { type Bus, openBucket } from '@switchyard/bus';
 import { type AllowList, createEgress } from '@switchyard/egress';
 import type { Clock, Logger } from '@switchyard/service';
@@ -18,19 +18,19 @@ export interface WebhooksOptions {
 
 export interface Webhooks {
   readonly operations: WebhookOperations;
-  /** Ends what is being delivered, within seconds; what was not taken comes again, here or elsewhere. */
+  /** Ends deliveries within seconds; unsettled events are redelivered, here or at another instance. */
   stop(): Promise<void>;
 }
 
-/** The stream EVENTS must be there. */
-export async function startWebhooks({ allow, ...on }: WebhooksOptions): Promise<Webhooks> {
-  const { bus, clock } = on;
+/** Requires that the streams of events exist. */
+export async function startWebhooks({ allow, ...deps }: WebhooksOptions): Promise<Webhooks> {
+  const { bus, clock } = deps;
   const egress = createEgress({ allow });
   const webhooks = await openBucket(bus, 'webhooks');
   const signingSecrets = await openBucket(bus, 'webhook-secrets');
   const videos = await openBucket(bus, 'videos');
-  const feeds = await WebhookFeeds.start({ ...on, egress, bucket: webhooks });
-  const callbacks = startCallbackFeed({ ...on, egress, videos, signingSecrets });
+  const feeds = await WebhookFeeds.start({ ...deps, egress, bucket: webhooks });
+  const callbacks = startCallbackFeed({ ...deps, egress, videos, signingSecrets });
   return {
     operations: { webhooks, known: feeds.known, signingSecrets, egress, clock },
     async stop() {

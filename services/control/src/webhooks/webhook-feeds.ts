@@ -1,9 +1,15 @@
-// A feed for each enabled webhook, kept in step with the bucket by every instance of control.
+// Feeds of each enabled webhook, one per stream of events. Every instance of control keeps them in sync with the
+// bucket.
 import { type Bucket, type Bus, type Mirror, mirrorBucket } from '@switchyard/bus';
-import { EVENTS_STREAM, type Event, ServiceError, type WebhookRecord } from '@switchyard/contracts';
+import {
+  EVENT_STREAMS,
+  type Event,
+  eventSubjects,
+  ServiceError,
+  type WebhookRecord,
+} from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import { eventSubjects } from './event-subjects.ts';
-import { deleteConsumer, Feed, type Verdict } from './feed.ts';
+import { deleteConsumer, Feed, type FeedOptions, type Verdict } from './feed.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';
 import { changeWebhook } from './webhook-records.ts';
@@ -16,27 +22,30 @@ export interface WebhookFeedsOptions extends Sender {
   logger: Logger;
 }
 
-/** Attempts of one webhook at the same time, by one instance. */
+/** Concurrent attempts per webhook and instance. */
 const ATTEMPTS_MAX = 4;
-/** An endpoint's last error is written down this often at the most. */
+/** Minimum interval between writes of an endpoint's last error. */
 const NOTE_PAUSE_MS = 1_000;
 const CONSUMER_PREFIX = 'webhook-wh_';
 
+type Streamed = (typeof EVENT_STREAMS)[number];
+
 interface OpenFeed {
   readonly generation: number;
-  readonly feed: Feed;
-  subjects: string[];
+  /** In the order of `EVENT_STREAMS`. */
+  readonly feeds: readonly Feed[];
+  events: readonly string[];
 }
 
 export class WebhookFeeds {
   readonly known: Mirror<WebhookRecord>;
-  readonly #on: WebhookFeedsOptions;
+  readonly #deps: WebhookFeedsOptions;
   readonly #open = new Map<string, OpenFeed>();
   readonly #closing = new Set<Promise<void>>();
   readonly #notedAt = new Map<string, number>();
 
   private constructor(options: WebhookFeedsOptions, known: Mirror<WebhookRecord>) {
-    this.#on = options;
+    this.#deps = options;
     this.known = known;
   }
 
@@ -50,7 +59,7 @@ export class WebhookFeeds {
 
   async stop(): Promise<void> {
     this.known.close();
-    await Promise.all([...this.#open.values()].map(({ feed }) => feed.stop()));
+    await Promise.all([...this.#open.values()].flatMap(({ feeds }) => feeds.map((feed) => feed.stop())));
     await Promise.all(this.#closing);
   }
 
@@ -59,37 +68,51 @@ export class WebhookFeeds {
     const open = this.#open.get(key);
     if (open && open.generation !== wanted?.generation) this.#close(key, open);
     if (!wanted) return;
-    const subjects = eventSubjects(wanted.org, wanted.events);
+    const { generation, events } = wanted;
     const still = this.#open.get(key);
     if (!still) {
-      this.#open.set(key, { generation: wanted.generation, subjects, feed: this.#feedOf(wanted, subjects) });
-    } else if (still.subjects.join() !== subjects.join()) {
-      still.subjects = subjects;
-      still.feed.refilter(subjects).catch((error: unknown) => {
-        this.#on.logger.error({ err: error, webhook: wanted.id }, 'the events of a webhook were not changed');
+      const feeds = EVENT_STREAMS.map((streamed) => this.#feedOf(wanted, streamed));
+      this.#open.set(key, { generation, events, feeds });
+    } else if (still.events.join() !== events.join()) {
+      still.events = events;
+      this.#refilter(still.feeds, wanted).catch((error: unknown) => {
+        this.#deps.logger.error(
+          { err: error, webhook: wanted.id },
+          'the events of a webhook were not changed',
+        );
       });
     }
   }
 
-  #close(key: string, { feed }: OpenFeed): void {
+  async #refilter(feeds: readonly Feed[], { org, events }: WebhookRecord): Promise<void> {
+    await Promise.all(
+      EVENT_STREAMS.map(({ suffix }, index) => feeds[index]?.refilter(eventSubjects(org, events, suffix))),
+    );
+  }
+
+  #close(key: string, { feeds }: OpenFeed): void {
     this.#open.delete(key);
     this.#notedAt.delete(key);
-    const closing = feed
-      .remove()
+    const closing = Promise.all(feeds.map((feed) => feed.remove()))
+      .then(() => {})
       .catch((error: unknown) =>
-        this.#on.logger.warn({ err: error, webhook: key }, 'a consumer is left to the next start'),
+        this.#deps.logger.warn(
+          { err: error, webhook: key },
+          'a consumer was not removed; the next start does it',
+        ),
       )
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
 
-  #feedOf({ id, org, generation, enabled_at }: WebhookRecord, subjects: string[]): Feed {
-    const { bus, clock, logger } = this.#on;
+  #feedOf({ id, org, events, generation, enabled_at }: WebhookRecord, { stream, suffix }: Streamed): Feed {
+    const { bus, clock, logger } = this.#deps;
     return new Feed({
       bus,
+      stream,
       name: consumerName(id, generation),
       description: `delivers events of ${org} to its webhook ${id}`,
-      subjects,
+      subjects: eventSubjects(org, events, suffix),
       since: new Date(enabled_at),
       attemptsMax: ATTEMPTS_MAX,
       attempt: (event, ageMs, signal) => this.#attempt(org, id, event, ageMs, signal),
@@ -105,11 +128,11 @@ export class WebhookFeeds {
     ageMs: number,
     signal: AbortSignal,
   ): Promise<Verdict> {
-    const { bucket, schedule, random, logger } = this.#on;
+    const { bucket, schedule, random, logger } = this.#deps;
     const key = `${org}.${id}`;
     const record = (await bucket.get(key))?.value;
-    if (record?.status !== 'enabled') return 'settled'; // its feed is about to be removed
-    const outcome = await send(this.#on, record, event, signal);
+    if (record?.status !== 'enabled') return 'settled'; // the feed is about to be removed
+    const outcome = await send(this.#deps, record, event, signal);
     if (outcome.taken) {
       if (record.failing_since !== null)
         await this.#note(org, id, (now) => ({ ...now, failing_since: null }));
@@ -117,7 +140,7 @@ export class WebhookFeeds {
     }
     const againInMs = nextTryMs(schedule, ageMs, random);
     if (againInMs === null)
-      logger.warn({ webhook: id, event: event.id }, 'an event was not taken and is given up');
+      logger.warn({ webhook: id, event: event.id }, 'an event was not accepted and is given up');
     await this.#noteFailure(record, event, outcome, againInMs === null);
     return againInMs === null || outcome.gone ? 'settled' : { againInMs };
   }
@@ -128,7 +151,7 @@ export class WebhookFeeds {
     outcome: Outcome & { taken: false },
     givenUp: boolean,
   ): Promise<void> {
-    const { clock, schedule } = this.#on;
+    const { clock, schedule } = this.#deps;
     const now = clock.now();
     const key = `${org}.${id}`;
     const mayWait = !givenUp && !outcome.gone;
@@ -151,15 +174,15 @@ export class WebhookFeeds {
     });
   }
 
-  /** What is noted of a webhook must not keep its events from being delivered. */
+  /** Updates the webhook's record. A failed update must not block deliveries. */
   async #note(org: string, id: string, change: (record: WebhookRecord) => WebhookRecord): Promise<void> {
     try {
-      await changeWebhook(this.#on.bucket, org, id, (record) =>
+      await changeWebhook(this.#deps.bucket, org, id, (record) =>
         record.status === 'enabled' ? change(record) : null,
       );
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'webhook_not_found') return;
-      this.#on.logger.warn({ err: error, webhook: id }, 'the state of a webhook was not written');
+      this.#deps.logger.warn({ err: error, webhook: id }, 'the state of a webhook was not written');
     }
   }
 }
@@ -168,20 +191,23 @@ function consumerName(id: string, generation: number): string {
   return `webhook-${id}-${generation}`;
 }
 
-/** Consumers of webhooks that went while no instance ran. A record is there before its consumer is. */
+/**
+ * Removes consumers of webhooks that were deleted while no instance ran. A record always exists before its consumer.
+ */
 async function removeStrayConsumers({ bus, bucket, logger }: WebhookFeedsOptions): Promise<void> {
-  const names: string[] = [];
-  for await (const { name } of bus.jsm.consumers.list(EVENTS_STREAM))
-    if (name.startsWith(CONSUMER_PREFIX)) names.push(name);
-  if (names.length === 0) return;
+  const present: Pick<FeedOptions, 'stream' | 'name'>[] = [];
+  for (const { stream } of EVENT_STREAMS)
+    for await (const { name } of bus.jsm.consumers.list(stream))
+      if (name.startsWith(CONSUMER_PREFIX)) present.push({ stream, name });
+  if (present.length === 0) return;
   const records = (await bucket.entries()).map(({ value }) => value);
   const wanted = new Set(
     records
       .filter(({ status }) => status === 'enabled')
       .map(({ id, generation }) => consumerName(id, generation)),
   );
-  for (const name of names.filter((one) => !wanted.has(one))) {
-    await deleteConsumer(bus, name);
-    logger.info({ consumer: name }, 'the consumer of a webhook that went was removed');
+  for (const { stream, name } of present.filter((one) => !wanted.has(one.name))) {
+    await deleteConsumer({ bus, stream, name });
+    logger.info({ consumer: name }, 'the consumer of a deleted webhook was removed');
   }
 }

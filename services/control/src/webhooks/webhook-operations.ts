@@ -1,15 +1,15 @@
-// What the operations on webhooks share.
+// Dependencies that the webhook operations share.
 import type { Bucket, Mirror } from '@switchyard/bus';
 import type { SigningSecretRecord, WebhookRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Clock } from '@switchyard/service';
 
-/** For the name in a URL to be resolved, while its caller waits. */
+/** Time to resolve the host name of a URL while the caller waits. */
 export const URL_CHECK_TIMEOUT_MS = 10_000;
 
 export interface WebhookOperations {
   readonly webhooks: Bucket<WebhookRecord>;
-  /** All webhooks in memory: an org's are found by going through them. */
+  /** Mirror of all webhooks; finding an org's webhooks scans it. */
   readonly known: Mirror<WebhookRecord>;
   readonly signingSecrets: Bucket<SigningSecretRecord>;
   readonly egress: Egress;

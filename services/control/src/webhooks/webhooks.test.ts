@@ -1,5 +1,5 @@
-// Webhooks on a real nats-server: real receivers that verify with the official library, instances of control with a
-// connection each, and a schedule of moments instead of hours.
+// Webhooks on a real nats-server: receivers verify with the official library, each instance of control has its own
+// connection, and a short retry schedule replaces the hours.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +7,7 @@ import { type Bus, connectBus, ensureEventsStream, openBucket } from '@switchyar
 import {
   type CreateWebhookRequest,
   DEFAULT_ORG,
+  EVENT_STREAMS,
   EVENTS_STREAM,
   type Event,
   eventIds,
@@ -35,7 +36,7 @@ import type { RetrySchedule } from './retry-schedule.ts';
 import { startWebhooks, type Webhooks } from './start-webhooks.ts';
 
 const logger = makeLogger('control', 'silent');
-/** Soon, and then for as long as a test may take on a busy machine. */
+/** Retries soon, and then for as long as a test may take on a busy machine. */
 const QUICK: RetrySchedule = {
   agesMs: [100, 200, 400, 800, ...Array.from({ length: 120 }, (_, i) => 1_500 * (i + 1))],
   failingMsMax: 4_000,
@@ -103,14 +104,14 @@ interface Received {
   id: string;
   headers: IncomingHttpHeaders;
   body: string;
-  /** What it was answered. */
+  /** Status that the receiver answered. */
   status: number | undefined;
 }
 
 class Receiver {
   readonly received: Received[] = [];
   readonly #server: Server;
-  /** What it answers, attempt by attempt; the last one stays. 0: nothing at all. */
+  /** Statuses to answer, attempt by attempt; the last one repeats. 0: no answer. */
   answers: number[] = [200];
   port = 0;
 
@@ -176,7 +177,7 @@ async function publish(event: Event): Promise<Event> {
   return event;
 }
 
-/** A webhook begins with the millisecond of its making: of those before it is what is stored by now. */
+/** A webhook starts at the millisecond of its creation; waits until earlier events are in the past. */
 async function untilPast(): Promise<void> {
   const now = Date.now();
   await until(() => expect(Date.now()).toBeGreaterThan(now));
@@ -184,7 +185,8 @@ async function untilPast(): Promise<void> {
 
 async function consumers(): Promise<string[]> {
   const names: string[] = [];
-  for await (const { name } of bus.jsm.consumers.list(EVENTS_STREAM)) names.push(name);
+  for (const { stream } of EVENT_STREAMS)
+    for await (const { name } of bus.jsm.consumers.list(stream)) names.push(name);
   return names.sort();
 }
 
@@ -212,7 +214,7 @@ test('an event arrives once, signed for the official library, with its type, tim
   ).toThrow('No matching signature');
 });
 
-test('two instances share the deliveries: many events, each one once', async () => {
+test('two instances share the deliveries: each of many events arrives once', async () => {
   await openInstance();
   await openInstance();
   const receiver = await openReceiver();
@@ -243,7 +245,28 @@ test('only events of the filter and of the org are sent, from the creation on', 
   expect(receiver.received).toHaveLength(1);
 });
 
-test('an endpoint that fails is tried again under the same id, signed anew, until it takes the event', async () => {
+test('a refused call is sent too, although it is in another stream', async () => {
+  await openInstance();
+  const receiver = await openReceiver();
+  await create({ url: receiver.url, events: ['call.*'] });
+  const request_id = newId('request');
+  const refused = await publish(
+    makeEvent({
+      name: 'call.refused',
+      id: eventIds.refused(request_id),
+      source: '/t',
+      time: new Date(),
+      data: {
+        ...{ request_id, org: DEFAULT_ORG, key_id: 'key_1', type: null, method: 'GET', path: '/v1/models' },
+        ...{ requested_model: null, computer_id: null, http_status: 403, error_code: 'permission_denied' },
+        latency_ms: 1,
+      },
+    }),
+  );
+  await until(() => expect(receiver.of(refused)).toHaveLength(1));
+});
+
+test('a failing endpoint gets the event again, same id, new signature, until it accepts it', async () => {
   await openInstance();
   const receiver = await openReceiver([500]);
   const { id, secret } = await create({ url: receiver.url, events: ['key.created'] });
@@ -266,7 +289,7 @@ test('an endpoint that fails is tried again under the same id, signed anew, unti
   expect(receiver.of(event)).toHaveLength(attempts);
 });
 
-test('what a receiver missed while it was down it gets when it is up', async () => {
+test('a receiver that was down gets the missed events when it is up', async () => {
   await openInstance();
   const receiver = await openReceiver();
   const { id } = await create({ url: receiver.url, events: ['key.created'] });
@@ -281,7 +304,7 @@ test('what a receiver missed while it was down it gets when it is up', async () 
   for (const event of events) await until(() => expect(receiver.of(event)).toHaveLength(1));
 });
 
-test('an endpoint that never answers keeps neither other orgs nor other webhooks of its own org waiting', async () => {
+test('an endpoint that never answers delays neither other orgs nor other webhooks of its org', async () => {
   await openInstance();
   const [dead, alive, foreign] = [await openReceiver([0]), await openReceiver(), await openReceiver()];
   await create({ url: dead.url, events: ['*'] });
@@ -291,10 +314,10 @@ test('an endpoint that never answers keeps neither other orgs nor other webhooks
   const theirs = await emit('org_other');
   await until(() => expect(foreign.of(theirs)).toHaveLength(1));
   await until(() => expect(alive.received).toHaveLength(own.length));
-  expect(dead.received.length).toBeLessThanOrEqual(4); // attempts that are on, and none that waits for them
+  expect(dead.received.length).toBeLessThanOrEqual(4); // running attempts, and none waiting behind them
 });
 
-test('an endpoint that fails for too long is disabled, shows why, and begins anew when it is enabled', async () => {
+test('an endpoint that fails for too long is disabled, shows the reason, and restarts when it is enabled', async () => {
   await openInstance(HASTY);
   const receiver = await openReceiver([500]);
   const { id } = await create({ url: receiver.url, events: ['key.created'] });
@@ -329,7 +352,7 @@ test('an endpoint that answers 410 is disabled at once', async () => {
   expect(receiver.of(event)).toHaveLength(1);
 });
 
-test('a private address is refused when a webhook is made or changed, by name too', async () => {
+test('a private address, also by host name, is refused when a webhook is created or changed', async () => {
   await openInstance(QUICK, '');
   const refused = { code: 'url_not_allowed', param: 'url' };
   for (const url of ['http://127.0.0.1/', 'http://localhost/', 'http://169.254.169.254/', 'http://[::1]/'])
@@ -337,7 +360,7 @@ test('a private address is refused when a webhook is made or changed, by name to
   expect(operations().known.entries()).toEqual([]);
 });
 
-test('a private address is refused at delivery: what was public when it was made may not be so any more', async () => {
+test('a private address is refused at delivery, even if the address was public at creation', async () => {
   await openInstance(HASTY);
   const receiver = await openReceiver();
   const { id } = await create({ url: receiver.url, events: ['key.created'] });
@@ -369,7 +392,7 @@ test('after a rotation both secrets verify, and only the new one is shown', asyn
   expect(String(delivery?.headers['webhook-signature']).split(' ')).toHaveLength(2);
 });
 
-test('events of a webhook can be changed; a deleted one gets nothing more and leaves no consumer', async () => {
+test('events of a webhook can be changed; a deleted one receives nothing and leaves no consumer', async () => {
   await openInstance();
   await openInstance();
   const receiver = await openReceiver();
@@ -393,12 +416,12 @@ test('events of a webhook can be changed; a deleted one gets nothing more and le
   expect(receiver.received).toHaveLength(count);
 });
 
-test('what happened just before the bus was killed, and what happens after it is back, is delivered', async () => {
+test('events from just before the bus is killed and from after its return are delivered', async () => {
   await openInstance();
   const receiver = await openReceiver([500]);
   await create({ url: receiver.url, events: ['key.created'] });
   const before = await emit();
-  await until(() => expect(receiver.of(before)).not.toEqual([])); // and it is to be tried again
+  await until(() => expect(receiver.of(before)).not.toEqual([])); // the event is due for a retry
   await nats.restart();
   receiver.answers = [200];
   await until(() => expect(bus.connected).toBe(true));
@@ -407,12 +430,12 @@ test('what happened just before the bus was killed, and what happens after it is
     after ??= await emit();
   });
   await until(() => expect(after && receiver.of(after)).toHaveLength(1));
-  // A server that is killed may forget when it was to be tried again: then it is when its attempt counts as lost.
+  // A killed server may forget the retry time; the event is then redelivered when its ack timer expires.
   const lost = { timeout: ACK_WAIT_MS + BUSY_MS, interval: 100 };
   await vi.waitFor(() => expect(receiver.of(before).map(({ status }) => status)).toContain(200), lost);
 });
 
-test('another org’s webhook is unknown', async () => {
+test('a webhook of another org is not found', async () => {
   await openInstance();
   const receiver = await openReceiver();
   const { id } = await create({ url: receiver.url, events: ['*'] }, 'org_other');
@@ -420,14 +443,14 @@ test('another org’s webhook is unknown', async () => {
   await expect(remove(id)).rejects.toMatchObject({ code: 'webhook_not_found' });
 });
 
-test('a consumer whose webhook went while no instance ran is removed at the next start', async () => {
+test('a consumer whose webhook was deleted while no instance ran is removed at the next start', async () => {
   const name = `webhook-${newId('webhook')}-1`;
   await bus.jsm.consumers.add(EVENTS_STREAM, { durable_name: name, ack_policy: 'explicit' });
   await openInstance();
   expect(await consumers()).not.toContain(name);
 });
 
-test('the end of a video is told to its callback_url, signed with the org’s secret, again until it is taken', async () => {
+test('the end of a video is sent to its callback_url, signed with the org’s secret, until it is accepted', async () => {
   await openInstance();
   await openInstance();
   const receiver = await openReceiver([500, 200]);
@@ -446,7 +469,7 @@ test('the end of a video is told to its callback_url, signed with the org’s se
   expect(receiver.of(quiet)).toEqual([]);
 });
 
-/** A job's record and its last event, as the video-worker leaves them. */
+/** Stores a job's record and its last event, as the video-worker does. */
 async function endVideo(callback_url: string | null): Promise<Event> {
   const now = new Date();
   const id = newVideoId(now.getTime());

@@ -1,5 +1,5 @@
-// A running computer, on a host that is heard all the time or never, as the edge finds it: what the host answers is the test's
-// affair.
+// A running computer as the edge finds it, on a host that always or never sends heartbeats. Each test defines the
+// host's answers.
 import { openBucket } from '@switchyard/bus';
 import { computerKey, DEFAULT_ORG, newComputerRecord, newId } from '@switchyard/contracts';
 import type { TestEdge } from './test-edge.ts';
@@ -11,7 +11,7 @@ export interface TestComputer {
   readonly host: string;
 }
 
-/** Its host is not heard. */
+/** Adds a computer whose host sends no heartbeats. */
 export async function addSilentComputer({ bus, clock }: TestEdge): Promise<TestComputer> {
   const host = newId('host');
   const id = newId('computer');
@@ -50,6 +50,7 @@ export async function addComputer(edge: TestEdge): Promise<TestComputer> {
     disk_mb_free_min: null,
     image_ready: true,
     image_progress: null,
+    refuses: null,
     cordoned: false,
   });
   return { id, host };

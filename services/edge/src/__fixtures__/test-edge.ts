@@ -1,31 +1,33 @@
-// An edge of a test's own: the real one, on a real nats-server, with keys put into the bucket by the test.
+// A real edge for tests, on a real nats-server, with API keys that the test puts into the bucket.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { ALL_PERMISSIONS, DEFAULT_ORG, newId, type Permission } from '@switchyard/contracts';
+import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord, newId, type Permission } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { type EventLog, FakeClock, openEventLog, startNats, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { config } from '../config.ts';
 import { start } from '../run.ts';
 
-/** Timers that are set while an edge has nothing to do: the one that hands over receipts. */
-export const IDLE_TIMERS = 1;
+/** Timers of an idle edge: receipts, and the check of events that wait for billing. */
+export const IDLE_TIMERS = 2;
 
 export interface TestEdge {
   readonly url: string;
   readonly port: number;
   readonly natsUrl: string;
-  /** The test's own connection, to serve what the edge calls. */
+  /** The test's own connection, to serve the edge's calls. */
   readonly bus: Bus;
   readonly clock: FakeClock;
   readonly events: EventLog;
-  /** Puts a key into the installation and returns its secret. */
-  addKey(permissions?: readonly Permission[]): Promise<string>;
+  /** Adds an API key and returns its secret. */
+  addKey(permissions?: readonly Permission[], more?: Partial<KeyRecord>): Promise<string>;
+  /** Changes the key with this secret. */
+  changeKey(secret: string, change: Partial<KeyRecord>): Promise<void>;
   /** Stops the edge, as its process would. */
   drain(): Promise<void>;
-  /** Stops it, where that has not happened, and all that is around it. */
+  /** Stops the edge, unless it is stopped already, and its servers. */
   stop(): Promise<void>;
 }
 
@@ -60,7 +62,7 @@ export async function startTestEdge(): Promise<TestEdge> {
     bus,
     clock,
     events,
-    async addKey(permissions = ALL_PERMISSIONS) {
+    async addKey(permissions = ALL_PERMISSIONS, more = {}) {
       const id = newId('key');
       await keys.create(hash('sha256', id), {
         id,
@@ -70,8 +72,14 @@ export async function startTestEdge(): Promise<TestEdge> {
         prefix: id.slice(0, 8),
         created_at: new Date(clock.now()).toISOString(),
         expires_at: null,
+        ...more,
       });
       return id;
+    },
+    async changeKey(secret, change) {
+      const found = await keys.get(hash('sha256', secret));
+      if (!found) throw new Error('a key that was added is there');
+      await keys.put(found.key, { ...found.value, ...change });
     },
     drain,
     async stop() {
@@ -84,7 +92,7 @@ export async function startTestEdge(): Promise<TestEdge> {
   };
 }
 
-/** Whether it listens no longer, as one that drains. */
+/** Whether the edge no longer listens, as while draining. */
 export async function refusesConnections({ port }: Pick<TestEdge, 'port'>): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   try {

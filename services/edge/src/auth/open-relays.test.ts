@@ -20,6 +20,7 @@ const secret = (
   more: { rotation?: number; expires_at?: string | null; retires_at?: string | null } = {},
 ) => ({
   id: 'key_a',
+  org: 'org_a',
   expires_at: null,
   ...more,
 });
@@ -27,8 +28,8 @@ const work = (name: string) => ({
   revoke: ({ code }: { code: string }) => void ended.push(`${name} ${code}`),
 });
 
-describe('what is open under a key', () => {
-  test('ends when the key is revoked, once, and not what had ended before', () => {
+describe('requests and streams that are open under a key', () => {
+  test('end once when the key is revoked, without those that ended earlier', () => {
     const close = open.add(secret(), work('early'));
     open.add(secret(), work('one'));
     open.add(secret(), work('two'));
@@ -38,7 +39,7 @@ describe('what is open under a key', () => {
     expect(ended).toEqual(['one invalid_api_key', 'two invalid_api_key']);
   });
 
-  test('ends when the key expires, however far that is', () => {
+  test('end when the key expires, also in the far future', () => {
     open.add(secret({ expires_at: at(40 * DAY_MS) }), work('one'));
     clock.advance(40 * DAY_MS - 1);
     expect(ended).toEqual([]);
@@ -47,7 +48,7 @@ describe('what is open under a key', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test('follows a change of the expiry: later, earlier, or never', () => {
+  test('follow a change of the expiry: later, earlier, or never', () => {
     open.add(secret({ expires_at: at(HOUR_MS) }), work('one'));
     open.changed(secret({ expires_at: at(3 * HOUR_MS) }));
     clock.advance(2 * HOUR_MS);
@@ -59,7 +60,7 @@ describe('what is open under a key', () => {
     expect(ended).toEqual(['one expired_api_key']);
   });
 
-  test('ends with the secret that it was let in by, and leaves what its successor let in', () => {
+  test('end with the secret that they used; those of its successor stay open', () => {
     open.add(secret(), work('former'));
     open.add(secret({ rotation: 1 }), work('current'));
     open.changed(secret({ retires_at: at(HOUR_MS) }));
@@ -69,7 +70,7 @@ describe('what is open under a key', () => {
     expect(ended).toEqual(['former invalid_api_key', 'current invalid_api_key']);
   });
 
-  test('leaves no clock running when it has ended', () => {
+  test('leave no timer running when they have ended', () => {
     const close = open.add(secret({ expires_at: at(HOUR_MS) }), work('one'));
     expect(clock.waiting).toBe(1);
     close();

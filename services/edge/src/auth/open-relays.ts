@@ -1,23 +1,24 @@
-// What goes on under a key after it was let in: revoking the key ends it, and so does its expiry, or the end of the time
-// for which a secret is accepted that has been replaced.
+// Tracks requests and streams that are open under a key. They end when the key is revoked or expires, and when a
+// replaced secret reaches the end of its grace period.
 import { type KeyRecord, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
 export interface Revocable {
-  /** Ends it; `reason` is what its client is told. */
+  /** Ends the relay; `reason` is sent to its client. */
   revoke(reason: ServiceError): void;
 }
 
-/** One secret of a key: what is open under one that was replaced ends before what is open under its successor. */
-type Secret = Pick<KeyRecord, 'id' | 'rotation' | 'expires_at' | 'retires_at'>;
+/** One secret of a key. Relays under a replaced secret end before those under its successor. */
+type Secret = Pick<KeyRecord, 'id' | 'org' | 'rotation' | 'expires_at' | 'retires_at'>;
 
 interface OpenUnderSecret {
+  readonly secret: Secret;
   readonly relays: Set<Revocable>;
-  /** Takes back the clock of its end. */
+  /** Cancels the timer of the end. */
   cancel: () => void;
 }
 
-/** Timers of the runtime go no further than 24.8 days: the end is looked at again after one. */
+/** Timers of the runtime are limited to 24.8 days, so a later end is checked again after this time. */
 const LOOK_AGAIN_MS = 86_400_000;
 
 export class OpenRelays {
@@ -28,11 +29,11 @@ export class OpenRelays {
     this.#clock = clock;
   }
 
-  /** @returns how to take it out again, once it has ended by itself; any number of times */
+  /** @returns a function that removes the relay when it ends by itself; it may be called repeatedly */
   add(secret: Secret, relay: Revocable): () => void {
     const name = nameOf(secret);
     const known = this.#bySecret.get(name);
-    const open = known ?? { relays: new Set(), cancel: () => {} };
+    const open = known ?? { secret, relays: new Set(), cancel: () => {} };
     open.relays.add(relay);
     if (!known) {
       this.#bySecret.set(name, open);
@@ -43,14 +44,20 @@ export class OpenRelays {
     };
   }
 
-  /** The record of a secret is another one now: it may end earlier, later, or not at all. */
+  /** The record of a secret changed: it may end earlier, later, or not at all. */
   changed(secret: Secret): void {
     const open = this.#bySecret.get(nameOf(secret));
     if (open) this.#watchEnd(secret, open);
   }
 
   revoke(secret: Secret): void {
-    this.#end(secret, new ServiceError('invalid_api_key', 'the API key was revoked'));
+    this.#end(secret, new ServiceError('invalid_api_key', 'The API key was revoked. Use another key.'));
+  }
+
+  /** Ends everything that is open under the keys of an org. */
+  suspend(org: string): void {
+    for (const { secret } of [...this.#bySecret.values()])
+      if (secret.org === org) this.#end(secret, orgSuspended());
   }
 
   #watchEnd(secret: Secret, open: OpenUnderSecret): void {
@@ -82,7 +89,7 @@ function nameOf({ id, rotation }: Secret): string {
   return `${id}/${rotation ?? 0}`;
 }
 
-/** When a secret is refused, in milliseconds since the epoch, and how; null: never. */
+/** The time at which a secret becomes invalid, in milliseconds since the epoch, and the error; null: never. */
 function endOf({ expires_at: expiresAt, retires_at: retiresAt }: Secret) {
   const expiry = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
   const retirement = retiresAt ? Date.parse(retiresAt) : Number.POSITIVE_INFINITY;
@@ -92,9 +99,16 @@ function endOf({ expires_at: expiresAt, retires_at: retiresAt }: Secret) {
 }
 
 export function expired(at: string | null): ServiceError {
-  return new ServiceError('expired_api_key', `the API key expired at ${at}`);
+  return new ServiceError('expired_api_key', `The API key expired at ${at}. Use another key.`);
+}
+
+export function orgSuspended(): ServiceError {
+  return new ServiceError(
+    'org_suspended',
+    'The org of this API key is suspended. Ask the operator of this service.',
+  );
 }
 
 export function replaced(at: string | null | undefined): ServiceError {
-  return new ServiceError('invalid_api_key', `the API key was replaced by a new secret at ${at}`);
+  return new ServiceError('invalid_api_key', `The API key was replaced at ${at}. Use its new secret.`);
 }

@@ -1,20 +1,30 @@
-// What a key may spend on: the models it is for, and whether anything limits it at all (then its calls must hold what
-// they may cost, with billing; all others never ask).
+// Which models a key may use, and whether any spending limit applies to it. Only limited keys reserve the cost of a
+// call with billing.
 import type { Mirror } from '@switchyard/bus';
-import { type KeyRecord, mayUse, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import {
+  isSpendingLimited,
+  type KeyRecord,
+  mayUse,
+  type OrgRecord,
+  ServiceError,
+} from '@switchyard/contracts';
 
 /**
- * The models of a call that its key may use, in order.
- * @throws ServiceError `model_not_allowed` when the first is not among them; others are left out
+ * Returns the models of a call that its key may use, in order.
+ * @throws ServiceError `model_not_allowed` when the first model is not allowed; other such models are left out
  */
 export function allowedModels(key: KeyRecord, models: string[]): string[] {
   if (!key.models) return models;
-  const [first] = models;
-  if (first !== undefined && !mayUse(key, first)) {
-    const message = `this API key may not use ${first}: it is for ${key.models.join(', ')}`;
-    throw new ServiceError('model_not_allowed', message, { param: 'model' });
-  }
+  requireModels(key, models.slice(0, 1));
   return models.filter((model) => mayUse(key, model));
+}
+
+/** @throws ServiceError `model_not_allowed` when the key does not allow one of the models */
+export function requireModels(key: KeyRecord, models: readonly string[]): void {
+  const refused = models.find((model) => !mayUse(key, model));
+  if (refused === undefined) return;
+  const message = `The API key may not use ${refused}. Use one of ${key.models?.join(', ')}.`;
+  throw new ServiceError('model_not_allowed', message, { param: 'model' });
 }
 
 export class Spending {
@@ -24,10 +34,10 @@ export class Spending {
     this.#orgs = orgs;
   }
 
-  /** Whether the org or the key has a limit; yes where it is not known. */
-  isLimited({ org, limit }: KeyRecord): boolean {
-    if (limit) return true;
-    const record = this.#orgs.peek(org);
+  /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */
+  isLimited(key: KeyRecord): boolean {
+    if (isSpendingLimited(key)) return true;
+    const record = this.#orgs.peek(key.org);
     if (record !== null) return record.billing === 'prepaid' || record.monthly_limit !== null;
     return !this.#orgs.fresh;
   }

@@ -1,8 +1,8 @@
-// Work for a caller that may take long: it ends with the caller's key.
+// Runs long work for a caller as long as the caller's key is valid.
 import type { KeyRecord } from '@switchyard/contracts';
 import type { OpenRelays } from './open-relays.ts';
 
-/** Runs `work` under a signal that is aborted when the client goes away or its key is revoked or expires. */
+/** Runs `work` under a signal that is aborted when the client disconnects or its key is revoked or expires. */
 export async function whileKeyHolds<T>(
   open: OpenRelays,
   key: KeyRecord,

@@ -1,11 +1,11 @@
-// A body that is in memory on its way to the bus: once its last piece has been taken, nobody here holds it any more.
+// Hands a body in memory over to the bus; its memory is released when the bus has taken the last piece.
 import type { ByteSource } from '@switchyard/bus';
 import type { HeldBytes } from '@switchyard/service';
 
 /** Bytes that the bus takes at a time. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Gives `held` back when all is taken, or when the call ends before. */
+/** Releases `held` when all is taken, or when the call ends earlier. */
 export function handOver(body: Buffer, held: HeldBytes): ByteSource {
   return pieces(body, held);
 }

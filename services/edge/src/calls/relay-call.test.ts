@@ -10,10 +10,10 @@ let edge: TestEdge;
 let key: string;
 let taken: (call: IncomingCall) => void;
 
-/** More than the kernel's buffers on both sides of the socket take. */
+/** In total, more than the kernel buffers on both sides of the socket hold. */
 const PIECE = Buffer.alloc(128 * 1024, 'x');
 const PIECES = 256;
-/** Of a body in chunks; it may come in two pieces. */
+/** End of a chunked body; it may arrive in two pieces. */
 const END = '0\r\n\r\n';
 
 beforeAll(async () => {
@@ -43,14 +43,14 @@ async function openStream() {
   return { socket, incoming };
 }
 
-/** Sends a long answer to its end, at the pace that the edge asks for. */
+/** Sends a long answer to its end, at the pace that the edge allows. */
 async function flood(incoming: IncomingCall): Promise<void> {
   for (let sent = 0; sent < PIECES && !incoming.isCancelled; sent++)
     if (!incoming.write(PIECE)) await incoming.drained();
   incoming.end({ cost: '0' });
 }
 
-test('a client that reads nothing for the time it has loses its socket, and its call is cancelled', async () => {
+test('a client that reads nothing until the timeout is disconnected, and its call is cancelled', async () => {
   const { socket, incoming } = await openStream();
   const cancelled = new Promise<void>((resolve) => incoming.onCancelled(resolve));
   const flooding = flood(incoming);
@@ -63,7 +63,7 @@ test('a client that reads nothing for the time it has loses its socket, and its 
   await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
 });
 
-test('a client that reads on before that gets the whole answer', async () => {
+test('a client that resumes reading before the timeout gets the whole answer', async () => {
   const { socket, incoming } = await openStream();
   const flooding = flood(incoming);
   await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 1);

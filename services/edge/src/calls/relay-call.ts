@@ -1,5 +1,5 @@
-// One model call between an HTTP client and the bus: bytes through as they come, the client's pace as credit, the
-// client's going away as a cancel, and every call that is taken settled in the journal.
+// Relays one model call between an HTTP client and the bus. Bytes pass through as they arrive, the client's pace
+// becomes credit, a disconnect becomes a cancel, and every accepted call is settled in the journal.
 import type { Bus, ByteSource, EventPublisher, OutgoingCall, ReplySink } from '@switchyard/bus';
 import {
   eventIds,
@@ -14,21 +14,23 @@ import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OpenRelays, Revocable } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
-import { EVENT_SOURCE } from '../http/app.ts';
+import { EVENT_SOURCE } from '../http/answer-error.ts';
+import type { BodyChecker } from '../http/body-checker.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 
 export interface CallRelay {
   bus: Bus;
-  /** What is on under each key: a key that is revoked or expires ends it. */
+  /** Open calls by key; they end when their key is revoked or expires. */
   open: OpenRelays;
   events: EventPublisher;
   spending: Spending;
   journal: DeliveryJournal;
   receipts: Receipts;
-  /** What large bodies take their memory from. */
+  /** Memory budget for large bodies. */
   largeBodies: ByteBudget;
+  bodies: BodyChecker;
   clock: Clock;
   logger: Logger;
 }
@@ -49,39 +51,40 @@ export function relayCall(
 }
 
 class Relay implements ReplySink, Revocable {
-  readonly #on: CallRelay;
+  readonly #deps: CallRelay;
   readonly #head: ModelCallHead;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
-  /** Takes the call out of those that its key's end would end. */
+  /** Removes the call from the open relays of its key. */
   #close: () => void = () => {};
   #call: OutgoingCall | null = null;
   #status = 200;
   #contentType = 'application/json';
-  /** Known before the answer where the price does not hang on it. */
+  /** Known before the answer when the price does not depend on it. */
   #cost: string | null = null;
   #contentLength: number | null = null;
   #started = false;
   #over = false;
   #unread = 0;
-  /** Takes back the clock that runs while the client reads nothing. */
+  /** Cancels the timer that runs while the client reads nothing. */
   #stopClock: (() => void) | null = null;
 
-  constructor(on: CallRelay, head: ModelCallHead, request: FastifyRequest, reply: FastifyReply) {
-    this.#on = on;
+  constructor(deps: CallRelay, head: ModelCallHead, request: FastifyRequest, reply: FastifyReply) {
+    this.#deps = deps;
     this.#head = head;
     this.#request = request;
     this.#reply = reply;
   }
 
   start({ subject, head, body }: RelayedCall): void {
-    this.#on.journal.taken(head.request_id, head.org);
-    if (this.#request.apiKey) this.#close = this.#on.open.add(this.#request.apiKey, this);
+    this.#deps.journal.taken(head.request_id, head.org);
+    if (this.#request.apiKey) this.#close = this.#deps.open.add(this.#request.apiKey, this);
     this.#reply.raw.once('close', () => {
       this.#stopClock?.();
       this.#clientGone();
     });
-    this.#call = this.#on.bus.call({ subject, head, body }, this);
+    this.#call = this.#deps.bus.call({ subject, head, body }, this);
+    if (this.#reply.raw.destroyed) this.#clientGone(); // the client left while its body was checked
   }
 
   onHead(head: unknown): void {
@@ -106,7 +109,7 @@ class Relay implements ReplySink, Revocable {
       });
     }
     if (raw.write(bytes)) return this.#call?.consumed(bytes.length);
-    // The client reads slowly: what was written counts as consumed once its socket has room again.
+    // The client reads slowly: written bytes count as consumed when its socket has room again.
     if (this.#unread === 0) {
       this.#startClock();
       raw.once('drain', () => {
@@ -123,7 +126,7 @@ class Relay implements ReplySink, Revocable {
     const { raw } = this.#reply;
     const { cost } = modelReplyEnd.parse(end);
     const { request_id: requestId, org } = this.#head;
-    this.#on.receipts.told(org, eventIds.call(requestId), cost);
+    this.#deps.receipts.told(org, eventIds.call(requestId), cost);
     if (this.#started) raw.end(last, () => this.#settle());
     else {
       this.#reply.hijack();
@@ -134,7 +137,7 @@ class Relay implements ReplySink, Revocable {
       });
       raw.end(last, () => this.#settle());
     }
-    // What the kernel has, the client gets even if this process dies: at once, and not in a later turn of the loop.
+    // Bytes in the kernel's buffer reach the client even if this process dies, so settle at once, not in a later turn.
     if (raw.writableEnded && raw.writableLength === 0) this.#settle();
     else this.#startClock();
   }
@@ -143,11 +146,11 @@ class Relay implements ReplySink, Revocable {
     this.#over = true;
     this.#close();
     if (!error.logged) this.#void();
-    else this.#on.journal.settled(this.#head.request_id);
+    else this.#deps.journal.settled(this.#head.request_id);
     this.#endWith(error);
   }
 
-  /** Its key holds no longer: the call ends here, and what was produced until now is charged, as if the client had gone. */
+  /** The key was revoked or expired: ends the call and charges what was produced so far, as for a disconnect. */
   revoke(reason: ServiceError): void {
     if (this.#over) return;
     this.#settle();
@@ -160,7 +163,7 @@ class Relay implements ReplySink, Revocable {
       this.#reply.send(error);
       return;
     }
-    // The answer has begun: a stream ends with an error event and no [DONE]; anything else is cut, visibly.
+    // The answer has begun: a stream ends with an error event and no [DONE]; any other answer is cut off.
     const { raw } = this.#reply;
     if (this.#contentType.startsWith('text/event-stream'))
       raw.end(`data: ${JSON.stringify(toErrorBody(error, this.#head.request_id))}\n\n`);
@@ -168,23 +171,26 @@ class Relay implements ReplySink, Revocable {
     if (raw.writableLength > 0) this.#startClock();
   }
 
-  /** A client that keeps its socket and reads nothing would hold its call, and our shutdown, for ever. */
+  /**
+   * Without this limit, a client that keeps its socket open and reads nothing would hold its call, and our shutdown,
+   * forever.
+   */
   #startClock(): void {
     this.#stopClock?.();
-    this.#stopClock = this.#on.clock.after(STALLED_CLIENT_MS_MAX, () => this.#reply.raw.destroy());
+    this.#stopClock = this.#deps.clock.after(STALLED_CLIENT_MS_MAX, () => this.#reply.raw.destroy());
   }
 
   #settle(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#on.journal.settled(this.#head.request_id); // before all else: until it is noted, a kill takes its charge back
+    this.#deps.journal.settled(this.#head.request_id); // first: a kill before this note would refund the charge
     this.#close();
   }
 
-  /** The caller gets no usable answer: whatever was or will be charged for it is taken back. */
+  /** The caller gets no usable answer: takes back every charge for the call, made or still to come. */
   #void(): void {
     const { request_id: requestId, org } = this.#head;
-    const time = new Date(this.#on.clock.now());
+    const time = new Date(this.#deps.clock.now());
     const data = { request_id: requestId, org, reason: 'answer_lost' } as const;
     const event = makeEvent({
       name: 'call.voided',
@@ -193,17 +199,17 @@ class Relay implements ReplySink, Revocable {
       time,
       data,
     });
-    this.#on.events
+    this.#deps.events
       .publish(event)
-      .then(() => this.#on.journal.settled(requestId))
+      .then(() => this.#deps.journal.settled(requestId))
       .catch((error: unknown) =>
-        this.#on.logger.error({ err: error, request: requestId }, 'a void could not be kept'),
+        this.#deps.logger.error({ err: error, request: requestId }, 'a void could not be stored'),
       );
   }
 
   #clientGone(): void {
     if (this.#over || this.#request.idempotent?.outlivesClient) return;
-    this.#settle(); // the charge stands: what the maker produced until now
+    this.#settle(); // the charge for what the maker produced so far stands
     this.#call?.cancel();
   }
 

@@ -1,4 +1,4 @@
-// A computer's creation as server-sent events. A client that goes away ends nothing: the computer comes to be, as it does
+// Sends the creation of a computer as server-sent events. A client that disconnects does not stop the creation, as
 // without a stream.
 import { type Bus, openReply, type Reply } from '@switchyard/bus';
 import {
@@ -17,13 +17,13 @@ import { toServiceError } from '../http/send-error.ts';
 
 export interface StreamedCreation {
   readonly request: OperationRequest<'computers.create'>;
-  /** Milliseconds for all of it. */
+  /** Milliseconds for the whole creation. */
   readonly timeoutMs: number;
-  /** Aborted when the client's key ends, and the creation with it. */
+  /** Aborted when the client's key becomes invalid; this cancels the creation. */
   readonly signal: AbortSignal;
 }
 
-/** @throws ServiceError as long as nothing was told of the computer; afterwards the last event says what went wrong. */
+/** @throws ServiceError until the first event is sent; afterwards the last event has the error. */
 export async function streamCreation(
   { bus, clock }: { readonly bus: Bus; readonly clock: Clock },
   { request, timeoutMs, signal }: StreamedCreation,
@@ -41,7 +41,7 @@ export async function streamCreation(
   }
 }
 
-/** Resolves with the computer. Of what its client has not taken yet, only the latest is worth telling: the rest is left out. */
+/** Resolves with the computer. To a slow client only the latest progress is sent; older progress is dropped. */
 async function relay({ head, body, end }: Reply, events: EventStream<CreationEvent>) {
   const { computer_id } = creationHead.parse(head);
   for await (const line of linesOf(body)) {

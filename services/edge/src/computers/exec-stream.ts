@@ -1,5 +1,5 @@
-// A command's output as server-sent events, while it runs and at its client's pace: who reads slowly slows the command,
-// and nothing but a window of it waits anywhere in between.
+// Sends a command's output as server-sent events while it runs, at the client's pace: a slow reader slows the command,
+// and at most a window of output is buffered on the way.
 import { type Bus, openReply, type Reply } from '@switchyard/bus';
 import {
   type ExecEvent,
@@ -26,11 +26,11 @@ export interface StreamedExec {
   readonly host: string;
   readonly head: HostExecHead;
   readonly body: ExecRequest;
-  /** Aborted when the client goes away or its key ends. */
+  /** Aborted when the client disconnects or its key becomes invalid. */
   readonly signal: AbortSignal;
 }
 
-/** @throws ServiceError as long as the command was not taken; afterwards the last event says what went wrong. */
+/** @throws ServiceError until the command is accepted; afterwards the last event has the error. */
 export async function streamExec(
   { bus, clock }: ExecStreamOptions,
   { host, head, body, signal }: StreamedExec,

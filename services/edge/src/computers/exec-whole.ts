@@ -1,10 +1,10 @@
-// A command whose result is waited for. Where its host's agent is lost meanwhile, the command goes on in its computer:
-// the next agent is asked for the result of this very request, which runs nothing a second time.
+// Runs a command and waits for its result. If the host's agent dies meanwhile, the command keeps running in its
+// computer; the next agent is asked for the result of the same request and runs nothing twice.
 import { type Bus, requestHostBytes } from '@switchyard/bus';
 import { type HostExecRequest, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
-/** How long a restarting agent is asked again: less than the 30 s for which it lets the result be claimed. */
+/** How long a restarting agent is asked: less than the 30 s for which it keeps the result. */
 const RESUME_MS_MAX = 20_000;
 const RESUME_PAUSE_MS = 250;
 
@@ -16,14 +16,14 @@ export interface WholeExecOptions {
 export interface WholeExec {
   readonly host: string;
   readonly request: HostExecRequest;
-  /** Names the command: no other request has it. */
+  /** Identifies the command; unique per request. */
   readonly requestId: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * The JSON of its result. @throws ServiceError as the agent's `exec`; `service_unavailable` where the agent was lost and its successor
- * knows nothing.
+ * Returns the result as JSON. @throws ServiceError as the agent's `exec`; `service_unavailable` when the agent was lost
+ * and its successor does not know the command.
  */
 export async function execWhole(on: WholeExecOptions, exec: WholeExec): Promise<Buffer> {
   try {
@@ -41,7 +41,7 @@ async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError)
       return await ask(on, exec, { ...exec.request, resume: true });
     } catch (error) {
       if (exec.signal.aborted) throw error;
-      if (isUnknown(error)) break; // it never began, or its result was on its way when the agent died
+      if (isUnknown(error)) break; // the command never began, or its result was in transit when the agent died
       if (!isLost(error)) throw error;
     }
     await new Promise<void>((resolve) => on.clock.after(RESUME_PAUSE_MS, resolve));
@@ -50,7 +50,7 @@ async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError)
 }
 
 function ask({ bus }: WholeExecOptions, { host, requestId, signal }: WholeExec, request: HostExecRequest) {
-  const timeoutMs = Number.POSITIVE_INFINITY; // the agent keeps the time of commands
+  const timeoutMs = Number.POSITIVE_INFINITY; // the agent enforces the timeout of commands
   return requestHostBytes(bus, host, 'exec', request, { timeoutMs, signal, requestId });
 }
 

@@ -1,4 +1,4 @@
-// Where a computer is, by its record: on a real nats-server, with heartbeats that the test gives.
+// Finds the host of a computer by its record, on a real nats-server with heartbeats from the test.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
 import {
   type ComputerRecord,
@@ -21,9 +21,9 @@ let bus: Bus;
 let computers: Bucket<ComputerRecord>;
 let clock: FakeClock;
 let find: FindHost;
-/** What was asked of the store. */
+/** Keys that were read from the store. */
 let asked: string[];
-/** When each host was last heard. */
+/** Time of each host's last heartbeat. */
 let heard: Map<string, number>;
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ beforeEach(() => {
   });
 });
 
-/** Makes a record; its key and the id of its computer. */
+/** Creates a record; returns its key and the id of its computer. */
 async function made(change: Partial<ComputerRecord> = {}): Promise<{ key: string; id: string }> {
   const id = newId('computer');
   const key = computerKey(ORG, id);
@@ -89,19 +89,19 @@ const moveTo = async (key: string, host: string, state: ComputerRecord['state'])
 const NOT_FOUND = { code: 'computer_not_found' };
 
 describe('the host of a computer', () => {
-  test('is asked of the store once', async () => {
+  test('is read from the store once', async () => {
     const { id, key } = await made();
     for (let time = 0; time < 3; time++) expect(await find(ORG, id)).toBe(HOST);
     expect(asked).toEqual([key]);
   });
 
-  test('is known to its own org alone, also once it is remembered', async () => {
+  test('is visible to its own org only, also when it is cached', async () => {
     const { id } = await made();
     await find(ORG, id);
     await expect(find('org_other', id)).rejects.toMatchObject(NOT_FOUND);
   });
 
-  test('is not remembered while the computer is created: another host may get it yet', async () => {
+  test('is not cached while the computer is created: another host may still get it', async () => {
     const { id, key } = await made({ state: 'creating' });
     expect(await find(ORG, id)).toBe(HOST);
     heard.set('host_b', clock.now());
@@ -118,7 +118,7 @@ describe('the host of a computer', () => {
     await expect(find(ORG, id)).rejects.toMatchObject(NOT_FOUND);
   });
 
-  test('that is heard again is found again', async () => {
+  test('that sends heartbeats again is found again', async () => {
     const { id } = await made();
     await find(ORG, id);
     clock.advance(3_600_000);
@@ -127,7 +127,7 @@ describe('the host of a computer', () => {
     expect(await find(ORG, id)).toBe(HOST);
   });
 
-  test('of what is no id is not looked for', async () => {
+  test('is not looked up for an invalid id', async () => {
     for (const id of ['*', '>', 'cmp_a.b', '']) await expect(find(ORG, id)).rejects.toMatchObject(NOT_FOUND);
     expect(asked).toEqual([]);
   });

@@ -1,5 +1,5 @@
-// Which host has a computer: what every route of one computer asks first. A computer stays on its host for life, so the
-// store is asked once; whether it is still there its host knows.
+// Finds the host of a computer; every route of a computer calls this first. A computer never changes its host, so the
+// store is read once. The host knows whether the computer still exists.
 import type { Bucket } from '@switchyard/bus';
 import {
   type ComputerRecord,
@@ -11,22 +11,22 @@ import {
 } from '@switchyard/contracts';
 import { type Clock, remember } from '@switchyard/service';
 
-/** Computers whose host is remembered, those that were found last: one is some 100 bytes. */
+/** Computers whose host is cached, most recent first; one takes about 100 bytes. */
 const REMEMBERED_MAX = 20_000;
 
 export interface FindHostOptions {
   readonly computers: Pick<Bucket<ComputerRecord>, 'get'>;
-  /** False: this installation has no Docker engine. */
+  /** False when this installation has no Docker engine. */
   readonly enabled: boolean;
   readonly hosts: Pick<Bucket<HostHeartbeat>, 'get'>;
-  /** The same in memory, which may be a little behind. */
+  /** Mirror of `hosts` in memory, which may lag a little. */
   readonly beats: { peek(hostId: string): HostHeartbeat | null };
   readonly clock: Clock;
 }
 
 /**
- * @throws ServiceError `no_capacity`, `computer_not_found`: another org's is as unknown as one that never was;
- *   `service_unavailable`: its host is silent, and asking it would only take long to find that out.
+ * @throws ServiceError `no_capacity`; `computer_not_found`, also for a computer of another org; `service_unavailable`
+ *   when the host is silent, since asking it would only run into a timeout.
  */
 export type FindHost = (org: string, id: string) => Promise<string>;
 
@@ -37,17 +37,21 @@ export function hostFinder({ computers, enabled, hosts, beats, clock }: FindHost
     requireComputers(enabled);
     const key = computerKey(org, id);
     const known = remembered.get(key);
-    // Of a silent host the computer may have been given up: then it is as unknown as any that is deleted.
+    // A computer of a silent host may have been deleted, so its record is read again.
     if (known !== undefined && !silent(beats.peek(known))) return known;
     const entry = ID_PATTERN.test(id) ? await computers.get(key) : null;
-    if (!entry) throw new ServiceError('computer_not_found', `there is no computer ${id}`);
+    if (!entry)
+      throw new ServiceError(
+        'computer_not_found',
+        `Computer not found: ${id}. GET /v1/computers lists your computers.`,
+      );
     const { host, state } = entry.value;
-    // One that is being created may yet be refused there, and go to another host.
+    // A host may still refuse a computer in creation, which then goes to another host.
     if (state !== 'creating') remember(remembered, key, host, REMEMBERED_MAX);
     if (silent(beats.peek(host)) && silent((await hosts.get(host))?.value ?? null))
       throw new ServiceError(
         'service_unavailable',
-        `the computer ${id} is unreachable: its host is not heard`,
+        `Computer ${id} is unreachable because its host is silent. Retry later.`,
       );
     return host;
   };
@@ -58,6 +62,6 @@ export function requireComputers(enabled: boolean): void {
   if (!enabled)
     throw new ServiceError(
       'no_capacity',
-      'computers are off here: no Docker engine is connected (SWITCHYARD_COMPUTERS)',
+      'Computers are off here because no Docker engine is connected (SWITCHYARD_COMPUTERS).',
     );
 }

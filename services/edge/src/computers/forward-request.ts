@@ -1,5 +1,5 @@
-// An HTTP request to a server inside a computer, by Node's own client over a connection through the bus. Bodies stream both
-// ways at their readers' pace; an upgrade makes the connection the client's own.
+// Forwards an HTTP request to a server inside a computer, with Node's client over a connection through the bus. Bodies
+// stream both ways at the reader's pace; an upgrade hands the connection to the client.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -13,9 +13,9 @@ import { type AnsweredFrom, type HeaderPairs, headersIn, headersOut } from './po
 export interface ForwardedRequest {
   readonly connection: Duplex;
   readonly port: number;
-  /** Of the server inside, with its query, as it was sent. */
+  /** Path and query for the server inside, as received. */
   readonly path: string;
-  /** The path before it. */
+  /** The part of the path before `path`. */
   readonly prefix: string;
   readonly protocol: string;
   readonly host: string;
@@ -23,7 +23,7 @@ export interface ForwardedRequest {
   readonly upgrade: PendingUpgrade | null;
 }
 
-/** Resolves when the answer has gone. @throws ServiceError `port_unreachable` as long as nothing of it was sent. */
+/** Resolves when the answer is sent. @throws ServiceError `port_unreachable` until the first byte is sent. */
 export async function forwardRequest(
   forwarded: ForwardedRequest,
   clock: Clock,
@@ -35,20 +35,20 @@ export async function forwardRequest(
   try {
     const answered = Promise.withResolvers<IncomingMessage>();
     outgoing.once('response', answered.resolve);
-    outgoing.on('error', (cause) => answered.reject(unreachable(cause, connection))); // of several, the first says it
+    outgoing.on('error', (cause) => answered.reject(unreachable(cause, connection))); // the first error counts
     outgoing.once('upgrade', (answer, _connection, head) => {
-      if (!upgrade) return answered.reject(notHttp('upgrades a connection unasked'));
-      // What follows is the client's and the server's own affair; the answer is the upgrade itself.
+      if (!upgrade) return answered.reject(notHttp('upgraded a connection without a request'));
+      // After the upgrade, client and server use the connection directly; the answer is the upgrade itself.
       joinUpgraded(upgrade, { answer, head, connection, pairs: headersOut(answerOf(answer)) }, reply).then(
         () => answered.reject(UPGRADED),
         answered.reject,
       );
     });
     if (upgrade || hasNoBody(request)) outgoing.end();
-    else request.raw.pipe(outgoing); // how sending ends shows in the answer
+    else request.raw.pipe(outgoing); // an error while sending surfaces in the answer
     const answer = await answered.promise;
     const { status, reason } = statusOf(answer);
-    // Taken over only now: a head that cannot be written becomes an error of ours, which a reply taken over would swallow.
+    // Write the head before hijacking: after it, Fastify would swallow the error of an invalid head.
     reply.raw.writeHead(status, reason, headersOut(answerOf(answer)).flat());
     reply.hijack();
     reply.raw.flushHeaders();
@@ -57,8 +57,8 @@ export async function forwardRequest(
     if (error !== UPGRADED) throw error;
   } finally {
     connection.destroy();
-    // A server may answer before it has read it all. What still comes is dropped: with bytes unread on its socket nobody
-    // would notice the client's end, and the edge could not end either.
+    // A server may answer before it has read the whole request. The rest is discarded: with unread bytes on the socket
+    // the client's disconnect would go unnoticed and block the shutdown of the edge.
     if (!upgrade) request.raw.unpipe(outgoing).resume();
   }
 
@@ -69,9 +69,9 @@ export async function forwardRequest(
 }
 
 const UPGRADED = Symbol('the connection was upgraded');
-/** Those below come before another one, or are none. */
+/** Lower statuses are interim responses or invalid. */
 const STATUS_MIN = 200;
-/** Node reads more than it writes. */
+/** Characters that Node's parser accepts in a reason phrase but its writer does not. */
 const NOT_IN_REASON = /[^\t\x20-\x7e\x80-\xff]/;
 
 function askInside(forwarded: ForwardedRequest, request: FastifyRequest): ClientRequest {
@@ -80,7 +80,7 @@ function askInside(forwarded: ForwardedRequest, request: FastifyRequest): Client
   const headers = headersIn({ rawHeaders, port, prefix, protocol, host, clientAddress: request.ip });
   if (upgrade) headers.push(['Connection', 'Upgrade'], ['Upgrade', 'websocket']);
   else {
-    headers.push(['Connection', 'close']); // one connection for each request
+    headers.push(['Connection', 'close']); // each request has its own connection
     if (request.raw.headers['transfer-encoding'] !== undefined)
       headers.push(['Transfer-Encoding', 'chunked']);
   }
@@ -101,13 +101,13 @@ function hasNoBody({ raw }: FastifyRequest): boolean {
 
 interface Upgraded {
   readonly answer: IncomingMessage;
-  /** Bytes that came with the answer. */
+  /** Bytes that arrived with the answer. */
   readonly head: Buffer;
   readonly connection: Duplex;
   readonly pairs: HeaderPairs;
 }
 
-/** Resolves when either side has ended it. */
+/** Resolves when either side has closed the connection. */
 async function joinUpgraded(
   upgrade: PendingUpgrade,
   { answer, head, connection, pairs }: Upgraded,
@@ -125,20 +125,20 @@ async function joinUpgraded(
   try {
     await Promise.all([pipeline(client, connection), pipeline(connection, client)]);
   } catch {
-    // One of them went away, which ends the other: WebSockets say for themselves whether that was their end.
+    // Closing one side closes the other; the WebSocket protocol itself tells a clean end from an error.
   } finally {
     client.destroy();
   }
 }
 
-/** @throws ServiceError `port_unreachable` where there is no final status of HTTP. */
+/** @throws ServiceError `port_unreachable` without a valid final HTTP status. */
 function statusOf({ statusCode = 0, statusMessage = '' }: IncomingMessage) {
-  if (statusCode < STATUS_MIN) throw notHttp(`answers with the status ${statusCode}`);
+  if (statusCode < STATUS_MIN) throw notHttp(`answered with the invalid status ${statusCode}`);
   return { status: statusCode, reason: NOT_IN_REASON.test(statusMessage) ? '' : statusMessage };
 }
 
 function notHttp(what: string): ServiceError {
-  return new ServiceError('port_unreachable', `what listens on the port ${what}`, {
+  return new ServiceError('port_unreachable', `The server on the port ${what}. Check the server.`, {
     details: { reason: 'not_http' },
   });
 }
@@ -150,8 +150,8 @@ function unreachable(cause: Error & { code?: string }, connection: Duplex): Serv
   return new ServiceError(
     'port_unreachable',
     isReset
-      ? 'the server in the computer ended the connection without an answer'
-      : 'what listens on the port does not answer as an HTTP server',
+      ? 'The server in the computer closed the connection without an answer. Check the server.'
+      : 'The server on the port does not speak HTTP. Check the port.',
     { cause, details: { reason: isReset ? 'reset' : 'not_http' } },
   );
 }

@@ -1,14 +1,14 @@
-// Links: addresses that need no key, of one port or the terminals of one computer, for a while. Signed by HMAC-SHA-256. A
-// link names the key that made it by its hash and can do what that key can, so it ends when the key does.
+// Links: temporary addresses without a key for one port, or the terminals, of a computer, signed by HMAC-SHA-256. A
+// link contains the hash of the key that created it and has that key's access, so it ends with the key.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';
 
 const linkTarget = z.object({
-  /** Hash of the key's secret, as keys are looked up. */
+  /** Hash of the key's secret, as used for lookup. */
   key: z.string(),
   computer: z.string(),
-  /** Null: its terminals. */
+  /** Null for the terminals. */
   port: z.int().nullable(),
   /** Seconds since the epoch. */
   expires: z.int(),
@@ -25,7 +25,7 @@ export class LinkSigner {
     this.#now = now;
   }
 
-  /** The link's token: a segment of a path. */
+  /** Creates the link's token, which is one path segment. */
   sign(target: Omit<LinkTarget, 'expires'>, minutes: number): { token: string; expiresAt: Date } {
     const expires = Math.floor(this.#now() / 1000) + minutes * 60;
     const payload = Buffer.from(JSON.stringify({ ...target, expires } satisfies LinkTarget)).toString(
@@ -41,12 +41,15 @@ export class LinkSigner {
     const given = Buffer.from(signature, 'base64url');
     const right = this.#signature(payload);
     if (given.length !== right.length || !timingSafeEqual(given, right))
-      throw new ServiceError('url_not_valid', 'the link was not signed here, or was changed');
+      throw new ServiceError(
+        'url_not_valid',
+        'The link is not valid or was changed. Use it exactly as returned.',
+      );
     const target = linkTarget.parse(JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
     if (target.expires * 1000 <= this.#now())
       throw new ServiceError(
         'url_expired',
-        'the link has expired: POST /v1/computers/{id}/links gives another one',
+        'The link has expired. POST /v1/computers/{id}/links creates a new one.',
       );
     return target;
   }

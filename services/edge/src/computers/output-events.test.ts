@@ -11,7 +11,7 @@ function eventsOf(pieces: readonly Uint8Array[]) {
 const bytesOf = (events: ReturnType<typeof eventsOf>) =>
   Buffer.concat(events.map(({ data, encoding }) => Buffer.from(data, encoding)));
 
-test('whatever the bytes and however they are cut, the events have all of them in order', () => {
+test('the events contain all bytes in order, wherever the output is split', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 12 })), (pieces) => {
       expect(bytesOf(eventsOf(pieces)).equals(Buffer.concat(pieces))).toBe(true);
@@ -19,7 +19,7 @@ test('whatever the bytes and however they are cut, the events have all of them i
   );
 });
 
-test('text is text however it is cut, and no event has a broken character', () => {
+test('text stays text wherever it is split, and no event has a broken character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 5 }), (text, pieceBytes) => {
       const bytes = Buffer.from(text);
@@ -32,7 +32,7 @@ test('text is text however it is cut, and no event has a broken character', () =
   );
 });
 
-test('what is no text is base64, and what follows is text again', () => {
+test('output that is not UTF-8 is base64, and following text is text again', () => {
   const events = eventsOf([Buffer.from([0xff, 0xfe, 0x00]), Buffer.from('text')]);
   expect(events).toEqual([
     { type: 'output', data: '//4A', encoding: 'base64' },
@@ -40,7 +40,7 @@ test('what is no text is base64, and what follows is text again', () => {
   ]);
 });
 
-test('the beginning of a character that never comes whole is told at the end', () => {
+test('an incomplete character at the end of the output is sent in the last event', () => {
   expect(eventsOf([Buffer.from([0x61, 0xe2, 0x82])])).toEqual([
     { type: 'output', data: 'a', encoding: 'utf-8' },
     { type: 'output', data: '4oI=', encoding: 'base64' },

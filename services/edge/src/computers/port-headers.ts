@@ -1,8 +1,8 @@
-// Which headers pass between a client and a server inside a computer. Nothing of ours goes in (keys, cookies), and nothing
-// comes out that would act on the address which all computers share with the API (cookies, policies of a whole origin).
-// Why: docs/decisions/2026-11-21-ports-share-an-origin.md.
+// Which headers pass between a client and a server inside a computer. Our keys and cookies never go in. Headers that
+// act on the origin, which all computers share with the API (cookies, origin-wide policies), never come out. Reasons:
+// docs/decisions/2026-11-21-ports-share-an-origin.md.
 
-/** Of one connection only; those that `Connection` names come on top, but for the one that says where a message ends. */
+/** Headers of one connection. Those named in `Connection` are added, except the ones that frame the message. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -15,7 +15,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Ours, or said anew. `Referer` may hold a link. */
+/** Headers that belong to us, or that are set again below. `Referer` may contain a link. */
 const NOT_IN = new Set([
   ...HOP_BY_HOP,
   'authorization',
@@ -31,9 +31,10 @@ const NOT_IN = new Set([
   'x-forwarded-port',
   'x-forwarded-prefix',
   'x-forwarded-proto',
+  'x-switchyard-csrf',
 ]);
 
-/** They would speak for the whole origin: other computers, and the API itself. */
+/** Headers that would affect the whole origin: other computers and the API itself. */
 const NOT_OUT = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -49,25 +50,27 @@ const NOT_OUT = new Set([
   'strict-transport-security',
 ]);
 
-/** A page from inside has an origin of its own: no cookies, storage or service workers of ours, and no other page's. */
+/**
+ * Gives a page from inside an opaque origin: no access to our cookies, storage and service workers, or to other pages.
+ */
 export const SANDBOX =
   'sandbox allow-downloads allow-forms allow-modals allow-pointer-lock allow-popups allow-presentation allow-scripts';
 
 export type HeaderPairs = [name: string, value: string][];
 
 export interface ForwardedFrom {
-  /** As on the wire: names and values in turn. */
+  /** As on the wire: names and values alternating. */
   readonly rawHeaders: readonly string[];
   readonly port: number;
   readonly clientAddress: string;
-  /** What the client asked for: `api.example.com`, `https`. */
+  /** Host and protocol of the client's request: `api.example.com`, `https`. */
   readonly host: string;
   readonly protocol: string;
-  /** The path before that of the server inside, without a slash at its end. */
+  /** The path before that of the server inside, without a trailing slash. */
   readonly prefix: string;
 }
 
-/** What the server inside is told. */
+/** Headers of the request to the server inside. */
 export function headersIn(from: ForwardedFrom): HeaderPairs {
   const given = pairs(from.rawHeaders);
   const one = (name: string) => given.find(([key]) => key.toLowerCase() === name)?.[1];
@@ -78,7 +81,7 @@ export function headersIn(from: ForwardedFrom): HeaderPairs {
     ['Host', self],
     ...passing(given, NOT_IN),
     ...(authorization === undefined ? [] : [['Authorization', authorization] as [string, string]]),
-    // Servers of developers take WebSockets only from pages of their own: who may come is decided before.
+    // Development servers accept WebSockets only from their own pages; access was checked before.
     ...(one('origin') === undefined ? [] : [['Origin', `http://${self}`] as [string, string]]),
     ['X-Forwarded-For', before === undefined ? from.clientAddress : `${before}, ${from.clientAddress}`],
     ['X-Forwarded-Host', from.host],
@@ -92,11 +95,11 @@ export interface AnsweredFrom {
   readonly port: number;
   readonly prefix: string;
   readonly requestId: string;
-  /** Whoever has the address may have what is behind it, whatever page asks: pages from inside have no origin. */
+  /** Allows every origin: a page from inside has none, and access depends on the address alone. */
   readonly anyOrigin: boolean;
 }
 
-/** What the client is told. */
+/** Headers of the answer to the client. */
 export function headersOut({ rawHeaders, port, prefix, requestId, anyOrigin }: AnsweredFrom): HeaderPairs {
   const given = passing(pairs(rawHeaders), NOT_OUT).filter(
     ([name]) => !(anyOrigin && name.toLowerCase().startsWith('access-control-')),
@@ -118,7 +121,7 @@ export const ANY_ORIGIN: HeaderPairs = [
   ['Cross-Origin-Resource-Policy', 'cross-origin'],
 ];
 
-/** A redirect of the server's to itself leads to where it is seen from outside. */
+/** Rewrites a redirect of the server to itself to its address as seen from outside. */
 function locationOut(location: string, port: number, prefix: string): string {
   const own = new RegExp(`^https?://(localhost|127\\.0\\.0\\.1|\\[::1\\]):${port}(?=/|$)`);
   const path = location.replace(own, '');

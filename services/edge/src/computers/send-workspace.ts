@@ -1,4 +1,4 @@
-// Sends what is at a path of a computer's /workspace: a file's bytes at the client's pace, or a folder's entries as JSON.
+// Sends the content of a path in /workspace: a file's bytes at the client's pace, or a folder's entries as JSON.
 import { type Bus, openReply } from '@switchyard/bus';
 import {
   type HostFileReadHead,
@@ -23,14 +23,16 @@ export interface SendWorkspaceOptions {
 export interface AskedPath {
   readonly host: string;
   readonly org: string;
-  /** Of the computer. */
+  /** Id of the computer. */
   readonly id: string;
   readonly path: string;
-  /** Aborted when nobody is to have the rest. */
+  /** Aborted when the client no longer needs the answer. */
   readonly signal: AbortSignal;
 }
 
-/** @throws ServiceError as long as nothing was sent; afterwards the connection is cut, so that no part passes for all. */
+/**
+ * @throws ServiceError until the first byte; later the connection is cut off, so that a partial file never looks whole.
+ */
 export async function sendWorkspace(
   { bus, clock }: SendWorkspaceOptions,
   { host, org, id, path, signal }: AskedPath,
@@ -69,7 +71,9 @@ function headersOf(found: HostFileReadReply): Record<string, string> {
   return fileHeaders(found);
 }
 
-/** A file is whatever a command made: it is always saved and never shown, so that no browser runs it as a page of ours. */
+/**
+ * Commands may create any file, so it is sent as a download and never displayed: no browser runs it as a page of ours.
+ */
 function fileHeaders({ name, bytes, modified_at, etag, part }: SentFile): Record<string, string> {
   const { start, end } = part ?? { start: 0, end: bytes };
   return {

@@ -1,5 +1,5 @@
-// A terminal over WebSocket: binary messages are bytes, both ways; text messages are JSON: `resize` from the client, `exit`
-// as the last thing from us. The socket's end ends the terminal.
+// A terminal over WebSocket. Binary messages are bytes, both ways; text messages are JSON: `resize` from the client,
+// `exit` as our last message. Closing the socket ends the terminal.
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import {
@@ -14,9 +14,9 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { PendingUpgrade } from '../http/upgrades.ts';
 import type { CallStream } from './call-stream.ts';
 
-/** Bytes of one message of a client's: a long paste. */
+/** Maximum bytes of one client message: a long paste. */
 const MESSAGE_BYTES_MAX = 1024 * 1024;
-/** A client that does not answer a ping until the next one is gone; proxies see that the connection is in use. */
+/** A client that does not answer a ping before the next one is disconnected; pings also keep proxies from closing. */
 const PING_MS = 30_000;
 const CLOSE = { normal: 1000, invalid: 1007, failed: 1011 } as const;
 
@@ -26,7 +26,7 @@ export interface AskedTerminal {
   readonly upgrade: PendingUpgrade;
 }
 
-/** Resolves when the terminal and the socket have ended. */
+/** Resolves when terminal and socket have ended. */
 export async function serveTerminal(
   { request, requestId, upgrade }: AskedTerminal,
   terminal: CallStream,
@@ -41,7 +41,7 @@ export async function serveTerminal(
   });
   server.on('headers', (headers) => headers.push(`X-Request-Id: ${requestId}`));
   const opened = Promise.withResolvers<WebSocket>();
-  connection.once('close', () => opened.reject(new Error('the client went away')));
+  connection.once('close', () => opened.reject(new Error('The client disconnected.')));
   server.handleUpgrade(request, connection, upgrade.head, opened.resolve);
   try {
     const socket = await opened.promise;
@@ -53,7 +53,7 @@ export async function serveTerminal(
     stopPings();
     if (socket.readyState !== socket.CLOSED) await once(socket, 'close');
   } catch {
-    connection.destroy(); // it went before it was one
+    connection.destroy(); // the client left before the handshake completed
   } finally {
     terminal.destroy();
   }
@@ -66,7 +66,7 @@ function take(socket: WebSocket, terminal: CallStream, data: RawData, isBinary: 
   else {
     const message = readMessage(bytes);
     if (!message)
-      return socket.close(CLOSE.invalid, 'a text message is {"type":"resize","cols":80,"rows":24}');
+      return socket.close(CLOSE.invalid, 'Invalid text message. Send {"type":"resize","cols":80,"rows":24}.');
     goesOn = terminal.write(encodeTerminalSize({ columns: message.cols, rows: message.rows }));
   }
   if (goesOn || terminal.destroyed) return;
@@ -93,7 +93,7 @@ async function show(socket: WebSocket, terminal: CallStream): Promise<void> {
   }
 }
 
-/** Resolves when the client's connection has taken it. */
+/** Resolves when the client's connection has accepted the data. */
 function send(socket: WebSocket, data: Buffer | string, binary: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.send(data, { binary }, (error) => (error ? reject(error) : resolve()));

@@ -13,7 +13,7 @@ const file = (filename: string) => ({
 });
 
 describe('the headers of a file’s content', () => {
-  test('hold any name as one attachment, readable again, without a byte that ends or extends a header', () => {
+  test('encode any name as one attachment, decodable, without bytes that end or extend a header', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 80 }), (name) => {
         const disposition = contentHeaders(file(name), null, 'req_x')['content-disposition'] ?? '';
@@ -23,7 +23,7 @@ describe('the headers of a file’s content', () => {
     );
   });
 
-  test('tell the part of a range', () => {
+  test('contain the part of a range', () => {
     const headers = contentHeaders(file('a'), { start: 10, end: 20 }, 'req_x');
     expect(headers).toMatchObject({ 'content-length': '10', 'content-range': 'bytes 10-19/100' });
   });
@@ -48,7 +48,7 @@ describe('a Range', () => {
     expect(readRange(header, 100)).toEqual(range);
   });
 
-  test('of an empty file is none', () => {
+  test('of an empty file is ignored', () => {
     expect(readRange('bytes=0-', 0)).toBe('unsatisfiable');
     expect(readRange('bytes=-5', 0)).toBe('unsatisfiable');
   });

@@ -1,8 +1,8 @@
-// The headers of a file's bytes. A file is whatever somebody uploaded, under whatever name and type: it is always saved and
-// never shown, so that no browser runs it as a page of ours, and no name ends or extends a header.
+// Headers of a file's bytes. Callers upload any content under any name and type, so a file is sent as a download and
+// never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
 import type { FileObject } from '@switchyard/contracts';
 
-/** From `start` up to, and not including, `end`. */
+/** Bytes from `start` up to, but not including, `end`. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -32,7 +32,7 @@ export function etagOf({ sha256 }: Pick<FileObject, 'sha256'>): string {
   return `"${sha256}"`;
 }
 
-/** RFC 6266: the name in ASCII for all, and as it is for those who read RFC 8187. */
+/** RFC 6266: the name in ASCII for all clients, and exactly for clients that support RFC 8187. */
 export function attachment(filename: string): string {
   const plain = filename.replaceAll(/[^\x20-\x7e]/g, '_').replaceAll(/["\\%]/g, '_');
   const exact = encodeURIComponent(filename).replaceAll(
@@ -43,8 +43,8 @@ export function attachment(filename: string): string {
 }
 
 /**
- * The one range that is asked for, of a file of so many bytes; null where none is, or it is of a kind that may be answered
- * with the whole; `unsatisfiable` where nothing of it is in the file.
+ * Returns the single requested range of a file with this many bytes; null without a range or for a form that may be
+ * answered with the whole file; `unsatisfiable` when the range is outside the file.
  */
 export function readRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | null {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];

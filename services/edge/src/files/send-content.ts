@@ -20,13 +20,15 @@ export interface SendContentOptions {
 
 export interface AskedContent {
   readonly caller: Pick<KeyRecord, 'id' | 'org'>;
-  /** Of the file. */
+  /** Id of the file. */
   readonly id: string;
-  /** Aborted when nobody is to have the rest. */
+  /** Aborted when the client no longer needs the answer. */
   readonly signal: AbortSignal;
 }
 
-/** @throws ServiceError as long as nothing was sent; afterwards the connection is cut, so that no part passes for all. */
+/**
+ * @throws ServiceError until the first byte; later the connection is cut off, so that a partial file never looks whole.
+ */
 export async function sendContent(
   { bus, clock }: SendContentOptions,
   { caller, id, signal }: AskedContent,
@@ -57,7 +59,11 @@ function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObj
   if (range !== 'unsatisfiable') return range;
   reply.header('content-range', `bytes */${file.bytes}`);
   const details = { bytes: file.bytes };
-  throw new ServiceError('range_not_satisfiable', `the file has ${file.bytes} bytes`, { details });
+  throw new ServiceError(
+    'range_not_satisfiable',
+    `The range is outside the file, which has ${file.bytes} bytes. Use a smaller range.`,
+    { details },
+  );
 }
 
 function begin(reply: FastifyReply, file: FileObject, range: Range | null): void {

@@ -1,14 +1,14 @@
-// A body put together as it comes: its memory is taken once, as much as is promised, and filled without a second copy.
+// Collects a body as it arrives. Memory is allocated once, for the declared length, and filled without a second copy.
 import { ServiceError } from '@switchyard/contracts';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 
 const NOTHING = Buffer.alloc(0);
 
 export interface BodyBufferOptions {
-  /** Bytes that it can become, where that is known. */
+  /** Upper bound of the length, if known. */
   expectedBytes: number | null;
   bytesMax: number;
-  /** What more than that is told. */
+  /** Error message for a larger body. */
   limit: string;
 }
 
@@ -27,7 +27,7 @@ export class BodyBuffer {
     return this.#length;
   }
 
-  /** What has come, without a copy. */
+  /** The bytes received so far, without a copy. */
   get bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }
@@ -35,7 +35,7 @@ export class BodyBuffer {
   /** @throws ServiceError `body_too_large` */
   append(bytes: Buffer): void {
     if (this.#length === 0 && bytes.length === this.#options.expectedBytes) {
-      this.#memory = bytes; // it came in one piece
+      this.#memory = bytes; // the body arrived in one piece
       this.#length = bytes.length;
       return;
     }
@@ -45,24 +45,24 @@ export class BodyBuffer {
   }
 
   /**
-   * Decodes base64 in place. False: there was something else among it.
+   * Decodes base64 in place. Returns false when the text has other characters.
    * @throws ServiceError `body_too_large`
    */
   appendBase64(text: string): boolean {
     const bytes = Math.floor((text.length * 3) / 4);
     this.#makeRoom(bytes);
-    // Node's decoder passes over what it does not know: fewer bytes come out then.
+    // Node's decoder skips unknown characters, so they show as missing bytes.
     const written = this.#memory.write(text, this.#length, 'base64');
     this.#length += written;
     return written === bytes;
   }
 
-  /** Memory is taken with the first bytes, not before: a request may wait long for its turn. */
+  /** Allocates memory with the first bytes, not earlier: a request may wait long for its turn. */
   #makeRoom(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed <= this.#memory.length) return;
     if (needed > this.#capacity) throw new ServiceError('body_too_large', this.#options.limit);
-    // Where the length is not known: so much goes without a place in the byte budget, the rest has it by then.
+    // Without a declared length: this much needs no place in the byte budget, and a larger body has a place by then.
     const isSmall = this.#options.expectedBytes === null && needed <= LARGE_BODY_BYTES_MIN;
     const larger = Buffer.allocUnsafeSlow(
       Math.min(isSmall ? LARGE_BODY_BYTES_MIN : this.#capacity, this.#capacity),

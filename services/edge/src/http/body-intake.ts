@@ -1,41 +1,46 @@
-// Reads a large body off its socket under the byte budget: the socket is not read until the body has its place, a body
-// that comes too slowly loses it, and the rest of a refused body is taken and dropped, so that its client reads why.
+// Reads a body off its socket, a large one under the byte budget. The socket is not read until the body has its place,
+// and a slow body loses its place. The rest of a refused body is read and discarded, so that its client reads the
+// error.
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '@switchyard/contracts';
 import { type ByteBudget, type Clock, type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
-import { BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
+import { BODY_MS_MAX, BODY_PACE_BYTES_MIN, BODY_PACE_MS } from './limits.ts';
 
 export interface BodyIntakeOptions {
   budget: ByteBudget;
   clock: Clock;
-  /** Bytes of the body at most, as it comes over the wire. */
+  /** The org whose share of the budget the body uses; null on routes without a key. */
+  org: string | null;
+  /** Maximum bytes of the body, as sent over the wire. */
   bytesMax: number;
-  /** What a body over that is told. */
+  /** Error message for a larger body. */
   limit: string;
-  /** Bytes of memory that a body of so many bytes takes. */
+  /** Bytes of memory that a body of this length needs. */
   memoryFor(bodyBytes: number): number;
 }
 
 export class BodyIntake implements HeldBytes {
   readonly #raw: IncomingMessage;
   readonly #options: BodyIntakeOptions;
-  /** Bytes that Content-Length promises; null where the body is chunked. */
+  /** Bytes declared by Content-Length; null for a chunked body. */
   readonly declaredBytes: number | null;
   #held: HeldBytes | null = null;
+  /** Aborted once no place is wanted any more. */
+  readonly #over = new AbortController();
 
   constructor(raw: IncomingMessage, options: BodyIntakeOptions) {
     this.#raw = raw;
     this.#options = options;
-    // Node has refused a Content-Length that is no number before.
+    // Node has already rejected an invalid Content-Length.
     const length = raw.headers['content-length'];
     this.declaredBytes = length === undefined ? null : Number(length);
   }
 
   /**
-   * Hands the body on, piece by piece, to the end; a piece whose `take` returns a promise holds the socket back until then.
-   * The memory stays taken until `release`, unless this fails.
-   * @throws ServiceError `body_too_large`, `service_unavailable` for want of room, `body_timeout`, `invalid_request` for a
-   *   body that is cut; whatever `take` throws.
+   * Passes the body on piece by piece; when `take` returns a promise, the socket is paused until it resolves. The
+   * memory stays reserved until `release`, unless reading fails.
+   * @throws ServiceError `body_too_large`, `service_unavailable` without room, `body_timeout`, `invalid_request` for an
+   *   incomplete body; errors of `take`.
    */
   async read(take: (piece: Buffer) => void | Promise<void>): Promise<void> {
     const { bytesMax } = this.#options;
@@ -46,28 +51,32 @@ export class BodyIntake implements HeldBytes {
       await this.#pump(take);
     } catch (error) {
       this.release();
-      this.#raw.resume(); // nobody listens: it is dropped
+      this.#raw.resume(); // without a listener: discards the rest
       throw error;
     }
   }
 
-  /** The bytes are held no more. May be called again. */
+  /** The bytes are no longer held, nor waited for. Idempotent. */
   release(): void {
+    this.#over.abort(cut());
     this.#held?.release();
   }
 
-  /** A client that goes away meanwhile leaves the queue: as soon as its socket tells, or else at its turn. */
+  /** A client that disconnects leaves the queue when its socket closes, or else at its turn. */
   async #hold(bodyBytes: number): Promise<void> {
-    const { budget, memoryFor } = this.#options;
-    const gone = new AbortController();
-    const leave = () => gone.abort(cut());
+    const { budget, org, memoryFor } = this.#options;
+    const { signal } = this.#over;
+    const leave = () => this.#over.abort(cut());
     if (this.#raw.destroyed) leave();
     this.#raw.once('close', leave);
     try {
-      this.#held = await budget.take(memoryFor(bodyBytes), gone.signal);
+      this.#held = await budget.take(memoryFor(bodyBytes), { org, signal });
     } finally {
       this.#raw.off('close', leave);
     }
+    if (!signal.aborted) return;
+    this.#held.release(); // granted in the instant of the abort
+    throw signal.reason;
   }
 
   #pump(take: (piece: Buffer) => void | Promise<void>): Promise<void> {
@@ -76,12 +85,12 @@ export class BodyIntake implements HeldBytes {
     return new Promise((resolve, reject) => {
       let bytes = 0;
       const settle = (outcome: () => void) => {
-        stopPace();
+        stopWatch();
         raw.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
         outcome();
       };
       const fail = (error: unknown) => settle(() => reject(error));
-      const keepPace = () => this.#keepPace(() => bytes, fail);
+      const watch = () => this.#watch(() => bytes, fail);
       const onData = (piece: Buffer) => {
         bytes += piece.length;
         if (bytes > bytesMax) return fail(this.#tooLarge());
@@ -94,14 +103,18 @@ export class BodyIntake implements HeldBytes {
           fail(error);
         }
       };
-      /** Chunked, and larger than what goes for free: its place is taken now, for the most that it may become. */
+      /**
+       * A chunked body above the size that needs no place: it takes one of the maximum size. With places that grow with
+       * their bodies, all bodies could wait for more room and none would complete.
+       */
       const placed = (piece: Buffer) => () => {
-        stopPace = keepPace();
+        stopWatch();
+        stopWatch = watch(); // the wait for the place does not count
         return take(piece);
       };
       const onEnd = () => settle(resolve);
       const onCut = (cause?: Error) => fail(cut(cause));
-      let stopPace = this.#held ? keepPace() : () => {};
+      let stopWatch = watch();
       if (raw.destroyed && !raw.readableEnded) return onCut();
       raw.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
       raw.resume();
@@ -112,12 +125,15 @@ export class BodyIntake implements HeldBytes {
     return this.#held === null && bytes > LARGE_BODY_BYTES_MIN;
   }
 
-  /** Looks again and again whether enough has come; returns how to stop that. */
-  #keepPace(came: () => number, fail: (error: ServiceError) => void): () => void {
+  /** Fails a body that is late, or that has a place and is too slow; returns a function that stops the check. */
+  #watch(came: () => number, fail: (error: ServiceError) => void): () => void {
     const { clock } = this.#options;
+    const startedAt = clock.monotonic();
     let before = came();
     const look = () => {
-      if (!this.#raw.isPaused() && came() - before < BODY_PACE_BYTES_MIN) return fail(tooSlow());
+      if (clock.monotonic() - startedAt >= BODY_MS_MAX) return fail(tooLate());
+      const isSlow = this.#held !== null && came() - before < BODY_PACE_BYTES_MIN;
+      if (isSlow && !this.#raw.isPaused()) return fail(tooSlow());
       before = came();
       stop = clock.after(BODY_PACE_MS, look);
     };
@@ -131,10 +147,17 @@ export class BodyIntake implements HeldBytes {
 }
 
 function cut(cause?: Error): ServiceError {
-  return new ServiceError('invalid_request', 'the body ended before it was whole', { cause });
+  return new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.', { cause });
 }
 
 function tooSlow(): ServiceError {
-  const message = `a large body must come with at least ${BODY_PACE_BYTES_MIN} bytes in ${BODY_PACE_MS / 1_000} s`;
+  const message = `The body arrived too slowly. Send at least ${BODY_PACE_BYTES_MIN} bytes in ${BODY_PACE_MS / 1_000} s.`;
   return new ServiceError('body_timeout', message);
+}
+
+function tooLate(): ServiceError {
+  return new ServiceError(
+    'body_timeout',
+    `The whole body did not arrive within ${BODY_MS_MAX / 1_000} s. Send it faster.`,
+  );
 }

@@ -1,4 +1,4 @@
-// What happens on a connection beside a single good request: HEAD, draining, and requests that are broken.
+// Behaviour of connections beyond a single valid request: HEAD, draining, and malformed requests.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { serve } from '@switchyard/bus';
@@ -7,7 +7,7 @@ import { refusesConnections, startTestEdge, type TestEdge } from '../__fixtures_
 
 let edge: TestEdge;
 let authorization: string;
-/** How many requests wait in the router, and what lets them go. */
+/** Requests that wait in the router, and the function that releases them. */
 let waiting: number;
 let letGo: () => void;
 
@@ -35,7 +35,7 @@ const requestFor = (path: string) => `GET ${path} HTTP/1.1\r\nHost: edge\r\n${au
 
 interface Connection {
   socket: Socket;
-  /** All that came on it until now. */
+  /** Everything received so far. */
   received(): string;
 }
 
@@ -50,7 +50,7 @@ function open(): Connection {
 
 const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
 
-test('HEAD is answered where GET is, without a body', async () => {
+test('HEAD is answered on every GET route, without a body', async () => {
   letGo();
   for (const path of ['/healthz', MODELS]) {
     const headers = { authorization: authorization.replace('Authorization: ', '') };
@@ -66,7 +66,7 @@ test('HEAD is answered where GET is, without a body', async () => {
   expect((await fetch(`${edge.url}/v1/embeddings`, { method: 'HEAD' })).status).toBe(405);
 });
 
-test('a draining edge answers what comes on the connections that it has, closes them, and ends', async () => {
+test('a draining edge answers requests on its open connections, closes them, and ends', async () => {
   const [busy, single] = [open(), open()];
   for (const { socket } of [busy, single]) socket.write(requestFor(MODELS));
   await expect.poll(() => waiting).toBe(2);
@@ -83,16 +83,16 @@ test('a draining edge answers what comes on the connections that it has, closes 
   expect(busy.received()).not.toContain('Service Unavailable');
 });
 
-test('a draining edge does not wait for a connection on which nothing was ever asked', async () => {
+test('a draining edge does not wait for a connection without any request', async () => {
   const { socket } = open();
   const closed = once(socket, 'close');
   await once(socket, 'connect');
-  await (await fetch(`${edge.url}/healthz`)).text(); // it came later: the edge has both
+  await (await fetch(`${edge.url}/healthz`)).text(); // a later connection, so the edge has accepted both
   await edge.drain();
   await closed;
 });
 
-test('a broken request behind one that is being answered writes nothing into that answer', async () => {
+test('a malformed request behind one in progress writes nothing into that answer', async () => {
   const { socket, received } = open();
   socket.write(requestFor(MODELS));
   await expect.poll(() => waiting).toBe(1);
@@ -101,7 +101,7 @@ test('a broken request behind one that is being answered writes nothing into tha
   expect(received()).toBe('');
 });
 
-test('a broken request after an answer, and one that breaks in its own body, get a 400', async () => {
+test('a malformed request after an answer, and one with a malformed body, get a 400', async () => {
   letGo();
   const after = open();
   after.socket.write(requestFor(MODELS));

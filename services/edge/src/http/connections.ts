@@ -1,5 +1,5 @@
-// Which answers each connection waits for. By that, what cannot be read as HTTP gets a 400 only where the client cannot
-// take it for a part of another answer, and a draining edge closes a connection as soon as nothing is awaited on it.
+// Tracks the answers that each connection waits for. A malformed request gets a 400 only when the client cannot mistake
+// it for a part of another answer. A draining edge closes a connection as soon as no answer is pending on it.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,7 +8,7 @@ const BODY = JSON.stringify({
   error: {
     type: 'invalid_request_error',
     code: 'invalid_request',
-    message: 'this is not HTTP that can be read',
+    message: 'The request is not valid HTTP. Correct the client.',
     param: null,
     request_id: '',
   },
@@ -18,14 +18,14 @@ const ANSWER =
   `Content-Length: ${Buffer.byteLength(BODY)}\r\n\r\n${BODY}`;
 
 export class Connections {
-  /** In the order of their requests. */
+  /** Pending answers, in the order of their requests. */
   readonly #awaited = new WeakMap<Duplex, Set<ServerResponse>>();
-  /** Those on which nothing was asked yet: clients open some ahead of need. */
+  /** Connections without any request so far: clients open some in advance. */
   readonly #unused = new Set<Socket>();
 
   #draining = false;
 
-  /** Learns from the server which answers are under way. */
+  /** Tracks the pending answers of the server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       this.#unused.add(socket);
@@ -40,15 +40,15 @@ export class Connections {
   }
 
   /**
-   * From here on no connection is kept alive; without this one whose request is older would be, for its whole timeout, and
-   * one that was never used for as long as its first request may take.
+   * Ends keep-alive. Without this, a connection with an older request would stay open for its whole timeout, and an
+   * unused one for as long as its first request may take.
    */
   drain(): void {
     this.#draining = true;
     for (const socket of this.#unused) if (socket.bytesRead === 0) socket.destroySoon();
   }
 
-  /** Answers and closes, or just closes. */
+  /** Answers 400 and closes, or only closes. */
   refuse(socket: Duplex): void {
     if (!socket.writable || this.#isAnswering(socket)) {
       socket.destroy();
@@ -62,7 +62,7 @@ export class Connections {
     if (this.#draining && awaited.size === 0) socket.destroySoon();
   }
 
-  /** A request that broke in its own body is not being answered yet: the 400 is its answer. */
+  /** A request that broke in its own body has no answer yet: the 400 is its answer. */
   #isAnswering(socket: Duplex): boolean {
     const [first] = this.#awaited.get(socket) ?? [];
     return first !== undefined && (first.req.complete || first.headersSent);

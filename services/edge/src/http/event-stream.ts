@@ -1,9 +1,9 @@
-// An answer of server-sent events: its head, its events, and a sign of life while there are none.
+// An answer of server-sent events: its head, its events, and keep-alive comments while there are none.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply } from 'fastify';
 
-/** Proxies and clients give up on a connection that is silent; most after 30 s or more. */
+/** Proxies and clients close silent connections, most of them after 30 s or more. */
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
@@ -16,7 +16,7 @@ export class EventStream<E extends ServerEvent> {
   readonly #clock: Clock;
   #stopClock: () => void;
 
-  /** Takes the answer over and sends its head. */
+  /** Hijacks the answer and sends its head. */
   constructor(reply: FastifyReply, clock: Clock) {
     const { raw, request } = reply;
     this.raw = raw;
@@ -31,17 +31,17 @@ export class EventStream<E extends ServerEvent> {
     this.#stopClock = this.#beatLater();
   }
 
-  /** The client is there, and has taken what was sent. */
+  /** True when the client is connected and has read what was sent. */
   get hasRoom(): boolean {
     return !this.raw.destroyed && !this.raw.writableNeedDrain;
   }
 
-  /** False: wait until the client has taken what there is before the next one. Where it is gone nothing is sent. */
-  send(event: E): boolean {
-    return this.raw.destroyed || this.raw.write(encode(event));
+  /** Returns false when the client must read first. Sends nothing to a disconnected client. */
+  send(event: E, id?: string): boolean {
+    return this.raw.destroyed || this.raw.write((id === undefined ? '' : `id: ${id}\n`) + encode(event));
   }
 
-  /** With the last event. */
+  /** Sends the last event and ends the answer. */
   end(event: E): void {
     this.#stopClock();
     if (!this.raw.destroyed) this.raw.end(encode(event));
@@ -50,7 +50,7 @@ export class EventStream<E extends ServerEvent> {
   #beatLater(): () => void {
     return this.#clock.after(KEEP_ALIVE_MS, () => {
       if (this.raw.destroyed) return;
-      if (this.raw.writableLength === 0) this.raw.write(KEEP_ALIVE); // else there is something on its way as it is
+      if (this.raw.writableLength === 0) this.raw.write(KEEP_ALIVE); // else unsent data keeps the connection busy
       this.#stopClock = this.#beatLater();
     });
   }

@@ -1,4 +1,4 @@
-// JSON bodies as bytes, each put together without a second copy, large ones under the byte budget.
+// Reads JSON bodies as bytes, without a second copy, large ones under the byte budget.
 import type { ByteBudget, Clock, HeldBytes } from '@switchyard/service';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BodyBuffer } from './body-buffer.ts';
@@ -6,12 +6,12 @@ import { BodyIntake } from './body-intake.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The place in the byte budget of a large body, until it has been handed on; released with an error at the latest. */
+    /** The place of a large body in the byte budget until it is handed on; an error releases it too. */
     heldBody: HeldBytes | null;
   }
 }
 
-/** A body is in memory twice while it is checked: its bytes, and the values in it. */
+/** During the check a body is in memory twice: its bytes and its parsed values. */
 const COPIES = 2;
 
 export interface JsonBodiesOptions {
@@ -19,18 +19,19 @@ export interface JsonBodiesOptions {
   clock: Clock;
 }
 
-export function readJsonBodies(app: FastifyInstance, on: JsonBodiesOptions): void {
+export function readJsonBodies(app: FastifyInstance, deps: JsonBodiesOptions): void {
   app.decorateRequest('heldBody', null);
-  app.addContentTypeParser('application/json', (request: FastifyRequest) => readJsonBody(request, on));
+  app.addContentTypeParser('application/json', (request: FastifyRequest) => readJsonBody(request, deps));
 }
 
 /** @throws ServiceError as `BodyIntake.read` does */
 async function readJsonBody(request: FastifyRequest, { budget, clock }: JsonBodiesOptions): Promise<Buffer> {
   const bytesMax = request.routeOptions.bodyLimit ?? 0;
-  const limit = `the body is over the limit of ${bytesMax} bytes`;
+  const limit = `The body exceeds ${bytesMax} bytes. Send less.`;
   const intake = new BodyIntake(request.raw, {
     budget,
     clock,
+    org: request.apiKey?.org ?? null,
     bytesMax,
     limit,
     memoryFor: (bytes) => COPIES * bytes,

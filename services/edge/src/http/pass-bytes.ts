@@ -1,4 +1,4 @@
-// Passes bytes that come from the bus on to an HTTP client, at the client's pace.
+// Passes bytes from the bus to an HTTP client, at the client's pace.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '@switchyard/service';
@@ -6,9 +6,9 @@ import type { FastifyReply } from 'fastify';
 import { STALLED_CLIENT_MS_MAX } from './limits.ts';
 
 /**
- * @param begin takes the answer over and sends its head; called with the first bytes, so that until then an error is an
- *   answer of its own
- * @throws what the body throws before its first bytes; after them the connection is cut, so that no part passes for all
+ * @param begin hijacks the answer and sends its head; called with the first bytes, so that an earlier error is an error
+ *   answer
+ * @throws errors of the body before its first bytes; later the connection is cut off, so that a part never looks whole
  */
 export async function pass(
   body: AsyncIterable<Buffer>,
@@ -18,7 +18,7 @@ export async function pass(
 ): Promise<void> {
   try {
     for await (const piece of body) {
-      if (!raw.headersSent) begin(); // not before: until then an error is an answer of its own
+      if (!raw.headersSent) begin(); // not earlier: until now an error is an error answer
       if (!raw.write(piece)) await drained(raw, clock);
     }
     if (!raw.headersSent) begin();
@@ -29,7 +29,7 @@ export async function pass(
   }
 }
 
-/** Resolves when the client has taken what was written; one that takes nothing for too long is cut off. */
+/** Resolves when the client has read what was written; a client that reads nothing for too long is disconnected. */
 export async function drained(raw: ServerResponse, clock: Clock): Promise<void> {
   const done = new AbortController();
   const stopClock = clock.after(STALLED_CLIENT_MS_MAX, () => raw.destroy());

@@ -1,4 +1,4 @@
-// Ids of requests: unique over all edges and restarts, and cheap: one random part for each process, then a count.
+// Request ids, unique over all edges and restarts and cheap to make: a random part per process, then a counter.
 import { randomBytes } from 'node:crypto';
 
 export function requestIds(): () => string {

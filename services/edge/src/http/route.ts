@@ -1,60 +1,62 @@
-// What a route is: declared once, it is registered, guarded, checked and described in the OpenAPI document from here.
+// The declaration of a route. Registration, guard, validation and the OpenAPI document are all derived from it.
 import type { ErrorCode, KeyRecord, Permission } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 export interface RouteDescription {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-  /** OpenAPI's form: /v1/keys/{id}. */
+  /** In OpenAPI's notation: /v1/keys/{id}. */
   path: string;
-  /** The path's last parameter, where it takes the rest of the path with all its slashes: an id may have some. */
+  /** The path's last parameter, if it takes the rest of the path with all slashes, since an id may contain some. */
   restParam?: string;
-  /** The path that ends before the rest, without the slash, is the route's as well. */
+  /** The route also matches the path without the rest and its slash. */
   restOptional?: true;
-  /** `any`: every valid key may; `public`: no key is needed. */
+  /** `any`: every valid key; `public`: no key needed. */
   permission: Permission | 'any' | 'public';
   tag: string;
   summary: string;
-  /** More about it, for the reference page. */
+  /** Details for the reference page. */
   description?: string;
-  /** Bytes of the body at most; default `SMALL_BODY_BYTES_MAX`. */
+  /** Maximum bytes of the body; default `SMALL_BODY_BYTES_MAX`. */
   bodyBytesMax?: number;
-  /** `form` describes a multipart body, `bytes` says that there is one of any type: the route reads both itself. */
+  /** `form` describes a multipart body, `bytes` a body of any type; the route reads both itself. */
   request?: { body?: z.ZodType; form?: z.ZodType; bytes?: true; query?: z.ZodType; params?: z.ZodType };
   response: {
     status: number;
     description: string;
     body?: z.ZodType;
-    /** Of an answer that is not JSON; `*` as in `audio/*`. */
+    /** Type of an answer that is not JSON; `*` as in `audio/*`. */
     contentType?: string;
     alsoStreams?: boolean;
-    /** The status of a stream, where it is another than `status`. */
+    /** Status of a stream, if it differs from `status`. */
     streamStatus?: number;
-    /** What its stream is, where that is not a stream of a model's chunks. */
+    /** Description of the stream, if it is not a stream of model chunks. */
     streamDescription?: string;
-    /** Media types in which the answer comes as text instead, where the request asks for that. */
+    /** Media types of text answers that the request may ask for. */
     asText?: readonly string[];
-    /** With `Range` a part of it is answered, as 206. */
+    /** Supports `Range` with 206. */
     inParts?: true;
-    /** Its cost is in X-Service-Cost too; of a stream only where the price is known before. */
+    /** X-Service-Cost has the cost; for a stream only if the price is known in advance. */
     priced?: true;
   };
-  /** False: work may have begun before a 5xx, so clients are told not to repeat; `no_capacity` says that none has. */
+  /** Begins work that is charged; refused while billing might never book it. */
+  billable?: true;
+  /** False: work may have begun before a 5xx, so clients must not repeat the request, except after `no_capacity`. */
   repeatable?: false;
-  /** The request is another server's: its body is left on the wire, and its `Idempotency-Key` is that server's too. */
+  /** The request is for another server: neither its body nor its `Idempotency-Key` is read. */
   untouchedBody?: true;
-  /** The parameter of the path that names a computer: a refused call is logged under it. */
+  /** Path parameter with the computer's id, which the log row of a refused call names. */
   computerParam?: 'id';
-  /** Errors of its own, beside those that every route has. */
-  errors: readonly ErrorCode[];
+  /** Errors of this route, besides those of every route and of every body and query (openapi/document.ts). */
+  errors?: readonly ErrorCode[];
 }
 
 export interface JsonInput<R extends RouteDescription['request']> {
   key: KeyRecord;
   requestId: string;
-  /** The request's `Idempotency-Key`, checked; null without one. */
+  /** The request's validated `Idempotency-Key`; null without one. */
   idempotencyKey: string | null;
-  /** Aborted when the client goes away. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
   body: R extends { body: infer S extends z.ZodType } ? z.infer<S> : undefined;
   query: R extends { query: infer S extends z.ZodType } ? z.infer<S> : undefined;
@@ -75,7 +77,7 @@ export interface RawRoute extends RouteDescription {
 
 export type Route = JsonRoute | RawRoute;
 
-/** Declares a JSON route; its handler's input is typed by its schemas. */
+/** Declares a JSON route; its schemas type the handler's input. */
 export function jsonRoute<const R extends NonNullable<RouteDescription['request']>>(
   description: RouteDescription & { request: R },
   handle: (input: JsonInput<R>) => Promise<unknown>,
@@ -85,7 +87,7 @@ export function jsonRoute<const R extends NonNullable<RouteDescription['request'
 
 type Guarded = RouteDescription & { permission: Exclude<RouteDescription['permission'], 'public'> };
 
-/** Declares a raw route for callers that are known; its handler is given the caller's key. */
+/** Declares a raw route that needs a key; the handler gets the caller's key. */
 export function rawRoute(
   description: Guarded,
   handle: (request: FastifyRequest, reply: FastifyReply, key: KeyRecord) => void | Promise<void>,
@@ -97,7 +99,7 @@ export function rawRoute(
   };
 }
 
-/** Declares a raw route that needs no key. */
+/** Declares a raw route without a key. */
 export function publicRoute(
   description: Omit<RouteDescription, 'permission'>,
   handle: RawRoute['handle'],
@@ -105,13 +107,13 @@ export function publicRoute(
   return { ...description, permission: 'public', kind: 'raw', handle };
 }
 
-/** The key of a request that has passed the guard of a route that is not public. */
+/** Returns the key of a request that passed the guard of a non-public route. */
 export function callerOf({ apiKey }: FastifyRequest): KeyRecord {
   if (!apiKey) throw new Error('a guarded route without a key');
   return apiKey;
 }
 
-/** Every POST of a caller that is known may carry an `Idempotency-Key`. */
+/** Every POST with a key may have an `Idempotency-Key`. */
 export function takesIdempotencyKey({ method, permission, untouchedBody }: RouteDescription): boolean {
   return method === 'POST' && permission !== 'public' && !untouchedBody;
 }

@@ -1,4 +1,4 @@
-// The one place where errors become HTTP.
+// Converts errors to HTTP; no other file does.
 import { errorKind, ServiceError, toErrorBody } from '@switchyard/contracts';
 import type { FastifyError } from 'fastify';
 
@@ -8,7 +8,7 @@ export interface HttpError {
   body: string;
 }
 
-/** Status, headers and body of an error; `repeatable` as the route says it. */
+/** Status, headers and body of an error; `repeatable` comes from the route. */
 export function renderError(error: ServiceError, requestId: string, repeatable = true): HttpError {
   const body = JSON.stringify(toErrorBody(error, requestId));
   const mayHaveBegun = !repeatable && error.status >= 500 && error.code !== 'no_capacity';
@@ -27,27 +27,37 @@ export function renderError(error: ServiceError, requestId: string, repeatable =
   };
 }
 
-/** Fastify's own refusals under our codes; anything unknown is masked. */
+/** Maps Fastify's errors to our codes, and masks unknown errors. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   const error = thrown as Partial<FastifyError>;
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ServiceError('body_too_large', 'the body is over the limit of this endpoint', {
+      return new ServiceError('body_too_large', 'The body exceeds the limit of this endpoint. Send less.', {
         cause: thrown,
       });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new ServiceError('unsupported_media_type', 'send the body as Content-Type: application/json', {
-        cause: thrown,
-      });
+      return new ServiceError(
+        'unsupported_media_type',
+        'Unsupported content type. Send Content-Type: application/json.',
+        {
+          cause: thrown,
+        },
+      );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new ServiceError('invalid_request', 'the body is not as long as Content-Length says', {
-        cause: thrown,
-      });
+      return new ServiceError(
+        'invalid_request',
+        'The body does not match Content-Length. Correct the header.',
+        {
+          cause: thrown,
+        },
+      );
   }
   if (typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500)
-    return new ServiceError('invalid_request', error.message ?? 'the request is not valid', {
+    return new ServiceError('invalid_request', error.message ?? 'The request is not valid. See /docs.', {
       cause: thrown,
     });
-  return new ServiceError('internal_error', 'an internal error; it was logged', { cause: thrown });
+  return new ServiceError('internal_error', 'Internal error. Report the request id to the operator.', {
+    cause: thrown,
+  });
 }

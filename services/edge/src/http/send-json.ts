@@ -1,11 +1,11 @@
-// JSON from a route that writes its answer itself.
+// Sends JSON from a route that writes its answer itself.
 import type { FastifyReply } from 'fastify';
 
 export function sendJson(reply: FastifyReply, body: unknown, status = 200): void {
   sendJsonBytes(reply, Buffer.from(JSON.stringify(body)), status);
 }
 
-/** JSON that is passed on as it came. */
+/** Sends JSON bytes unchanged. */
 export function sendJsonBytes(reply: FastifyReply, json: Buffer, status = 200): void {
   reply
     .code(status)

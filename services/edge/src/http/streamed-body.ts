@@ -1,5 +1,4 @@
-// A body of any type that goes on as it comes, piece by piece: nothing of it is held here, and who takes it slowly slows
-// its client.
+// Streams a body of any type on, piece by piece. Nothing is buffered here, so a slow reader slows the client.
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
@@ -10,15 +9,15 @@ export interface StreamedBodyOptions {
   readonly bytesMax: number;
 }
 
-/** Bytes that the client promises; null where the body is chunked. */
+/** Bytes declared by Content-Length; null for a chunked body. */
 export function declaredBytes({ headers }: IncomingMessage): number | null {
   const length = headers['content-length'];
-  return length === undefined ? null : Number(length); // Node has refused one that is no number
+  return length === undefined ? null : Number(length); // Node has already rejected an invalid one
 }
 
 /**
- * To be read once. Left before its end, the rest is taken off the socket and dropped, so that the client reads its answer.
- * @throws ServiceError `body_too_large`, `body_timeout`, `invalid_request` for a body that is cut.
+ * Readable once. If the reader stops early, the rest is read and discarded, so that the client reads its answer.
+ * @throws ServiceError `body_too_large`, `body_timeout`, `invalid_request` for an incomplete body.
  */
 export async function* streamedBody(
   raw: IncomingMessage,
@@ -31,13 +30,14 @@ export async function* streamedBody(
       const step = await inTime(pieces.next(), clock);
       if (step.done) return;
       bytes += step.value.length;
-      if (bytes > bytesMax) throw new ServiceError('body_too_large', `the body is over ${bytesMax} bytes`);
+      if (bytes > bytesMax)
+        throw new ServiceError('body_too_large', `The body exceeds ${bytesMax} bytes. Send less.`);
       yield step.value;
     }
   } finally {
     pieces.return?.().then(
       () => raw.resume(),
-      () => {}, // its client went away
+      () => {}, // the client disconnected
     );
   }
 }
@@ -46,14 +46,17 @@ async function inTime<T>(step: Promise<T>, clock: Clock): Promise<T> {
   const late = Promise.withResolvers<never>();
   const stopClock = clock.after(STALLED_UPLOAD_MS_MAX, () =>
     late.reject(
-      new ServiceError('body_timeout', `nothing of the body came for ${STALLED_UPLOAD_MS_MAX / 1_000} s`),
+      new ServiceError(
+        'body_timeout',
+        `No bytes of the body arrived for ${STALLED_UPLOAD_MS_MAX / 1_000} s. Send it again.`,
+      ),
     ),
   );
   try {
     return await Promise.race([step, late.promise]);
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    throw new ServiceError('invalid_request', 'the body ended before it was whole', { cause });
+    throw new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.', { cause });
   } finally {
     stopClock();
   }

@@ -1,4 +1,4 @@
-// Connections that are, or were to become, WebSockets: how they end.
+// How connections end that are, or were about to become, WebSockets.
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => edge?.stop());
 
-/** A client that never ends its half of the connection. */
+/** A client that never closes its half of the connection. */
 function ask(path: string, ...headers: string[]): Socket {
   const client = connect({ port: edge.port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1');
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
@@ -29,7 +29,7 @@ async function heardOf(client: Socket): Promise<string> {
   return heard;
 }
 
-test('one that is refused is closed, though its client holds it open, and does not keep the edge from ending', async () => {
+test('a refused upgrade is closed although its client keeps it open, and does not block the shutdown', async () => {
   const client = ask('/v1/links/not-a-link/');
   try {
     expect(await heardOf(client)).toMatch(/^HTTP\/1.1 403 /);
@@ -39,7 +39,7 @@ test('one that is refused is closed, though its client holds it open, and does n
   }
 });
 
-test('one that is taken while the edge drains is closed', async () => {
+test('an upgrade that is accepted while the edge drains is closed', async () => {
   const { id, host } = await addComputer(edge);
   const asked = Promise.withResolvers<() => void>();
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
@@ -59,10 +59,10 @@ test('one that is taken while the edge drains is closed', async () => {
   }
 });
 
-/** The kernel's timer of a connection, as /proc/net/tcp has it: 2 is that of probes. */
+/** The timer state of a connection in /proc/net/tcp: 2 is the keep-alive probe. */
 const PROBING = '02';
 
-test('the kernel asks after clients that are silent', async () => {
+test('the kernel probes silent clients', async () => {
   const client = connect(edge.port, '127.0.0.1');
   try {
     client.write('GET /healthz HTTP/1.1\r\nHost: edge\r\n\r\n');

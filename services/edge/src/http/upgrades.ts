@@ -1,14 +1,14 @@
-// WebSockets on routes: the request is routed and guarded as any other, and its handler takes the connection over. What is
-// refused is answered in HTTP, as any other is.
+// WebSockets on routes. An upgrade is routed and guarded like any request, and its handler takes the connection over.
+// Refusals are plain HTTP answers.
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
 export interface PendingUpgrade {
-  /** The client's bytes that came with its request. */
+  /** Bytes that arrived with the client's request. */
   readonly head: Buffer;
   readonly socket: Duplex;
-  /** Takes the connection over: the route answers on it itself from here on. */
+  /** Takes the connection over: the route answers on it from now on. */
   accept(): Duplex;
 }
 
@@ -18,12 +18,12 @@ export class Upgrades {
   readonly #accepted = new Set<Duplex>();
   #closing = false;
 
-  /** @param paths which take WebSockets; elsewhere `Upgrade` is passed over */
+  /** @param paths that accept WebSockets; `Upgrade` is ignored elsewhere */
   constructor(paths: RegExp) {
     this.#paths = paths;
   }
 
-  /** For the server: other upgrades (h2c, say) stay ordinary requests. */
+  /** For the server's upgrade check: other upgrades, such as h2c, stay ordinary requests. */
   readonly isWanted = ({ headers, url = '' }: IncomingMessage): boolean =>
     headers.upgrade?.toLowerCase() === 'websocket' && this.#paths.test(url);
 
@@ -33,7 +33,7 @@ export class Upgrades {
       const response = new ServerResponse(request);
       response.shouldKeepAlive = false;
       response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
-      // Nobody reads on such a connection any more: one that was refused ends now, whatever its client does.
+      // The server no longer reads this connection, so a refused one is closed at once, whatever its client does.
       response.once('finish', () => socket.end(() => socket.destroy()));
       this.#pending.set(request, {
         head,
@@ -55,7 +55,7 @@ export class Upgrades {
     });
   }
 
-  /** Null for an ordinary request. */
+  /** Returns null for an ordinary request. */
   of(request: IncomingMessage): PendingUpgrade | null {
     return this.#pending.get(request) ?? null;
   }

@@ -1,5 +1,5 @@
-// Answers are kept sealed: what opens them comes from the Idempotency-Key, of which only a hash is stored. So a copy of the
-// store shows neither the secret of an API key that was made nor what a model said, to nobody who lacks the key.
+// Encrypts kept answers with a key derived from the Idempotency-Key, of which only a hash is stored. A copy of the
+// store reveals neither the secrets of API keys nor model output without the Idempotency-Key.
 import {
   type CipherGCM,
   createCipheriv,
@@ -24,7 +24,7 @@ export function sealingKey(org: string, idempotencyKey: string): Buffer {
   return Buffer.from(hkdfSync('sha256', idempotencyKey, org, PURPOSE, KEY_BYTES));
 }
 
-/** Seals one answer, piece by piece. */
+/** Encrypts one answer, piece by piece. */
 export class Sealing {
   readonly #iv = randomBytes(IV_BYTES);
   readonly #cipher: CipherGCM;
@@ -38,12 +38,12 @@ export class Sealing {
   }
 
   end(): Seal {
-    this.#cipher.final(); // in this mode nothing is left over
+    this.#cipher.final(); // returns no bytes in this mode
     return { iv: this.#iv.toString('base64'), tag: this.#cipher.getAuthTag().toString('base64') };
   }
 }
 
-/** Throws at its end where the bytes are not those that were sealed. */
+/** Throws at the end when the bytes are not those that were sealed. */
 export async function* unsealed(
   key: Buffer,
   { iv, tag }: Seal,

@@ -4,8 +4,9 @@ import { sealingKey, unsealed } from './answer-seal.ts';
 import { ANSWER_BYTES_MAX, BodyKeeper, QUEUE_BYTES_MAX } from './body-keeper.ts';
 
 const key = sealingKey('org_x', 'a key');
+const share = { hold: () => true };
 
-/** A store that takes nothing until it is told to. */
+/** A store that accepts nothing until the test opens it. */
 function store() {
   const taken: Buffer[] = [];
   const open = Promise.withResolvers<void>();
@@ -26,10 +27,10 @@ async function* each(pieces: Buffer[]): AsyncGenerator<Buffer> {
   yield* pieces;
 }
 
-test('a writer that is ahead of the store waits until there is room, and the whole answer is stored, sealed', async () => {
+test('a writer that is faster than the store waits for room, and the whole answer is stored, sealed', async () => {
   const objects = store();
   const room = Promise.withResolvers<void>();
-  const keeper = new BodyKeeper({ objects, id: 'an-answer', sealingKey: key, onRoom: room.resolve });
+  const keeper = new BodyKeeper({ objects, id: 'an-answer', sealingKey: key, share, onRoom: room.resolve });
   const piece = randomBytes(64 * 1024);
   let pieces = 1;
   while (keeper.write(piece)) pieces++;
@@ -43,8 +44,8 @@ test('a writer that is ahead of the store waits until there is room, and the who
   expect(opened.equals(Buffer.concat(Array(pieces).fill(piece)))).toBe(true);
 });
 
-test('a sealed answer is opened by its own key and org alone, and not when it was changed', async () => {
-  const keeper = new BodyKeeper({ objects: store(), id: 'x', sealingKey: key, onRoom: () => {} });
+test('a sealed answer is opened only by its own key and org, and only unchanged', async () => {
+  const keeper = new BodyKeeper({ objects: store(), id: 'x', sealingKey: key, share, onRoom: () => {} });
   keeper.write(Buffer.from('sy_secret'));
   const body = await keeper.end();
   if (body.kind !== 'inline') throw new Error('a short answer goes into its record');
@@ -58,16 +59,16 @@ test('a sealed answer is opened by its own key and org alone, and not when it wa
   await expect(open(key, sealed)).rejects.toThrow();
 });
 
-test('an answer that is too long, or that the store refuses, is let go, and its writer never waits for it', async () => {
+test('an answer that is too long, or that the store refuses, is dropped without delaying its writer', async () => {
   const refusing = { put: () => Promise.reject(new Error('no room')) };
-  const keeper = new BodyKeeper({ objects: refusing, id: 'x', sealingKey: key, onRoom: () => {} });
+  const keeper = new BodyKeeper({ objects: refusing, id: 'x', sealingKey: key, share, onRoom: () => {} });
   keeper.write(Buffer.alloc(2 * QUEUE_BYTES_MAX));
   await expect(keeper.end()).rejects.toThrow('no room');
   expect(keeper.write(Buffer.alloc(2 * QUEUE_BYTES_MAX))).toBe(true);
 
   const objects = store();
   objects.open();
-  const long = new BodyKeeper({ objects, id: 'x', sealingKey: key, onRoom: () => {} });
+  const long = new BodyKeeper({ objects, id: 'x', sealingKey: key, share, onRoom: () => {} });
   const piece = Buffer.alloc(32 * 1024 * 1024);
   for (let bytes = 0; bytes <= ANSWER_BYTES_MAX; bytes += piece.length) long.write(piece);
   await expect(long.end()).rejects.toThrow('over');

@@ -1,27 +1,30 @@
-// The bytes of one answer on their way into the store while they go over the wire: a short one in its record, a longer one
-// as an object, stored as it comes, so that no more than a queue of it is in memory.
+// Stores the bytes of one answer while they are sent: a short answer in its record, a longer one as an object, streamed
+// so that only a bounded queue is in memory.
 import type { ObjectStore } from '@switchyard/bus';
 import type { KeptAnswer } from '@switchyard/contracts';
 import { Sealing } from './answer-seal.ts';
+import type { Share } from './org-quota.ts';
 
-/** Bytes of an answer that are kept; a longer one passes, and is not. */
+/** Maximum bytes of an answer that is kept; a longer one is sent and not kept. */
 export const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
-/** Bytes that go into the record: in base64 they stay below NATS' largest message. */
+/** Bytes that fit into the record: in base64 they stay below the largest NATS message. */
 const INLINE_BYTES_MAX = 256 * 1024;
-/** Bytes that wait for the store before the answer's writer is asked to wait. */
+/** Bytes that wait for the store before the answer's writer must wait. */
 export const QUEUE_BYTES_MAX = 1024 * 1024;
 
 export interface BodyKeeperOptions {
   objects: Pick<ObjectStore, 'put'>;
-  /** The object's id, if it becomes one. */
+  /** Id of the object, if the answer becomes one. */
   id: string;
   sealingKey: Buffer;
-  /** After `write` has said that there is no room: there is again. */
+  /** Share of the org's quota; an answer that does not fit is sent and not kept. */
+  share: Pick<Share, 'hold'>;
+  /** Called when there is room again after `write` returned false. */
   onRoom: () => void;
 }
 
 export class BodyKeeper {
-  readonly #on: BodyKeeperOptions;
+  readonly #deps: BodyKeeperOptions;
   readonly #sealing: Sealing;
   #pieces: Buffer[] = [];
   #queuedBytes = 0;
@@ -32,16 +35,20 @@ export class BodyKeeper {
   #wake: () => void = () => {};
 
   constructor(options: BodyKeeperOptions) {
-    this.#on = options;
+    this.#deps = options;
     this.#sealing = new Sealing(options.sealingKey);
   }
 
-  /** False: wait for `onRoom` before the next one. The piece is copied. */
+  /** Copies the piece. Returns false when the writer must wait for `onRoom`. */
   write(piece: Buffer): boolean {
     if (this.#failure) return true;
     this.#bytes += piece.length;
     if (this.#bytes > ANSWER_BYTES_MAX) {
       this.#fail(new Error(`the answer is over ${ANSWER_BYTES_MAX} bytes`));
+      return true;
+    }
+    if (!this.#deps.share.hold(this.#bytes)) {
+      this.#fail(new Error('the answer does not fit in the quota of its org'));
       return true;
     }
     const sealed = this.#sealing.add(piece);
@@ -52,7 +59,7 @@ export class BodyKeeper {
     return this.#stored === null || this.#queuedBytes < QUEUE_BYTES_MAX;
   }
 
-  /** @throws why it could not be kept. */
+  /** @throws the reason why the answer could not be kept. */
   async end(): Promise<KeptAnswer['body']> {
     this.#ended = true;
     const seal = this.#sealing.end();
@@ -62,25 +69,26 @@ export class BodyKeeper {
     this.#wake();
     await this.#stored;
     if (this.#failure) throw this.#failure;
-    return { kind: 'object', id: this.#on.id, bytes, seal };
+    return { kind: 'object', id: this.#deps.id, bytes, seal };
   }
 
-  /** Nothing of it is to be kept. */
+  /** Drops the answer. */
   discard(): void {
     this.#fail(new Error('the answer is not to be kept'));
   }
 
   #fail(failure: Error): void {
     this.#failure ??= failure;
+    this.#deps.share.hold(0);
     this.#pieces = [];
     this.#queuedBytes = 0;
     this.#wake();
-    this.#on.onRoom();
+    this.#deps.onRoom();
   }
 
   async #store(): Promise<void> {
     try {
-      await this.#on.objects.put(this.#on.id, this.#queue());
+      await this.#deps.objects.put(this.#deps.id, this.#queue());
     } catch (error) {
       this.#fail(error as Error);
     }
@@ -88,12 +96,12 @@ export class BodyKeeper {
 
   async *#queue(): AsyncGenerator<Buffer> {
     for (;;) {
-      if (this.#failure) throw this.#failure; // the store takes back what it has
+      if (this.#failure) throw this.#failure; // the store then removes what it has
       const piece = this.#pieces.shift();
       if (piece) {
         const wasFull = this.#queuedBytes >= QUEUE_BYTES_MAX;
         this.#queuedBytes -= piece.length;
-        if (wasFull && this.#queuedBytes < QUEUE_BYTES_MAX) this.#on.onRoom();
+        if (wasFull && this.#queuedBytes < QUEUE_BYTES_MAX) this.#deps.onRoom();
         yield piece;
       } else if (this.#ended) return;
       else

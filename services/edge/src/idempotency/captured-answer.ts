@@ -1,8 +1,8 @@
-// The answer of a request as it goes over the wire, kept on the side: whatever writes it, and also when its client has
-// gone. Its end is held back until it has been stored: a client that has an answer can have it again.
+// Captures the answer of a request while it is sent, whatever writes it, also after its client disconnected. The end
+// waits until the answer is stored, so that a client with an answer can always get it again.
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-/** Of one connection, or made anew each time. */
+/** Headers that belong to one connection, or are set again for each answer. */
 const NOT_KEPT = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date', 'content-length']);
 
 export interface CapturedHead {
@@ -12,18 +12,18 @@ export interface CapturedHead {
 }
 
 export interface AnswerKeeper {
-  /** Takes the answer's bytes; false: no more until the response emits `drain`. */
+  /** Takes bytes of the answer; false: no more until the response emits `drain`. */
   write(piece: Buffer): boolean;
   /** Runs before the answer ends; must not throw. */
   end(head: CapturedHead): Promise<void>;
-  /** The answer was given up on our side; it may end all the same. */
+  /** The edge gave the answer up; `end` may follow nevertheless. */
   onDestroy(): void;
 }
 
 type Callback = (error?: Error | null) => void;
 type Chunk = Uint8Array | string;
 
-/** Begins to capture. Returns whether the answer has ended. */
+/** Begins to capture. Returns a function that tells whether the answer has ended. */
 export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => boolean {
   const { writeHead, write, end, destroy } = raw;
   let headers: OutgoingHttpHeaders = {};
@@ -36,12 +36,12 @@ export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => 
   };
   raw.write = (chunk: Chunk, ...rest: unknown[]) => {
     const hasRoom = keeper.write(toBuffer(chunk));
-    // Nobody is there any more: what is written is consumed at once.
+    // A disconnected client counts as having read everything.
     const isSent = raw.destroyed || Reflect.apply(write, raw, [chunk, ...rest]);
     return hasRoom && isSent;
   };
   raw.once('close', () => {
-    if (!ended) raw.emit('drain'); // whoever waits for a reader that went
+    if (!ended) raw.emit('drain'); // wakes writers that wait for the disconnected reader
   });
   raw.end = (...given: unknown[]) => {
     const [chunk, callback] = endArguments(given);
@@ -61,7 +61,9 @@ export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => 
   return () => ended;
 }
 
-/** `end()`, `end(callback)`, `end(chunk, callback)`, `end(chunk, encoding, callback)`: all text here is UTF-8. */
+/**
+ * Parses `end()`, `end(callback)`, `end(chunk, callback)`, `end(chunk, encoding, callback)`; all text here is UTF-8.
+ */
 function endArguments(given: unknown[]): [Chunk | undefined, Callback | undefined] {
   const callback = given.find((one): one is Callback => typeof one === 'function');
   const [first] = given;

@@ -1,4 +1,4 @@
-// `Idempotency-Key` over HTTP: two real edges on one nats-server, and a router of the test's own that counts its calls.
+// `Idempotency-Key` over HTTP: two real edges on one nats-server, and a fake router that counts its calls.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 4 * BUSY_MS });
 let first: TestEdge;
 let second: RunningEdge & { bus: Bus };
 let key: string;
-/** What the router does with a call, and those that it has had. */
+/** How the router answers, and the calls it received. */
 let answer: (call: IncomingCall, n: number) => Promise<void> | void;
 let calls: string[] = [];
 
@@ -95,7 +95,7 @@ async function readAnswer(answered: Response) {
 
 const IN_USE = { status: 409, json: { error: { code: 'idempotency_in_use', param: 'Idempotency-Key' } } };
 
-test('a repeat gets the first answer, byte for byte with its status and headers, from either edge', async () => {
+test('a repeat gets the first answer, byte for byte with status and headers, from either edge', async () => {
   const id = randomUUID();
   const original = await post(id);
   expect(original).toMatchObject({ status: 200, json: { n: 1 }, headers: { 'x-service-cost': '0.000001' } });
@@ -109,7 +109,7 @@ test('a repeat gets the first answer, byte for byte with its status and headers,
   expect(calls).toHaveLength(1);
 });
 
-test('what is kept shows neither the key nor the answer', async () => {
+test('the stored data reveal neither the key nor the answer', async () => {
   const id = randomUUID();
   answer = (call) => finish(call, 'a secret that was made');
   await post(id);
@@ -119,7 +119,7 @@ test('what is kept shows neither the key nor the answer', async () => {
     expect(entries).not.toContain(secret);
 });
 
-test('without the header every request runs, and nothing is kept', async () => {
+test('without the header every request runs, and nothing is stored', async () => {
   const bucket = await openBucket(first.bus, 'idempotency');
   const before = (await bucket.kv.status()).values;
   const ask = () =>
@@ -151,7 +151,7 @@ test('another request under the same key is refused: body, path or query', async
   expect(calls).toHaveLength(1);
 });
 
-test('while the first is not over a repeat is 409 and may come again; then it gets the answer', async () => {
+test('a repeat during the first request gets 409 and may retry; then it gets the answer', async () => {
   const id = randomUUID();
   const arrived = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
@@ -173,7 +173,7 @@ test('while the first is not over a repeat is 409 and may come again; then it ge
   expect(calls).toHaveLength(1);
 });
 
-test('of twenty at once over two edges one runs', async () => {
+test('of twenty concurrent requests over two edges one runs', async () => {
   const id = randomUUID();
   const all = await Promise.all(
     Array.from({ length: 20 }, (_, n) => post(id, { on: n % 2 === 0 ? first : second })),
@@ -186,7 +186,7 @@ test('of twenty at once over two edges one runs', async () => {
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
-test('a client that goes away in the middle gets the answer when it asks again: the work went on, and is charged', async () => {
+test('a client that disconnects midway gets the answer on its repeat: the work completed and is charged', async () => {
   const id = randomUUID();
   const arrived = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
@@ -214,7 +214,7 @@ test('a client that goes away in the middle gets the answer when it asks again: 
   expect(first.events.of('call.voided')).toEqual([]);
 });
 
-test('a client that goes away in the middle of a long answer holds nothing up, and may have it whole', async () => {
+test('a client that disconnects during a long answer blocks nothing, and may fetch all of it later', async () => {
   const id = randomUUID();
   const piece = Buffer.alloc(128 * 1024, 's');
   const pieces = 64;
@@ -235,7 +235,7 @@ test('a client that goes away in the middle of a long answer holds nothing up, a
       `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
   );
   await begun.promise;
-  socket.destroy(); // without having read
+  socket.destroy(); // before reading
   await once(socket, 'close');
   const ask = () => post(id, { path: '/v1/audio/speech', body });
   await expect.poll(async () => (await ask()).status, { timeout: BUSY_MS }).toBe(200);
@@ -249,7 +249,7 @@ test('a client that goes away in the middle of a long answer holds nothing up, a
   expect(calls).toHaveLength(1);
 });
 
-test('an answer of several megabytes is given again byte for byte', async () => {
+test('an answer of several megabytes is repeated byte for byte', async () => {
   const id = randomUUID();
   const b64_json = Buffer.from(Array.from({ length: 5_000_000 }, (_, n) => (n * 7919) % 256)).toString(
     'base64',
@@ -262,7 +262,7 @@ test('an answer of several megabytes is given again byte for byte', async () => 
   expect(repeat.bytes.equals(original.bytes)).toBe(true);
   expect(repeat.headers).toEqual({
     ...original.headers,
-    'content-length': String(original.bytes.length), // known by now
+    'content-length': String(original.bytes.length), // known for a repeat
     'idempotent-replayed': 'true',
   });
   expect(calls).toHaveLength(1);
@@ -286,7 +286,7 @@ test.each([
   expect(repeat.headers['idempotent-replayed']).toBe(runs === 1 ? 'true' : undefined);
 });
 
-test('a key that was given back takes another request', async () => {
+test('a released key accepts another request', async () => {
   const id = randomUUID();
   answer = (call, n) => {
     if (n === 1) throw new ServiceError('service_unavailable', 'not now');
@@ -296,7 +296,7 @@ test('a key that was given back takes another request', async () => {
   expect(await post(id, { body: { ...CHAT, model: 'acme/other' } })).toMatchObject({ status: 200, json: 2 });
 });
 
-test('a request that is refused for what is in it gets the same refusal again', async () => {
+test('a request that is refused for its content gets the same refusal on a repeat', async () => {
   const id = randomUUID();
   const original = await post(id, { body: { model: 'acme/any' } });
   expect(original).toMatchObject({ status: 400, json: { error: { param: 'messages' } } });
@@ -305,7 +305,7 @@ test('a request that is refused for what is in it gets the same refusal again', 
   expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
 });
 
-test('requests that the guard refuses leave their key alone', async () => {
+test('requests that the guard refuses do not use up their key', async () => {
   const id = randomUUID();
   expect(await post(id, { headers: { authorization: 'Bearer sy_unknown' } })).toMatchObject({ status: 401 });
   const powerless = await first.addKey(['usage:read']);
@@ -315,7 +315,7 @@ test('requests that the guard refuses leave their key alone', async () => {
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
-test('a stream is refused under a key, by the name of the header, and the key stays free', async () => {
+test('a stream under a key is refused with an error that names the header, and the key stays free', async () => {
   const id = randomUUID();
   expect(await post(id, { body: { ...CHAT, stream: true } })).toMatchObject({
     status: 400,
@@ -339,13 +339,13 @@ test.each([
     expect(answered.json.error).toMatchObject({ code: 'invalid_request', param: 'Idempotency-Key' });
 });
 
-test('the header means nothing where there is nothing to repeat', async () => {
+test('the header is ignored on requests without an answer to repeat', async () => {
   const get = () => fetch(`${first.url}/v1/openapi.json`, { headers: { 'idempotency-key': 'with blanks' } });
   expect((await get()).status).toBe(200);
   expect((await get()).headers.get('idempotent-replayed')).toBeNull();
 });
 
-/** As `fetch` sends it, under a boundary of its own each time. */
+/** As `fetch` sends it, with a new boundary each time. */
 function form(audio: string, fields: Record<string, string> = { model: 'acme/ears' }): FormData {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) data.append(name, value);
@@ -362,7 +362,7 @@ async function send(idempotencyKey: string, data: FormData, on: { url: string } 
   return readAnswer(answered);
 }
 
-test('a multipart request is known again under another boundary, and another file or field is not', async () => {
+test('a multipart request with another boundary is the same request; another file or field is not', async () => {
   const id = randomUUID();
   const audio = 'RIFF'.repeat(100_000);
   const original = await send(id, form(audio));
@@ -377,7 +377,7 @@ test('a multipart request is known again under another boundary, and another fil
   expect(calls).toHaveLength(1);
 });
 
-test('a request without a body is known again too', async () => {
+test('a repeat of a request without a body is recognized', async () => {
   let rotations = 0;
   const control = await serve(first.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
   control.handle('signing-secret.rotate', async () => {
@@ -395,7 +395,7 @@ test('a request without a body is known again too', async () => {
   expect(await rotate(randomUUID())).toMatchObject({ status: 200, json: { secret: 'whsec_2' } });
 });
 
-test('a body that is cut leaves its key free', async () => {
+test('an incomplete body leaves its key free', async () => {
   const id = randomUUID();
   const socket = connect(first.port, '127.0.0.1').on('error', () => {});
   socket.write(
@@ -410,7 +410,7 @@ test('a body that is cut leaves its key free', async () => {
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
-test('a client that goes away as soon as it has asked may ask again: its request was whole', async () => {
+test('a client that disconnects right after a complete request may repeat it', async () => {
   const body = JSON.stringify(CHAT);
   const ids = Array.from({ length: 10 }, () => randomUUID());
   for (const id of ids) {
@@ -423,7 +423,7 @@ test('a client that goes away as soon as it has asked may ask again: its request
     await vi.waitFor(async () => expect(await post(id)).toMatchObject({ status: 200 }), BUSY_MS);
 });
 
-test('an answer that was cut in the middle is not run again: its end is unknown', async () => {
+test('a request whose answer was cut off is not run again: its outcome is unknown', async () => {
   const id = randomUUID();
   answer = (call) => {
     call.setHead({ status: 200, content_type: 'audio/mpeg', cost: '0.01' });

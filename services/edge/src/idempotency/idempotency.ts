@@ -1,5 +1,7 @@
-// `Idempotency-Key` on any POST of any route: the first request under a key runs, whoever repeats it gets its answer. All of
-// it is hooks around a route, which knows nothing of them; requests without the header pass them by.
+// `Idempotency-Key` on any POST route: the first request under a key runs, and the API key that repeats it gets the
+// stored answer. Implemented as hooks around routes; a route only announces that it streams. Requests without the
+// header skip it.
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -12,14 +14,15 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteShorthandOptions } from 'fastify';
-import type { RouteDescription } from '../http/route.ts';
+import { requireModels } from '../auth/spending.ts';
+import { callerOf, type RouteDescription } from '../http/route.ts';
 import { type CapturedHead, captureAnswer } from './captured-answer.ts';
 import type { Answered, KeptRequests, Reservation } from './kept-requests.ts';
 import { digestOf, type RequestDigest } from './request-digest.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request with the header: its run under the key. */
+    /** The run under the key, for a request with the header. */
     idempotent: IdempotentRun | null;
   }
 }
@@ -27,20 +30,35 @@ declare module 'fastify' {
 /** A request with the header, from its arrival on. */
 export class IdempotentRun {
   readonly digest: RequestDigest;
-  /** The answer is not to be kept, whatever it is: the request was refused for its having a key. */
-  forget = false;
+  #forget = false;
   #hasEnded: (() => boolean) | null = null;
 
   constructor(raw: IncomingMessage) {
     this.digest = digestOf(raw);
   }
 
-  /** It is the first under its key, and runs until its answer has ended. */
+  /** True when the answer must not be kept. */
+  get isForgotten(): boolean {
+    return this.#forget;
+  }
+
+  /** @throws ServiceError `invalid_request`, since streamed answers are not kept. The key stays free. */
+  refuseStream(): never {
+    this.forget();
+    throw invalid('does not work with streams. Omit it, or omit stream.');
+  }
+
+  /** The answer is not kept and the key stays free, since no work has begun. */
+  forget(): void {
+    this.#forget = true;
+  }
+
+  /** Marks the request as the first under its key; it runs until its answer has ended. */
   runsUntil(hasEnded: () => boolean): void {
     this.#hasEnded = hasEnded;
   }
 
-  /** Its work goes on, though its client may be gone. */
+  /** True while the work continues without regard to its client. */
   get outlivesClient(): boolean {
     return this.#hasEnded !== null && !this.#hasEnded();
   }
@@ -51,14 +69,14 @@ export interface IdempotencyOptions {
   clock: Clock;
 }
 
-/** When a repeat that came too early may ask again. */
+/** Seconds after which a repeat that came too early may retry. */
 const IN_USE_RETRY_AFTER_S = 1;
-/** How long a stop waits for requests that outlive their clients. */
+/** How long a shutdown waits for requests that outlive their clients. */
 const IDLE_WAIT_MS = 10_000;
 
-/** What a POST route is registered with beside its own. */
+/** Hooks that are added to the registration of a POST route. */
 export type IdempotencyHooks = { onRequest: onRequestHookHandler } & Required<
-  Pick<RouteShorthandOptions, 'preParsing' | 'preHandler'>
+  Pick<RouteShorthandOptions, 'preParsing'>
 >;
 
 export class Idempotency {
@@ -73,12 +91,12 @@ export class Idempotency {
 
   hooksFor(route: RouteDescription): IdempotencyHooks {
     return {
-      // Before anything that may wait: not a byte of the body must have come.
+      // First of all, since anything asynchronous could miss bytes of the body.
       onRequest(request, _reply, done) {
         if (isAsked(request)) request.idempotent = new IdempotentRun(request.raw);
         done();
       },
-      // After the guard, before the body is read: a repeat is answered without its route.
+      // After the guard and before the body is read: a repeat is answered without its route.
       preParsing: (request, reply, payload, done) => {
         if (request.idempotent === null) return done(null, payload);
         this.#admit(request, request.idempotent, reply, route).then(
@@ -86,46 +104,42 @@ export class Idempotency {
           (error: Error) => done(error),
         );
       },
-      preHandler(request, _reply, done) {
-        if (request.idempotent === null || !route.response.alsoStreams || !asksForStream(request))
-          return done();
-        request.idempotent.forget = true;
-        done(invalid('is for answers that come whole: leave it out, or leave out stream'));
-      },
     };
   }
 
-  /** Resolves when no request runs any more that its client has left, or after `IDLE_WAIT_MS`. */
+  /** Resolves when no request without a client runs any more, or after `IDLE_WAIT_MS`. */
   async idle(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const stopClock = this.#clock.after(IDLE_WAIT_MS, resolve);
-    await Promise.race([Promise.all(this.#running), late]);
+    await Promise.race([Promise.all(this.#running).then(() => this.#kept.idle()), late]);
     stopClock();
   }
 
-  /** True where the request is the first; else it has been answered. */
+  /** Returns true when the request is the first; otherwise it has been answered. */
   async #admit(
     request: FastifyRequest,
     run: IdempotentRun,
     reply: FastifyReply,
     route: RouteDescription,
   ): Promise<boolean> {
-    const { apiKey, id, method, url } = request;
-    if (!apiKey) throw new Error('a guarded route without a key');
+    const { id, method, url } = request;
+    const apiKey = callerOf(request);
     const found = await this.#kept.reserve(keyOf(request), {
       state: 'running',
       org: apiKey.org,
+      key_id: apiKey.id,
       request_id: id,
       method,
-      path: url,
+      path_sha256: hash('sha256', url),
       started_at: new Date(this.#clock.now()).toISOString(),
     });
     if ('revision' in found) {
       this.#run(run, reply, found, route);
       return true;
     }
+    if (found.key_id !== apiKey.id) throw conflict(found);
     if (found.state === 'running') throw inUse(found);
-    request.raw.resume(); // to its digest; nobody reads it
+    request.raw.resume(); // feeds the digest; the bytes are not used otherwise
     await this.#replay(found, await wholeDigest(request, run), request, reply);
     return false;
   }
@@ -138,12 +152,15 @@ export class Idempotency {
     const hasEnded = captureAnswer(reply.raw, {
       write: (piece) => body.write(piece),
       end: async (head) => {
-        // What is answered before the whole request is there was refused: nothing was done.
+        // An answer before the whole request arrived is a refusal: nothing was done.
         const unread = !run.digest.complete || wasLostUnread(run, reply.request.raw, head);
-        if (run.forget || unread || !isKept(head, route)) {
+        if (run.isForgotten || unread || !isKept(head, route)) {
           body.discard();
           await this.#kept.release(reservation);
-        } else await this.#kept.keep(reservation, await run.digest.done, head, body);
+        } else {
+          const asked = { digest: await run.digest.done, models: reply.request.models };
+          await this.#kept.keep(reservation, asked, head, body);
+        }
         over.resolve();
       },
       onDestroy: over.resolve,
@@ -157,12 +174,9 @@ export class Idempotency {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    if (record.method !== request.method || record.path !== request.url || record.digest !== digest)
-      throw new ServiceError(
-        'idempotency_conflict',
-        `this ${IDEMPOTENCY_HEADER} was used before, for another request (${record.request_id}); take a new one`,
-        { param: IDEMPOTENCY_HEADER, details: { request_id: record.request_id } },
-      );
+    const isSamePath = record.path_sha256 === hash('sha256', request.url);
+    if (record.method !== request.method || !isSamePath || record.digest !== digest) throw conflict(record);
+    requireModels(callerOf(request), record.models);
     const body = await this.#kept.bodyOf(record, keyOf(request));
     if (!body) throw inUse(record);
     const { status, headers, body: kept } = record.answer;
@@ -172,7 +186,7 @@ export class Idempotency {
       'content-length': kept.bytes,
       [REPLAYED_HEADER]: 'true',
     });
-    // A client that goes away, or a store that does, cuts the answer: it may be asked for again.
+    // A client or store that disconnects cuts the answer off; the client may repeat the request.
     await pipeline(Readable.from(body), reply.raw).catch(() => reply.raw.destroy());
   }
 }
@@ -181,7 +195,7 @@ function isAsked({ headers }: FastifyRequest): boolean {
   return headers['idempotency-key'] !== undefined;
 }
 
-/** @throws ServiceError `invalid_request` naming the header. */
+/** @throws ServiceError `invalid_request` that names the header. */
 function keyOf({ headers }: FastifyRequest): string {
   const parsed = idempotencyKey.safeParse(headers['idempotency-key']);
   if (!parsed.success) throw invalid(parsed.error.issues[0]?.message ?? 'is not valid');
@@ -192,46 +206,45 @@ function invalid(what: string): ServiceError {
   return new ServiceError('invalid_request', `${IDEMPOTENCY_HEADER} ${what}`, { param: IDEMPOTENCY_HEADER });
 }
 
+function conflict({ request_id }: IdempotencyRecord): ServiceError {
+  return new ServiceError(
+    'idempotency_conflict',
+    `This ${IDEMPOTENCY_HEADER} was used for another request (${request_id}) or by another API key. Use a new one.`,
+    { param: IDEMPOTENCY_HEADER, details: { request_id } },
+  );
+}
+
 function inUse({ request_id, started_at }: IdempotencyRecord): ServiceError {
   return new ServiceError(
     'idempotency_in_use',
-    `the first request under this ${IDEMPOTENCY_HEADER} (${request_id}, begun at ${started_at}) is not over, or its end is unknown: it is not run again`,
+    `The first request with this ${IDEMPOTENCY_HEADER} (${request_id}) has not finished, or its outcome is unknown. Retry later.`,
     { param: IDEMPOTENCY_HEADER, details: { request_id, started_at }, retryAfterS: IN_USE_RETRY_AFTER_S },
   );
 }
 
 /**
- * All of the body had come, and went with its client before the route had read it: the refusal is of no request that was
- * made.
+ * Whether the complete body was lost because its client disconnected before the route read it. The refusal then answers
+ * a request that was never processed.
  */
 function wasLostUnread({ digest }: IdempotentRun, raw: IncomingMessage, { status }: CapturedHead): boolean {
   return status >= 400 && digest.hasBody && raw.destroyed && !raw.readableEnded;
 }
 
-/** What says "come back", and what is no answer to the request itself, must not stand for a day. */
+/** Answers that ask for a retry, and answers that do not depend on the request, must not be kept for a day. */
 function isKept({ status, headers }: CapturedHead, route: RouteDescription): boolean {
   const retry = headers['x-should-retry'];
-  if (status === 401 || status === 429 || retry === 'true') return false;
-  // Where work may have begun, a 503 is as final as any other answer.
+  if (status === 401 || status === 403 || status === 429 || retry === 'true') return false;
+  // When work may have begun, a 503 is as final as any other answer.
   return status !== 503 || (route.repeatable === false && retry === 'false');
 }
 
-/** The body has been parsed by then; one that is no JSON is refused by its route. */
-function asksForStream({ body }: FastifyRequest): boolean {
-  try {
-    const parsed: unknown = Buffer.isBuffer(body) ? JSON.parse(body.toString('utf8')) : null;
-    return typeof parsed === 'object' && parsed !== null && 'stream' in parsed && parsed.stream === true;
-  } catch {
-    return false;
-  }
-}
-
-/** @throws ServiceError `invalid_request` when the body is cut. */
+/** @throws ServiceError `invalid_request` when the body is incomplete. */
 function wholeDigest({ raw }: FastifyRequest, { digest }: IdempotentRun): Promise<string> {
   return new Promise((resolve, reject) => {
     digest.done.then(resolve, reject);
     raw.once('close', () => {
-      if (!digest.complete) reject(new ServiceError('invalid_request', 'the body ended before it was whole'));
+      if (!digest.complete)
+        reject(new ServiceError('invalid_request', 'The body is incomplete. Send the whole body.'));
     });
   });
 }

@@ -1,11 +1,11 @@
-// Which multipart bodies are the same request.
+// Which multipart bodies count as the same request.
 import { expect, test } from 'vitest';
 import { multipartDigest } from './multipart-digest.ts';
 
 const MEGABYTE = 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
-/** A part as it stands in a body: its headers, and what is in it. */
+/** A part as it is in a body: its headers and its content. */
 const field = (name: string, value: string) => part(`name="${name}"`, value);
 const file = (name: string, filename: string, value: string) =>
   part(`name="${name}"; filename="${filename}"`, value);
@@ -43,7 +43,7 @@ test('names, filenames, order and the kind of a part count', async () => {
   expect(new Set(digests).size).toBe(bodies.length);
 });
 
-test('a body that is cut, or is no multipart, has none', async () => {
+test('a body that is incomplete or not multipart has no digest', async () => {
   const cut = multipartDigest('multipart/form-data; boundary=one');
   cut?.write(Buffer.from(`--one\r\n${field('a', '1')}`));
   expect(await cut?.end()).toBeNull();

@@ -1,26 +1,26 @@
-// The digest of a multipart body by its parts: the same fields and files under another boundary are the same request. Each
-// part counts to its last byte, and none of it is kept.
+// The digest of a multipart body by its parts, so that the same fields and files under another boundary are the same
+// request. Each part counts to its last byte; nothing is kept.
 import { createHash, type Hash } from 'node:crypto';
 import { Busboy } from '@fastify/busboy';
 
 export interface MultipartDigest {
   write(piece: Buffer): void;
-  /** Hex; null where the body is no multipart that can be read. */
+  /** Hex; null for a body that is not valid multipart. */
   end(): Promise<string | null>;
 }
 
-/** Null where the type has no boundary that can be read. */
+/** Returns null for a type without a valid boundary. */
 export function multipartDigest(contentType: string): MultipartDigest | null {
   const whole = createHash('sha256');
   const settled = Promise.withResolvers<boolean>();
   let parser: InstanceType<typeof Busboy>;
   try {
-    // A field is read as a file is: the parser would hold its first megabyte, and drop the rest.
+    // Treats a field like a file: otherwise the parser would buffer its first megabyte and drop the rest.
     parser = new Busboy({ headers: { 'content-type': contentType }, isPartAFile: () => true });
   } catch {
     return null;
   }
-  /** Parts count in their order, each when its last byte has come. */
+  /** Parts count in their order, each when its last byte has arrived. */
   let counted: Promise<void> = Promise.resolve();
   parser.on('file', (name, stream, filename: string | undefined, _encoding, mediaType) => {
     const content = createHash('sha256');
@@ -46,7 +46,7 @@ export function multipartDigest(contentType: string): MultipartDigest | null {
   };
 }
 
-/** Each with its length before it: no two lists of parts make the same bytes. */
+/** Puts its length before each text, so that different lists of parts never give the same bytes. */
 function addPart(whole: Hash, texts: string[]): void {
   for (const text of texts) whole.update(`${Buffer.byteLength(text)}:${text},`);
 }

@@ -1,5 +1,5 @@
-// The digest of a request's body, whoever reads the body and however: taken from the bytes as the HTTP parser brings them,
-// so that it neither holds the reader up nor needs to be asked for by a route.
+// The digest of a request's body, independent of who reads the body. It is taken from the bytes as the HTTP parser
+// delivers them, so it neither delays the reader nor needs support by the route.
 import { createHash } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import { multipartDigest } from './multipart-digest.ts';
@@ -7,15 +7,15 @@ import { multipartDigest } from './multipart-digest.ts';
 const MULTIPART = /^multipart\/form-data\b/i;
 
 export interface RequestDigest {
-  /** Hex, once the last byte has come; never where the body is cut. */
+  /** Hex, once the last byte has arrived; stays pending for an incomplete body. */
   readonly done: Promise<string>;
-  /** Whether the last byte has come. */
+  /** Whether the last byte has arrived. */
   readonly complete: boolean;
-  /** Whether there was a byte before it. */
+  /** Whether the body has any bytes. */
   readonly hasBody: boolean;
 }
 
-/** Must be called in the turn in which the request came, before any of its body has. */
+/** Must be called in the turn in which the request arrived, before any of its body. */
 export function digestOf(raw: IncomingMessage): RequestDigest {
   const bytes = createHash('sha256');
   const contentType = raw.headers['content-type'] ?? '';

@@ -8,7 +8,7 @@ const folder = () => mkdtempSync(join(tmpdir(), 'journal-'));
 const openCalls = (path: string) =>
   findOrphans(path).flatMap(({ calls }) => calls.map(({ requestId }) => requestId));
 
-test('the next life finds the calls that were taken and not settled, and no others', () => {
+test('the next process finds exactly the calls that were accepted and not settled', () => {
   const path = folder();
   const journal = new DeliveryJournal(path);
   for (const id of ['req_1', 'req_2', 'req_3', 'req_4']) journal.taken(id, 'org_x');
@@ -16,7 +16,7 @@ test('the next life finds the calls that were taken and not settled, and no othe
   journal.settled('req_2');
   journal.settled('req_unknown');
   journal.taken('req_5', 'org_y');
-  journal.settled('req_4'); // brings what was pending to disk too
+  journal.settled('req_4'); // also flushes pending entries to disk
   journal.close();
   const [orphan] = findOrphans(path);
   expect(orphan?.calls).toEqual([
@@ -26,7 +26,7 @@ test('the next life finds the calls that were taken and not settled, and no othe
   ]);
 });
 
-test('the journal of a living edge is nobody’s orphan, and an adopted one has a single owner', () => {
+test('the journal of a running edge is not an orphan, and an adopted one has a single owner', () => {
   const path = folder();
   const journal = new DeliveryJournal(path);
   journal.taken('req_1', 'org_x');
@@ -37,7 +37,7 @@ test('the journal of a living edge is nobody’s orphan, and an adopted one has 
   expect(openCalls(path)).toEqual([]);
 });
 
-test('the file is written anew with what is open before it grows without end', () => {
+test('the file is compacted to the open calls before it exceeds its limit', () => {
   const path = folder();
   const journal = new DeliveryJournal(path);
   journal.taken('req_kept', 'org_x');

@@ -1,12 +1,12 @@
-// Which calls this edge has taken and not yet delivered, on disk: so that the next life of a killed edge can take back
-// the charge of every call whose caller never got its answer. docs/decisions/2026-11-21-delivery-journal.md.
+// Records on disk which calls this edge accepted and has not delivered. After a kill, the next process voids the charge
+// of every call whose caller never got its answer. See docs/decisions/2026-11-21-delivery-journal.md.
 //
-// A line `+<request id> <org>` before the call leaves the process, a line `-<request id>` the moment its last byte went
-// to the client's socket. The page cache outlives the process; there is no fsync, as the bus has none.
+// The journal writes a line `+<request id> <org>` before the call leaves the process, and a line `-<request id>` when
+// its last byte went to the client's socket. The page cache survives the process; there is no fsync, as in the bus.
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { adoptOrphans, type OwnFile, ownFile } from '@switchyard/bus';
 
-/** Bytes after which the file is written anew with what is open only. */
+/** Bytes after which the file is compacted to the open calls. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface OpenCall {
@@ -15,12 +15,12 @@ export interface OpenCall {
 }
 
 export interface Orphan {
-  /** To be removed once the calls are voided. */
+  /** The file to remove once the calls are voided. */
   file: OwnFile;
   calls: OpenCall[];
 }
 
-/** Journals of edges that died, with the calls they left open. */
+/** Returns the journals of edges that died, with their open calls. */
 export function findOrphans(folder: string): Orphan[] {
   return adoptOrphans(folder, 'calls').map((file) => ({ file, calls: readOpenCalls(file.path) }));
 }
@@ -41,7 +41,7 @@ export class DeliveryJournal {
     return this.#open.size;
   }
 
-  /** Notes a call; on disk at the next `flush`, which runs before the bus sends what this turn published. */
+  /** Records a call. It is on disk at the next `flush`, which runs before the bus sends the messages of this turn. */
   taken(requestId: string, org: string): void {
     this.#open.set(requestId, org);
     this.#pending += `+${requestId} ${org}\n`;
@@ -53,7 +53,7 @@ export class DeliveryJournal {
     this.#pending = '';
   }
 
-  /** The call is settled: delivered, abandoned by its caller, or its void is durable. At once on disk. */
+  /** The call is settled: delivered, abandoned by its caller, or durably voided. Written to disk at once. */
   settled(requestId: string): void {
     if (!this.#open.delete(requestId)) return;
     this.#write(`${this.#pending}-${requestId}\n`);

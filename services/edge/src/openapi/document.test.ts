@@ -1,4 +1,4 @@
-// The document as a running edge serves it: nothing in it without its words, and every limit of the interface.
+// The document as a running edge serves it: everything is described, and every limit of the API is in it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
@@ -30,6 +30,7 @@ interface Operation {
   parameters: { name: string; description?: string; schema: Schema }[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, Answer>;
+  security?: object[];
 }
 interface Document {
   paths: Record<string, Record<string, Operation>>;
@@ -53,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => edge?.stop());
 
-/** Every property below a schema, by its path. */
+/** Every property below a schema, with its path. */
 function* propertiesOf(schema: Schema, at: string): Generator<[string, Schema]> {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     yield [`${at}.${name}`, property];
@@ -111,7 +112,7 @@ describe('the OpenAPI document', () => {
     expect(undescribed).toEqual([]);
   });
 
-  test('says of every status of every operation what it means, with X-Request-Id', () => {
+  test('describes every status of every operation, with X-Request-Id', () => {
     for (const [name, { responses }] of operations) {
       expect(Object.keys(responses).length, name).toBeGreaterThan(1);
       for (const [status, answer] of Object.entries(responses)) {
@@ -121,7 +122,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('gives an example of every JSON request', () => {
+  test('has an example of every JSON request', () => {
     const without = operations
       .filter(([, { requestBody }]) => requestBody?.content['application/json'])
       .filter(([name]) => (body(name).examples ?? []).length === 0)
@@ -129,7 +130,7 @@ describe('the OpenAPI document', () => {
     expect(without).toEqual([]);
   });
 
-  test('refers to nothing that is not in it', () => {
+  test('has no dangling references', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
     expect(new Set(refs)).toEqual(new Set(['#/components/schemas/Error']));
     expect(document.components.schemas.Error).toBeDefined();
@@ -195,7 +196,7 @@ describe('the limits of the interface', () => {
     expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json', 'multipart/form-data']);
   });
 
-  test('a transcription may be told as JSON, text, SRT or VTT', () => {
+  test('a transcription may be returned as JSON, text, SRT or VTT', () => {
     expect(Object.keys(operation(TRANSCRIPTIONS).responses[200]?.content ?? {})).toEqual([
       'application/json',
       'text/plain',
@@ -204,15 +205,17 @@ describe('the limits of the interface', () => {
     ]);
   });
 
-  test('every POST that needs a key may carry an Idempotency-Key, but those of servers in computers', () => {
-    for (const [name, { parameters }] of operations)
+  test('every POST that needs a key accepts an Idempotency-Key, except for servers in computers', () => {
+    for (const [name, { parameters, security }] of operations) {
+      const needsKey = security === undefined; // as the whole document says; [] for an operation without
       expect(
         parameters.some((parameter) => parameter.name === 'Idempotency-Key'),
         name,
-      ).toBe(name.startsWith('POST ') && !name.endsWith('/{path}'));
+      ).toBe(name.startsWith('POST ') && needsKey && !name.endsWith('/{path}'));
+    }
   });
 
-  test('required fields are told, and that a model must be named by one of its two fields', () => {
+  test('required fields are marked, and one of the two fields for models is required', () => {
     expect(body(IMAGES).required).toEqual(['prompt']);
     for (const name of [
       CHAT,
@@ -246,8 +249,8 @@ describe('the errors of an operation', () => {
     expect(codesOf(name, status)).toEqual(expect.arrayContaining(codes));
   });
 
-  test('are of that operation only', () => {
-    expect(codesOf('GET /v1/models', 403)).toEqual([]);
+  test('belong to that operation only', () => {
+    expect(codesOf('GET /v1/models', 403)).toEqual(['org_suspended']);
     expect(codesOf('POST /v1/embeddings', 409)).not.toContain('computer_not_running');
     expect(codesOf('POST /v1/embeddings', 400)).not.toContain('image_unavailable');
   });

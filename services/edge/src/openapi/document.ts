@@ -1,6 +1,7 @@
-// The OpenAPI 3.1 document, made from the same table and the same zod schemas that serve the requests.
+// Builds the OpenAPI 3.1 document from the table of routes and the zod schemas that serve the requests.
 import { ERRORS, type ErrorCode, errorBody, IDEMPOTENCY_HEADER, idempotencyKey } from '@switchyard/contracts';
 import { z } from 'zod';
+import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
 import { type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
 import {
@@ -10,13 +11,20 @@ import {
   REQUEST_ID_HEADER,
 } from './response-headers.ts';
 
+const JSON_BOUNDS = `JSON of at most ${JSON_NODES_MAX} objects, lists and members, ${JSON_VALUES_MAX} values and ${JSON_DEPTH_MAX} levels`;
 const CHUNKS = 'With `stream: true`: chunks; the last one carries `usage.cost`';
 const EVERYWHERE: readonly ErrorCode[] = ['internal_error', 'service_unavailable'];
-const WITH_A_KEY: readonly ErrorCode[] = ['missing_api_key', 'invalid_api_key', 'expired_api_key'];
+const WITH_A_KEY: readonly ErrorCode[] = [
+  'missing_api_key',
+  'invalid_api_key',
+  'expired_api_key',
+  'org_suspended',
+];
 const WITH_A_BODY: readonly ErrorCode[] = [
   'invalid_json',
   'invalid_request',
   'body_too_large',
+  'body_timeout',
   'unsupported_media_type',
 ];
 
@@ -24,9 +32,10 @@ const WITH_AN_IDEMPOTENCY_KEY: readonly ErrorCode[] = [
   'invalid_request',
   'idempotency_in_use',
   'idempotency_conflict',
+  'idempotency_quota_exceeded',
 ];
 
-/** Describes the routes, all but those of operations and of the documents themselves. */
+/** Describes the routes, except operational ones and the documents themselves. */
 export function openApiDocument(routes: readonly RouteDescription[]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes.filter(({ path }) => /^\/v\d\//.test(path) && path !== '/v1/openapi.json')) {
@@ -76,24 +85,31 @@ function operation(route: RouteDescription): Record<string, unknown> {
   };
 }
 
-/** Every error that the route can answer: its own, and those of the guard and of reading a body. */
+/** All errors that the route can answer: its own, and those of the guard and of reading a body. */
 function codesOf(route: RouteDescription): readonly ErrorCode[] {
-  const { permission, request, errors } = route;
+  const { permission, request, errors = [] } = route;
   return [
     ...(permission === 'public' ? [] : WITH_A_KEY),
     ...(permission === 'public' || permission === 'any' ? [] : (['permission_denied'] as const)),
     ...(request?.body || request?.form ? WITH_A_BODY : []),
+    ...(request?.query ? (['invalid_request'] as const) : []),
+    ...(isStrict(request?.body) || isStrict(request?.query) ? (['unknown_field'] as const) : []),
     ...(takesIdempotencyKey(route) ? WITH_AN_IDEMPOTENCY_KEY : []),
     ...errors,
     ...EVERYWHERE,
   ];
 }
 
+/** Whether the schema refuses members that it does not know. */
+function isStrict(schema: z.ZodType | undefined): boolean {
+  return schema !== undefined && schemaOf(schema, 'input').additionalProperties === false;
+}
+
 function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription) {
   const { body, form, bytes } = request ?? {};
   return {
     required: true,
-    description: `At most ${bodyBytesMax} bytes`,
+    description: `At most ${bodyBytesMax} bytes${body ? `; ${JSON_BOUNDS}` : ''}`,
     content: {
       ...(body ? { 'application/json': { schema: schemaOf(body, 'input') } } : {}),
       ...(form ? { 'multipart/form-data': { schema: schemaOf(form, 'input') } } : {}),
@@ -132,7 +148,7 @@ function success(route: RouteDescription) {
   };
 }
 
-/** A stream whose status is another than that of a whole answer. */
+/** A stream with another status than the whole answer. */
 function streamBesides(route: RouteDescription) {
   const { streamStatus } = route.response;
   if (streamStatus === undefined) return {};
@@ -144,7 +160,9 @@ function eventStream({ response: { streamDescription: description = CHUNKS } }: 
   return { 'text/event-stream': { schema: { type: 'string', description } } };
 }
 
-/** What another server answers, with whatever status, or what an upgraded connection carries: nothing is told of it. */
+/**
+ * Answers of another server, with any status, or the bytes of an upgraded connection: their content is not described.
+ */
 function bytesOfAnother({ response: { status, description } }: RouteDescription) {
   return status === 101
     ? { 101: { description, headers: REQUEST_ID_HEADER } }
@@ -181,8 +199,8 @@ function errorOf(codes: readonly ErrorCode[]): Record<string, unknown> {
 }
 
 /**
- * OpenAPI 3.1 has no word for a parameter of a path that takes slashes: `x-rest-of-path` is ours, and `optional` where the
- * path may end before it, without the slash.
+ * OpenAPI 3.1 cannot express a path parameter with slashes, so `x-rest-of-path` is our extension. Its value `optional`
+ * means that the path may end before the parameter, without the slash.
  */
 function parametersOf(
   schema: z.ZodType | undefined,

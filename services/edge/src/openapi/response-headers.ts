@@ -1,4 +1,4 @@
-// The headers of answers, as the OpenAPI document describes them. Names as they are written in docs; HTTP ignores case.
+// Headers of answers, as the OpenAPI document describes them. Names are written as in docs; HTTP ignores case.
 
 export interface HeaderDescription {
   readonly description: string;
@@ -16,7 +16,7 @@ export const REQUEST_ID_HEADER: Record<string, HeaderDescription> = {
   },
 };
 
-/** On an answer that was given before, under the same Idempotency-Key; its other headers are those of then. */
+/** On a repeated answer under an Idempotency-Key; its other headers are those of the first answer. */
 export const REPLAYED_HEADER_DESCRIPTION: Record<string, HeaderDescription> = {
   'Idempotent-Replayed': {
     description:
@@ -25,7 +25,7 @@ export const REPLAYED_HEADER_DESCRIPTION: Record<string, HeaderDescription> = {
   },
 };
 
-/** On the answer of a model; of a stream only where the price is known before it begins. */
+/** On the answer of a model; on a stream only if the price is known before it begins. */
 export function costHeader(alwaysThere: boolean): Record<string, HeaderDescription> {
   return {
     'X-Service-Cost': {
@@ -63,7 +63,7 @@ const AUTHENTICATE_HEADER: Record<string, HeaderDescription> = {
   },
 };
 
-/** Those of an error of this status. */
+/** Headers of an error with this status. */
 export function errorHeaders(status: number): Record<string, HeaderDescription> {
   return {
     ...REQUEST_ID_HEADER,

@@ -1,12 +1,12 @@
-// Receipts that an edge could not hand over before it stopped, in a file of the data folder until some edge has: its own
-// next life, or another on the same volume.
+// Stores receipts that an edge could not hand over before it stopped, in a file of the data folder. Its next process,
+// or another edge on the same volume, hands them over.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { adoptOrphans, type OwnFile, ownFile } from '@switchyard/bus';
 import { type ReceiptBatch, receiptBatch } from '@switchyard/contracts';
 
 const KIND = 'receipts';
 
-/** Puts batches into a file that belongs to nobody from now on. Throws what the file system does. */
+/** Writes batches to a file without an owner. Throws errors of the file system. */
 export function keepReceipts(folder: string, batches: readonly ReceiptBatch[]): void {
   const own = ownFile(folder, KIND);
   try {
@@ -16,12 +16,12 @@ export function keepReceipts(folder: string, batches: readonly ReceiptBatch[]): 
   }
 }
 
-/** Files that belong to nobody, and are ours from now on: to be removed, or released again. */
+/** Takes ownership of files without an owner; the caller removes or releases them. */
 export function adoptReceipts(folder: string): OwnFile[] {
   return adoptOrphans(folder, KIND);
 }
 
-/** What is in such a file. A line that was cut, since the process was killed while it wrote, is passed over. */
+/** Reads the batches of such a file. Skips a line that is incomplete because the writer was killed. */
 export function readReceipts({ path }: OwnFile): ReceiptBatch[] {
   return readFileSync(path, 'utf8')
     .split('\n')

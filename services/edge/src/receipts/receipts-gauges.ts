@@ -1,4 +1,4 @@
-// What /metrics says of the answers of this edge.
+// Metrics of receipts.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Receipts } from './receipts.ts';
 

@@ -1,4 +1,4 @@
-// Receipts on a real nats-server: each answer that said what it cost is handed over once, whatever JetStream does.
+// Receipts on a real nats-server: each answer with a cost is handed over once, whatever JetStream does.
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { ADOPT_MS, type Bus, connectBus, ensureReceiptsStream } from '@switchyard/bus';
 import {
@@ -15,7 +15,7 @@ import { Receipts } from './receipts.ts';
 import { receiptsGauges } from './receipts-gauges.ts';
 
 const SECOND_MS = 1_000;
-/** For what takes a moment where nothing else runs. */
+/** Covers short operations on a busy machine. */
 const BUSY_MS = 30_000;
 vi.setConfig({ testTimeout: 4 * BUSY_MS });
 const logger = makeLogger('edge', 'silent');
@@ -25,7 +25,7 @@ let bus: Bus;
 let folder: string;
 let clock: FakeClock;
 let receipts: Receipts;
-/** What was logged as a warning, or worse. */
+/** Logged warnings and errors. */
 let logged: object[];
 const listening = Object.assign(makeLogger('edge', 'silent'), {
   warn: (fields: object) => logged.push(fields),
@@ -57,7 +57,9 @@ async function handedOver(): Promise<ReceiptBatch[]> {
   return batches;
 }
 
-/** Closes it. Where JetStream was too slow to take what was left, that waits for the next edge, which is here at once. */
+/**
+ * Closes the receipts. Those that JetStream was too slow to store wait for the next edge, which adopts them at once.
+ */
 async function close(): Promise<void> {
   await receipts.close();
   if ((await readdir(folder)).length === 0) return;
@@ -67,7 +69,7 @@ async function close(): Promise<void> {
   await next.close();
 }
 
-/** What is not taken in time is tried again when it is time again. */
+/** Receipts that were not stored in time are retried in the next round. */
 async function untilAdopted(itsClock: FakeClock): Promise<void> {
   const left = () => {
     itsClock.advance(ADOPT_MS);
@@ -76,12 +78,12 @@ async function untilAdopted(itsClock: FakeClock): Promise<void> {
   await expect.poll(left, { timeout: BUSY_MS }).toEqual([]);
 }
 
-test('what was told within a second goes in one batch, by org, in nano-dollars', async () => {
+test('the receipts of one second go in one batch, by org, in nano-dollars', async () => {
   receipts.told('org_a', 'req_1', '0.000001234');
   receipts.told('org_b', 'req_2', '0');
   receipts.told('org_a', 'vid_1:charge', '1.5');
   const batches = () => {
-    clock.advance(SECOND_MS); // again, where JetStream did not take them in time
+    clock.advance(SECOND_MS); // retries if JetStream did not store them in time
     return handedOver().catch(() => []);
   };
   await expect.poll(batches, { timeout: BUSY_MS }).toHaveLength(1);
@@ -100,14 +102,14 @@ test('what was told within a second goes in one batch, by org, in nano-dollars',
   ]);
 });
 
-test('an edge that stops hands over what is left; one that told nothing, nothing', async () => {
+test('a stopping edge hands over the remaining receipts; one without receipts hands over nothing', async () => {
   clock.advance(SECOND_MS);
   receipts.told('org_a', 'req_1', '0.1');
   await close();
   expect((await handedOver()).map(({ number }) => number)).toEqual([1]);
 });
 
-test('more than one message takes go in several', async () => {
+test('more receipts than fit into one message go in several', async () => {
   for (let i = 0; i < 2 * RECEIPTS_PER_BATCH_MAX + 1; i += 1)
     receipts.told('org_a', `req_${i}`, '0.000000001');
   await close();
@@ -117,9 +119,9 @@ test('more than one message takes go in several', async () => {
   expect(new Set(ids).size).toBe(2 * RECEIPTS_PER_BATCH_MAX + 1);
 });
 
-test('what JetStream did not take waits, and is handed over when it does', async () => {
+test('receipts that JetStream refuses wait, and are handed over when it accepts them', async () => {
   await ensureReceiptsStream(bus);
-  await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // it refuses everything
+  await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // JetStream refuses everything
   receipts.told('org_a', 'req_1', '0.1');
   clock.advance(SECOND_MS);
   await expect.poll(() => logged).toHaveLength(1);
@@ -134,7 +136,7 @@ test('what JetStream did not take waits, and is handed over when it does', async
   ]);
 });
 
-test('what an edge without a link has when it stops, the next one hands over: none is lost', async () => {
+test('the receipts of an edge that stops without a connection are all handed over by the next one', async () => {
   await ensureReceiptsStream(bus);
   await nats.kill9();
   await expect.poll(() => bus.connected).toBe(false);
@@ -162,7 +164,7 @@ test('what an edge without a link has when it stops, the next one hands over: no
   await next.close();
 });
 
-test('what cannot be left on disk either is counted as lost, and its number logged', async () => {
+test('receipts that cannot be written to disk either are counted as lost, and their number is logged', async () => {
   await rm(folder, { recursive: true });
   await writeFile(folder, 'no folder');
   await bus.close();
@@ -173,7 +175,7 @@ test('what cannot be left on disk either is counted as lost, and its number logg
   expect(logged).toContainEqual(expect.objectContaining({ receipts: 2 }));
 });
 
-test('the metrics count answers, those that wait, and those that found no room', async () => {
+test('the metrics count answers, waiting receipts, and those dropped for lack of room', async () => {
   const metrics = new Registry();
   receiptsGauges(metrics, receipts);
   for (let i = 0; i < 100_002; i += 1) receipts.told('org_a', `req_${i}`, '0');

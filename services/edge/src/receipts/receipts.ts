@@ -1,8 +1,8 @@
-// What this edge has told its callers that their answers cost, handed to billing's audit once a second: it looks each of
-// them up in the ledger. docs/decisions/2026-11-21-receipts.md says what that can see and what it cannot.
+// Sends the costs that this edge reported to its callers to billing's audit once a second, which compares each with the
+// ledger. docs/decisions/2026-11-21-receipts.md says what the audit can and cannot detect.
 //
-// A call pays for it with a few words in a list. What an edge that stops could not hand over it leaves on disk; what a killed
-// one had not handed over yet nobody looks up. Their calls are in the ledger all the same.
+// A receipt adds only an entry in a list to a call. An edge that stops writes the remaining receipts to disk. Receipts
+// of a killed edge that were not handed over are not audited; their calls are in the ledger all the same.
 import { ADOPT_MS, type Bus, ensureReceiptsStream } from '@switchyard/bus';
 import { RECEIPTS_PER_BATCH_MAX, type ReceiptBatch, receiptsSubject } from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
@@ -11,14 +11,14 @@ import { adoptReceipts, keepReceipts, readReceipts } from './kept-receipts.ts';
 
 const EVERY_MS = 1_000;
 const PUBACK_TIMEOUT_MS = 2_000;
-/** Receipts that wait while JetStream is away: some 20 MB. Of more, the newest are not handed over. */
+/** Receipts that wait while JetStream is away: about 20 MB. Newer ones beyond this are dropped. */
 const WAITING_MAX = 100_000;
 
 interface Receipt {
   readonly org: string;
   /** The event that charges the answer. */
   readonly event: string;
-  /** Dollars, as the caller was told. */
+  /** Dollars, as reported to the caller. */
   readonly cost: string;
 }
 
@@ -31,27 +31,27 @@ export interface ReceiptsOptions {
 }
 
 export class Receipts {
-  readonly #on: ReceiptsOptions;
+  readonly #deps: ReceiptsOptions;
   readonly #repeating: Repeating;
   #waiting: Receipt[] = [];
-  /** The batch that is on its way: published under the same id until it is stored. */
+  /** The current batch: published under the same id until it is stored. */
   #batch: ReceiptBatch | null = null;
   #batches = 0;
   #adoptedAt = Number.NEGATIVE_INFINITY;
-  /** Answers that said what they cost, in the life of this edge. */
+  /** Answers with a cost since this edge started. */
   answers = 0;
-  /** Those of them that could not be handed over. */
+  /** Those of them whose receipt was dropped. */
   dropped = 0;
 
-  constructor(on: ReceiptsOptions) {
-    this.#on = on;
-    const { clock, logger } = on;
+  constructor(deps: ReceiptsOptions) {
+    this.#deps = deps;
+    const { clock, logger } = deps;
     const failed = 'receipts could not be handed over; they wait';
     this.#repeating = repeat({ everyMs: EVERY_MS, clock, logger, failed }, () => this.#handOver());
   }
 
   /**
-   * A caller was told what its answer costs: the event that charges it is stored.
+   * Records the cost that a caller received; the event that charges it is stored.
    * @param cost dollars
    */
   told(org: string, event: string, cost: string): void {
@@ -64,16 +64,16 @@ export class Receipts {
     return this.#waiting.length;
   }
 
-  /** Hands over what there is a last time; what JetStream does not take waits on disk for the next edge. */
+  /** Hands over the remaining receipts; those that JetStream does not store go to disk for the next edge. */
   async close(): Promise<void> {
-    const { logger } = this.#on;
+    const { logger } = this.#deps;
     await this.#repeating.stop();
     await this.#handOver().catch((error: unknown) => logger.warn({ err: error }, 'receipts must wait'));
     this.#leave();
   }
 
   async #handOver(): Promise<void> {
-    const { bus, clock } = this.#on;
+    const { bus, clock } = this.#deps;
     if (!bus.connected) return;
     for (;;) {
       this.#batch ??= this.#nextBatch();
@@ -86,9 +86,9 @@ export class Receipts {
     await this.#handOverLeft();
   }
 
-  /** Under the same id until it is stored. */
+  /** Publishes under the same id until the batch is stored. */
   async #publish(batch: ReceiptBatch): Promise<void> {
-    const { bus } = this.#on;
+    const { bus } = this.#deps;
     await ensureReceiptsStream(bus);
     await bus.js.publish(receiptsSubject(batch.edge), JSON.stringify(batch), {
       msgID: `${batch.edge}:${batch.number}`,
@@ -96,9 +96,9 @@ export class Receipts {
     });
   }
 
-  /** What edges that have stopped have left. */
+  /** Hands over the receipts of edges that have stopped. */
   async #handOverLeft(): Promise<void> {
-    const files = adoptReceipts(this.#on.folder);
+    const files = adoptReceipts(this.#deps.folder);
     try {
       for (let file = files[0]; file; file = files[0]) {
         for (const batch of readReceipts(file)) await this.#publish(batch);
@@ -106,13 +106,13 @@ export class Receipts {
         files.shift();
       }
     } finally {
-      for (const file of files) file.release(); // for the next round, or the next edge
+      for (const file of files) file.release(); // for the next round or the next edge
     }
   }
 
-  /** Leaves what is not handed over on disk. */
+  /** Writes the remaining receipts to disk. */
   #leave(): void {
-    const { folder, logger } = this.#on;
+    const { folder, logger } = this.#deps;
     const batches: ReceiptBatch[] = [];
     for (let batch = this.#batch ?? this.#nextBatch(); batch; batch = this.#nextBatch()) batches.push(batch);
     this.#batch = null;
@@ -137,6 +137,6 @@ export class Receipts {
       answers[org].push([event, parseDollars(cost).toString()]);
     }
     this.#batches += 1;
-    return { edge: this.#on.bus.instance, number: this.#batches, answers };
+    return { edge: this.#deps.bus.instance, number: this.#batches, answers };
   }
 }

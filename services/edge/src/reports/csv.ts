@@ -1,14 +1,14 @@
-// CSV as RFC 4180 has it, and so that a spreadsheet that opens it runs nothing of what callers have written into it.
+// CSV by RFC 4180, written so that a spreadsheet does not run text of callers as a formula.
 
-/** Numbers and flags are ours; text may be a caller's. */
+/** Numbers and flags are ours; text may come from a caller. */
 export type Cell = string | number | boolean | null;
 
-/** A spreadsheet takes text that begins so for a formula. */
+/** A spreadsheet treats text with such a beginning as a formula. */
 const BEGINS_A_FORMULA = /^[=+\-@\t\r\n]/;
 const NEEDS_QUOTES = /[",\r\n]/;
 const DECIMALS_MAX = 9;
 
-/** One line with its end. Text that a spreadsheet would run gets an apostrophe in front, which is how it shows as text. */
+/** Returns one line with its line break. An apostrophe in front makes a spreadsheet show a formula as text. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(written).join(',')}\r\n`;
 }
@@ -21,7 +21,7 @@ function written(cell: Cell): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Never with an exponent: JavaScript writes a nano-dollar as 1e-9. */
+/** Formats without an exponent: JavaScript writes a nano-dollar as 1e-9. */
 function plainNumber(value: number): string {
   const text = String(value);
   return text.includes('e-') ? value.toFixed(DECIMALS_MAX).replace(/\.?0+$/, '') : text;

@@ -1,4 +1,4 @@
-// Exports of Logs from an edge, whose billing is played by the test: pages, their end, and what a client sees of a fault.
+// Exports of Logs with a fake billing: pages, their end, and what a client sees of an error.
 import { serve } from '@switchyard/bus';
 import { LIST_LIMIT_MAX, type LogEntry, type LogsQuery, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ function entry(id: string, more: Partial<LogEntry> = {}): LogEntry {
 const get = (query: string, headers: Record<string, string> = {}) =>
   fetch(`${edge.url}/v1/logs?${query}`, { headers: { authorization: `Bearer ${key}`, ...headers } });
 
-test('an export has every page once, in order, with the filters of the question', async () => {
+test('an export has every page once, in order, with the filters of the request', async () => {
   const pages = ['first', 'second', 'third'];
   answer = ({ cursor }) => {
     const page = cursor === undefined ? 0 : Number(cursor);
@@ -54,7 +54,7 @@ test('an export has every page once, in order, with the filters of the question'
   ]);
 });
 
-test('CSV has one head, plain figures, and no formula of a caller’s', async () => {
+test('CSV has one header line, plain numbers, and no formulas of callers', async () => {
   answer = () => ({
     data: [entry('req_1', { requested_model: '=HYPERLINK("x")' }), entry('req_2', { cost: -0.5 })],
     next_cursor: null,
@@ -68,7 +68,7 @@ test('CSV has one head, plain figures, and no formula of a caller’s', async ()
   expect(second).toContain(',-0.5,upstream,');
 });
 
-test('of a limit no more is asked for, and JSON is what it was', async () => {
+test('a limit bounds the rows that are requested, and JSON stays unchanged', async () => {
   answer = ({ limit = 0 }) => ({
     data: Array.from({ length: limit }, (_, i) => entry(`req_${i}`)),
     next_cursor: 'more',
@@ -80,7 +80,7 @@ test('of a limit no more is asked for, and JSON is what it was', async () => {
   expect(error.param).toBe('limit');
 });
 
-test('a fault before the first row is an error of its own; after it the answer is cut, and passes for no whole', async () => {
+test('an error before the first row is an error answer; later the answer is cut and never looks whole', async () => {
   answer = () => {
     throw new ServiceError('invalid_request', 'cursor: is none', { param: 'cursor' });
   };
@@ -96,7 +96,7 @@ test('a fault before the first row is an error of its own; after it the answer i
   await expect(get('format=csv').then((response) => response.text())).rejects.toThrow();
 });
 
-test('HEAD has the head and asks nobody', async () => {
+test('HEAD answers with the headers and makes no request', async () => {
   const response = await fetch(`${edge.url}/v1/logs?format=csv`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${key}` },

@@ -1,5 +1,5 @@
-// Logs as text: page after page from billing, each written before the next is asked for, so that an export of any length
-// takes the memory of one page.
+// Logs as text. Each page from billing is written before the next one is requested, so an export of any length takes
+// the memory of one page.
 import { type Bus, request } from '@switchyard/bus';
 import {
   type KeyRecord,
@@ -14,16 +14,16 @@ import type { TextFormat } from './row-format.ts';
 export interface LogsTextOptions {
   readonly bus: Bus;
   readonly key: Pick<KeyRecord, 'id' | 'org'>;
-  /** `limit`: rows of the whole; without it `LOG_EXPORT_ROWS_MAX`. */
+  /** `limit` bounds the whole export; default `LOG_EXPORT_ROWS_MAX`. */
   readonly query: LogsQuery;
   readonly format: TextFormat;
-  /** Aborted when nobody is to have the rest. */
+  /** Aborted when the client no longer needs the answer. */
   readonly signal: AbortSignal;
-  /** Told at the end where the rows that were not given begin. */
+  /** Called at the end with the cursor of the first row that was left out. */
   readonly onMore: (cursor: string) => void;
 }
 
-/** Pieces of the text; the first one comes with the first rows, so that until then an error is an answer of its own. */
+/** Yields pieces of the text. The first one needs the first rows, so that an earlier error is an error answer. */
 export async function* logsText(options: LogsTextOptions): AsyncGenerator<Buffer> {
   const { bus, key, query, format, signal, onMore } = options;
   let left = query.limit ?? LOG_EXPORT_ROWS_MAX;
@@ -56,7 +56,7 @@ function csvOf(entry: LogEntry): string {
   return csvLine(COLUMNS.map(([, cell]) => cell(entry)));
 }
 
-/** Quantities and attempts as JSON: which there are is not known before the last row. */
+/** Quantities and attempts are JSON, since their names are not known before the last row. */
 const COLUMNS: readonly (readonly [string, (entry: LogEntry) => Cell])[] = [
   ['id', ({ id }) => id],
   ['at', ({ at }) => at],

@@ -1,4 +1,4 @@
-// In which form rows are asked for: `format` decides, else `Accept`, else JSON.
+// The format of rows in an answer: `format` decides, then `Accept`, else JSON.
 import type { RowFormat } from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
 
@@ -20,7 +20,7 @@ export function rowFormatOf(
   return 'json';
 }
 
-/** Headers of rows that are sent as text. */
+/** Headers of rows in a text format. */
 export function textHeaders(format: TextFormat, name: string, requestId: string): Record<string, string> {
   return {
     'content-type': `${MEDIA_TYPES[format]}; charset=utf-8`,

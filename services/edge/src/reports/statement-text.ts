@@ -1,4 +1,4 @@
-// A statement as CSV, and as a page to print: no script, its style inside.
+// A statement as CSV, and as a printable page without scripts and with inline style.
 import type { Statement, StatementLine } from '@switchyard/contracts';
 import { formatDollars, parseDollars } from '@switchyard/money';
 import { csvLine } from './csv.ts';
@@ -16,7 +16,7 @@ const CSV_HEAD = [
   'amount',
 ];
 
-/** Balances and credits are lines too, so that the amounts of all but the last add up to the last. */
+/** Balances and credits are lines too, so that the amounts of all lines but the last add up to the last. */
 export function statementCsv(statement: Statement): string {
   const of = (name: string, amount: number, note: string | null = null) =>
     csvLine([name, name, null, null, null, null, null, note, null, amount]);
@@ -106,7 +106,7 @@ function creditTable({ granted }: Statement): string {
   return `<h2>Credits</h2><table><tbody>\n${rows.join('\n')}\n</tbody></table>`;
 }
 
-/** At least cents; never an exponent. */
+/** At least two decimals; never an exponent. */
 function dollars(amount: number): string {
   const text = formatDollars(parseDollars(amount));
   const [whole = '0', fraction = ''] = text.replace('-', '').split('.');

@@ -1,4 +1,4 @@
-// Ports, terminals and the desktop of computers: by key, or by a link that a key has made.
+// Ports, terminals and the desktop of computers, accessed with a key or with a link that a key created.
 import { type Bus, requestHost } from '@switchyard/bus';
 import {
   type ComputerDesktop,
@@ -20,7 +20,7 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type AuthenticateHash, hashOfKey, requirePermission } from '../auth/authenticate.ts';
+import { type AuthenticateHash, requirePermission } from '../auth/authenticate.ts';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { openCallStream } from '../computers/call-stream.ts';
@@ -35,15 +35,16 @@ import { check, parseBody } from '../http/read-body.ts';
 import { publicRoute, type Route, type RouteDescription, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { PendingUpgrade, Upgrades } from '../http/upgrades.ts';
+import type { Sessions } from '../session/sessions.ts';
 
 const TAG = 'Computers';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 const DESKTOP_START_S_MAX = 60;
 const COMMAND_NOT_FOUND = 127;
-/** Longer than starting takes. */
+/** Longer than the desktop takes to start. */
 const DESKTOP_TIMEOUT_MS = (DESKTOP_START_S_MAX + 30) * 1_000;
 
-/** Paths at which the edge takes WebSockets. */
+/** Paths at which the edge accepts WebSockets. */
 export const UPGRADE_PATHS = /^\/v1\/(links\/|computers\/[^/?]+\/(ports\/|terminal(\?|$)))/;
 
 const params = z.object({ id: z.string().describe('Id of the computer') });
@@ -66,34 +67,32 @@ const CONNECTION_ERRORS = [
   'port_unreachable',
   'computer_failed',
   'no_capacity',
-  'service_unavailable',
 ] as const;
 
-export interface ComputerConnectionRoutesOptions {
+export interface ComputerConnectionRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;
   readonly authenticateHash: AuthenticateHash;
+  readonly callerHash: Sessions['callerHash'];
   readonly links: LinkSigner;
   readonly upgrades: Upgrades;
-  /** Where clients reach us; undefined: where the request was sent to. */
+  /** Public base URL; undefined: use the origin of the request. */
   readonly publicUrl: string | undefined;
   readonly clock: Clock;
 }
 
-type On = ComputerConnectionRoutesOptions;
-
-export function computerConnectionRoutes(on: On): Route[] {
+export function computerConnectionRoutes(deps: ComputerConnectionRoutesDeps): Route[] {
   return [
-    ...METHODS.map((method) => portRoute(on, method)),
-    ...METHODS.map((method) => linkRoute(on, method)),
-    terminalRoute(on),
-    createLinkRoute(on),
-    desktopRoute(on),
+    ...METHODS.map((method) => portRoute(deps, method)),
+    ...METHODS.map((method) => linkRoute(deps, method)),
+    terminalRoute(deps),
+    createLinkRoute(deps),
+    desktopRoute(deps),
   ];
 }
 
-function portRoute(on: On, method: RouteDescription['method']): Route {
+function portRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription['method']): Route {
   return rawRoute(
     {
       method,
@@ -114,12 +113,12 @@ function portRoute(on: On, method: RouteDescription['method']): Route {
     },
     async (request, reply, key) => {
       const { id, port } = check(portParams, request.params);
-      await toPort(on, { key, id, port, segments: 5, anyOrigin: false }, request, reply);
+      await toPort(deps, { key, id, port, segments: 5, anyOrigin: false }, request, reply);
     },
   );
 }
 
-function linkRoute(on: On, method: RouteDescription['method']): Route {
+function linkRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription['method']): Route {
   return publicRoute(
     {
       method,
@@ -137,20 +136,20 @@ function linkRoute(on: On, method: RouteDescription['method']): Route {
       errors: ['url_not_valid', 'url_expired', 'invalid_api_key', ...CONNECTION_ERRORS],
     },
     async (request, reply) => {
-      const target = on.links.verify(check(linkParams, request.params).token);
+      const target = deps.links.verify(check(linkParams, request.params).token);
       request.subject = { type: null, model: null, computer: target.computer };
-      const key = await on.authenticateHash(target.key);
+      const key = await deps.authenticateHash(target.key);
       requirePermission(key, 'computers:write');
       request.apiKey = key;
       const id = target.computer;
-      if (target.port === null) return toTerminal(on, { key, id }, request, reply);
+      if (target.port === null) return toTerminal(deps, { key, id }, request, reply);
       if (isPreflight(request)) return answerPreflight(request, reply);
-      await toPort(on, { key, id, port: target.port, segments: 3, anyOrigin: true }, request, reply);
+      await toPort(deps, { key, id, port: target.port, segments: 3, anyOrigin: true }, request, reply);
     },
   );
 }
 
-function terminalRoute(on: On): Route {
+function terminalRoute(deps: ComputerConnectionRoutesDeps): Route {
   return rawRoute(
     {
       method: 'GET',
@@ -165,11 +164,11 @@ function terminalRoute(on: On): Route {
       response: { status: 101, description: 'The connection is a WebSocket from here on' },
       errors: CONNECTION_ERRORS,
     },
-    (request, reply, key) => toTerminal(on, { key, id: check(params, request.params).id }, request, reply),
+    (request, reply, key) => toTerminal(deps, { key, id: check(params, request.params).id }, request, reply),
   );
 }
 
-function createLinkRoute(on: On): Route {
+function createLinkRoute(deps: ComputerConnectionRoutesDeps): Route {
   return rawRoute(
     {
       method: 'POST',
@@ -182,13 +181,13 @@ function createLinkRoute(on: On): Route {
       request: { params, body: createLinkRequest },
       computerParam: 'id',
       response: { status: 201, description: 'The link', body: computerLink },
-      errors: ['invalid_json', 'invalid_request', 'unknown_field', 'computer_not_found', 'no_capacity'],
+      errors: ['computer_not_found', 'no_capacity'],
     },
     async (request, reply, key) => {
       const { id } = check(params, request.params);
       const { port = null, minutes } = parseBody(createLinkRequest, request.body);
-      await on.findHost(key.org, id);
-      const { base, expiresAt } = makeLink(on, request, { id, port, minutes });
+      await deps.findHost(key.org, id);
+      const { base, expiresAt } = makeLink(deps, request, { id, port, minutes });
       const url = port === null ? base.replace(/^http/, 'ws') : base;
       const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt.toISOString() };
       sendJson(reply, link, 201);
@@ -196,7 +195,7 @@ function createLinkRoute(on: On): Route {
   );
 }
 
-function desktopRoute(on: On): Route {
+function desktopRoute(deps: ComputerConnectionRoutesDeps): Route {
   return rawRoute(
     {
       method: 'POST',
@@ -211,24 +210,20 @@ function desktopRoute(on: On): Route {
       repeatable: false,
       response: { status: 200, description: 'The desktop’s address', body: computerDesktop },
       errors: [
-        'invalid_json',
-        'invalid_request',
-        'unknown_field',
         'computer_not_found',
         'computer_not_running',
         'computer_busy',
         'command_timed_out',
         'computer_failed',
         'no_capacity',
-        'service_unavailable',
       ],
     },
     async (request, reply, key) => {
       const { id } = check(params, request.params);
       const { minutes } = parseBody(desktopRequest, request.body);
-      await startDesktop(on, key.org, id, request.id);
-      const { base, expiresAt } = makeLink(on, request, { id, port: DESKTOP_PORT, minutes });
-      // The small page of noVNC: the large one keeps its settings in the storage that a sandbox has not got.
+      await startDesktop(deps, key.org, id, request.id);
+      const { base, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });
+      // The small noVNC page: the large one stores its settings in browser storage, which a sandboxed page lacks.
       const socket = new URL('websockify', base).pathname.slice(1);
       const desktop: ComputerDesktop = {
         object: 'computer.desktop',
@@ -241,7 +236,12 @@ function desktopRoute(on: On): Route {
   );
 }
 
-async function startDesktop({ bus, findHost }: On, org: string, id: string, requestId: string) {
+async function startDesktop(
+  { bus, findHost }: ComputerConnectionRoutesDeps,
+  org: string,
+  id: string,
+  requestId: string,
+) {
   const host = await findHost(org, id);
   const body = { command: 'start-desktop', timeout: DESKTOP_START_S_MAX };
   const result = await requestHost(
@@ -252,8 +252,8 @@ async function startDesktop({ bus, findHost }: On, org: string, id: string, requ
     { timeoutMs: DESKTOP_TIMEOUT_MS, requestId },
   );
   if (result.exit_code === 0) return;
-  const why = result.exit_code === COMMAND_NOT_FOUND ? 'its image has none' : 'it did not start';
-  throw new ServiceError('computer_failed', `the computer has no desktop: ${why}`, {
+  const why = result.exit_code === COMMAND_NOT_FOUND ? 'its image lacks one' : 'it did not start';
+  throw new ServiceError('computer_failed', `The computer has no desktop: ${why}. Use the standard image.`, {
     details: { stdout: result.stdout.slice(-2_000), exit_code: result.exit_code },
   });
 }
@@ -264,11 +264,15 @@ interface LinkWish {
   readonly minutes: number;
 }
 
-/** The link's address, with a slash at its end: what is relative to it leads to the same port. */
-function makeLink(on: On, request: FastifyRequest, { id, port, minutes }: LinkWish) {
-  const key = hashOfKey(request.headers.authorization);
-  const { token, expiresAt } = on.links.sign({ key, computer: id, port }, minutes);
-  return { base: `${publicOrigin(on.publicUrl, request)}/v1/links/${token}/`, expiresAt };
+/** Returns the link's address with a trailing slash, so that relative addresses lead to the same port. */
+function makeLink(
+  deps: ComputerConnectionRoutesDeps,
+  request: FastifyRequest,
+  { id, port, minutes }: LinkWish,
+) {
+  const key = deps.callerHash(request.headers);
+  const { token, expiresAt } = deps.links.sign({ key, computer: id, port }, minutes);
+  return { base: `${publicOrigin(deps.publicUrl, request)}/v1/links/${token}/`, expiresAt };
 }
 
 interface PortWish {
@@ -280,38 +284,44 @@ interface PortWish {
   readonly anyOrigin: boolean;
 }
 
-async function toPort(on: On, wish: PortWish, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function toPort(
+  deps: ComputerConnectionRoutesDeps,
+  wish: PortWish,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const { key, id, port, segments, anyOrigin } = wish;
-  const upgrade = on.upgrades.of(request.raw);
+  const upgrade = deps.upgrades.of(request.raw);
   const { prefix, path, slash } = cutPath(targetOf(request), segments);
   if (!slash && !upgrade && (request.method === 'GET' || request.method === 'HEAD'))
     return redirectToSlash(request, reply, anyOrigin);
-  const { protocol, host } = new URL(publicOrigin(on.publicUrl, request));
-  await whileKeyHolds(on.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
+  const { protocol, host } = new URL(publicOrigin(deps.publicUrl, request));
+  await whileKeyHolds(deps.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostPortHead = { request_id: request.id, org, id, port };
-    const subject = hostPortSubject(await on.findHost(org, id));
-    const connection = await openCallStream(on.bus, { subject, head }, signal);
+    const subject = hostPortSubject(await deps.findHost(org, id));
+    const connection = await openCallStream(deps.bus, { subject, head }, signal);
     const to = { connection, port, path, prefix, protocol: protocol.slice(0, -1), host, anyOrigin, upgrade };
-    await forwardRequest(to, on.clock, request, reply);
+    await forwardRequest(to, deps.clock, request, reply);
   });
 }
 
 async function toTerminal(
-  on: On,
+  deps: ComputerConnectionRoutesDeps,
   { key, id }: { key: KeyRecord; id: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const { cols, rows } = check(terminalQuery, request.query);
-  const upgrade = on.upgrades.of(request.raw);
-  if (!upgrade) throw new ServiceError('invalid_request', 'a terminal is a WebSocket: connect by ws or wss');
-  await whileKeyHolds(on.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
+  const upgrade = deps.upgrades.of(request.raw);
+  if (!upgrade)
+    throw new ServiceError('invalid_request', 'A terminal needs a WebSocket. Connect with ws or wss.');
+  await whileKeyHolds(deps.open, key, goneOf(upgrade, request, reply), async ({ org }, signal) => {
     const head: HostTerminalHead = { request_id: request.id, org, id, cols, rows };
-    const subject = hostTerminalSubject(await on.findHost(org, id));
-    const terminal = await openCallStream(on.bus, { subject, head }, signal);
+    const subject = hostTerminalSubject(await deps.findHost(org, id));
+    const terminal = await openCallStream(deps.bus, { subject, head }, signal);
     reply.hijack();
     const asked = { request: request.raw, requestId: request.id, upgrade };
-    await serveTerminal(asked, terminal, on.clock);
+    await serveTerminal(asked, terminal, deps.clock);
   });
 }
 
@@ -319,17 +329,17 @@ function goneOf(upgrade: PendingUpgrade | null, request: FastifyRequest, reply: 
   if (!upgrade) return clientGone(request, reply);
   const gone = new AbortController();
   upgrade.socket.once('close', () =>
-    gone.abort(new ServiceError('service_unavailable', 'the client went away')),
+    gone.abort(new ServiceError('service_unavailable', 'The client disconnected.')),
   );
   return gone.signal;
 }
 
-/** As it was sent; of a whole address, as clients of proxies send it, what comes after the host. */
+/** The request target as received; of an absolute URL, which proxy clients send, the part after the host. */
 function targetOf({ raw: { url = '/' } }: FastifyRequest): string {
   return url.replace(/^https?:\/\/[^/?]*/i, '');
 }
 
-/** As it was sent: nothing of it is decoded. `slash`: whether there was one where the server's own path begins. */
+/** Splits the path without decoding it. `slash`: whether the server's own path begins with a slash. */
 function cutPath(url: string, segments: number): { prefix: string; path: string; slash: boolean } {
   const match = new RegExp(`^((?:/[^/?]*){${segments}})(.*)$`).exec(url);
   const [, prefix = '', path = ''] = match ?? [];
@@ -338,8 +348,9 @@ function cutPath(url: string, segments: number): { prefix: string; path: string;
 }
 
 /**
- * A page's relative addresses lead to its own server only from below the slash. What is sent with a body is not sent twice:
- * it goes to the server's root as if the slash were there, and so does a WebSocket, whose client follows no redirect.
+ * A page's relative addresses lead to its own server only below the slash. A request with a body is not redirected, to
+ * avoid sending it twice, and WebSocket clients follow no redirects: both go to the server's root as if the slash were
+ * there.
  */
 function redirectToSlash(request: FastifyRequest, reply: FastifyReply, anyOrigin: boolean): void {
   const [path = '', ...query] = targetOf(request).split('?');
@@ -347,7 +358,7 @@ function redirectToSlash(request: FastifyRequest, reply: FastifyReply, anyOrigin
   reply
     .code(308)
     .headers(anyOrigin ? Object.fromEntries(ANY_ORIGIN) : {})
-    .header('location', [`${last}/`, ...query].join('?')) // relative: whatever is in front of the edge stays
+    .header('location', [`${last}/`, ...query].join('?')) // relative, so any proxy in front of the edge still works
     .header('x-request-id', request.id)
     .send();
 }
@@ -356,7 +367,7 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
-/** A page from inside asks its own server, which does not know that the page's origin is not its own. */
+/** Answers for the server inside, which does not know that its page has an opaque origin. */
 function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
   const wanted = request.headers['access-control-request-headers'];
   reply

@@ -1,4 +1,4 @@
-// POST /v1/computers as a stream, by the real edge over a real bus: what control says, and what the client does.
+// POST /v1/computers as a stream, with the real edge and bus, and with control and client played by the test.
 import { once } from 'node:events';
 import { type IncomingCall, openBucket, serve } from '@switchyard/bus';
 import {
@@ -20,7 +20,7 @@ const KEEP_ALIVE_MS = 15_000;
 const computer_id = newId('computer');
 let edge: TestEdge;
 let secret: string;
-/** The creations that control was asked for and nobody has looked at. */
+/** Creations that control received and the test has not handled yet. */
 const asked: IncomingCall[] = [];
 let onAsked = () => {};
 
@@ -52,7 +52,7 @@ function create(body: object, { headers = {}, signal }: { headers?: object; sign
   });
 }
 
-/** Control has begun: its first line is there. */
+/** Starts a creation, and resolves when control has sent its first line. */
 async function begun(options?: { signal?: AbortSignal }) {
   const answer = create({ image: 'a/b', stream: true }, options);
   const call = await nextAsked();
@@ -64,7 +64,7 @@ async function begun(options?: { signal?: AbortSignal }) {
   return { call, tell, response, text: reader(response) };
 }
 
-/** Reads until the words have come. */
+/** Reads until the given words have arrived. */
 function reader({ body }: Response) {
   const pieces = body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
   let text = '';
@@ -85,7 +85,7 @@ const eventsOf = (text: string) =>
     return event;
   });
 
-test('tells what control tells as it comes, gives a sign of life in silence, and ends with the computer', async () => {
+test('sends progress as it arrives, keep-alives in silence, and the computer at the end', async () => {
   const { call, tell, response, text } = await begun();
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -113,7 +113,7 @@ test('tells what control tells as it comes, gives a sign of life in silence, and
   ]);
 });
 
-test('what is refused before anything was told is an answer with its status; afterwards it is the last event', async () => {
+test('a refusal before the first progress is an error answer; later it is the last event', async () => {
   const why = new ServiceError('computer_limit_reached', 'enough');
   const answer = create({ stream: true });
   (await nextAsked()).fail(why);
@@ -138,18 +138,18 @@ test('what is refused before anything was told is an answer with its status; aft
   });
 });
 
-test('a client that goes away ends nothing: control is heard to its end', async () => {
+test('a client that disconnects stops nothing: the edge reads control’s answer to its end', async () => {
   const gone = new AbortController();
   const { call, tell, text } = await begun({ signal: gone.signal });
   await text('"percent":0');
   gone.abort();
-  // Under the bus's credit: what nobody took any more would hold control up.
+  // Unread progress would exhaust the bus's credit and block control.
   for (let percent = 1; percent <= 99; percent++) if (!tell(percent)) await call.drained();
   expect(call.isCancelled).toBe(false);
   call.end(shown());
 });
 
-test('a key that is revoked ends its stream, and takes the creation back', async () => {
+test('a revoked key ends its stream and cancels the creation', async () => {
   const { call, text } = await begun();
   const cancelled = once(call.signal, 'abort');
   const keys = await openBucket(edge.bus, 'keys');
@@ -162,7 +162,7 @@ test('a key that is revoked ends its stream, and takes the creation back', async
   secret = await edge.addKey();
 });
 
-test('with an Idempotency-Key it is refused, naming the header', async () => {
+test('a stream with an Idempotency-Key is refused with an error that names the header', async () => {
   const response = await create({ stream: true }, { headers: { 'idempotency-key': 'once' } });
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({ error: { param: 'Idempotency-Key' } });

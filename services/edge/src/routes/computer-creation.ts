@@ -1,11 +1,6 @@
-// Creating a computer: answered when it runs, or told of as it goes.
+// Creates a computer: answers when it runs, or streams the progress.
 import { type Bus, request } from '@switchyard/bus';
-import {
-  COMPUTER_BODY_BYTES_MAX,
-  computerObject,
-  createComputerRequest,
-  HOST_CREATE_TIMEOUT_MS,
-} from '@switchyard/contracts';
+import { computerObject, createComputerRequest, HOST_CREATE_TIMEOUT_MS } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
@@ -16,21 +11,21 @@ import { parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 
-/** Longer than control waits for a host, so that it is control that knows how a creation ended. */
+/** Longer than control waits for a host, so that control decides how a creation ended. */
 const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
 
-export interface ComputerCreationRoutesOptions {
+export interface ComputerCreationRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;
   readonly spending: Spending;
-  /** False: this installation has no Docker engine. */
+  /** False when this installation has no Docker engine. */
   readonly enabled: boolean;
   readonly clock: Clock;
 }
 
-export function computerCreationRoutes(on: ComputerCreationRoutesOptions): Route[] {
-  const { bus, open, findHost, spending, enabled } = on;
+export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[] {
+  const { bus, open, findHost, spending, enabled } = deps;
   const thoughItsClientGoes = new AbortController().signal;
   return [
     rawRoute(
@@ -38,10 +33,10 @@ export function computerCreationRoutes(on: ComputerCreationRoutesOptions): Route
         method: 'POST',
         path: '/v1/computers',
         permission: 'computers:write',
+        billable: true,
         tag: 'Computers',
         summary: 'Create a computer; it starts at once, and is billed by the minute',
-        description: `The standard image is at hand. Another one is pulled first, which takes as long as its registry does: with \`stream: true\` you see how far it is, and so does whoever looks at the computer, whose status is \`creating\` meanwhile. A client that goes away ends nothing: the computer is created all the same. DELETE takes it back, at any time.`,
-        bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
+        description: `The standard image needs no pull. Another image is pulled first, and the status is \`creating\` meanwhile. With \`stream: true\` the answer shows the progress, as GET does. If the client disconnects, the creation continues. DELETE cancels it at any time.`,
         request: { body: createComputerRequest },
         repeatable: false,
         response: {
@@ -54,9 +49,6 @@ export function computerCreationRoutes(on: ComputerCreationRoutesOptions): Route
             'Events `progress`, at most four a second, with the id of the computer and how far it is, and as the last one `computer` with the computer as without a stream, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence. What is refused at once is an answer of its own, with its status',
         },
         errors: [
-          'invalid_json',
-          'invalid_request',
-          'unknown_field',
           'insufficient_funds',
           'budget_exceeded',
           'image_unavailable',
@@ -64,22 +56,21 @@ export function computerCreationRoutes(on: ComputerCreationRoutesOptions): Route
           'computer_limit_reached',
           'no_capacity',
           'computer_failed',
-          'service_unavailable',
         ],
       },
-      async ({ body: bytes, heldBody, id: requestId }, reply, key) => {
+      async ({ body: bytes, id: requestId, idempotent }, reply, key) => {
         const body = parseBody(createComputerRequest, bytes);
-        heldBody?.release();
+        if (body.stream) idempotent?.refuseStream();
         requireComputers(enabled);
         const asked = { org: key.org, key_id: key.id, body, limited: spending.isLimited(key) };
         const timeoutMs = CREATE_TIMEOUT_MS;
         if (body.stream)
           return whileKeyHolds(open, key, thoughItsClientGoes, (_key, signal) =>
-            streamCreation(on, { request: asked, timeoutMs, signal }, reply),
+            streamCreation(deps, { request: asked, timeoutMs, signal }, reply),
           );
         const computer = await request(bus, 'computers.create', asked, { timeoutMs, requestId });
         sendJson(reply, computer, 201);
-        findHost(key.org, computer.id).catch(() => {}); // known when its first command comes; else that one asks
+        findHost(key.org, computer.id).catch(() => {}); // fills the cache; the first command retries
       },
     ),
   ];

@@ -1,13 +1,11 @@
-// Commands in computers: run and waited for, streamed, or left to themselves and looked after later.
+// Commands in computers: awaited, streamed, or detached with a result to fetch later.
 import { type Bus, requestHost } from '@switchyard/bus';
 import {
-  COMMAND_BYTES_MAX,
   COMPUTER_BODY_BYTES_MAX,
   execList,
   execObject,
   execRequest,
   execResult,
-  ServiceError,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { z } from 'zod';
@@ -16,23 +14,25 @@ import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { streamExec } from '../computers/exec-stream.ts';
 import { execWhole } from '../computers/exec-whole.ts';
 import type { FindHost } from '../computers/find-host.ts';
+import type { BodyChecker } from '../http/body-checker.ts';
 import { clientGone } from '../http/client-gone.ts';
-import { check, parseBody } from '../http/read-body.ts';
+import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJsonBytes } from '../http/send-json.ts';
 
 const TAG = 'Computers';
 const params = z.object({ id: z.string().describe('Id of the computer') });
 
-export interface ComputerExecRoutesOptions {
+export interface ComputerExecRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;
+  readonly bodies: BodyChecker;
   readonly clock: Clock;
 }
 
-export function computerExecRoutes(on: ComputerExecRoutesOptions): Route[] {
-  const { bus, open, findHost, clock } = on;
+export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
+  const { bus, open, findHost, bodies, clock } = deps;
   return [
     rawRoute(
       {
@@ -55,32 +55,25 @@ export function computerExecRoutes(on: ComputerExecRoutesOptions): Route[] {
             'With `stream: true`: an event `started` with the id of the command, events `output` with its bytes as text or base64, and as the last one `exit` with its exit code, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence',
         },
         errors: [
-          'invalid_json',
-          'invalid_request',
-          'unknown_field',
           'computer_not_found',
           'computer_not_running',
           'computer_busy',
           'command_timed_out',
           'computer_failed',
           'no_capacity',
-          'service_unavailable',
         ],
       },
       async (request, reply, apiKey) => {
         const { id } = check(params, request.params);
-        const body = parseBody(execRequest, request.body);
-        request.heldBody?.release();
-        if (Buffer.byteLength(body.command) > COMMAND_BYTES_MAX)
-          throw new ServiceError('invalid_request', `command: at most ${COMMAND_BYTES_MAX} bytes`, {
-            param: 'command',
-          });
         const gone = clientGone(request, reply);
+        const body = await bodies.check('exec', request);
+        if (body.stream) request.idempotent?.refuseStream();
+        request.heldBody?.release();
         await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
           const host = await findHost(org, id);
           if (body.stream) {
             const head = { request_id: request.id, org, id };
-            return streamExec(on, { host, head, body, signal }, reply);
+            return streamExec(deps, { host, head, body, signal }, reply);
           }
           const exec = { host, request: { id, org, body }, requestId: request.id, signal };
           sendJsonBytes(reply, await execWhole({ bus, clock }, exec));

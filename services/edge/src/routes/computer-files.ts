@@ -1,4 +1,4 @@
-// Files of a computer's /workspace, read and written directly.
+// Reads and writes files of a computer's /workspace directly.
 import { type Bus, openReply, requestHost } from '@switchyard/bus';
 import {
   type ErrorCode,
@@ -30,8 +30,6 @@ const TAG = 'Computers';
 const PATH = '/v1/computers/{id}/files';
 const params = z.object({ id: z.string().describe('Id of the computer') });
 const ERRORS: readonly ErrorCode[] = [
-  'invalid_request',
-  'unknown_field',
   'computer_not_found',
   'computer_not_running',
   'computer_busy',
@@ -40,15 +38,15 @@ const ERRORS: readonly ErrorCode[] = [
 ];
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
-export interface ComputerFileRoutesOptions {
+export interface ComputerFileRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;
   readonly clock: Clock;
 }
 
-export function computerFileRoutes(on: ComputerFileRoutesOptions): Route[] {
-  const { bus, open, findHost } = on;
+export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
+  const { bus, open, findHost } = deps;
   return [
     rawRoute(
       {
@@ -69,7 +67,7 @@ export function computerFileRoutes(on: ComputerFileRoutesOptions): Route[] {
         const { path } = check(workspaceQuery, request.query);
         return whileKeyHolds(open, apiKey, clientGone(request, reply), async ({ org }, signal) => {
           const host = await findHost(org, id);
-          await sendWorkspace(on, { host, org, id, path, signal }, request, reply);
+          await sendWorkspace(deps, { host, org, id, path, signal }, request, reply);
         });
       },
     ),
@@ -94,9 +92,9 @@ export function computerFileRoutes(on: ComputerFileRoutesOptions): Route[] {
         const gone = clientGone(request, reply);
         const written = await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
           const host = await findHost(org, id);
-          return write(on, { host, org, id, path, signal }, request);
+          return write(deps, { host, org, id, path, signal }, request);
         }).catch((error: unknown) => {
-          request.raw.resume(); // what still comes is dropped, and the client reads its answer
+          request.raw.resume(); // discards the rest of the body, so that the client reads its answer
           throw error;
         });
         sendJson(reply, written);
@@ -135,13 +133,16 @@ interface WrittenPath {
 }
 
 async function write(
-  { bus, clock }: ComputerFileRoutesOptions,
+  { bus, clock }: ComputerFileRoutesDeps,
   { host, org, id, path, signal }: WrittenPath,
   request: FastifyRequest,
 ): Promise<WorkspaceWritten> {
   const bytes = declaredBytes(request.raw);
   if (bytes !== null && bytes > FILE_BYTES_MAX)
-    throw new ServiceError('body_too_large', `a file has at most ${FILE_BYTES_MAX} bytes`);
+    throw new ServiceError(
+      'body_too_large',
+      `The file exceeds ${FILE_BYTES_MAX} bytes. Send a smaller file.`,
+    );
   const head: HostFileWriteHead = { request_id: request.id, org, id, path, bytes };
   const body = streamedBody(request.raw, { clock, bytesMax: FILE_BYTES_MAX });
   const answer = await openReply(bus, { subject: hostFileWriteSubject(host), head, body }, signal);

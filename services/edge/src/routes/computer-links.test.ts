@@ -1,4 +1,4 @@
-// Links while they hold and afterwards, by a clock that the test moves. What is behind them says only that nobody listens.
+// Links before and after they expire, with a clock that the test controls. No server listens behind them.
 import { hash } from 'node:crypto';
 import { openBucket, serve } from '@switchyard/bus';
 import { type ErrorCode, hostPortSubject, ServiceError } from '@switchyard/contracts';
@@ -39,7 +39,7 @@ async function codeAt(url: string): Promise<[number, ErrorCode]> {
 
 const OPEN = [502, 'port_unreachable'];
 
-test('a link holds to its last second and not beyond it', async () => {
+test('a link is valid to its last second and not longer', async () => {
   const before = edge.clock.now();
   const { url, expires_at } = await linkOf(await edge.addKey(), 480);
   expect(Math.abs(Date.parse(expires_at) - before - 480 * MINUTE_MS)).toBeLessThan(1_000);
@@ -72,7 +72,7 @@ test('a link ends when its key is revoked, expires, or may no longer use compute
   ]);
 });
 
-test('what was not signed here, or was changed, opens nothing', async () => {
+test('a token that was not signed here, or was altered, opens nothing', async () => {
   const { url } = await linkOf(await edge.addKey(), 10);
   const token = new URL(url).pathname.split('/')[3]!;
   const [payload = '', signature = ''] = token.split('.');

@@ -6,7 +6,7 @@ import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
 let edge: TestEdge;
 let authorization: string;
-/** What the host and control answer with. */
+/** The error with which host and control answer. */
 let code: ErrorCode;
 
 let id: string;
@@ -14,7 +14,7 @@ let id: string;
 const refuse = async () => {
   throw new ServiceError(code, `of the test: ${code}`);
 };
-/** A host that began nothing: it knows no command when it is asked for the result of one. */
+/** A host that ran no command: it knows no result when asked to resume. */
 const refuseExec = async ({ resume }: HostExecRequest) => {
   if (resume)
     throw new ServiceError('computer_failed', 'no such exec', { details: { reason: 'unknown_exec' } });
@@ -51,9 +51,9 @@ describe('start and stop', () => {
   test.each([
     ['an empty string, which fetch calls text/plain', { body: '' }],
     ['JSON', { body: '{"odd": true}', type: 'application/json' }],
-    ['what is no JSON', { body: '{', type: 'application/json' }],
+    ['invalid JSON', { body: '{', type: 'application/json' }],
     ['a form', { body: 'a=b', type: 'application/x-www-form-urlencoded' }],
-    ['a type that is none', { body: 'a', type: 'nonsense' }],
+    ['an invalid type', { body: 'a', type: 'nonsense' }],
     ['nothing at all', {}],
   ])('ignore a body: %s', async (_what, init) => {
     code = 'computer_busy';
@@ -61,7 +61,7 @@ describe('start and stop', () => {
       expect((await post(`/v1/computers/${id}/${verb}`, init)).status).toBe(409);
   });
 
-  test('refuse one over the bounds; where a body is asked for, another type is 415', async () => {
+  test('refuse a body over the limits; routes that need a body answer 415 to another type', async () => {
     const body = 'x'.repeat(300 * 1024);
     expect((await post(`/v1/computers/${id}/start`, { body })).status).toBe(413);
     expect((await post(`/v1/computers/${id}/exec`, { body: '{"command":"true"}' })).status).toBe(415);
@@ -74,12 +74,12 @@ test.each<[ErrorCode, string | null]>([
   ['internal_error', 'false'],
   ['no_capacity', 'true'],
   ['invalid_request', null],
-])('of create and exec, %s says x-should-retry: %s', async (thrown, shouldRetry) => {
+])('of create and exec, %s has x-should-retry: %s', async (thrown, shouldRetry) => {
   code = thrown;
   for (const send of [create, exec]) expect((await send()).headers.get('x-should-retry')).toBe(shouldRetry);
 });
 
-test('of start, which can be repeated, service_unavailable says so', async () => {
+test('service_unavailable of start, which is repeatable, says so', async () => {
   code = 'service_unavailable';
   expect((await post(`/v1/computers/${id}/start`)).headers.get('x-should-retry')).toBe('true');
 });
@@ -101,7 +101,7 @@ test.each<[ErrorCode, number]>([
   expect(data).toMatchObject({ computer_id: id, type: null, http_status: status, error_code: thrown });
 });
 
-test('a call to a computer whose host is silent is refused at once, and says why', async () => {
+test('a call to a computer whose host is silent is refused at once, with the reason', async () => {
   const { id: lost } = await addSilentComputer(edge);
   const ask = async (path: string, body: object) => {
     const init = { type: 'application/json', body: JSON.stringify(body) };

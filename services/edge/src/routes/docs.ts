@@ -1,11 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
+import { pageHeaders } from '../http/page-headers.ts';
 import { publicRoute, type Route } from '../http/route.ts';
 import { openApiDocument } from '../openapi/document.ts';
 
-// Swagger UI: alive, self-contained (no CDN), and it reads OpenAPI 3.1.
+// Swagger UI is maintained, self-contained (no CDN), and supports OpenAPI 3.1.
 const UI_FOLDER = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 const UI_FILES: Record<string, string> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -13,8 +15,10 @@ const UI_FILES: Record<string, string> = {
   'favicon-32x32.png': 'image/png',
 };
 const DAY_S = 86_400;
+const NONCE_BYTES = 16;
 
-const PAGE = `<!doctype html>
+/** Only scripts with the nonce run: ports of computers serve scripts at this origin too, so `'self'` is not enough. */
+const page = (nonce: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -22,12 +26,16 @@ const PAGE = `<!doctype html>
 <link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="icon" href="/docs/favicon-32x32.png">
 </head>
 <body><div id="ui"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script>SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#ui', deepLinking: true, persistAuthorization: true, displayRequestDuration: true });</script>
+<script nonce="${nonce}" src="/docs/swagger-ui-bundle.js"></script>
+<script nonce="${nonce}">SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#ui', deepLinking: true, displayRequestDuration: true, validatorUrl: null });</script>
 </body></html>
 `;
 
-/** The OpenAPI document of `routes`, and a page that shows it and tries it. */
+/** Results of try-out requests load from `blob:` addresses, the page’s icons from `data:` ones. */
+const sources = (nonce: string) =>
+  `script-src 'nonce-${nonce}'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'`;
+
+/** Serves the OpenAPI document of `routes`, and a page that shows it and sends requests. */
 export function docsRoutes(routes: readonly Route[]): Route[] {
   const document = JSON.stringify(openApiDocument(routes));
   const open = { method: 'GET', tag: 'Documentation', errors: [] } as const;
@@ -51,7 +59,8 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
         response: { status: 200, description: 'A page', contentType: 'text/html' },
       },
       (_request, reply) => {
-        reply.header('content-type', 'text/html; charset=utf-8').send(PAGE);
+        const nonce = randomBytes(NONCE_BYTES).toString('base64');
+        reply.headers(pageHeaders(sources(nonce))).send(page(nonce));
       },
     ),
     publicRoute(
@@ -64,9 +73,11 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
       (request, reply) => {
         const { file } = request.params as { file: string };
         const type = Object.hasOwn(UI_FILES, file) ? UI_FILES[file] : undefined;
-        if (type === undefined) throw new ServiceError('route_not_found', `there is no /docs/${file}`);
+        if (type === undefined)
+          throw new ServiceError('route_not_found', `Path not found: /docs/${file}. See /docs.`);
         reply
           .header('content-type', type)
+          .header('x-content-type-options', 'nosniff')
           .header('cache-control', `public, max-age=${DAY_S}`)
           .send(readFileSync(join(UI_FOLDER, file)));
       },

@@ -1,4 +1,4 @@
-// Uploads and downloads at the edge alone, control's part served by the test: what clients do that no client should.
+// Uploads and downloads with a real edge and a fake control, including clients that misbehave.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -16,12 +16,12 @@ import { STALLED_CLIENT_MS_MAX, STALLED_UPLOAD_MS_MAX } from '../http/limits.ts'
 
 const BOUNDARY = 'x';
 const PART = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`;
-/** More than the kernel holds for a client that reads nothing. */
+/** More than the kernel buffers for a client that reads nothing. */
 const BYTES = 64 * 1024 * 1024;
 
 let edge: TestEdge;
 let key: string;
-/** How the last upload ended at its store. */
+/** Outcome of the last upload at its store. */
 let stored: PromiseWithResolvers<{ head: FileStoreHead; bytes: number } | Error>;
 let began: PromiseWithResolvers<void>;
 let sending: PromiseWithResolvers<IncomingCall>;
@@ -68,11 +68,11 @@ beforeEach(() => {
 });
 afterAll(() => edge.stop());
 
-/** A connection on which a request's head and the beginning of its body were written. */
+/** Opens a connection and sends a request's head and the beginning of its body. */
 async function open(method: string, path: string, bearer: string, ...rest: string[]): Promise<Socket> {
   const socket = connect(edge.port, '127.0.0.1');
   await once(socket, 'connect');
-  socket.on('error', () => {}); // it is to be cut
+  socket.on('error', () => {}); // the edge is expected to cut it off
   const head = `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\n`;
   socket.write(head + rest.join(''));
   return socket;
@@ -97,7 +97,7 @@ async function answerOf(socket: Socket): Promise<string> {
   return text;
 }
 
-test('an upload tells the store what its length promises, and what it is', async () => {
+test('an upload tells the store its declared length and its metadata', async () => {
   const form = new FormData();
   form.set('purpose', 'assistants');
   form.set('file', new Blob([new Uint8Array(500_000)], { type: 'text/plain' }), '../../etc/pass\twd');
@@ -114,24 +114,24 @@ test('an upload tells the store what its length promises, and what it is', async
   expect(outcome.head.bytes_min).toBeLessThanOrEqual(500_000);
 });
 
-test('an upload of which nothing more comes is given up, with a code, on both sides', async () => {
+test('a stalled upload is given up on both sides, with an error code', async () => {
   const socket = await beginUpload();
   await began.promise;
-  edge.clock.advance(STALLED_UPLOAD_MS_MAX); // something came in the first stretch
+  edge.clock.advance(STALLED_UPLOAD_MS_MAX); // bytes arrived in the first window
   edge.clock.advance(STALLED_UPLOAD_MS_MAX);
   expect(await answerOf(socket)).toContain('"code":"body_timeout"');
   expect(await stored.promise).toMatchObject({ code: 'body_timeout' });
   socket.destroy();
 });
 
-test('an upload whose client goes away is given up at the store', async () => {
+test('an upload whose client disconnects is given up at the store', async () => {
   const socket = await beginUpload();
   await began.promise;
   socket.destroy();
   expect(await stored.promise).toBeInstanceOf(Error);
 });
 
-test('an upload, and a download, end with their key', async () => {
+test('an upload and a download end with their key', async () => {
   const revoked = await edge.addKey();
   const uploading = await beginUpload(revoked);
   await began.promise;
@@ -145,7 +145,7 @@ test('an upload, and a download, end with their key', async () => {
   expect(await stored.promise).toBeInstanceOf(Error);
   await cut;
   downloading.resume();
-  await once(downloading, 'close'); // cut in the middle, and never a whole answer
+  await once(downloading, 'close'); // cut off midway, never a complete answer
   uploading.destroy();
 });
 

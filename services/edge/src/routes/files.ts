@@ -1,12 +1,9 @@
-import { request as ask, type Bus, openReply } from '@switchyard/bus';
+import { type Bus, openReply } from '@switchyard/bus';
 import {
-  deletedFile,
   FILE_STORE_SUBJECT,
   type FileObject,
   type FileStoreHead,
-  fileList,
   fileObject,
-  filesQuery,
   type KeyRecord,
   uploadForm,
 } from '@switchyard/contracts';
@@ -19,20 +16,22 @@ import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
-import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
+import { type Route, rawRoute } from '../http/route.ts';
+import { operationRoutes } from './operation-route.ts';
 
 const TAG = 'Files';
 const params = z.object({ id: z.string().describe('Id of the file') });
 
-export interface FileRoutesOptions {
+export interface FileRoutesDeps {
   readonly bus: Bus;
-  /** What is on under each key: files may take long, and end with their key. */
+  /** Open transfers by key; they may take long, and end with their key. */
   readonly open: OpenRelays;
   readonly clock: Clock;
 }
 
-export function fileRoutes(on: FileRoutesOptions): Route[] {
-  const { bus } = on;
+export function fileRoutes(deps: FileRoutesDeps): Route[] {
+  const read = operationRoutes(deps.bus, { tag: TAG, permission: 'storage:read' });
+  const write = operationRoutes(deps.bus, { tag: TAG, permission: 'storage:write' });
   return [
     rawRoute(
       {
@@ -47,52 +46,30 @@ export function fileRoutes(on: FileRoutesOptions): Route[] {
         request: { form: uploadForm },
         repeatable: false,
         response: { status: 201, description: 'The file', body: fileObject },
-        errors: [
-          'invalid_multipart',
-          'invalid_request',
-          'unknown_field',
-          'body_timeout',
-          'body_too_large',
-          'storage_quota_exceeded',
-          'unsupported_media_type',
-          'service_unavailable',
-          'storage_full',
-        ],
+        errors: ['invalid_multipart', 'unknown_field', 'storage_quota_exceeded', 'storage_full'],
       },
       async (request, reply, key) => {
         const gone = clientGone(request, reply);
-        const file = await whileKeyHolds(on.open, key, gone, (caller, signal) =>
-          upload(on, caller, request, signal),
+        const file = await whileKeyHolds(deps.open, key, gone, (caller, signal) =>
+          upload(deps, caller, request, signal),
         );
         reply.code(201).header('x-request-id', request.id).send(file);
       },
     ),
-    jsonRoute(
-      {
-        method: 'GET',
-        path: '/v1/files',
-        permission: 'storage:read',
-        tag: TAG,
-        summary: 'List the files of your org, newest first',
-        request: { query: filesQuery },
-        response: { status: 200, description: 'A page of files', body: fileList },
-        errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
-      },
-      ({ key, query }) => ask(bus, 'files.list', { org: key.org, key_id: key.id, query }),
-    ),
-    jsonRoute(
-      {
-        method: 'GET',
-        path: '/v1/files/{id}',
-        permission: 'storage:read',
-        tag: TAG,
-        summary: 'One file: its name, type, length and digest',
-        request: { params },
-        response: { status: 200, description: 'The file', body: fileObject },
-        errors: ['file_not_found', 'service_unavailable'],
-      },
-      ({ key, params: { id } }) => ask(bus, 'files.get', { org: key.org, key_id: key.id, id }),
-    ),
+    read('files.list', {
+      method: 'GET',
+      path: '/v1/files',
+      summary: 'List the files of your org, newest first',
+      answer: 'A page of files',
+    }),
+    read('files.get', {
+      method: 'GET',
+      path: '/v1/files/{id}',
+      summary: 'One file: its name, type, length and digest',
+      params,
+      answer: 'The file',
+      errors: ['file_not_found'],
+    }),
     rawRoute(
       {
         method: 'GET',
@@ -103,34 +80,29 @@ export function fileRoutes(on: FileRoutesOptions): Route[] {
         description: 'With `Range` the part of it that is asked for, as 206. Always as an attachment.',
         request: { params },
         response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
-        errors: ['file_not_found', 'range_not_satisfiable', 'service_unavailable'],
+        errors: ['file_not_found', 'range_not_satisfiable'],
       },
       (request, reply, key) => {
         const { id } = check(params, request.params);
         const gone = clientGone(request, reply);
-        return whileKeyHolds(on.open, key, gone, (caller, signal) =>
-          sendContent(on, { caller, id, signal }, request, reply),
+        return whileKeyHolds(deps.open, key, gone, (caller, signal) =>
+          sendContent(deps, { caller, id, signal }, request, reply),
         );
       },
     ),
-    jsonRoute(
-      {
-        method: 'DELETE',
-        path: '/v1/files/{id}',
-        permission: 'storage:write',
-        tag: TAG,
-        summary: 'Delete a file for good',
-        request: { params },
-        response: { status: 200, description: 'The file is gone', body: deletedFile },
-        errors: ['file_not_found', 'service_unavailable'],
-      },
-      ({ key, params: { id } }) => ask(bus, 'files.delete', { org: key.org, key_id: key.id, id }),
-    ),
+    write('files.delete', {
+      method: 'DELETE',
+      path: '/v1/files/{id}',
+      summary: 'Delete a file for good',
+      params,
+      answer: 'The file is gone',
+      errors: ['file_not_found'],
+    }),
   ];
 }
 
 async function upload(
-  { bus, clock }: FileRoutesOptions,
+  { bus, clock }: FileRoutesDeps,
   key: KeyRecord,
   request: FastifyRequest,
   signal: AbortSignal,

@@ -15,11 +15,12 @@ export function healthRoutes(bus: Bus, metrics: Registry): Route[] {
         summary: 'Whether this edge can serve: its bus is connected',
         request: {},
         response: { status: 200, description: 'It can', body: z.object({ ok: z.literal(true) }) },
-        errors: ['service_unavailable'],
       },
       async () => {
         if (!bus.connected)
-          throw new ServiceError('service_unavailable', 'the bus is away', { retryAfterS: 1 });
+          throw new ServiceError('service_unavailable', 'The edge is not connected to NATS. Retry later.', {
+            retryAfterS: 1,
+          });
         return { ok: true };
       },
     ),
@@ -30,7 +31,6 @@ export function healthRoutes(bus: Bus, metrics: Registry): Route[] {
         tag: 'Operations',
         summary: 'Metrics for Prometheus',
         response: { status: 200, description: 'Metrics', contentType: 'text/plain' },
-        errors: [],
       },
       async (_request, reply) => {
         await reply.header('content-type', metrics.contentType).send(await metrics.metrics());

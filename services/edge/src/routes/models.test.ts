@@ -48,7 +48,7 @@ const get = (path: string, method = 'GET') =>
   fetch(edge.url + path, { method, headers: { authorization: `Bearer ${key}` } });
 
 test.each(IDS)(
-  '%s is found under its id as it is, encoded in full, and encoded but for its first slash',
+  '%s is found by its plain id, fully encoded, and encoded except for its first slash',
   async (id) => {
     const [maker = '', ...name] = id.split('/');
     const ways = [id, encodeURIComponent(id), `${maker}/${encodeURIComponent(name.join('/'))}`];
@@ -61,7 +61,7 @@ test.each(IDS)(
 );
 
 test.each(['acme/none', 'acme/chat-1/more', 'ollama/hf.co/bartowski', 'acme/'])(
-  '%s, which is no model, is 404 by its code',
+  'the unknown model %s is 404 with its code',
   async (id) => {
     const response = await get(`/v1/models/${id}`);
     expect(response.status).toBe(404);
@@ -69,7 +69,7 @@ test.each(['acme/none', 'acme/chat-1/more', 'ollama/hf.co/bartowski', 'acme/'])(
   },
 );
 
-test('another method under an id with slashes is 405, and says which there are', async () => {
+test('another method under an id with slashes is 405 with the allowed methods', async () => {
   const response = await get(`/v1/models/${IDS[2]}`, 'DELETE');
   expect(response.status).toBe(405);
   expect(response.headers.get('allow')).toBe('GET, HEAD');

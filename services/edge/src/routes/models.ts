@@ -17,7 +17,10 @@ export function modelRoutes(bus: Bus): Route[] {
   const list = async () => (await request(bus, 'models.list', {})).data;
   const find = async (id: string) => {
     const model = (await list()).find((one) => one.id === id);
-    if (!model) throw new ServiceError('model_not_found', `there is no model ${id}`, { param: 'model' });
+    if (!model)
+      throw new ServiceError('model_not_found', `Model not found: ${id}. GET /v1/models lists all models.`, {
+        param: 'model',
+      });
     return model;
   };
   return [
@@ -30,7 +33,6 @@ export function modelRoutes(bus: Bus): Route[] {
         summary: 'List the models of the catalog',
         request: {},
         response: { status: 200, description: 'The models', body: modelList },
-        errors: ['service_unavailable'],
       },
       async () => ({ object: 'list', data: await list() }),
     ),
@@ -44,7 +46,7 @@ export function modelRoutes(bus: Bus): Route[] {
         summary: 'One model',
         request: { params },
         response: { status: 200, description: 'The model', body: modelObject },
-        errors: ['model_not_found', 'service_unavailable'],
+        errors: ['model_not_found'],
       },
       ({ params: { maker, name } }) => find(`${maker}/${name}`),
     ),
@@ -57,7 +59,7 @@ export function modelRoutes(bus: Bus): Route[] {
         summary: 'One model, its id with the slash encoded, as OpenAI’s clients ask for it',
         request: { params: encodedParams },
         response: { status: 200, description: 'The model', body: modelObject },
-        errors: ['model_not_found', 'service_unavailable'],
+        errors: ['model_not_found'],
       },
       ({ params: { model } }) => find(model),
     ),

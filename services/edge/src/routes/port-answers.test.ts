@@ -1,4 +1,4 @@
-// Whatever a server inside a computer says, be it HTTP or not: its client gets an answer, and the edge goes on.
+// Whatever a server inside a computer sends, valid HTTP or not, its client gets an answer and the edge survives.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -13,7 +13,7 @@ let edge: TestEdge;
 let url: string;
 let headers: Record<string, string>;
 let inside: Server;
-/** What the server inside does with a connection on which a request has come. */
+/** How the server inside handles a connection after a request arrived. */
 let answer: (connection: Socket, request: string) => void;
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ const HTTP = 'HTTP/1.1';
 const HI = 'Content-Length: 2\r\n\r\nhi';
 const ASK_TIMEOUT_MS = 20_000;
 
-/** What its client gets of a server that says this and hangs up. */
+/** The client's answer when the server sends this and hangs up. */
 async function ask(said: string, method = 'GET') {
   answer = (connection) => connection.end(Buffer.from(said, 'latin1'));
   const body = method === 'POST' ? { body: 'x' } : {};
@@ -59,21 +59,18 @@ async function ask(said: string, method = 'GET') {
 
 describe.each(['GET', 'POST'])('to a %s', (method) => {
   test.each([
-    [
-      'that it upgrades the connection',
-      `${HTTP} 101 Up\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc`,
-    ],
-    ['a 101 that upgrades nothing', `${HTTP} 101 Nothing\r\n\r\n`],
+    ['an unrequested upgrade', `${HTTP} 101 Up\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc`],
+    ['a 101 without an upgrade', `${HTTP} 101 Nothing\r\n\r\n`],
     ['the status 000', `${HTTP} 000 Zero\r\n${HI}`],
     ['the status 099', `${HTTP} 099 Less\r\n${HI}`],
-    ['early hints, and then nothing', `${HTTP} 103 Early\r\nLink: </x>\r\n\r\n`],
-    ['two lengths', `${HTTP} 200 OK\r\nContent-Length: 3\r\n${HI}`],
-    ['a length, and chunks', `${HTTP} 200 OK\r\nTransfer-Encoding: chunked\r\n${HI}`],
-    ['a head without end', `${HTTP} 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n${HI}`],
+    ['early hints and nothing else', `${HTTP} 103 Early\r\nLink: </x>\r\n\r\n`],
+    ['two content lengths', `${HTTP} 200 OK\r\nContent-Length: 3\r\n${HI}`],
+    ['a length and chunks', `${HTTP} 200 OK\r\nTransfer-Encoding: chunked\r\n${HI}`],
+    ['an endless head', `${HTTP} 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n${HI}`],
     ['control characters in a header', `${HTTP} 200 OK\r\nX: a\x01b\r\n${HI}`],
-    ['what is no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['bytes that are not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
     ['nothing', ''],
-  ])('what says %s is answered for: port_unreachable', async (_what, said) => {
+  ])('a server that sends %s gives port_unreachable', async (_what, said) => {
     expect(await ask(said, method)).toMatchObject({ status: 502, code: 'port_unreachable' });
   });
 
@@ -82,19 +79,15 @@ describe.each(['GET', 'POST'])('to a %s', (method) => {
     ['a reason that is not ASCII', `${HTTP} 200 \xe9t\xe9\r\n${HI}`, 200],
     ['the status 999', `${HTTP} 999 Nines\r\n${HI}`, 999],
     ['early hints before its answer', `${HTTP} 103 Early\r\nLink: </x>\r\n\r\n${HTTP} 200 OK\r\n${HI}`, 200],
-    ['more than its length', `${HTTP} 200 OK\r\n${HI} and more`, 200],
+    ['more bytes than its length', `${HTTP} 200 OK\r\n${HI} and more`, 200],
     ['a second answer', `${HTTP} 200 OK\r\n${HI}${HTTP} 200 OK\r\n${HI}`, 200],
-    [
-      'that its length is of the connection only',
-      `${HTTP} 200 OK\r\nConnection: content-length\r\n${HI}`,
-      200,
-    ],
-  ])('what says %s is passed on', async (_what, said, status) => {
+    ['Content-Length listed in Connection', `${HTTP} 200 OK\r\nConnection: content-length\r\n${HI}`, 200],
+  ])('an answer with %s is passed on', async (_what, said, status) => {
     expect(await ask(said, method)).toMatchObject({ status, text: 'hi' });
   });
 });
 
-/** What the server inside hears of a request that is sent as it stands. */
+/** What the server inside receives of a raw request. */
 async function heardInside(...lines: string[]): Promise<string> {
   const heard = Promise.withResolvers<string>();
   answer = (connection, request) => {
@@ -110,13 +103,13 @@ async function heardInside(...lines: string[]): Promise<string> {
   }
 }
 
-test('a whole address, as clients of proxies send it, leads to the same path', async () => {
+test('an absolute URL, which proxy clients send, leads to the same path', async () => {
   const line = `GET ${url}a%2Fb?c=%20 ${HTTP}`;
   const request = await heardInside(line, 'Host: edge', `Authorization: ${headers.authorization}`, '', '');
   expect(request).toMatch(/^GET \/a%2Fb\?c=%20 HTTP\/1\.1\r\n/);
 });
 
-test('a body keeps its length, though its client says that this is of the connection only', async () => {
+test('a body keeps its length, although its client lists Content-Length in Connection', async () => {
   const line = `GET ${new URL(url).pathname} ${HTTP}`;
   const length = ['Connection: content-length', 'Content-Length: 5'];
   const request = await heardInside(
@@ -130,7 +123,7 @@ test('a body keeps its length, though its client says that this is of the connec
   expect(request).toMatch(/\r\nContent-Length: 5\r\n/);
 });
 
-test('a server that refuses a body before it has come is heard by a client that is still sending', async () => {
+test('the answer of a server that refuses a body early reaches a client that is still sending', async () => {
   answer = (connection) => connection.end(`${HTTP} 413 Too Large\r\nConnection: close\r\n${HI}`);
   const client = connect(edge.port, '127.0.0.1').setEncoding('latin1');
   const lines = [

@@ -22,12 +22,12 @@ import { usageText } from '../reports/usage-text.ts';
 const TAG = 'Usage and logs';
 const AS_TEXT = Object.values(MEDIA_TYPES);
 
-export interface UsageRoutesOptions {
+export interface UsageRoutesDeps {
   readonly bus: Bus;
   readonly clock: Clock;
 }
 
-export function usageRoutes(on: UsageRoutesOptions): Route[] {
+export function usageRoutes(deps: UsageRoutesDeps): Route[] {
   return [
     rawRoute(
       {
@@ -38,9 +38,8 @@ export function usageRoutes(on: UsageRoutesOptions): Route[] {
         summary: 'What was used and what it cost; every answered call and ended minute is in it',
         request: { query: usageHttpQuery },
         response: { status: 200, description: 'The report', body: usageReport, asText: AS_TEXT },
-        errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      (request, reply, key) => answerUsage(on, request, reply, key),
+      (request, reply, key) => answerUsage(deps, request, reply, key),
     ),
     rawRoute(
       {
@@ -53,9 +52,8 @@ export function usageRoutes(on: UsageRoutesOptions): Route[] {
           'As CSV or NDJSON all rows come in one answer, up to a million; where there are more, the trailer `X-Next-Cursor` says where they begin.',
         request: { query: logsHttpQuery },
         response: { status: 200, description: 'The logs', body: logList, asText: AS_TEXT },
-        errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
-      (request, reply, key) => answerLogs(on, request, reply, key),
+      (request, reply, key) => answerLogs(deps, request, reply, key),
     ),
     jsonRoute(
       {
@@ -66,16 +64,16 @@ export function usageRoutes(on: UsageRoutesOptions): Route[] {
         summary: 'One call, with every attempt that was made',
         request: { params: z.object({ request_id: z.string().describe('X-Request-Id of the call') }) },
         response: { status: 200, description: 'The log', body: logEntry },
-        errors: ['log_not_found', 'service_unavailable'],
+        errors: ['log_not_found'],
       },
       ({ key, params }) =>
-        request(on.bus, 'logs.get', { org: key.org, key_id: key.id, id: params.request_id }),
+        request(deps.bus, 'logs.get', { org: key.org, key_id: key.id, id: params.request_id }),
     ),
   ];
 }
 
 async function answerUsage(
-  { bus }: UsageRoutesOptions,
+  { bus }: UsageRoutesDeps,
   asked: FastifyRequest,
   reply: FastifyReply,
   key: KeyRecord,
@@ -89,7 +87,7 @@ async function answerUsage(
 }
 
 async function answerLogs(
-  { bus, clock }: UsageRoutesOptions,
+  { bus, clock }: UsageRoutesDeps,
   asked: FastifyRequest,
   reply: FastifyReply,
   key: KeyRecord,

@@ -1,11 +1,9 @@
 import { request as ask, type Bus, openReply } from '@switchyard/bus';
 import {
   type CreateVideoHead,
-  deletedVideo,
   eventIds,
   type KeyRecord,
   MODEL_BODY_BYTES_MAX,
-  ServiceError,
   VIDEO_CREATE_SUBJECT,
   type VideoObject,
   type VideoView,
@@ -19,40 +17,46 @@ import { formatDollars, parseDollars } from '@switchyard/money';
 import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { allowedModels, type Spending } from '../auth/spending.ts';
+import type { Spending } from '../auth/spending.ts';
+import { beginModelCall } from '../calls/begin-model-call.ts';
 import { handOver } from '../calls/hand-over.ts';
+import type { BodyChecker } from '../http/body-checker.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { publicOrigin } from '../http/public-origin.ts';
-import { check, parseBody } from '../http/read-body.ts';
-import { jsonRoute, publicRoute, type Route, rawRoute } from '../http/route.ts';
+import { check } from '../http/read-body.ts';
+import { publicRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 import { sendVideo } from '../videos/send-video.ts';
 import { signedQuery, type UrlSigner } from '../videos/url-signer.ts';
+import { operationRoutes } from './operation-route.ts';
 
 const TAG = 'Videos';
 const params = z.object({ id: z.string().describe('Id of the video job') });
-/** Longer than a large body may wait for its place in memory, and a first frame be fetched. */
+/** Longer than a large body may wait for its place in memory, plus fetching a first frame. */
 const CREATE_TIMEOUT_MS = 240_000;
 
-export interface VideoRoutesOptions {
+export interface VideoRoutesDeps {
   readonly bus: Bus;
   readonly spending: Spending;
   readonly receipts: Receipts;
   readonly signer: UrlSigner;
-  /** Where clients reach us; undefined: where the request was sent to. */
+  readonly bodies: BodyChecker;
+  /** Public base URL; undefined: use the origin of the request. */
   readonly publicUrl: string | undefined;
   readonly clock: Clock;
 }
 
-export function videoRoutes(on: VideoRoutesOptions): Route[] {
-  const { bus } = on;
+export function videoRoutes(deps: VideoRoutesDeps): Route[] {
+  const { bus } = deps;
+  const operation = operationRoutes(bus, { tag: TAG, permission: 'models:write' });
   return [
     rawRoute(
       {
         method: 'POST',
         path: '/v1/videos/generations',
         permission: 'models:write',
+        billable: true,
         tag: TAG,
         summary: 'Start a video',
         description:
@@ -62,8 +66,6 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
         repeatable: false,
         response: { status: 202, description: 'The job, pending', body: videoObject, priced: true },
         errors: [
-          'invalid_json',
-          'invalid_request',
           'wrong_endpoint',
           'insufficient_funds',
           'budget_exceeded',
@@ -72,10 +74,9 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
           'url_not_allowed',
           'url_fetch_failed',
           'model_unavailable',
-          'service_unavailable',
         ],
       },
-      (request, reply, key) => startVideo(on, key, request, reply),
+      (request, reply, key) => startVideo(deps, key, request, reply),
     ),
     rawRoute(
       {
@@ -87,13 +88,12 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
         description: 'Those of the last 30 days, the newest first.',
         request: { query: videosQuery },
         response: { status: 200, description: 'A page of the videos', body: videoList },
-        errors: ['invalid_request', 'unknown_field', 'service_unavailable'],
       },
       async (request, reply, key) => {
         const { org, id: key_id } = key;
         const query = check(videosQuery, request.query);
         const list = await ask(bus, 'videos.list', { org, key_id, query });
-        const data = list.data.map((view) => withUrl(on, org, view, request));
+        const data = list.data.map((view) => withUrl(deps, org, view, request));
         sendJson(reply, { ...list, data });
       },
     ),
@@ -108,29 +108,24 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
           'While it is completed and kept (24 hours), `videos` has an address that lives for an hour and needs no key; each answer has a new one.',
         request: { params },
         response: { status: 200, description: 'The job as it stands', body: videoObject },
-        errors: ['video_not_found', 'service_unavailable'],
+        errors: ['video_not_found'],
       },
       async (request, reply, key) => {
         const { org, id: key_id } = key;
         const { id } = check(params, request.params);
-        sendJson(reply, withUrl(on, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
+        sendJson(reply, withUrl(deps, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
       },
     ),
-    jsonRoute(
-      {
-        method: 'DELETE',
-        path: '/v1/videos/{id}',
-        permission: 'models:write',
-        tag: TAG,
-        summary: 'Delete a video',
-        description:
-          'With its result. A job that no maker had yet is given back; one that a maker had is stopped there where that can be, and stays charged.',
-        request: { params },
-        response: { status: 200, description: 'The video is gone', body: deletedVideo },
-        errors: ['video_not_found', 'service_unavailable'],
-      },
-      ({ key, params: { id } }) => ask(bus, 'videos.delete', { org: key.org, key_id: key.id, id }),
-    ),
+    operation('videos.delete', {
+      method: 'DELETE',
+      path: '/v1/videos/{id}',
+      summary: 'Delete a video',
+      description:
+        'With its result. A job that no maker had yet is given back; one that a maker had is stopped there where that can be, and stays charged.',
+      params,
+      answer: 'The video is gone',
+      errors: ['video_not_found'],
+    }),
     publicRoute(
       {
         method: 'GET',
@@ -141,64 +136,42 @@ export function videoRoutes(on: VideoRoutesOptions): Route[] {
           'At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.',
         request: { params, query: signedQuery },
         response: { status: 200, description: 'The video', contentType: 'video/*', inParts: true },
-        errors: [
-          'url_expired',
-          'url_not_valid',
-          'video_not_found',
-          'video_expired',
-          'range_not_satisfiable',
-          'service_unavailable',
-        ],
+        errors: ['url_expired', 'url_not_valid', 'video_not_found', 'video_expired', 'range_not_satisfiable'],
       },
       (request, reply) => {
         const { id } = check(params, request.params);
-        const video = on.signer.verify(id, check(signedQuery, request.query));
-        return sendVideo(on, video, request, reply);
+        const video = deps.signer.verify(id, check(signedQuery, request.query));
+        return sendVideo(deps, video, request, reply);
       },
     ),
   ];
 }
 
 async function startVideo(
-  on: VideoRoutesOptions,
+  deps: VideoRoutesDeps,
   key: KeyRecord,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   request.subject = { type: 'video', model: null, computer: null };
-  const { model, models = [] } = parseBody(videosRequest, request.body);
-  const asked = [...new Set(model === undefined ? models : [model, ...models])];
-  request.subject.model = asked[0] ?? null;
-  const names = allowedModels(key, asked);
-  if (!on.bus.canStoreUsage)
-    throw new ServiceError('service_unavailable', 'usage cannot be stored just now, so no call is taken', {
-      retryAfterS: 1,
-    });
-  const view = await askToStart(on, key, names, request, reply);
+  const gone = clientGone(request, reply);
+  const asked = await deps.bodies.check('video', request);
+  const bytes = request.body as Buffer;
+  const head = beginModelCall(deps, key, request, asked, bytes.length);
+  const view = await askToStart(deps.bus, head, bytes, request, gone);
   const cost = formatDollars(parseDollars(view.usage.cost));
-  on.receipts.told(key.org, eventIds.videoCharge(view.id), cost);
+  deps.receipts.told(key.org, eventIds.videoCharge(view.id), cost);
   reply.header('x-service-cost', cost);
-  sendJson(reply, withUrl(on, key.org, view, request), 202);
+  sendJson(reply, withUrl(deps, key.org, view, request), 202);
 }
 
 async function askToStart(
-  { bus, spending, clock }: VideoRoutesOptions,
-  key: KeyRecord,
-  models: string[],
+  bus: Bus,
+  head: CreateVideoHead,
+  bytes: Buffer,
   request: FastifyRequest,
-  reply: FastifyReply,
+  gone: AbortSignal,
 ): Promise<VideoView> {
-  const gone = clientGone(request, reply);
-  const bytes = request.body as Buffer;
-  const head: CreateVideoHead = {
-    request_id: request.id,
-    org: key.org,
-    key_id: key.id,
-    models,
-    ...(spending.isLimited(key) ? { limited: true } : {}),
-    body_bytes: bytes.length,
-    received_at: clock.now(),
-  };
   const held = request.heldBody;
   const body = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
   const call = { subject: VIDEO_CREATE_SUBJECT, head, body, timeoutMs: CREATE_TIMEOUT_MS };
@@ -208,9 +181,9 @@ async function askToStart(
   return videoView.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
 }
 
-/** The job as the caller sees it: a result that is kept has its address. */
+/** The job as the caller sees it; a stored result has a signed address. */
 function withUrl(
-  { signer, publicUrl }: VideoRoutesOptions,
+  { signer, publicUrl }: VideoRoutesDeps,
   org: string,
   { media_type, ...view }: VideoView,
   request: FastifyRequest,

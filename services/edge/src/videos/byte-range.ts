@@ -1,7 +1,7 @@
-// The header Range, of the one form that players and downloads use.
+// Parses the header Range, in the one form that players and downloads use.
 import type { VideoContentHead } from '@switchyard/contracts';
 
-/** Null where there is none, or one that may be answered with the whole. */
+/** Returns null without a range, or for a form that may be answered with the whole. */
 export function readByteRange(header: string | undefined): VideoContentHead['range'] {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
   if (first === '') return last === '' ? null : { suffix: Number(last) };

@@ -20,7 +20,10 @@ export interface SendVideoOptions {
 
 const ENDINGS: Readonly<Record<string, string>> = { 'video/webm': 'webm', 'video/quicktime': 'mov' };
 
-/** @throws ServiceError as long as nothing was sent; afterwards the connection is cut, so that no part passes for all. */
+/**
+ * @throws ServiceError until the first byte; later the connection is cut off, so that a partial video never looks
+ * whole.
+ */
 export async function sendVideo(
   { bus, clock }: SendVideoOptions,
   video: SignedVideo,
@@ -28,7 +31,9 @@ export async function sendVideo(
   reply: FastifyReply,
 ): Promise<void> {
   const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort(new ServiceError('service_unavailable', 'the client went away')));
+  reply.raw.once('close', () =>
+    gone.abort(new ServiceError('service_unavailable', 'The client disconnected.')),
+  );
   const onlyHead = request.method === 'HEAD';
   const range = readByteRange(request.headers.range);
   const head: VideoContentHead = { ...video, range };
@@ -38,7 +43,11 @@ export async function sendVideo(
     answer.cancel();
     reply.header('content-range', `bytes */${part.bytes}`);
     const details = { bytes: part.bytes };
-    throw new ServiceError('range_not_satisfiable', `the video has ${part.bytes} bytes`, { details });
+    throw new ServiceError(
+      'range_not_satisfiable',
+      `The range is outside the video, which has ${part.bytes} bytes. Use a smaller range.`,
+      { details },
+    );
   }
   const begin = () => {
     reply.hijack();

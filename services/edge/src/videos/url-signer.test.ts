@@ -1,4 +1,4 @@
-// Addresses of videos: whole, unchanged and in time, or refused under a code of their own.
+// Signed addresses of videos: valid only unchanged and before they expire, each failure with its own error code.
 import { type Bus, connectBus, openBucket } from '@switchyard/bus';
 import { VIDEO_URL_SECONDS } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
@@ -23,7 +23,7 @@ describe('a signed address', () => {
     }
   };
 
-  test('leads to its video, and to nothing else', () => {
+  test('leads to its video only', () => {
     const path = signer.contentPath(VIDEO);
     expect(path).toMatch(/^\/v1\/videos\/vid_1\/content\?/);
     expect(signer.verify(VIDEO.id, queryOf(path))).toEqual(VIDEO);
@@ -33,12 +33,12 @@ describe('a signed address', () => {
     expect(refusalOf({})).toBe('url_not_valid');
   });
 
-  test('of another installation is worth nothing', () => {
+  test('of another installation is refused', () => {
     const other = new UrlSigner('another secret of the same length.', () => clock.now());
     expect(refusalOf(queryOf(other.contentPath(VIDEO)))).toBe('url_not_valid');
   });
 
-  test('lives for an hour, to the second, and cannot be made to live longer', () => {
+  test('is valid for an hour, to the second, and cannot be extended', () => {
     const query = queryOf(signer.contentPath(VIDEO));
     clock.advance((VIDEO_URL_SECONDS - 1) * 1000);
     expect(refusalOf(query)).toBeNull();
@@ -60,7 +60,7 @@ describe('the secret', () => {
     await nats?.stop();
   });
 
-  test('is made once, however many edges start at once', async () => {
+  test('is created once, however many edges start concurrently', async () => {
     const system = await openBucket(bus, 'system');
     const secrets = await Promise.all(Array.from({ length: 5 }, () => ensureUrlSecret(system, Date.now())));
     expect(new Set(secrets).size).toBe(1);

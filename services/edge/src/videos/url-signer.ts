@@ -1,7 +1,7 @@
-// Addresses of videos that need no key: signed by HMAC-SHA-256 over what they lead to and until when, so that whoever has
-// one may fetch that video for an hour, and nothing else.
+// Signs addresses of videos that need no key: HMAC-SHA-256 over the video and the expiry. Such an address gives access
+// to that one video for an hour.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type Bucket, RevisionConflict } from '@switchyard/bus';
+import type { Bucket } from '@switchyard/bus';
 import { ServiceError, VIDEO_URL_SECONDS } from '@switchyard/contracts';
 import { z } from 'zod';
 
@@ -10,18 +10,14 @@ const SECRET_KEY = 'url-signing-secret';
 const SECRET_BYTES = 32;
 const secretRecord = z.object({ secret: z.string().min(SECRET_BYTES), created_at: z.iso.datetime() });
 
-/** The installation's secret: made by whichever edge needs it first. */
+/** Returns the installation's secret; the first edge that needs it creates it. */
 export async function ensureUrlSecret(system: Bucket<unknown>, now: number): Promise<string> {
-  const known = await system.get(SECRET_KEY);
-  if (known) return secretRecord.parse(known.value).secret;
-  const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  try {
-    await system.create(SECRET_KEY, { secret, created_at: new Date(now).toISOString() });
-    return secret;
-  } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error;
-    return secretRecord.parse((await system.get(SECRET_KEY))?.value).secret; // another edge was faster
-  }
+  const entry = await system.change(SECRET_KEY, (known) =>
+    known
+      ? null
+      : { secret: randomBytes(SECRET_BYTES).toString('base64url'), created_at: new Date(now).toISOString() },
+  );
+  return secretRecord.parse(entry?.value).secret;
 }
 
 export interface SignedVideo {
@@ -29,7 +25,7 @@ export interface SignedVideo {
   id: string;
 }
 
-/** What an address says beside its path; nothing of it is believed before the signature is. */
+/** Query of an address; none of it is trusted before the signature is verified. */
 export const signedQuery = z.object({
   org: z.string().max(128).optional().describe('Part of the address as it was given'),
   expires: z.string().max(16).optional().describe('Part of the address as it was given'),
@@ -47,7 +43,7 @@ export class UrlSigner {
     this.#now = now;
   }
 
-  /** The path and query of an address that lives for VIDEO_URL_SECONDS. */
+  /** Returns the path and query of an address that is valid for VIDEO_URL_SECONDS. */
   contentPath({ org, id }: SignedVideo): string {
     const expires = String(Math.floor(this.#now() / 1000) + VIDEO_URL_SECONDS);
     const signature = this.#sign(org, id, expires).toString('base64url');
@@ -59,14 +55,17 @@ export class UrlSigner {
     if (org === undefined || expires === undefined || signature === undefined)
       throw new ServiceError(
         'url_not_valid',
-        'the address is not whole: take it as GET /v1/videos/{id} gives it',
+        'The URL is incomplete. Use it exactly as GET /v1/videos/{id} returns it.',
       );
     const given = Buffer.from(signature, 'base64url');
     const right = this.#sign(org, id, expires);
     if (given.length !== right.length || !timingSafeEqual(given, right))
-      throw new ServiceError('url_not_valid', 'the address was not signed here, or was changed');
+      throw new ServiceError(
+        'url_not_valid',
+        'The URL is not valid or was changed. Use it exactly as returned.',
+      );
     if (Number(expires) * 1000 <= this.#now())
-      throw new ServiceError('url_expired', 'the address has expired: GET /v1/videos/{id} gives another one');
+      throw new ServiceError('url_expired', 'The URL has expired. GET /v1/videos/{id} returns a new one.');
     return { org, id };
   }
 

@@ -1,10 +1,13 @@
-import { type CatalogModel, catalogModel } from '@switchyard/contracts';
+import { type CatalogModel, catalogModel, MODEL_BODY_BYTES_MAX } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
-import { topLevelMembers } from './json-members.ts';
+import { topLevelMembers } from '../json/json-members.ts';
+import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { upstreamBody } from './request-body.ts';
 import { SseAnswer } from './sse-answer.ts';
-import { UnusableAnswer } from './unusable-answer.ts';
 import { finishWholeAnswer } from './whole-answer.ts';
+
+/** CPU milliseconds to find the members of the largest body: 24 measured, 1,100 with `indexOf` alone. */
+const SCAN_MS_MAX = 300;
 
 const model: CatalogModel = catalogModel.parse({
   id: 'acme/chat-1',
@@ -16,7 +19,7 @@ const model: CatalogModel = catalogModel.parse({
 });
 
 describe('the members of a JSON object', () => {
-  test('are found as JSON.parse finds them, through escapes, nesting and blanks', () => {
+  test('match those of JSON.parse with escapes, nesting and whitespace', () => {
     const text = ' { "a\\"b" : "x\\\\" ,\n"n":-1.5e3,"o":{"a":[1,{"b":"}]"}]},"ü":null, "e":{} ,"t":true}';
     const bytes = Buffer.from(text);
     const found = [...topLevelMembers(bytes)].map(([key, { valueStart, valueEnd }]) => [
@@ -42,20 +45,48 @@ describe('the members of a JSON object', () => {
   ])('are refused where there is no whole object: %s', (text) =>
     expect(() => topLevelMembers(Buffer.from(text))).toThrow(SyntaxError),
   );
+
+  test('are found quickly in the largest text, even if every second byte escapes a quote', () => {
+    const bytes = Buffer.from(`{"input":"${'\\"'.repeat(MODEL_BODY_BYTES_MAX / 2)}"}`);
+    const computedMs = () => process.threadCpuUsage().user / 1_000;
+    const rounds = [1, 2, 3].map(() => {
+      const before = computedMs();
+      topLevelMembers(bytes);
+      return computedMs() - before;
+    });
+    expect(Math.min(...rounds)).toBeLessThan(SCAN_MS_MAX);
+  });
 });
 
 describe('the body for an upstream', () => {
-  const change = (body: string, stream = false) =>
-    upstreamBody(Buffer.from(body), { model: 'gpt-4o-mini', stream }).toString();
+  const change = (body: string, stream = false, outputTokensMax?: number) =>
+    upstreamBody(Buffer.from(body), { model: 'gpt-4o-mini', stream, outputTokensMax }).toString();
 
-  test('has each of our keys once: an upstream that reads the first of two asks for no other model than we price', () => {
+  test('has each key once, so that an upstream that reads the first of two keys uses the model that we price', () => {
     const twice = change(
       '{"model":"gpt-5-pro","messages":[],"models":["a"],"model":"acme/chat-1","models":["b"]}',
     );
     expect(twice).toBe('{"model":"gpt-4o-mini","messages":[]}');
   });
 
-  test('differs in the model alone: order, blanks, numbers and unknown fields stay as they were written', () => {
+  test('asks for as many answers as are held for, whichever of two counts an upstream reads', () =>
+    expect(JSON.parse(change('{"model":"acme/chat-1","messages":[],"n":100,"n":1}'))).toMatchObject({
+      n: 1,
+    }));
+
+  test.each([
+    ['{"model":"m","messages":[]}', { max_tokens: 50 }],
+    ['{"model":"m","messages":[],"max_completion_tokens":null}', { max_completion_tokens: 50 }],
+    [
+      '{"model":"m","messages":[],"max_tokens":9,"max_completion_tokens":80}',
+      { max_tokens: 9, max_completion_tokens: 50 },
+    ],
+  ])('has no length above what a budget covers: %s', (body, lengths) => {
+    const { model: _model, messages: _messages, ...others } = JSON.parse(change(body, false, 50));
+    expect(others).toEqual(lengths);
+  });
+
+  test('changes only the model: order, whitespace, numbers and unknown fields stay as written', () => {
     const body =
       '{ "messages" : [{"role":"user","content":"\\u00fc \\"model\\":\\"x\\""}],"model":"acme/chat-1", "big":12345678901234567890,"x":1.0 }';
     expect(change(body)).toBe(body.replace('"acme/chat-1"', '"gpt-4o-mini"'));
@@ -96,7 +127,7 @@ describe('a whole answer', () => {
   const choices =
     '"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]';
 
-  test('has its cost in the usage and our name for the model, and nothing else changed', () => {
+  test('has the cost in its usage and the catalog id as its model, and is otherwise unchanged', () => {
     const { body, price, basis } = finish(
       `{"id":"x","model":"gpt-4o-mini-2024-07-18",${choices},"n":1.0,"usage":{"prompt_tokens":19,"completion_tokens":40,"total_tokens":59}}`,
     );
@@ -107,7 +138,7 @@ describe('a whole answer', () => {
     expect(basis).toBe('upstream');
   });
 
-  test('of a maker that counts nothing is estimated, and says so', () => {
+  test('without a token count is estimated, and says so', () => {
     const { body, price, basis } = finish(`{"model":"m",${choices}}`);
     expect(basis).toBe('estimated');
     expect(price.costNano).toBeGreaterThan(0n);
@@ -116,7 +147,7 @@ describe('a whole answer', () => {
     });
   });
 
-  test('of a maker whose count no call can have is estimated: the ledger could not book it', () => {
+  test('with an impossible token count is estimated, since the ledger could not book the count', () => {
     const { price, basis } = finish(
       `{"model":"m",${choices},"usage":{"prompt_tokens":9007199254740991,"completion_tokens":1}}`,
     );
@@ -148,7 +179,7 @@ describe('a ranking', () => {
   const three =
     '[{"index":0,"relevance_score":0.10}, {"index":1,"relevance_score":0.9},{"index":2,"relevance_score":0.5}]';
 
-  test('of an upstream that passes over top_n is cut to the best so many, at the price of the search', () => {
+  test('of an upstream that ignores top_n is cut to the best results, at the price of the search', () => {
     const { body, price } = rank({ query: 'a', documents: ['x', 'y', 'z'], top_n: 2 }, three);
     expect(JSON.parse(body.toString())).toMatchObject({
       model: 'acme/rank-1',
@@ -190,7 +221,7 @@ describe('a streamed answer', () => {
   }
   const eventsOf = (text: string) => text.split('\n\n').filter((event) => event !== '');
 
-  test.each([1, 7, 64, 100_000])('is the same however its bytes are cut: %d at a time', (size) => {
+  test.each([1, 7, 64, 100_000])('is the same for any chunk size: %d bytes at a time', (size) => {
     const stream = `${[chunk('Grüße', ',"usage":null'), ': ping', chunk(' 🌍'), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`;
     const { text, cost } = pass(stream, size);
     const events = eventsOf(text);
@@ -213,7 +244,7 @@ describe('a streamed answer', () => {
     expect(text).toContain('"cost":0.00001485');
   });
 
-  test('with 16 MB in one event is gone through once, and not anew for each piece that comes', () => {
+  test('with 16 MB in one event is scanned once, not again for each chunk', () => {
     const { text } = pass(
       `${[chunk('a'.repeat(16 * 1024 * 1024)), finished, usage, 'data: [DONE]'].join('\n\n')}\n\n`,
       4_096,
@@ -222,7 +253,7 @@ describe('a streamed answer', () => {
     expect(eventsOf(text).at(-1)).toBe('data: [DONE]');
   });
 
-  test('lets content through before its usage is known: nothing waits that need not', () => {
+  test('passes content on before its usage is known', () => {
     const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${chunk('b')}\n\n`))?.toString()).toContain(
       '"content":"b"',
@@ -231,7 +262,7 @@ describe('a streamed answer', () => {
     expect(answer.push(Buffer.from('data: [DONE]\n\n'))).toBeNull();
   });
 
-  test('whose every chunk carries a running usage flows on, and is charged by the last', () => {
+  test('with a running usage in every chunk is passed on at once, and charged by the last usage', () => {
     const running = (n: number) =>
       chunk('x', `,"usage":{"prompt_tokens":10,"completion_tokens":${n},"total_tokens":${10 + n}}`);
     const { text, cost } = pass(
@@ -243,7 +274,7 @@ describe('a streamed answer', () => {
     expect(text).toContain('"cost":0.0000033');
   });
 
-  test('without a usage is estimated, and gets a usage event of ours', () => {
+  test('without a usage is estimated and gets a usage event from us', () => {
     const { text } = pass(`${[chunk('a'), chunk('b'), finished, 'data: [DONE]'].join('\n\n')}\n\n`, 1000);
     const last = JSON.parse(eventsOf(text).at(-2)?.slice('data: '.length) ?? '') as object;
     expect(last).toMatchObject({
@@ -254,7 +285,7 @@ describe('a streamed answer', () => {
     });
   });
 
-  test('puts the usage into its last chunk when nobody asked for one of its own: every chunk has a choice', () => {
+  test('has the usage in its last chunk when the caller asked for no usage chunk: every chunk has a choice', () => {
     const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: false });
     const stream = [chunk('a'), finished, ': ping', usage, 'data: [DONE]'].join('\n\n');
     const out =
@@ -272,7 +303,7 @@ describe('a streamed answer', () => {
     expect(out.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  test('that breaks off before its maker has counted charges an image of the request as one, not as its base64', () => {
+  test('that ends before a token count charges an image as one image, not by its base64', () => {
     const url = `data:image/png;base64,${'A'.repeat(4_000_000)}`;
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }];
     const request = Buffer.from(JSON.stringify({ messages }));
@@ -283,13 +314,13 @@ describe('a streamed answer', () => {
     expect(price.quantities.input_tokens).toBeLessThan(2_000);
   });
 
-  test('holds no content back: a finish that was not the last goes on when more comes', () => {
+  test('holds no content back: a finish reason that is not the last is passed on with the next chunk', () => {
     const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: false });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${finished}\n\n`))?.toString()).not.toContain('"stop"');
     expect(answer.push(Buffer.from(`${chunk('b')}\n\n`))?.toString()).toMatch(/"stop"[\s\S]*"content":"b"/);
   });
 
-  test('that begins as Azure’s do, without a model, is under our name from the first that has one', () => {
+  test('without a model in its first event, as from Azure, has our name from the first event with a model', () => {
     const azure =
       'data: {"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[]}';
     const { text } = pass(`${[azure, chunk('a'), finished, 'data: [DONE]'].join('\n\n')}\n\n`, 40);
@@ -297,11 +328,11 @@ describe('a streamed answer', () => {
     expect(text).toContain('"id":"c1"');
   });
 
-  test('that says why it finished but not [DONE] is whole, and ends in [DONE]', () => {
+  test('with a finish reason but no [DONE] is complete, and ends in [DONE]', () => {
     expect(pass(`${chunk('a')}\n\n${finished}\n\n`, 1000).text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  test('lets nothing go on before its first token, and all of it with that', () => {
+  test('passes nothing on before its first token, and everything with that token', () => {
     const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
     const role = chunk('').replace(
       '"content":""',

@@ -1,8 +1,8 @@
-// Speech: the maker's bytes as they come. Its price is known before the first of them, from the text alone.
+// Speech: passes the maker's bytes on as they arrive. The text alone determines the price, so it is known in advance.
 import { type CatalogModel, type ModelReplyHead, spokenCharacters } from '@switchyard/contracts';
-import { type Price, priceCharacters } from '../calls/pricing.ts';
+import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { type Price, priceCharacters } from '../spending/pricing.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
-import { UnusableAnswer } from './unusable-answer.ts';
 
 const SOUND = /^(audio\/|application\/(octet-stream|ogg))/;
 
@@ -37,7 +37,7 @@ export class AudioAnswer implements StreamedAnswer {
     return { last: Buffer.alloc(0), ...this.produced() };
   }
 
-  /** A maker charges for all of the text once it has begun to speak. */
+  /** A maker charges for the whole text once it starts to speak. */
   produced(): Pick<StreamEnd, 'price' | 'basis'> {
     return { price: this.#price, basis: 'upstream' };
   }

@@ -1,34 +1,34 @@
-// Whether a chat answer, or a chunk of one, has anything in it: a role, an empty text or a note of the maker's own is
-// no first token, and an answer of nothing else is no answer.
+// Decides whether a chat answer or chunk has content. A role, an empty text or a maker's metadata does not count as a
+// first token, and an answer with nothing else is empty.
 
-/** As far as it is looked at; anything may be missing. */
+/** The members that are read; each may be missing. */
 export interface ChatChoice {
   text?: unknown;
   delta?: unknown;
   message?: unknown;
   finish_reason?: unknown;
-  /** OpenRouter's: this choice failed. */
+  /** OpenRouter: set when this choice failed. */
   error?: unknown;
 }
 
-/** Members of a message that are there before the model has said anything. */
+/** Members of a message that exist before the model produces content. */
 const FRAME = new Set(['role', 'id', 'name']);
 
 /**
- * Reasons of a finish that make an answer of nothing an answer all the same. A refusal is the model's last word, and no
- * other model is asked in its place; at `length` the caller's own limit was too small for any text.
+ * Finish reasons that make an empty answer valid. A refusal is final, so no other model is tried. At `length`, the
+ * caller's limit was too small for any text.
  */
 const REFUSALS = new Set(['content_filter', 'refusal', 'safety']);
 const LIMITS = new Set(['length', 'max_tokens']);
 
-/** The choices of a completion or a chunk; none where it has none. */
+/** The choices of a completion or chunk; empty when there are none. */
 export function choicesOf(chunk: unknown): ChatChoice[] {
   const { choices } = (chunk ?? {}) as { choices?: unknown };
   if (!Array.isArray(choices)) return [];
   return choices.every(isObject) ? choices : choices.filter(isObject);
 }
 
-/** Whether the model has said something in it: text, reasoning, a refusal in words, a call of a tool, a sound. */
+/** Whether the choice has text, reasoning, a refusal text, a tool call or audio. */
 export function hasContent({ text, delta, message }: ChatChoice): boolean {
   if (isSomething(text)) return true;
   const said = delta ?? message;
@@ -36,7 +36,7 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
   return Object.entries(said).some(([name, value]) => !FRAME.has(name) && isSomething(value));
 }
 
-/** What an answer without content is, by the reason that it gives for its finish. */
+/** Classifies an answer without content by its finish reason. */
 export function emptyAnswer(finishReason: unknown): 'refusal' | 'limit' | 'nothing' {
   if (typeof finishReason !== 'string') return 'nothing';
   if (REFUSALS.has(finishReason)) return 'refusal';

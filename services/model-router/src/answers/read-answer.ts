@@ -1,6 +1,9 @@
-// What a whole answer of each type must have in it, what it used, and what that costs.
+// Validates a whole answer of each type, and reads its usage and cost.
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
-import { estimateInputTokens } from '../calls/input-tokens.ts';
+import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
+import type { Edit } from '../json/splice.ts';
+import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { estimateInputTokens } from '../spending/input-tokens.ts';
 import {
   estimateTokens,
   FREE,
@@ -10,11 +13,8 @@ import {
   priceTokens,
   readUsage,
   type TokenUsage,
-} from '../calls/pricing.ts';
+} from '../spending/pricing.ts';
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
-import { type Member, topLevelMembers } from './json-members.ts';
-import type { Edit } from './splice.ts';
-import { UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
 export interface AnswerToRead {
@@ -26,15 +26,15 @@ export interface AnswerToRead {
 }
 
 export interface ReadAnswer {
-  /** The usage object as the caller is to see it, in JSON. */
+  /** The usage object for the caller, as JSON. */
   usage: string;
   price: Price;
   basis: 'upstream' | 'estimated';
-  /** What else the caller is to see otherwise than it came. */
+  /** Further changes to the answer. */
   edits?: Edit[];
 }
 
-/** Types whose answers come in one piece of JSON. */
+/** Types whose answers are a single JSON body. */
 export const READ_ANSWER: Partial<Record<ModelType, (answer: AnswerToRead) => ReadAnswer>> = {
   language: readChat,
   embedding: (answer) => readTokens(answer, 'data'),
@@ -43,7 +43,7 @@ export const READ_ANSWER: Partial<Record<ModelType, (answer: AnswerToRead) => Re
   image: readImages,
 };
 
-/** A message with something in it; one that is a refusal and nothing else is passed on, and free. */
+/** Requires a message with content. A message that is only a refusal is passed on free of charge. */
 function readChat(answer: AnswerToRead): ReadAnswer {
   const { valueStart, valueEnd } = requireContent(answer, 'choices');
   const said = valueEnd - valueStart > EMPTY_CHOICES_BYTES_MAX ? null : emptiness(answer);
@@ -54,17 +54,17 @@ function readChat(answer: AnswerToRead): ReadAnswer {
   return { usage: usageWithCost(given ?? null, FREE), price: FREE, basis: read.basis };
 }
 
-/** Bytes of choices that may be empty: longer ones are not parsed only to see that they are not. */
+/** Size limit for the check whether choices are empty; longer choices always have content. */
 const EMPTY_CHOICES_BYTES_MAX = 8 * 1024;
 
-/** Null for an answer with content; else what it is without any, by the last of its choices. */
+/** Null for an answer with content; otherwise the class of empty answer, by its last choice. */
 function emptiness(answer: AnswerToRead): 'refusal' | 'limit' | 'nothing' | null {
   const choices = choicesOf({ choices: json(answer, 'choices') });
   if (choices.some(hasContent)) return null;
   return emptyAnswer(choices.at(-1)?.finish_reason);
 }
 
-/** OpenAI's shape: a list with something in it, and tokens. */
+/** OpenAI's shape: a non-empty list, and tokens. */
 function readTokens(answer: AnswerToRead, list: string): ReadAnswer {
   const content = requireContent(answer, list);
   const given = json(answer, 'usage');
@@ -75,7 +75,7 @@ function readTokens(answer: AnswerToRead, list: string): ReadAnswer {
   return { usage: usageWithCost(counted ? given : null, price), price, basis: basisOf(counted) };
 }
 
-/** Cohere's and Jina's shapes: a search is what a request is charged as, unless the maker counts more of them. */
+/** Cohere's and Jina's shapes. A request counts as one search unless the maker reports more. */
 function readRerank(answer: AnswerToRead): ReadAnswer {
   const results = requireContent(answer, 'results');
   const usage = record(json(answer, 'usage'));
@@ -93,7 +93,7 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
   };
 }
 
-/** Not every server knows `top_n`: where it gave more results than were asked for, the best of them stay. */
+/** Not every server supports `top_n`: keeps only the best results when there are too many. */
 function cutToBest(answer: AnswerToRead, { valueStart: start, valueEnd: end }: Member): Edit[] {
   const { request } = answer;
   const asked = count(json({ body: request, members: topLevelMembers(request) }, 'top_n'));
@@ -118,10 +118,9 @@ function readDecisions(answer: AnswerToRead): ReadAnswer {
   return { usage: withCost(shown, price), price, basis: basisOf(counted) };
 }
 
-/** OpenAI's shape, base64 only. What is charged is what came, not what was asked for. */
+/** OpenAI's shape, base64 only. The images received are charged, not the images requested. */
 function readImages(answer: AnswerToRead): ReadAnswer {
-  const { valueStart, valueEnd } = requireContent(answer, 'data');
-  const data: unknown = JSON.parse(answer.body.toString('utf8', valueStart, valueEnd));
+  const data = parseMember(answer.body, requireContent(answer, 'data'));
   const images = Array.isArray(data)
     ? data.filter((one) => typeof record(one)?.b64_json === 'string').length
     : 0;
@@ -151,7 +150,7 @@ function json({ body, members }: Pick<AnswerToRead, 'body' | 'members'>, name: s
   const member = members.get(name);
   if (!member) return undefined;
   try {
-    return JSON.parse(body.toString('utf8', member.valueStart, member.valueEnd));
+    return parseMember(body, member);
   } catch (cause) {
     throw new UnusableAnswer(`the answer's ${name} is not JSON`, { cause });
   }
@@ -163,7 +162,7 @@ function record(value: unknown): Record<string, unknown> | null {
     : null;
 }
 
-/** A whole number that something can be charged by. */
+/** A count that can be charged; null for any other value. */
 function count(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

@@ -1,61 +1,49 @@
-// The caller's body as the upstream is to see it: the upstream's own name for the model, our fallback list taken out,
-// the usage of a stream asked for; every other byte as the caller wrote it.
-import { type Member, topLevelMembers } from './json-members.ts';
-import { type Edit, splice } from './splice.ts';
+// Adapts the caller's body for the upstream: sets the upstream's model name, removes our fallback list, requests the
+// usage of a stream, and keeps every other byte.
+import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
+import { type Edit, withMembers } from '../json/splice.ts';
 
 export interface UpstreamBodyOptions {
   /** The upstream's own name for the model. */
   model: string;
   stream: boolean;
-  /** Tokens of the answer at the most, in the place of what the caller asked for. */
+  /** Maximum output tokens; replaces the caller's limit. */
   outputTokensMax?: number | undefined;
 }
 
-/** @throws SyntaxError when the body is no JSON object. */
+/** @throws SyntaxError when the body is not a JSON object. */
 export function upstreamBody(given: Buffer, { model, stream, outputTokensMax }: UpstreamBodyOptions): Buffer {
   const { body, members } = unambiguous(given);
-  const edits: Edit[] = [];
-  const inserted: string[] = [];
-  const modelMember = members.get('model');
-  if (modelMember)
-    edits.push({ start: modelMember.valueStart, end: modelMember.valueEnd, text: JSON.stringify(model) });
-  else inserted.push(`"model":${JSON.stringify(model)}`);
-  const models = members.get('models');
-  if (models) edits.push(removal(body, models));
+  const values: [string, string][] = [['model', JSON.stringify(model)]];
   if (stream) {
     const options = members.get('stream_options');
-    if (options)
-      edits.push({ start: options.valueStart, end: options.valueEnd, text: withUsage(body, options) });
-    else inserted.push('"stream_options":{"include_usage":true}');
+    const asked = options ? (parseMember(body, options) as object | null) : {};
+    values.push(['stream_options', JSON.stringify({ ...asked, include_usage: true })]);
   }
   if (outputTokensMax !== undefined) {
-    const named = members.get('max_completion_tokens') ?? members.get('max_tokens');
-    if (named) edits.push({ start: named.valueStart, end: named.valueEnd, text: String(outputTokensMax) });
-    else inserted.push(`"max_tokens":${outputTokensMax}`);
+    const named = LENGTHS.filter((name) => members.has(name));
+    for (const name of named.length > 0 ? named : ['max_tokens']) {
+      const asked = named.length > 0 ? parseMember(body, members.get(name) as Member) : null;
+      const tokens = typeof asked === 'number' ? Math.min(asked, outputTokensMax) : outputTokensMax;
+      values.push([name, String(tokens)]);
+    }
   }
-  const open = body.indexOf('{') + 1;
-  // Always in front of at least one member (`messages`, `input`), hence the closing comma.
-  if (inserted.length > 0) edits.push({ start: open, end: open, text: `${inserted.join(',')},` });
-  return splice(body, edits);
+  const models = members.get('models');
+  return withMembers(body, members, values, models ? [removal(body, models)] : []);
 }
 
-/** What the router goes by: of these the upstream must see no other value than it, whichever of repeated keys it takes. */
-const OURS = ['model', 'models', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'];
+/** Makers differ in which of the two they read. */
+const LENGTHS = ['max_completion_tokens', 'max_tokens'];
 
-/** The body with each key once: written anew where one of ours is repeated in it. */
+/** Removes repeated keys, since a reader may take the first of two where we take the last. */
 function unambiguous(given: Buffer): { body: Buffer; members: Map<string, Member> } {
   const members = topLevelMembers(given);
-  if (!OURS.some((name) => members.get(name)?.repeated)) return { body: given, members };
+  if (![...members.values()].some(({ repeated }) => repeated)) return { body: given, members };
   const body = Buffer.from(JSON.stringify(JSON.parse(given.toString('utf8'))));
   return { body, members: topLevelMembers(body) };
 }
 
-function withUsage(body: Buffer, { valueStart, valueEnd }: Member): string {
-  const options: unknown = JSON.parse(body.toString('utf8', valueStart, valueEnd));
-  return JSON.stringify({ ...(options as object | null), include_usage: true });
-}
-
-/** A member goes with the comma behind it, or, where it is the last, with the one before it. */
+/** Removes a member with the comma behind it, or, for the last member, the comma before it. */
 function removal(body: Buffer, { keyStart, valueEnd }: Member): Edit {
   let end = valueEnd;
   while (isBlank(body[end])) end += 1;

@@ -1,26 +1,41 @@
-// An answer as a stream of server-sent events: whole events go on as they come, under the catalog's name for the model;
-// the event with the usage, and what ends the stream, wait until the cost is in and the usage event is stored. What
-// comes before the first token (comments, a role, notes of the maker's) waits for it, so that another upstream can be
-// asked as long as nothing was said.
-//
-// The text is held as latin1, one character a byte: nothing is decoded, and no byte is changed that is not meant to be.
+// An answer as server-sent events. Complete events are passed on at once, with the catalog's model name. The usage
+// event and the end of the stream wait until the cost is known and the usage event is stored. Everything before the
+// first token (comments, a role, a maker's metadata) waits for that token, so that a fallback stays possible.
+// The text is held as latin1, one character per byte: nothing is decoded, and only intended bytes change.
 import {
   type CatalogModel,
   type ModelReplyHead,
   type ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
-import { estimateInputTokens } from '../calls/input-tokens.ts';
-import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../calls/pricing.ts';
+import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { estimateInputTokens } from '../spending/input-tokens.ts';
+import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
+import {
+  type Chunk,
+  dataOf,
+  EVENT_END,
+  hasNoChoices,
+  lastEventEnd,
+  putUsage,
+  refuseError,
+  SEAM_LENGTH,
+  usageOf,
+} from './sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from './streamed-answer.ts';
-import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 import { usageWithCost } from './usage-with-cost.ts';
 
-/** Bytes of one event: a longer one is no event. */
+/** Maximum size of one event; a longer one is an error. */
 const EVENT_BYTES_MAX = 32 * 1024 * 1024;
-/** Bytes of what comes before the first token. */
+/** Maximum size of everything before the first token. */
 const PRELUDE_BYTES_MAX = 1024 * 1024;
+
+/** Length of a possible `[DONE]` with whitespace around it. */
+const DONE_LENGTH_MAX = 32;
+const IS_DONE = /^data: ?\[DONE\]/m;
+const IS_DATA = /^data:/m;
+const FINISH_REASON = /"finish_reason": ?"/;
 
 const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
@@ -33,29 +48,29 @@ export interface SseOptions {
 export class SseAnswer implements StreamedAnswer {
   readonly #model: CatalogModel;
   readonly #request: Uint8Array;
-  /** The caller asked for OpenAI's extra chunk with the usage; if not, the usage goes into the last chunk there is. */
+  /** The caller asked for OpenAI's extra usage chunk. Otherwise the usage goes into the last chunk. */
   readonly #includeUsage: boolean;
-  /** The beginning of an event whose end has not come. */
+  /** The start of an incomplete event. */
   #rest = '';
-  /** Its last characters, which may begin an event's end. */
+  /** The last characters of `#rest`, which may be the start of an event's end. */
   #seam = '';
   #events = 0;
   #forwarded = false;
-  /** The model has said something. */
+  /** Whether the model has produced content. */
   #begun = false;
-  /** What came before that. */
+  /** Events before the first content. */
   #prelude = '';
   #done = false;
   #finishReason: string | null = null;
-  /** `"model":"…"` as this upstream writes it, once its first event told. */
+  /** `"model":"…"` as this upstream writes it; known from the first event with a model. */
   #modelAsWritten: string | null = null;
   #id = '';
   #created = 0;
-  /** Events that may be the last ones, under our name already: the one that says why it finished, the one with the usage. */
+  /** Events that may be the last ones, already renamed: the one with the finish reason, the one with the usage. */
   #held: string[] = [];
   #givenUsage: unknown = null;
   #usage: TokenUsage | null = null;
-  /** Estimated once: a budget asks with every piece. */
+  /** Estimated once, since a budget asks for it on every chunk. */
   #inputTokens: number | null = null;
 
   constructor(model: CatalogModel, { request, includeUsage }: SseOptions) {
@@ -64,7 +79,7 @@ export class SseAnswer implements StreamedAnswer {
     this.#includeUsage = includeUsage;
   }
 
-  /** Whether anything has gone on to the caller: from then on there is no falling back. */
+  /** Whether any byte was sent to the caller; afterwards no fallback is possible. */
   get forwarded(): boolean {
     return this.#forwarded;
   }
@@ -77,18 +92,18 @@ export class SseAnswer implements StreamedAnswer {
     return HEAD;
   }
 
-  /** An error event, and no `[DONE]`. */
+  /** An error event without `[DONE]`. */
   lastWords(error: ServiceError, requestId: string): Buffer {
     return Buffer.from(`data: ${JSON.stringify(toErrorBody(error, requestId))}\n\n`);
   }
 
   /**
-   * Takes bytes of the upstream; returns those that go on now, if any.
-   * @throws UnusableAnswer when the stream reports an error or is no event stream.
+   * Takes bytes of the upstream; returns the bytes to pass on now, if any.
+   * @throws UnusableAnswer when the stream reports an error or is not an event stream.
    */
   push(bytes: Buffer): Buffer | null {
     const text = bytes.toString('latin1');
-    // Looked for in what is new only: an image in one event of many MB would else be gone through for each piece of it.
+    // Searches only the new bytes; otherwise each chunk would rescan an event that holds an image of many MB.
     const seam = this.#seam + text;
     const end = lastEventEnd(seam);
     this.#rest += text;
@@ -105,11 +120,11 @@ export class SseAnswer implements StreamedAnswer {
     return this.#take(whole.slice(0, at));
   }
 
-  /** @throws UnusableAnswer when the stream was cut (it said neither [DONE] nor why it finished), or had nothing in it. */
+  /** @throws UnusableAnswer when the stream was cut (no [DONE] and no finish reason) or has no content. */
   finish(): StreamEnd {
     const before = this.#forwarded;
     const last = this.#rest.trim() === '' ? '' : (this.#take(`${this.#rest}\n\n`)?.toString('latin1') ?? '');
-    this.#forwarded = before; // what is in `last` has not gone on yet
+    this.#forwarded = before; // `last` is not sent yet
     if (!this.#done && this.#finishReason === null)
       throw new UnusableAnswer(this.#events === 0 ? 'the stream has no events' : 'the stream was cut short');
     const empty = this.#begun ? null : emptyAnswer(this.#finishReason);
@@ -121,7 +136,7 @@ export class SseAnswer implements StreamedAnswer {
     return { last: Buffer.from(prelude + last + end, 'latin1'), price, basis };
   }
 
-  /** The held events with the usage in the last of them, or behind them in an event of its own. */
+  /** The held events with the usage in the last one, or in an event after them. */
   #lastEvents(usage: string): string {
     const held = this.#held;
     const separate = held.findLast(hasNoChoices);
@@ -131,16 +146,16 @@ export class SseAnswer implements StreamedAnswer {
         ? held.join('') + this.#ownUsageEvent(usage)
         : held.map((event) => (event === bearer ? putUsage(event, usage) : event)).join('');
     }
-    // Nobody asked for a chunk without choices, and readers that take `choices[0]` for granted would fall over it.
+    // The caller did not ask for a chunk without choices, and readers of `choices[0]` would fail on it.
     const wanted = held.filter((event) => event !== separate);
     const last = wanted.pop();
     return last === undefined ? this.#ownUsageEvent(usage) : wanted.join('') + putUsage(last, usage);
   }
 
-  /** What was produced so far, by the maker's count if it gave one, else by estimate. */
+  /** The output so far, by the maker's count if there is one, otherwise estimated. */
   produced(): { price: Price; basis: 'upstream' | 'estimated' } {
     if (this.#usage) return { price: priceTokens(this.#model, this.#usage), basis: 'upstream' };
-    // Makers send about one token an event.
+    // Makers send about one token per event.
     this.#inputTokens ??= estimateInputTokens(this.#request);
     const estimate = {
       inputTokens: this.#inputTokens,
@@ -168,13 +183,10 @@ export class SseAnswer implements StreamedAnswer {
   }
 
   /**
-   * Reads the events without changing them; true when one may be among the last.
-   * @throws UnusableAnswer for an event that is no JSON; ReportedError for one that tells of an error.
+   * Reads the events without changing them; returns true when one may be among the last.
+   * @throws UnusableAnswer for an event that is not JSON; ReportedError for an event that reports an error.
    */
   #read(events: string): boolean {
-    // Nearly always one event came, of one line.
-    if (events.startsWith('data:') && events.indexOf('\n') === events.length - 2)
-      return this.#readData(events.slice('data:'.length), events);
     let ending = false;
     for (const event of events.split(EVENT_END)) {
       const data = dataOf(event);
@@ -214,7 +226,7 @@ export class SseAnswer implements StreamedAnswer {
     throw new UnusableAnswer('an event of the stream is no JSON object');
   }
 
-  /** Goes through the events one by one, holding back those that may be the last and dropping `[DONE]`. */
+  /** Scans the events one by one, holds back those that may be the last, and drops `[DONE]`. */
   #sift(events: string): string {
     let out = '';
     for (const event of events.split(EVENT_END)) {
@@ -230,11 +242,11 @@ export class SseAnswer implements StreamedAnswer {
       }
       const whole = this.#underOurName(`${event}\n\n`);
       if (!IS_DATA.test(event)) {
-        out += whole; // a comment: it keeps the connection alive, wherever it stands
+        out += whole; // a comment keeps the connection alive in any position
         continue;
       }
       if (this.#held.length > 0 && !hasNoChoices(event)) {
-        out += this.#held.join(''); // they were not the last after all
+        out += this.#held.join(''); // the held events are not the last
         this.#held = [];
       }
       if (usage !== null || FINISH_REASON.test(event) || this.#held.length > 0) this.#held.push(whole);
@@ -243,11 +255,11 @@ export class SseAnswer implements StreamedAnswer {
     return out;
   }
 
-  /** The first event with a model tells how the upstream writes it. */
+  /** Learns from the first event with a model how the upstream writes it. */
   #introduce({ id, created, model }: Chunk, data: string): void {
     if (typeof id === 'string') this.#id = Buffer.from(id, 'latin1').toString('utf8');
     if (typeof created === 'number') this.#created = created;
-    // Azure begins with an event about its filters, without an id or a model: the next one tells.
+    // Azure's first event reports its filters and has an empty id and model; the next event has them.
     if (model !== '') this.#modelAsWritten = /"model": ?"(?:[^"\\]|\\.)*"/.exec(data)?.[0] ?? '';
   }
 
@@ -267,103 +279,4 @@ export class SseAnswer implements StreamedAnswer {
     const text = JSON.stringify({ ...head, choices: [] });
     return `data: ${text.slice(0, -1)},"usage":${usage}}\n\n`;
   }
-}
-
-/** An event's end has up to three characters: `\n\r\n`. */
-const SEAM_LENGTH = 2;
-/** Characters of what may be a `[DONE]` with blanks around it. */
-const DONE_LENGTH_MAX = 32;
-/** Characters of an error event that are shown. */
-const ERROR_LENGTH_MAX = 500;
-const EVENT_END = /\r?\n\r?\n/;
-const IS_DONE = /^data: ?\[DONE\]/m;
-const IS_DATA = /^data:/m;
-/** Names come before data. */
-const EVENT_NAMED_ERROR = /^event: ?error\b/m;
-const FINISH_REASON = /"finish_reason": ?"/;
-
-/** Index just behind the last whole event. */
-function lastEventEnd(text: string): number {
-  const plain = text.lastIndexOf('\n\n');
-  const carriage = text.lastIndexOf('\n\r\n');
-  return Math.max(plain < 0 ? 0 : plain + 2, carriage < 0 ? 0 : carriage + 3);
-}
-
-/** What is read of an event; anything may be missing. Its texts are latin1 still: one character a byte. */
-interface Chunk {
-  id?: unknown;
-  created?: unknown;
-  model?: unknown;
-  usage?: unknown;
-  error?: unknown;
-}
-
-/** The data of an event; null where it has none: a comment, a name, a time to come back. */
-function dataOf(event: string): string | null {
-  const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
-  return lines.length === 0 ? null : lines.map((line) => line.slice('data:'.length)).join('\n');
-}
-
-/**
- * Inside a JSON string every quote is escaped, so `"error":{` with bare quotes is a member, wherever it stands.
- * @throws ReportedError for an error event: a fault, or a refusal, inside a 200.
- */
-function refuseError(event: string, chunk: Chunk): void {
-  if (!event.startsWith('data:') && EVENT_NAMED_ERROR.test(event))
-    throw new ReportedError(toUtf8(chunk.error ?? chunk));
-  if (!event.includes('"error"')) return;
-  const at = event.search(/"error": ?[{"]/);
-  if (at < 0) return;
-  const nested = choicesOf(chunk).find(({ error }) => error)?.error;
-  const said = chunk.error ?? nested ?? event.slice(at, at + ERROR_LENGTH_MAX).split('\n')[0];
-  throw new ReportedError(toUtf8(said));
-}
-
-/** The value with its texts decoded. */
-function toUtf8(value: unknown): unknown {
-  return JSON.parse(Buffer.from(JSON.stringify(value), 'latin1').toString('utf8'));
-}
-
-/** OpenAI's chunk with the usage and nothing else. */
-function hasNoChoices(event: string): boolean {
-  return !event.includes('"choices"') || /"choices": ?\[ ?\]/.test(event);
-}
-
-/** The usage object of an event; null where it has none (`"usage":null` is none). */
-function usageOf(event: string): unknown {
-  const span = usageSpan(event);
-  if (!span) return null;
-  try {
-    return JSON.parse(event.slice(span.start, span.end)) as unknown;
-  } catch {
-    return null;
-  }
-}
-
-/** The event with this usage: in place of the one it has (`null` counts), or as its last member. */
-function putUsage(event: string, usage: string): string {
-  const span = usageSpan(event);
-  if (span) return event.slice(0, span.start) + usage + event.slice(span.end);
-  const none = /"usage": ?null/.exec(event);
-  if (none) return `${event.slice(0, none.index)}"usage":${usage}${event.slice(none.index + none[0].length)}`;
-  const end = event.lastIndexOf('}');
-  return `${event.slice(0, end)},"usage":${usage}${event.slice(end)}`;
-}
-
-/**
- * Where the usage object stands. Inside a JSON string every quote is escaped, so `"usage":` with bare quotes is a key;
- * the last one is taken, since makers put it behind the choices.
- */
-function usageSpan(event: string): { start: number; end: number } | null {
-  const key = event.lastIndexOf('"usage"');
-  if (key < 0) return null;
-  let start = key + '"usage"'.length;
-  while (event[start] === ' ' || event[start] === ':') start += 1;
-  if (event[start] !== '{') return null;
-  let depth = 0;
-  for (let at = start; at < event.length; at += 1) {
-    if (event[at] === '{') depth += 1;
-    else if (event[at] === '}' && --depth === 0) return { start, end: at + 1 };
-  }
-  return null;
 }

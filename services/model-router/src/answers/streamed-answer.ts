@@ -1,4 +1,4 @@
-// An answer that goes on to the caller while it comes: server-sent events of a chat, or the sound of speech.
+// An answer that is passed on to the caller while it arrives: server-sent events of a chat, or audio of speech.
 import {
   type CatalogModel,
   type ModelCallHead,
@@ -7,37 +7,37 @@ import {
   type ServiceError,
   speechRequest,
 } from '@switchyard/contracts';
-import type { Price } from '../calls/pricing.ts';
+import type { Price } from '../spending/pricing.ts';
 import { AudioAnswer } from './audio-answer.ts';
 import { SseAnswer } from './sse-answer.ts';
 
 export interface StreamEnd {
-  /** What is left to send. */
+  /** The remaining bytes to send. */
   last: Buffer;
   price: Price;
   basis: 'upstream' | 'estimated';
 }
 
 export interface StreamedAnswer {
-  /** Whether anything has gone on to the caller: from then on there is no falling back. */
+  /** Whether any byte was sent to the caller; afterwards no fallback is possible. */
   readonly forwarded: boolean;
-  /** Whether an answer of this content type is such a stream; if not, it is taken whole. */
+  /** Whether an answer of this content type is such a stream; otherwise it is read whole. */
   takes(contentType: string): boolean;
   head(contentType: string): ModelReplyHead;
   /**
-   * Takes bytes of the upstream; returns those that go on now, if any.
-   * @throws UnusableAnswer when they are no answer.
+   * Takes bytes of the upstream; returns the bytes to pass on now, if any.
+   * @throws UnusableAnswer when the bytes are not an answer.
    */
   push(bytes: Buffer): Buffer | null;
-  /** @throws UnusableAnswer when the stream was cut, or had nothing in it. */
+  /** @throws UnusableAnswer when the stream was cut or has no content. */
   finish(): StreamEnd;
-  /** What was produced so far. */
+  /** The output so far. */
   produced(): Pick<StreamEnd, 'price' | 'basis'>;
-  /** How a stream that breaks off tells its reader; null: it has no words for it, and is cut. */
+  /** The error message at the end of a broken stream; null when the format has none and the connection is cut. */
   lastWords(error: ServiceError, requestId: string): Buffer | null;
 }
 
-/** The stream that a call of this type asks for; null where its answer comes in one piece. */
+/** The stream that a call of this type asks for; null when its answer is a single body. */
 export function streamedAnswer(
   type: ModelType,
   model: CatalogModel,

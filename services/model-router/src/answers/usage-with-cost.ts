@@ -1,7 +1,7 @@
-// The usage object as the caller sees it: the maker's members as they came, and `cost`.
-import type { Price } from '../calls/pricing.ts';
+// The usage object for the caller: the maker's members unchanged, and `cost`.
+import type { Price } from '../spending/pricing.ts';
 
-/** JSON of the maker's usage with our cost in it; without a maker's usage, of what we counted ourselves. */
+/** JSON of the maker's usage with our cost; without a maker's usage, of our own count. */
 export function usageWithCost(given: unknown, price: Price): string {
   const { input_tokens: input = 0, output_tokens: output = 0 } = price.quantities;
   const base = isObject(given)
@@ -13,7 +13,7 @@ export function usageWithCost(given: unknown, price: Price): string {
 
 /** JSON of a usage object with `cost` as its last member. */
 export function withCost(members: Record<string, unknown>, price: Price): string {
-  // The cost is spliced in as text: a number from JSON.stringify might have an exponent.
+  // Splices the cost in as text, since JSON.stringify may write a number with an exponent.
   const text = JSON.stringify(members);
   return text === '{}' ? `{"cost":${price.cost}}` : `${text.slice(0, -1)},"cost":${price.cost}}`;
 }

@@ -1,10 +1,10 @@
-// An answer in one piece: the cost goes into its usage, the catalog's name into `model`, and nothing else is touched.
+// An answer in one piece: sets the cost in its usage and the catalog's name in `model`, and changes nothing else.
 import type { CatalogModel } from '@switchyard/contracts';
-import type { Price } from '../calls/pricing.ts';
-import { type Member, topLevelMembers } from './json-members.ts';
+import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
+import { withMembers } from '../json/splice.ts';
+import { ReportedError, UnusableAnswer } from '../makers/unusable-answer.ts';
+import type { Price } from '../spending/pricing.ts';
 import { READ_ANSWER } from './read-answer.ts';
-import { type Edit, splice } from './splice.ts';
-import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 
 export interface PricedAnswer {
   body: Buffer;
@@ -13,38 +13,33 @@ export interface PricedAnswer {
 }
 
 /**
- * Prices a whole answer to `request` and writes its cost into it.
- * @throws UnusableAnswer when it is empty, cut short, no JSON, or has nothing in it.
+ * Prices a whole answer to `request` and writes the cost into it.
+ * @throws UnusableAnswer when the answer is empty, cut short, not JSON, or has no content.
  */
 export function finishWholeAnswer(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
   const members = readMembers(body);
   refuseError(body, members);
   const read = READ_ANSWER[model.type];
   if (!read) throw new UnusableAnswer(`answers of ${model.type} models come in no one piece`);
-  const { usage, price, basis, edits: ofType = [] } = read({ model, request, body, members });
-  const edits: Edit[] = [...ofType];
-  const missing: string[] = [];
-  const put = (name: string, json: string) => {
-    const member = members.get(name);
-    if (member) edits.push({ start: member.valueStart, end: member.valueEnd, text: json });
-    else missing.push(`"${name}":${json},`);
-  };
-  put('model', JSON.stringify(model.id));
-  put('usage', usage);
-  const open = body.indexOf('{') + 1;
-  if (missing.length > 0) edits.push({ start: open, end: open, text: missing.join('') });
-  return { body: splice(body, edits), price, basis };
+  const { usage, price, basis, edits } = read({ model, request, body, members });
+  const values = [['model', JSON.stringify(model.id)] as const, ['usage', usage] as const];
+  return { body: withMembers(body, members, values, edits), price, basis };
 }
 
-/** OpenRouter and others answer 200 with an error in place of an answer. */
+/** OpenRouter and others answer 200 with an error instead of an answer. */
 function refuseError(body: Buffer, members: Map<string, Member>): void {
   const member = members.get('error');
   if (!member) return;
-  const error = parseMember(body, member);
+  let error: unknown;
+  try {
+    error = parseMember(body, member);
+  } catch (cause) {
+    throw new UnusableAnswer('the answer is no JSON', { cause });
+  }
   if (error !== null) throw new ReportedError(error);
 }
 
-/** What is wrong with an answer in one piece where a stream was asked for: the error that it reports, if it does. */
+/** The error for a single-body answer to a stream request; uses the error that the body reports, if any. */
 export function unstreamed(body: Buffer, contentType: string): UnusableAnswer {
   try {
     refuseError(body, topLevelMembers(body));
@@ -52,14 +47,6 @@ export function unstreamed(body: Buffer, contentType: string): UnusableAnswer {
     if (error instanceof ReportedError) return error;
   }
   return new UnusableAnswer(`the upstream did not stream: it sent ${contentType}`);
-}
-
-function parseMember(body: Buffer, { valueStart, valueEnd }: Member): unknown {
-  try {
-    return JSON.parse(body.toString('utf8', valueStart, valueEnd));
-  } catch (cause) {
-    throw new UnusableAnswer('the answer is no JSON', { cause });
-  }
 }
 
 function readMembers(body: Buffer): Map<string, Member> {

@@ -1,4 +1,4 @@
-// AAC in ADTS frames: each says its length and how many blocks of 1,024 samples it holds.
+// AAC in ADTS frames: each frame states its length and its number of blocks of 1,024 samples.
 import { Samples } from './samples.ts';
 
 export const AAC_RATES_HZ = [
@@ -13,7 +13,7 @@ interface Frame {
   rateHz: number;
 }
 
-/** Seconds of sound; null when there are no frames in it. */
+/** Duration in seconds; null when there are no frames. */
 export function measureAdts(bytes: Buffer): number | null {
   const counted = new Samples();
   for (let at = findFrame(bytes, 0); at !== null; ) {

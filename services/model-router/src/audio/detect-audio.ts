@@ -1,15 +1,15 @@
-// What an audio file is, by its own first bytes; names and media types are not asked.
+// Detects the format of an audio file by its first bytes; file name and media type are ignored.
 import type { AudioFormatName } from '@switchyard/contracts';
 
 const TAG_HEADER_BYTES = 10;
 
 export interface DetectedAudio {
   format: AudioFormatName;
-  /** Where it begins: behind a tag, if there is one. */
+  /** Start of the audio, behind any tags. */
   start: number;
 }
 
-/** Null when nothing that is known begins so. */
+/** Null for an unknown format. */
 export function detectAudio(bytes: Buffer): DetectedAudio | null {
   const start = behindTags(bytes);
   const text = (from: number, to: number) => bytes.toString('latin1', start + from, start + to);
@@ -28,10 +28,10 @@ export function detectAudio(bytes: Buffer): DetectedAudio | null {
   const [sync = 0, next = 0] = bytes.subarray(start, start + 2);
   if (sync === 0xff && (next & 0xf6) === 0xf0) return found('aac');
   if (sync === 0xff && (next & 0xe0) === 0xe0 && (next & 0x06) !== 0) return found('mp3');
-  return start > 0 ? found('mp3') : null; // a tag before what is no frame yet: padding, then frames
+  return start > 0 || text(0, 3) === 'ID3' ? found('mp3') : null; // a tag followed by padding before the first frame
 }
 
-/** ID3v2 tags, one behind another. Their sizes are written in bytes of seven bits. */
+/** Position behind consecutive ID3v2 tags, whose sizes are encoded in seven bits per byte. */
 function behindTags(bytes: Buffer): number {
   let at = 0;
   while (bytes.toString('latin1', at, at + 3) === 'ID3' && at + TAG_HEADER_BYTES <= bytes.length) {

@@ -1,25 +1,25 @@
-// FLAC: frames are counted by their heads, which carry a check sum. A head that is not the next in number is believed where
-// the frame before it ends with its own right check sum: so neither the number of samples in the file's head nor the numbers
-// of frames can make it shorter.
+// FLAC: counts frames by their headers, which carry a checksum. A header with an unexpected number counts only if the
+// previous frame ends with a valid checksum. So neither the sample count in the file header nor forged frame numbers
+// can make the file look shorter.
 import { Samples } from './samples.ts';
 
 interface FrameHead {
   blockSamples: number;
-  /** Null: as the stream's head says. */
+  /** Null: use the rate of the stream header. */
   rateHz: number | null;
-  /** Of the frame, or of its first sample where block sizes vary. */
+  /** Number of the frame, or of its first sample if block sizes vary. */
   number: number;
   isVariable: boolean;
 }
 
 const MARKER_BYTES = 4;
-/** Of the check sum at a frame's end. */
+/** Size of the checksum at the end of a frame. */
 const CRC_BYTES = 2;
 const METADATA_HEADER_BYTES = 4;
 const STREAMINFO_RATE_AT = 10;
 const RATES_HZ = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000];
 
-/** Seconds of sound; null when there is none that can be found. */
+/** Duration in seconds; null when there are no frames. */
 export function measureFlac(bytes: Buffer): number | null {
   let rateHz = 0;
   let at = MARKER_BYTES;
@@ -50,7 +50,7 @@ function measureFrames(bytes: Buffer, from: number, streamRateHz: number): numbe
 
 interface FoundFrame {
   head: FrameHead;
-  /** Check sum of the frame's bytes up to here: carried on, so that many false heads do not each cost the whole frame. */
+  /** Running checksum of the frame, so that many false headers do not each rescan the whole frame. */
   crc: number;
   crcUpTo: number;
 }
@@ -65,7 +65,7 @@ function follows(bytes: Buffer, before: FoundFrame, head: FrameHead, at: number)
   return before.crc === bytes.readUInt16BE(end);
 }
 
-/** The head of a frame at this place; null where there is none. */
+/** Reads the frame header at `start`; null when there is none. */
 export function readFlacFrameHead(bytes: Buffer, start: number): FrameHead | null {
   if (start + 6 > bytes.length || bytes[start] !== 0xff || ((bytes[start + 1] as number) & 0xfe) !== 0xf8)
     return null;
@@ -93,7 +93,7 @@ function blockOf(code: number): number {
   return code <= 5 ? 576 << (code - 2) : 256 << (code - 8);
 }
 
-/** Numbers are written as UTF-8 writes characters, up to seven bytes. */
+/** Frame numbers use the UTF-8 encoding, extended to seven bytes. */
 function readUtf8Number(bytes: Buffer, at: number): { value: number; bytes: number } | null {
   const first = bytes[at] ?? 0xff;
   if (first < 0x80) return { value: first, bytes: 1 };

@@ -1,4 +1,4 @@
-// Every kind of file is made by ffmpeg, measured, and measured again after its heads have been made to lie.
+// Creates files of every format with ffmpeg, measures them, and measures them again with forged headers.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const here = new AbortController().signal;
 const SECONDS = 12.345;
 let count = 0;
 
-/** A tone of SECONDS as ffmpeg encodes it with these options, in a file of this ending. */
+/** A tone of SECONDS, encoded by ffmpeg with these options into a file with this extension. */
 function make(ending: string, options: string[] = [], seconds = SECONDS): Buffer {
   const file = join(folder, `${count++}.${ending}`);
   const tone = `aevalsrc='0.4*sin(440*t*6.283)+0.1*random(0)':s=44100:d=${seconds}`;
@@ -24,7 +24,7 @@ function make(ending: string, options: string[] = [], seconds = SECONDS): Buffer
 
 const secondsOf = async (bytes: Buffer) => (await measureAudio(bytes, here)).seconds;
 
-/** Encoders that tell what they padded: exact. Others leave the padding of a block in. */
+/** For encoders that state their padding; others include the padding of a block. */
 const EXACT = 0.001;
 const A_BLOCK = 0.08;
 
@@ -77,13 +77,13 @@ const KINDS: [name: string, ending: string, options: string[], within: number][]
   ['wav with adpcm (decoded)', 'wav', ['-c:a', 'adpcm_ima_wav'], A_BLOCK],
 ];
 
-describe('the length of', () => {
-  test.each(KINDS)('%s is what went into it', async (_, ending, options, within) => {
+describe('the measured length of', () => {
+  test.each(KINDS)('%s equals the length of its input', async (_, ending, options, within) => {
     const seconds = await secondsOf(make(ending, options));
     expect(Math.abs(seconds - SECONDS)).toBeLessThanOrEqual(within);
   });
 
-  test('a file in which a video leads is that of its sound', async () => {
+  test('a file with a leading video track is that of its audio', async () => {
     const file = join(folder, 'video.mp4');
     const video = ['-f', 'lavfi', '-i', 'testsrc=d=3:s=64x64:r=5', '-f', 'lavfi', '-i', 'sine=d=7'];
     execFileSync('ffmpeg', ['-v', 'error', ...video, '-c:a', 'aac', file]);
@@ -102,25 +102,25 @@ describe('the length of', () => {
     expect(Math.abs((await secondsOf(bytes)) - (format.duration ?? 0))).toBeLessThan(A_BLOCK);
   });
 
-  test('two ogg streams, one behind the other, is that of both', async () => {
+  test('two consecutive ogg streams is the sum of both', async () => {
     const one = make('ogg', ['-c:a', 'libvorbis', '-serial_offset', '7'], 2);
     const other = make('opus', ['-c:a', 'libopus'], 3);
     expect(await secondsOf(Buffer.concat([one, other]))).toBeCloseTo(5, 2);
   });
 
-  test('the shortest sound that can be charged is not nothing', async () => {
+  test('the shortest chargeable audio is above zero', async () => {
     expect(await secondsOf(make('wav', [], 0.02))).toBeCloseTo(0.02, 3);
   });
 });
 
-/** A copy in which something is written over. */
+/** A copy with some bytes overwritten. */
 function altered(bytes: Buffer, change: (copy: Buffer) => void): Buffer {
   const copy = Buffer.from(bytes);
   change(copy);
   return copy;
 }
 
-describe('a head that lies does not make', () => {
+describe('a forged header does not make', () => {
   test.each([0, 1, 1_000, 0xffffffff])(
     'a wav shorter by saying that it has %i bytes of sound',
     async (said) => {
@@ -130,7 +130,7 @@ describe('a head that lies does not make', () => {
     },
   );
 
-  test('a wav shorter by saying that a second of it has more bytes', async () => {
+  test('a wav shorter by claiming more bytes per second', async () => {
     const lying = altered(make('wav'), (copy) => copy.writeUInt32LE(0x7fffffff, 28));
     expect(await secondsOf(lying)).toBeCloseTo(SECONDS, 3);
   });
@@ -155,7 +155,7 @@ describe('a head that lies does not make', () => {
     },
   );
 
-  test('a flac shorter by its number of samples', async () => {
+  test('a flac shorter by its sample count', async () => {
     const bytes = make('flac');
     // The low 32 of 36 bits, after 13 bytes of STREAMINFO.
     expect(await secondsOf(altered(bytes, (copy) => copy.writeUInt32BE(44_100, 4 + 4 + 14)))).toBeCloseTo(
@@ -189,7 +189,7 @@ describe('a head that lies does not make', () => {
     expect(Math.abs((await secondsOf(lying)) - SECONDS)).toBeLessThan(A_BLOCK);
   });
 
-  test('a webm shorter by its duration or the times of its blocks', async () => {
+  test('a webm shorter by its duration or its block times', async () => {
     const bytes = make('webm', ['-c:a', 'libopus']);
     const lying = altered(bytes, (copy) =>
       copy.writeDoubleBE(10, bytes.indexOf(Buffer.from('448988', 'hex')) + 3),
@@ -243,7 +243,7 @@ function repeated(text: string, times: number): Buffer {
   return Buffer.from(text.repeat(times), 'latin1');
 }
 
-/** Each head is right in itself, and none is the next of the one before. */
+/** Every header is valid, but none follows the previous one. */
 function hostileFlac(): Buffer {
   const bytes = make('flac', [], 0.5);
   const at = bytes.indexOf(Buffer.from('fff8', 'hex'), 42);

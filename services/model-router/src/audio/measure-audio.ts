@@ -1,5 +1,5 @@
-// The true length of an audio file, measured from the file itself: it is what a transcription is charged by, so nothing
-// that its sender wrote into a head is believed beyond a few milliseconds of padding.
+// Measures the true length of an audio file, which a transcription is charged by. Header values set by the sender are
+// trusted only for a few milliseconds of padding.
 import { type AudioFormatName, ServiceError } from '@switchyard/contracts';
 import { measureAdts } from './adts.ts';
 import { detectAudio } from './detect-audio.ts';
@@ -13,7 +13,7 @@ import { measureWebm } from './webm.ts';
 
 export interface MeasuredAudio {
   format: AudioFormatName;
-  /** To the millisecond, and never 0. */
+  /** Rounded to milliseconds, and never 0. */
   seconds: number;
 }
 
@@ -30,22 +30,21 @@ const MEASURES: Partial<Record<AudioFormatName, (bytes: Buffer) => number | null
 const MILLIS = 1_000;
 
 /**
- * Counts what the file's container holds; where that is not known here, decodes it, if there is a decoder on this machine.
+ * Counts the audio in the file's container. Decodes an unsupported container if this machine has a decoder.
  * @throws ServiceError `audio_unreadable`
  */
 export async function measureAudio(bytes: Buffer, signal: AbortSignal): Promise<MeasuredAudio> {
   const detected = detectAudio(bytes);
-  if (!detected) throw unreadable('it is no audio file of a kind that is known');
+  if (!detected) throw unreadable('Unknown audio format');
   const { format, start } = detected;
   const counted = MEASURES[format]?.(bytes.subarray(start)) ?? null;
   const seconds = counted ?? (await measureByDecoding(bytes, signal));
   const millis = Math.round((seconds ?? 0) * MILLIS);
-  if (!Number.isSafeInteger(millis) || millis <= 0)
-    throw unreadable(`no sound was found in the ${format} file`);
+  if (!Number.isSafeInteger(millis) || millis <= 0) throw unreadable(`No sound found in this ${format} file`);
   return { format, seconds: millis / MILLIS };
 }
 
 function unreadable(why: string): ServiceError {
-  const message = `file: ${why}, so its length cannot be measured`;
+  const message = `file: ${why}. Send a complete mp3, wav, flac, ogg, m4a, webm or aac file.`;
   return new ServiceError('audio_unreadable', message, { param: 'file' });
 }

@@ -1,17 +1,14 @@
-// The length of a file whose kind is not counted here: it is decoded by ffmpeg, where that is installed, and the samples are
-// counted as they come.
+// Measures a file of an unsupported format: ffmpeg decodes it, if installed, and the samples are counted.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BYTES_PER_SAMPLE, decodeSound } from '../local/decode-sound.ts';
-import { LocalRefusal } from '../local/local-refusal.ts';
-import { ProgramFailed } from '../local/run-program.ts';
+import { BYTES_PER_SAMPLE, decodeSound, LocalRefusal, ProgramFailed } from '@switchyard/local-models';
 
 const RATE_HZ = 8_000;
-/** Decoding runs many times faster than the sound does. */
+/** Decoding is many times faster than real time. */
 const DECODE_TIMEOUT_MS = 60_000;
 
-/** Seconds; null when it cannot be decoded, or not here. */
+/** Duration in seconds; null when the file cannot be decoded or ffmpeg is missing. */
 export async function measureByDecoding(audio: Buffer, signal: AbortSignal): Promise<number | null> {
   const folder = await mkdtemp(join(tmpdir(), 'measure-'));
   try {
@@ -31,7 +28,7 @@ async function decode(file: string, signal: AbortSignal): Promise<number | null>
   const decoder = decodeSound(file, RATE_HZ, signal);
   let bytes = 0;
   for await (const chunk of decoder.output) bytes += (chunk as Buffer).length;
-  // A file that is damaged at its end still has what came before.
+  // A file that is damaged at its end still counts up to there.
   await decoder.done.catch((error: unknown) => {
     if (!(error instanceof ProgramFailed) || bytes === 0) throw error;
   });

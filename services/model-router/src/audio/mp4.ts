@@ -1,24 +1,24 @@
-// MP4 (m4a, mov): the table of sample sizes says how many packets of sound the file holds, and each is as long as its codec
-// makes it; the durations that its heads tell are believed only for the padding of encoders.
+// MP4 (m4a, mov): the sample size table gives the number of audio packets, and the codec gives the length of each.
+// Durations in headers are trusted only for encoder padding.
 import { AAC_BLOCK_SAMPLES, AAC_RATES_HZ } from './adts.ts';
 
-/** Packets that an encoder pads with, at its beginning and its end together. */
+/** Maximum packets of encoder padding, start and end together. */
 const PADDING_PACKETS_MAX = 5;
 const BOX_HEADER_BYTES = 8;
-/** Boxes inside boxes: a file of nothing but heads must not be walked for ever. */
+/** Limit on nested boxes, so that a hostile file cannot keep the parser busy. */
 const BOXES_MAX = 200_000;
 
 interface Track {
   id: number;
   isSound: boolean;
   packets: number;
-  /** Of one packet; null: of a codec that is not counted here. */
+  /** Seconds per packet; null for a codec that is not supported here. */
   packetSeconds: number | null;
-  /** As its edit list tells. */
+  /** Duration according to the edit list. */
   playedSeconds: number | null;
 }
 
-/** Seconds of the longest track of sound; null when there is none that can be counted. */
+/** Duration of the longest audio track in seconds; null when none can be measured. */
 export function measureMp4(bytes: Buffer): number | null {
   const tracks: Track[] = [];
   const budget = { boxes: BOXES_MAX };
@@ -45,7 +45,7 @@ function secondsOf({ packets, packetSeconds, playedSeconds }: Track): number | n
 
 interface Box {
   type: string;
-  /** Of what is in it. */
+  /** Start of the content. */
   start: number;
   end: number;
 }
@@ -64,7 +64,7 @@ function* boxes(bytes: Buffer, from: number, to: number, budget: { boxes: number
   }
 }
 
-/** In `mvhd` and `mdhd`: 32-bit times, or 64-bit ones where the version is 1. */
+/** Reads `mvhd` or `mdhd`, whose times are 32-bit, or 64-bit in version 1. */
 function timescaleOf(bytes: Buffer, { start, end }: Box): number {
   const at = start + (bytes[start] === 1 ? 20 : 12);
   return at + 4 <= end ? bytes.readUInt32BE(at) : 0;
@@ -89,7 +89,7 @@ function readTrack(bytes: Buffer, trak: Box, movieScale: number, budget: { boxes
   return track;
 }
 
-/** Packets with something in them; as many as the table really has, whatever it says. */
+/** Number of non-empty packets, limited to the real size of the table. */
 function countSizes(bytes: Buffer, { start, end }: Box): number {
   const oneSize = uint32(bytes, start + 4, end);
   const count = uint32(bytes, start + 8, end);
@@ -100,7 +100,7 @@ function countSizes(bytes: Buffer, { start, end }: Box): number {
   return packets;
 }
 
-/** What the edit list plays, in the movie's timescale. */
+/** Duration played by the edit list, in the movie's timescale. */
 function playedOf(bytes: Buffer, { start, end }: Box): number {
   const isLong = bytes[start] === 1;
   const entryBytes = isLong ? 20 : 12;
@@ -113,7 +113,7 @@ function playedOf(bytes: Buffer, { start, end }: Box): number {
   return played;
 }
 
-/** Bytes of a sound's sample entry before the boxes in it; QuickTime's later versions have more. */
+/** Bytes of an audio sample entry before its boxes; later QuickTime versions have more. */
 const SOUND_ENTRY_BYTES = [28, 44, 64];
 
 function packetSecondsOf(bytes: Buffer, stsd: Box, budget: { boxes: number }): number | null {
@@ -150,10 +150,10 @@ function findBox(
 
 const DECODER_CONFIG = 4;
 const DECODER_SPECIFIC = 5;
-/** Kinds of AAC in MPEG-4 (0x40) and MPEG-2 (0x66 to 0x68). */
+/** AAC object types of MPEG-4 (0x40) and MPEG-2 (0x66 to 0x68). */
 const AAC_OBJECT_TYPES = [0x40, 0x66, 0x67, 0x68];
 
-/** The descriptors of `esds`: in the decoder's configuration stands what kind of AAC it is, at which rate. */
+/** Reads the descriptors of `esds`; the decoder configuration holds the AAC type and its rate. */
 function aacPacketSeconds(bytes: Buffer, { start, end }: Box): number | null {
   let at = start + 4;
   while (at + 2 <= end) {
@@ -166,13 +166,16 @@ function aacPacketSeconds(bytes: Buffer, { start, end }: Box): number | null {
     }
     if (tag === DECODER_SPECIFIC) return aacSeconds(bytes.subarray(at, Math.min(at + size, end)));
     if (tag === DECODER_CONFIG && !AAC_OBJECT_TYPES.includes(bytes[at] as number)) return null;
-    // Into the elementary stream (its id and flags) and into the configuration (its 13 bytes of fields).
+    // Enter the elementary stream (id and flags) and the configuration (13 bytes of fields).
     at += tag === 3 ? 3 : tag === DECODER_CONFIG ? 13 : size;
   }
   return null;
 }
 
-/** An AudioSpecificConfig: object type (5 bits), rate (4, or 24 more), channels (4), and whether a block has 960 samples. */
+/**
+ * AudioSpecificConfig: object type (5 bits), rate (4 bits, or 24 more), channels (4 bits), and a flag for blocks of 960
+ * samples.
+ */
 export function aacSeconds(config: Buffer): number | null {
   if (config.length < 2) return null;
   const rateIndex = (config.readUInt16BE(0) >> 7) & 15;
@@ -190,7 +193,7 @@ function countFragment(bytes: Buffer, moof: Box, tracks: Track[], budget: { boxe
     for (const box of boxes(bytes, traf.start, traf.end, budget)) {
       const id = uint32(bytes, box.start + 4, box.end);
       if (box.type === 'tfhd') track = tracks.find((one) => one.id === id);
-      if (box.type === 'trun' && track) track.packets += Math.min(id, bytes.length); // there it is their number
+      if (box.type === 'trun' && track) track.packets += Math.min(id, bytes.length); // packet count
     }
   }
 }

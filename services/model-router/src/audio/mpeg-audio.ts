@@ -1,12 +1,12 @@
-// MP3 (and its elder layers): every frame says its own length, so frames are counted. The head that encoders put in the
-// first frame (Xing, Info, VBRI) is not believed: only what it says of padding, which is bounded by its 12 bits.
+// MP3 and the older MPEG layers: counts frames, since each states its length. The encoder header in the first frame
+// (Xing, Info, VBRI) is trusted only for padding, which is limited to 12 bits.
 import { Samples } from './samples.ts';
 
 interface Frame {
   bytes: number;
   samples: number;
   rateHz: number;
-  /** Version, layer and rate: the same in all frames of a stream. */
+  /** Version, layer and rate, which are equal in all frames of a stream. */
   kind: number;
 }
 
@@ -22,10 +22,10 @@ const RATES_HZ = [44_100, 48_000, 32_000];
 
 /** Bytes of a frame's header. */
 const HEADER_BYTES = 4;
-/** Bytes that are searched for the first frame: what may stand before it beside a tag. */
+/** Maximum bytes to search for the first frame; besides a tag, other data may precede it. */
 const LEAD_BYTES_MAX = 64 * 1024;
 
-/** Seconds of sound; null when there are no frames in it. */
+/** Duration in seconds; null when there are no frames. */
 export function measureMpegAudio(bytes: Buffer): number | null {
   const counted = new Samples();
   let trimSeconds = 0;
@@ -33,7 +33,7 @@ export function measureMpegAudio(bytes: Buffer): number | null {
   let kind: number | null = null;
   while (at !== null) {
     const frame = readFrame(bytes, at) as Frame;
-    if (at + frame.bytes > bytes.length && counted.packets > 0) break; // cut short: no decoder plays it
+    if (at + frame.bytes > bytes.length && counted.packets > 0) break; // a truncated frame; decoders do not play it
     const head = kind === null ? readEncoderHead(bytes.subarray(at, at + frame.bytes)) : null;
     kind ??= frame.kind;
     if (head) trimSeconds = head.trimSamples / frame.rateHz;
@@ -41,10 +41,10 @@ export function measureMpegAudio(bytes: Buffer): number | null {
     const next = at + frame.bytes;
     at = readFrame(bytes, next)?.kind === kind ? next : findFrame(bytes, next, bytes.length, kind);
   }
-  return counted.packets === 0 ? null : counted.lessTrim(trimSeconds, Number.POSITIVE_INFINITY);
+  return counted.packets === 0 ? null : Math.max(0, counted.seconds - trimSeconds);
 }
 
-/** The next place from which two frames of a kind follow each other, or one is the last. */
+/** The next position where two frames of one kind follow each other, or where one ends the file. */
 function findFrame(bytes: Buffer, from: number, until: number, kind: number | null): number | null {
   for (let at = bytes.indexOf(0xff, from); at !== -1 && at < until; at = bytes.indexOf(0xff, at + 1)) {
     const frame = readFrame(bytes, at);
@@ -63,7 +63,7 @@ function readFrame(bytes: Buffer, at: number): Frame | null {
   const layer = 4 - ((second >> 1) & 3);
   const bitrateIndex = third >> 4;
   const baseRate = RATES_HZ[(third >> 2) & 3];
-  // A free bitrate (0) is allowed by the standard and made by nobody.
+  // The standard allows a free bitrate (0), but no encoder uses it.
   if (
     (second & 0xe0) !== 0xe0 ||
     version === 1 ||
@@ -91,10 +91,10 @@ const XING_FLAGS: readonly [flag: number, bytes: number][] = [
 ];
 const LAME_TRIM_AT = 21;
 
-/** A first frame that holds no sound but the encoder's notes; null when it is sound. */
+/** Reads an encoder header frame, which holds no audio; null for an audio frame. */
 function readEncoderHead(frame: Buffer): { trimSamples: number } | null {
   if (frame.subarray(36, 40).toString('latin1') === 'VBRI') return { trimSamples: 0 };
-  // After the frame's side information, whose length hangs on version and channels.
+  // The header follows the frame's side information, whose length depends on version and channels.
   const at = [13, 21, 36].find((place) =>
     /^(Xing|Info)$/.test(frame.subarray(place, place + 4).toString('latin1')),
   );

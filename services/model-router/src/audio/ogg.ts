@@ -1,5 +1,5 @@
-// Ogg: its pages are taken apart into packets, and the packets of sound are counted. The positions that pages tell
-// (granules) are believed only for the last packet's padding.
+// Ogg: splits pages into packets and counts the audio packets. The page positions (granules) are trusted only for the
+// padding of the last packet.
 import {
   evenPackets,
   flacPackets,
@@ -14,10 +14,10 @@ import { readVorbisModes } from './vorbis.ts';
 const PAGE_HEADER_BYTES = 27;
 const FLAG_CONTINUED = 1;
 const FLAG_FIRST = 2;
-/** A setup header of Vorbis is a few KiB. */
+/** A Vorbis setup header is a few KiB. */
 const HEADER_PACKET_BYTES_MAX = 1024 * 1024;
 
-/** Seconds of sound, of all streams of sound that follow each other; null when none is found. */
+/** Total duration of consecutive audio streams in seconds; null when there is none. */
 export function measureOgg(bytes: Buffer): number | null {
   const streams = new Map<number, OggStream>();
   const all: OggStream[] = [];
@@ -41,7 +41,7 @@ interface Page {
   flags: number;
   granule: bigint;
   serial: number;
-  /** Pieces of packets; `ends`: the packet's last. */
+  /** Parts of packets; `ends` marks the last part of a packet. */
   pieces: { data: Buffer; ends: boolean }[];
   bytes: number;
 }
@@ -55,7 +55,7 @@ function readPage(bytes: Buffer, at: number): Page | null {
   for (let index = 0; index < segments; index++) {
     const lacing = bytes[at + PAGE_HEADER_BYTES + index] as number;
     end += lacing;
-    if (end > bytes.length) break; // cut short
+    if (end > bytes.length) break; // truncated
     if (lacing === 255 && index < segments - 1) continue;
     pieces.push({ data: bytes.subarray(start, end), ends: lacing < 255 });
     start = end;
@@ -72,7 +72,7 @@ function readPage(bytes: Buffer, at: number): Page | null {
 interface Codec {
   counter: PacketCounter;
   granulesPerSecond: number;
-  /** Samples before the sound. */
+  /** Samples to skip before the audio starts. */
   skipSamples: number;
 }
 
@@ -104,7 +104,7 @@ class OggStream {
     if (granule >= 0n) this.#lastGranule = granule;
   }
 
-  /** Of sound only a packet's first bytes are looked at; a header is needed whole. */
+  /** Audio packets need only their first bytes; header packets are kept whole. */
   #keep(data: Buffer): void {
     const bytes = this.#parts.reduce((sum, part) => sum + part.length, 0);
     const most = this.#headersWanted > 0 ? HEADER_PACKET_BYTES_MAX : PACKET_HEAD_BYTES;
@@ -121,12 +121,12 @@ class OggStream {
   }
 }
 
-/** Packets before the sound, the first one included. */
+/** Number of header packets, including the first one. */
 function headersOf(first: Buffer): number {
   if (startsWith(first, '\x01vorbis')) return 3;
-  // OpusTags; the comment of Speex.
+  // OpusTags; the Speex comment.
   if (startsWith(first, 'OpusHead') || startsWith(first, 'Speex   ')) return 2;
-  // How many follow is told (0: not known), and none of them looks like a frame.
+  // The count is in the header (0: unknown), and no header packet resembles a frame.
   return 1;
 }
 
@@ -149,7 +149,7 @@ function openCodec(headers: Buffer[]): Codec | null {
       ? null
       : { counter: evenPackets(samples, rateHz), granulesPerSecond: rateHz, skipSamples: 0 };
   }
-  return null; // a picture, a skeleton
+  return null; // not audio: an image or a skeleton stream
 }
 
 function startsWith(packet: Buffer, text: string): boolean {

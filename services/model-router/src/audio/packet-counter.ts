@@ -1,4 +1,4 @@
-// Packets of sound, as containers carry them: how many samples each comes to, by its own first bytes.
+// Counts the samples in a container's audio packets by the first bytes of each packet.
 import { readFlacFrameHead } from './flac.ts';
 import { Samples } from './samples.ts';
 import { type VorbisModes, vorbisBlock } from './vorbis.ts';
@@ -10,11 +10,11 @@ export interface PacketCounter {
   add(packet: Buffer): void;
 }
 
-/** As much of a packet as any counter looks at. */
+/** Maximum bytes of a packet that any counter reads. */
 export const PACKET_HEAD_BYTES = 32;
 
 export const OPUS_RATE_HZ = 48_000;
-/** Samples of one frame, by the configuration in the table-of-contents byte. */
+/** Samples per frame, by the configuration in the table-of-contents byte. */
 const OPUS_SILK = [480, 960, 1_920, 2_880];
 const OPUS_HYBRID = [480, 960];
 const OPUS_CELT = [120, 240, 480, 960];
@@ -41,7 +41,7 @@ function opusSamples(packet: Buffer): number {
   return frames * (frame as number);
 }
 
-/** Two neighbouring blocks overlap by half: the first one gives nothing yet. */
+/** Neighbouring blocks overlap by half, so the first block yields no samples. */
 export function vorbisPackets(modes: VorbisModes): PacketCounter {
   const counted = new Samples();
   let before: number | null = null;
@@ -56,7 +56,7 @@ export function vorbisPackets(modes: VorbisModes): PacketCounter {
   };
 }
 
-/** Packets of one length each. */
+/** Packets of a fixed length. */
 export function evenPackets(samples: number, rateHz: number): PacketCounter {
   const counted = new Samples();
   return { counted, add: (packet) => packet.length > 0 && counted.add(samples, rateHz) };

@@ -1,8 +1,8 @@
-// A count of samples at their rates, which may change within a file, and the seconds that they come to.
+// Sums samples at rates that may change within a file, and converts them to seconds.
 
 export class Samples {
   #seconds = 0;
-  /** Of the packet counted last. */
+  /** Length of the last counted packet. */
   lastSeconds = 0;
   packets = 0;
 
@@ -15,16 +15,4 @@ export class Samples {
   get seconds(): number {
     return this.#seconds;
   }
-
-  /**
-   * What encoders put before and after the sound is told in the file's head, where it could lie: it is believed as far as
-   * it comes to no more than so many seconds.
-   */
-  lessTrim(trimSeconds: number, believedMax: number): number {
-    const believed = trimSeconds > 0 && trimSeconds <= believedMax + EPSILON_SECONDS ? trimSeconds : 0;
-    return Math.max(0, this.#seconds - believed);
-  }
 }
-
-/** Less than a sample at any rate. */
-const EPSILON_SECONDS = 1e-6;

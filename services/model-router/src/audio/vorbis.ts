@@ -1,16 +1,16 @@
-// How long a Vorbis packet is: its mode chooses one of two block sizes. The modes stand at the end of the setup header, behind
-// tables of any length; so they are read from its end backwards, as decoders that only count do.
+// Determines the length of a Vorbis packet: its mode selects one of two block sizes. The modes are at the end of the
+// setup header behind tables of variable length, so they are read backwards from its end.
 
 export interface VorbisModes {
   rateHz: number;
-  /** Samples of a block, by mode. */
+  /** Samples per block, by mode. */
   blocks: number[];
 }
 
 const MODES_MAX = 64;
 const MODE_BITS = 41;
 
-/** @returns null when the headers are not those of Vorbis. */
+/** @returns null when these are not Vorbis headers. */
 export function readVorbisModes(identification: Buffer, setup: Buffer): VorbisModes | null {
   if (!isHeader(identification, 1) || !isHeader(setup, 5) || identification.length < 30) return null;
   const sizes = identification[28] as number;
@@ -24,7 +24,7 @@ export function readVorbisModes(identification: Buffer, setup: Buffer): VorbisMo
   );
 }
 
-/** Samples of an audio packet's block; null when it is none. */
+/** Samples of an audio packet's block; null for other packets. */
 export function vorbisBlock({ blocks }: VorbisModes, packet: Buffer): number | null {
   const first = packet[0];
   if (first === undefined || (first & 1) === 1) return null;
@@ -37,8 +37,8 @@ function isHeader(packet: Buffer, type: number): boolean {
 }
 
 /**
- * Backwards: a framing bit of 1, then for each mode its mapping (8 bits), transform (16, zero), window (16, zero) and block
- * flag (1), and before them their number less one (6 bits).
+ * Reads backwards: a framing bit of 1, then for each mode its mapping (8 bits), transform (16, zero), window (16, zero)
+ * and block flag (1), and before them the number of modes minus one (6 bits).
  */
 function readBlockFlags(setup: Buffer): boolean[] | null {
   const bits = new BackwardBits(setup);
@@ -54,7 +54,7 @@ function readBlockFlags(setup: Buffer): boolean[] | null {
   return found;
 }
 
-/** Vorbis packs bits from the lowest of a byte up; from the end they are read the highest first. */
+/** Vorbis packs bits from the lowest bit of a byte; read from the end, the highest comes first. */
 class BackwardBits {
   readonly #bytes: Buffer;
   left: number;
@@ -64,7 +64,7 @@ class BackwardBits {
     this.left = bytes.length * 8;
   }
 
-  /** The value as it was written: its bits come back highest first. */
+  /** The original value; its bits are read highest first. */
   read(count: number): number {
     const value = this.peek(count);
     this.left -= count;

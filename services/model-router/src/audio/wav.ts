@@ -1,15 +1,15 @@
-// WAV: the bytes of sound that are there, over the bytes of a second. What its head says of their number is believed only
-// where the file's chunks bear it out to its last byte.
+// WAV: bytes of audio divided by bytes per second. The byte count in the header is trusted only if the chunks of the
+// file confirm it up to the last byte.
 
 const CHUNK_HEADER_BYTES = 8;
 const FORMAT = { pcm: 1, float: 3, aLaw: 6, muLaw: 7, extensible: 0xfffe } as const;
 
 interface WavFormat {
-  /** Bytes of a second, all channels together. */
+  /** Bytes per second of all channels together. */
   bytesPerSecond: number;
 }
 
-/** Seconds of sound; null when it is no WAV, or its sound is packed otherwise than sample by sample. */
+/** Duration in seconds; null when the file is not WAV or its audio is compressed. */
 export function measureWav(bytes: Buffer): number | null {
   let format: WavFormat | null = null;
   for (let at = 12; at + CHUNK_HEADER_BYTES <= bytes.length; ) {
@@ -39,7 +39,7 @@ function readFormat(chunk: Buffer): WavFormat | null {
   return { bytesPerSecond: channels * bytesPerSample * rateHz };
 }
 
-/** As many as the chunk says, where whole chunks follow it to the end; else all there are (a stream's head says 0, or 4 GiB). */
+/** The stated size if whole chunks follow it to the end of the file; otherwise all bytes (streams state 0 or 4 GiB). */
 function soundBytes(bytes: Buffer, start: number, said: number): number {
   const there = bytes.length - start;
   if (said > there) return there;

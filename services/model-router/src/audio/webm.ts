@@ -1,5 +1,5 @@
-// WebM and Matroska: the packets of the first track of sound are counted. Recorders of browsers write no duration at all,
-// and what others write is not believed.
+// WebM and Matroska: counts the packets of the first audio track. Stated durations are ignored; browser recorders write
+// none.
 import { aacSeconds } from './mp4.ts';
 import {
   evenPackets,
@@ -26,7 +26,7 @@ const ID = {
   discardPadding: 0x75a2,
 } as const;
 
-/** Elements that others stand in. */
+/** Elements that contain other elements. */
 const PARENTS: ReadonlySet<number> = new Set([ID.segment, ID.cluster, ID.blockGroup, ID.tracks]);
 const TRACK_TYPE_SOUND = 2;
 const ELEMENTS_MAX = 5_000_000;
@@ -35,7 +35,7 @@ const NANOS_PER_SECOND = 1e9;
 interface Element {
   id: number;
   start: number;
-  /** Of a size that is not told (live recordings): the end of what it stands in. */
+  /** For an element of unknown size (live recordings): the end of its parent. */
   end: number;
 }
 
@@ -45,7 +45,7 @@ interface SoundTrack {
   delaySeconds: number;
 }
 
-/** Seconds of sound; null when there is none that can be counted. */
+/** Duration in seconds; null when no track can be measured. */
 export function measureWebm(bytes: Buffer): number | null {
   let track: SoundTrack | null = null;
   let discardSeconds = 0;
@@ -61,7 +61,7 @@ export function measureWebm(bytes: Buffer): number | null {
   return Math.max(0, counted.seconds - discarded - track.delaySeconds);
 }
 
-/** All elements, those that others stand in before what is in them. */
+/** All elements; a parent precedes its children. */
 function* elements(bytes: Buffer): Generator<Element> {
   let at = 0;
   for (let count = 0; at < bytes.length && count < ELEMENTS_MAX; count++) {
@@ -85,12 +85,12 @@ function readElement(bytes: Buffer, at: number, to: number): Element | null {
   };
 }
 
-/** Bytes of a number whose first byte this is: by its leading zeros. */
+/** Length of a variable-size number, by the leading zeros of its first byte. */
 function lengthOf(first: number): number {
   return Math.clz32(first) - 23;
 }
 
-/** A number that says its own length; null for its value: not told. */
+/** Reads a variable-size number; the value null means an unknown size. */
 function readVint(bytes: Buffer, at: number): { value: number | null; bytes: number } | null {
   const first = bytes[at] ?? 0;
   const length = lengthOf(first);
@@ -117,7 +117,7 @@ function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   if (number(ID.trackType) !== TRACK_TYPE_SOUND) return null;
   const codec = fields.get(ID.codecId)?.toString('latin1').replace(/\0+$/, '') ?? '';
   const counter = counterOf(codec, fields.get(ID.codecPrivate) ?? Buffer.alloc(0));
-  // As much as a pre-skip of Opus can be.
+  // Limited to the longest possible Opus pre-skip.
   const delaySeconds = Math.min(number(ID.codecDelay) / NANOS_PER_SECOND, DELAY_SECONDS_MAX);
   return counter && { number: number(ID.trackNumber), counter, delaySeconds };
 }
@@ -135,7 +135,10 @@ function counterOf(codec: string, config: Buffer): PacketCounter | null {
   return seconds === null ? null : evenPackets(seconds, 1);
 }
 
-/** The three headers of Vorbis in one field: their number less one, the lengths of all but the last, and they. */
+/**
+ * Splits the three Vorbis headers in one field: their count minus one, the lengths of all but the last, and the
+ * headers.
+ */
 function unlaceHeaders(config: Buffer): Buffer[] {
   const lengths: number[] = [];
   let at = 1;
@@ -151,7 +154,7 @@ function unlaceHeaders(config: Buffer): Buffer[] {
   return cut(config.subarray(at), lengths);
 }
 
-/** Pieces of these lengths, and the rest. */
+/** Splits into parts of these lengths, and the rest. */
 function cut(bytes: Buffer, lengths: number[]): Buffer[] {
   const pieces: Buffer[] = [];
   let at = 0;
@@ -164,7 +167,7 @@ function cut(bytes: Buffer, lengths: number[]): Buffer[] {
 
 const LACING = { none: 0, xiph: 1, fixed: 2, ebml: 3 } as const;
 
-/** A block: its track, a time (2 bytes), flags, and one frame or several with their lengths before them. */
+/** Adds a block: its track, a time (2 bytes), flags, and one or several frames preceded by their lengths. */
 function addBlock(bytes: Buffer, { start, end }: Element, track: SoundTrack): void {
   const number = readVint(bytes, start);
   if (!number || number.value !== track.number) return;
@@ -198,7 +201,7 @@ function unlace(block: Buffer, lacing: number): Buffer[] {
       const told = readVint(block, at);
       if (!told) return [];
       at += told.bytes;
-      // The first one as it is, each further one as the difference to that before, its zero in the middle of the range.
+      // The first length is absolute; each further one is a signed difference to the previous one.
       const value = told.value ?? 0;
       lengths.push(
         lengths.length === 0 ? value : (lengths.at(-1) ?? 0) + value - (2 ** (7 * told.bytes - 1) - 1),

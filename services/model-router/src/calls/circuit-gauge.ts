@@ -1,10 +1,10 @@
-// The state of upstreams that have failed of late, for Prometheus.
+// Prometheus metric for the state of upstreams that failed recently.
 import { Gauge } from 'prom-client';
 import { CIRCUIT_STATES, type Circuits } from './circuits.ts';
 
 export const CIRCUIT_GAUGE = 'switchyard_upstream_circuit';
 
-/** One series for each upstream that is not simply well; its value is the state's place in `CIRCUIT_STATES`. */
+/** One series per upstream with an entry; the value is the index of its state in `CIRCUIT_STATES`. */
 export function circuitGauge(circuits: Circuits): Gauge {
   return new Gauge({
     name: CIRCUIT_GAUGE,

@@ -2,6 +2,7 @@ import { upstream } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import type { Failure } from '../makers/failure.ts';
 import { CIRCUIT_GAUGE, circuitGauge } from './circuit-gauge.ts';
 import {
   Circuits,
@@ -13,7 +14,6 @@ import {
   type Pass,
   RETRY_AFTER_MS_MAX,
 } from './circuits.ts';
-import type { Failure } from './failure.ts';
 
 const SHAKY = upstream.parse({
   adapter: 'openai-compatible',
@@ -42,7 +42,7 @@ function setup(): { clock: FakeClock; circuits: Circuits; pass: () => Pass; fail
   return { clock, circuits, pass, fail };
 }
 
-test('an upstream that failed so often in a row is left alone, then tried by one call, and is well when that is answered', () => {
+test('an upstream with repeated failures is skipped, then tried by one call, and is healthy after an answer', () => {
   const { clock, circuits, pass, fail } = setup();
   fail(FAILURES_TO_OPEN);
   expect(circuits.enter(SHAKY)).toEqual({
@@ -60,7 +60,7 @@ test('an upstream that failed so often in a row is left alone, then tried by one
   pass();
 });
 
-test('a call that tries it in vain keeps the others away for as long again', () => {
+test('a failed trial call keeps the circuit open for another period', () => {
   const { clock, circuits, pass, fail } = setup();
   fail(FAILURES_TO_OPEN);
   clock.advance(OPEN_MS);
@@ -68,7 +68,7 @@ test('a call that tries it in vain keeps the others away for as long again', () 
   expect(circuits.enter(SHAKY)).toMatchObject({ state: 'open', backInMs: OPEN_MS });
 });
 
-test('a call that was trying it and whose caller went away leaves the trying to the next', () => {
+test('a trial call whose caller leaves hands the trial to the next call', () => {
   const { clock, circuits, pass, fail } = setup();
   fail(FAILURES_TO_OPEN);
   clock.advance(OPEN_MS);
@@ -76,7 +76,7 @@ test('a call that was trying it and whose caller went away leaves the trying to 
   expect(isSkip(circuits.enter(SHAKY))).toBe(false);
 });
 
-test('failures with an answer between them, or further apart than the window, open nothing', () => {
+test('failures with a success between them, or further apart than the window, do not open the circuit', () => {
   const { clock, circuits, pass, fail } = setup();
   fail(FAILURES_TO_OPEN - 1);
   pass().answered();
@@ -97,7 +97,7 @@ test.each(['rejected', 'too_long'] as const)(
   },
 );
 
-test('one that names a time rests until then, at most for half a minute, and remembers what it said', () => {
+test('an upstream with Retry-After rests until that time, at most 30 s, and keeps the original time', () => {
   const { clock, circuits, pass } = setup();
   pass().failed(busyFor(2));
   expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting', backInMs: 2_000 });
@@ -109,7 +109,7 @@ test('one that names a time rests until then, at most for half a minute, and rem
   pass();
 });
 
-test('an answer that was on its way does not end a rest', () => {
+test('an answer to an earlier call does not end a rest', () => {
   const { circuits, pass } = setup();
   const early = pass();
   pass().failed(busyFor(5));
@@ -117,14 +117,14 @@ test('an answer that was on its way does not end a rest', () => {
   expect(circuits.enter(SHAKY)).toMatchObject({ state: 'resting' });
 });
 
-test('another model at the same address, and the same model at another, have circuits of their own', () => {
+test('each pair of model and address has its own circuit', () => {
   const { circuits, fail } = setup();
   fail(FAILURES_TO_OPEN);
   expect(isSkip(circuits.enter({ ...SHAKY, model: 'steady' }))).toBe(false);
   expect(isSkip(circuits.enter({ ...SHAKY, base_url: 'http://127.0.0.1:2/v1' }))).toBe(false);
 });
 
-test('the state of each that is not well is in the metrics, and leaves them when it is well again', async () => {
+test('the metrics show each unhealthy upstream, and drop it when it recovers', async () => {
   const { clock, circuits, pass, fail } = setup();
   const registry = new Registry();
   registry.registerMetric(circuitGauge(circuits));
@@ -138,13 +138,13 @@ test('the state of each that is not well is in the metrics, and leaves them when
   expect(await registry.metrics()).not.toContain(line);
 });
 
-test('a field that its maker has nothing like says nothing of an upstream: nothing was sent to it', () => {
+test('an unsupported field does not count against an upstream, since nothing was sent to it', () => {
   const { clock, circuits, pass, fail } = setup();
   const unsupported: Failure = { status: 400, message: 'seed', kind: 'unsupported', retryAfterS: null };
   for (let count = 0; count < FAILURES_TO_OPEN; count += 1) pass().failed(unsupported);
   expect(circuits.states().size).toBe(0);
   fail(FAILURES_TO_OPEN);
   clock.advance(OPEN_MS);
-  pass().failed(unsupported); // it was the one to try
+  pass().failed(unsupported); // this was the trial call
   expect(isSkip(circuits.enter(SHAKY))).toBe(false);
 });

@@ -1,23 +1,30 @@
 import { upstream } from '@switchyard/contracts';
 import { expect, test, vi } from 'vitest';
-import type { Maker, UpstreamSink } from '../makers/maker.ts';
+import type { Maker, UpstreamAnswer } from '../makers/maker.ts';
 import { ExchangeAbandoned, type ExchangeOptions, runExchange } from './exchange.ts';
 
 const FIRST_BYTE_MS = 1_000;
 const ATTEMPT_MS = 60_000;
 
-/** A maker whose answers the test gives itself. */
-function maker(): { maker: Maker; sink: () => UpstreamSink } {
-  let given: UpstreamSink | null = null;
+interface Given {
+  head(head: Omit<UpstreamAnswer, 'body'>): void;
+  data(text: string): Promise<void>;
+  end(): void;
+}
+
+/** A maker whose answers the test supplies. */
+function maker(): { maker: Maker; given: Given } {
+  const bytes = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = bytes.writable.getWriter();
+  writer.closed.catch(() => {}); // the exchange may end before its answer does
+  const answer = Promise.withResolvers<UpstreamAnswer>();
   return {
-    maker: {
-      types: ['language'],
-      start: (_request, sink) => {
-        given = sink;
-        return { pause: () => {}, resume: () => {}, abort: () => {} };
-      },
+    maker: { types: ['language'], call: () => answer.promise },
+    given: {
+      head: (head) => answer.resolve({ ...head, body: bytes.readable }),
+      data: (text) => writer.write(Buffer.from(text)),
+      end: () => void writer.close(),
     },
-    sink: () => given as UpstreamSink,
   };
 }
 
@@ -42,22 +49,23 @@ function options(from: Maker, others: Partial<ExchangeOptions>): ExchangeOptions
     onStream: () => true,
     drained: () => Promise.resolve(),
     onStarted: () => {},
+    onAccepted: () => {},
     onFirstByte: () => {},
     ...others,
   };
 }
 
-test('an upstream that falls silent after its caller was slow is still given up in time', async () => {
+test('an upstream that falls silent after its caller was slow still times out', async () => {
   vi.useFakeTimers();
   try {
-    const { maker: from, sink } = maker();
+    const { maker: from, given } = maker();
     const room = Promise.withResolvers<void>();
     const failed = runExchange(options(from, { onStream: () => false, drained: () => room.promise })).catch(
       (error: unknown) => error,
     );
-    sink().onHead({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
-    sink().onData(Buffer.from('data: {}\n\n'));
-    await vi.advanceTimersByTimeAsync(10 * FIRST_BYTE_MS); // the caller takes nothing: not the upstream's fault
+    given.head({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
+    void given.data('data: {}\n\n');
+    await vi.advanceTimersByTimeAsync(10 * FIRST_BYTE_MS); // not the upstream’s fault: the caller reads nothing
     room.resolve();
     await vi.advanceTimersByTimeAsync(FIRST_BYTE_MS);
     expect(await failed).toMatchObject({ failure: { kind: 'timeout' } });
@@ -66,13 +74,13 @@ test('an upstream that falls silent after its caller was slow is still given up 
   }
 });
 
-test('the body of an error is no first byte of an answer, and what it says of our credentials is not passed on', async () => {
-  const { maker: from, sink } = maker();
+test('an error body is no first byte of an answer, and its text about our credentials is hidden', async () => {
+  const { maker: from, given } = maker();
   const onFirstByte = vi.fn();
   const failed = runExchange(options(from, { onFirstByte })).catch((error: unknown) => error);
-  sink().onHead({ status: 401, contentType: 'application/json', retryAfterS: null });
-  sink().onData(Buffer.from('{"error":{"message":"Incorrect API key provided: sk-ours"}}'));
-  sink().onEnd();
+  given.head({ status: 401, contentType: 'application/json', retryAfterS: null });
+  void given.data('{"error":{"message":"Incorrect API key provided: sk-ours"}}');
+  given.end();
   expect(await failed).toMatchObject({
     failure: { status: 401, kind: 'fault', message: 'the upstream refused our credentials (401)' },
   });
@@ -85,14 +93,14 @@ test.each([
 ])('keep-alives %s do not stop the clock until the first token', async (_what, contentType, keepAlive) => {
   vi.useFakeTimers();
   try {
-    const { maker: from, sink } = maker();
+    const { maker: from, given } = maker();
     const streams = () => contentType === 'text/event-stream';
     const onFirstByte = vi.fn();
-    const given = options(from, { streams, hasBegun: () => false, onFirstByte });
-    const failed = runExchange(given).catch((error: unknown) => error);
-    sink().onHead({ status: 200, contentType, retryAfterS: null });
+    const exchange = options(from, { streams, hasBegun: () => false, onFirstByte });
+    const failed = runExchange(exchange).catch((error: unknown) => error);
+    given.head({ status: 200, contentType, retryAfterS: null });
     for (let at = 0; at < FIRST_BYTE_MS; at += 100) {
-      sink().onData(Buffer.from(keepAlive));
+      void given.data(keepAlive);
       await vi.advanceTimersByTimeAsync(100);
     }
     expect(await failed).toMatchObject({ failure: { kind: 'timeout' } });
@@ -102,18 +110,22 @@ test.each([
   }
 });
 
-test('an exchange that is ended from outside is over at once, its clocks too', async () => {
+test('an exchange that is abandoned ends at once, stops its timers, and takes nothing more', async () => {
   vi.useFakeTimers();
   try {
-    const { maker: from, sink } = maker();
+    const { maker: from, given } = maker();
     let abandon = () => {};
-    const ended = runExchange(options(from, { onStarted: (how) => (abandon = how) })).catch(
+    const onStream = vi.fn(() => true);
+    const ended = runExchange(options(from, { onStream, onStarted: (how) => (abandon = how) })).catch(
       (error: unknown) => error,
     );
-    sink().onHead({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
+    given.head({ status: 200, contentType: 'text/event-stream', retryAfterS: null });
     abandon();
     expect(await ended).toBeInstanceOf(ExchangeAbandoned);
     expect(vi.getTimerCount()).toBe(0);
+    void given.data('data: {}\n\n');
+    await vi.advanceTimersByTimeAsync(FIRST_BYTE_MS);
+    expect(onStream).not.toHaveBeenCalled();
   } finally {
     vi.useRealTimers();
   }

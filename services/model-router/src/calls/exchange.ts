@@ -1,32 +1,34 @@
-// One exchange with one upstream under its clocks: until the first byte, between bytes, and for the whole attempt.
-import type { Exchange, Maker, UpstreamHead, UpstreamRequest } from '../makers/maker.ts';
-import { AttemptFailed, failureOfAnswer, timedOut } from './failure.ts';
+// One exchange with one upstream and its timeouts: first byte, gap between bytes, and whole attempt.
+import { AttemptFailed, failureOfAnswer, timedOut } from '../makers/failure.ts';
+import type { Maker, UpstreamAnswer, UpstreamRequest } from '../makers/maker.ts';
 
-/** Bytes of an answer in one piece. */
+/** Maximum size of an answer in one piece. */
 const WHOLE_ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface ExchangeOptions {
   maker: Maker;
   request: UpstreamRequest;
-  /** Milliseconds that the call as a whole has left. */
+  /** Milliseconds left for the whole call. */
   remainingMs: number;
-  /** Whether an answer of this content type goes on as it comes, where the request asked for a stream. */
+  /** Whether an answer of this content type is passed on as it arrives, if the request asked for a stream. */
   streams(contentType: string): boolean;
-  /** Takes the bytes of such an answer; false: the caller reads slowly, wait for `drained`. */
+  /** Takes the bytes of a streamed answer; returns false when the caller reads slowly: wait for `drained`. */
   onStream(bytes: Buffer, contentType: string): boolean;
-  /** Whether such an answer has begun: comments, roles and other frames of it are no first token. */
+  /** Whether a streamed answer has content; comments, roles and other framing do not count. */
   hasBegun(): boolean;
   drained(): Promise<void>;
-  /** Told how to end the exchange from outside; it then throws `ExchangeAbandoned`. */
+  /** Receives a function that ends the exchange from outside, which makes it throw `ExchangeAbandoned`. */
   onStarted(abandon: () => void): void;
-  /** The answer has begun; not told of an error's body. */
+  /** Called when the upstream has the whole request and bills it; with false when it refuses it afterwards. */
+  onAccepted(accepted: boolean): void;
+  /** Called when the answer begins; not called for the body of an error. */
   onFirstByte(): void;
 }
 
 /** Thrown by an exchange that was ended from outside. */
 export class ExchangeAbandoned extends Error {}
 
-/** A whole body; or null when it was a stream, which `onStream` has had. */
+/** A whole body; null when the answer was a stream, which `onStream` received. */
 export interface Received {
   contentType: string;
   body: Buffer | null;
@@ -34,102 +36,147 @@ export interface Received {
 
 /**
  * Runs the exchange to its end.
- * @throws AttemptFailed for an error status, a timeout, an answer too large; the network's error; whatever `onStream` throws.
+ * @throws AttemptFailed for an error status, a timeout or an oversized answer; network errors; errors thrown by
+ * `onStream`.
  */
-export function runExchange(options: ExchangeOptions): Promise<Received> {
-  const { maker, request, remainingMs } = options;
-  const { first_byte_timeout_ms: byteMs, attempt_timeout_ms: attemptMs } = request.upstream;
-  return new Promise((resolve, reject) => {
-    let head: UpstreamHead | null = null;
-    let streaming = false;
-    let exchange: Exchange | null = null;
-    let chunks: Buffer[] = [];
-    let bytes = 0;
-    /** The first clock runs until then; keep-alives do not stop it. */
-    let begun = false;
-    let over = false;
-    const settle = (outcome: () => void) => {
-      over = true;
-      clearTimeout(byteClock);
-      clearTimeout(wholeClock);
-      outcome();
-    };
-    const fail = (error: unknown) =>
-      settle(() => {
-        exchange?.abort();
-        reject(error);
-      });
-    const silent = () =>
-      fail(
-        timedOut(
-          `the upstream ${begun ? 'sent nothing for' : 'had not begun to answer within'} ${byteMs} ms`,
-        ),
-      );
-    let byteClock = setTimeout(silent, byteMs);
-    const wholeMs = Math.min(attemptMs, remainingMs);
-    const tooLong = () => fail(timedOut(`the upstream was not done within ${Math.round(wholeMs)} ms`));
-    let leftMs = wholeMs;
-    let runningSince = performance.now();
-    let wholeClock = setTimeout(tooLong, leftMs);
-    let slow = false;
-    /** It is the caller who is slow: the upstream's clocks stand still, or a slow reader would be cut, and for free. */
-    const slowDown = () => {
-      exchange?.pause();
-      if (slow) return;
-      slow = true;
-      clearTimeout(byteClock);
-      clearTimeout(wholeClock);
-      leftMs -= performance.now() - runningSince;
-      void options.drained().then(() => {
-        slow = false;
-        if (over) return;
-        byteClock = setTimeout(silent, byteMs); // one that was cleared cannot be refreshed
-        runningSince = performance.now();
-        wholeClock = setTimeout(tooLong, leftMs);
-        exchange?.resume();
-      });
-    };
-    exchange = maker.start(request, {
-      onHead(received) {
-        head = received;
-        streaming = received.status < 300 && request.stream && options.streams(received.contentType);
-      },
-      onData(chunk) {
-        if (over) return;
-        bytes += chunk.length;
-        try {
-          if (streaming) {
-            if (!options.onStream(chunk, head?.contentType ?? '')) slowDown();
-          } else if (bytes > WHOLE_ANSWER_BYTES_MAX) throw tooLarge();
-          else chunks.push(chunk);
-        } catch (error) {
-          return fail(error);
-        }
-        if (!begun) {
-          begun = streaming ? options.hasBegun() : !isBlank(chunk);
-          if (begun && head !== null && head.status < 300) options.onFirstByte();
-        }
-        if (begun && !slow) byteClock.refresh();
-      },
-      onEnd: () =>
-        settle(() => {
-          const body =
-            chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, streaming ? 0 : bytes);
-          chunks = [];
-          if (head === null || head.status >= 300)
-            reject(new AttemptFailed(failureOfAnswer(head?.status ?? 502, body, head?.retryAfterS ?? null)));
-          else resolve({ contentType: head.contentType, body: streaming ? null : body });
-        }),
-      onError: fail,
-    });
-    options.onStarted(() => {
-      if (!over) fail(new ExchangeAbandoned('the exchange was ended from outside'));
-    });
+export async function runExchange(options: ExchangeOptions): Promise<Received> {
+  const ending = new AbortController();
+  const ended = new Promise<never>((_, reject) => {
+    ending.signal.addEventListener('abort', () => reject(ending.signal.reason as Error), { once: true });
   });
+  const { first_byte_timeout_ms: byteMs, attempt_timeout_ms: attemptMs } = options.request.upstream;
+  const wholeMs = Math.min(attemptMs, options.remainingMs);
+  const timeouts = new Timeouts({ byteMs, wholeMs }, (failure) => ending.abort(failure));
+  options.onStarted(() => ending.abort(new ExchangeAbandoned('the exchange was ended from outside')));
+  try {
+    // An upstream that ignores the signal must not delay the end.
+    return await Promise.race([receive(options, timeouts, ending.signal), ended]);
+  } catch (error) {
+    ending.abort(error);
+    throw error;
+  } finally {
+    timeouts.stop();
+  }
 }
 
-/** Makers keep a connection alive with blank lines before an answer in one piece (DeepSeek does). */
-function isBlank(bytes: Buffer): boolean {
+async function receive(options: ExchangeOptions, timeouts: Timeouts, signal: AbortSignal): Promise<Received> {
+  const { maker, request } = options;
+  const onAccepted = () => {
+    if (!signal.aborted) options.onAccepted(true);
+  };
+  const answer = await maker.call(request, { signal, onAccepted });
+  signal.throwIfAborted();
+  const { status, contentType, retryAfterS } = answer;
+  const isGood = status < 300;
+  options.onAccepted(isGood);
+  if (isGood && request.stream && options.streams(contentType)) {
+    await passOn(options, timeouts, signal, answer);
+    return { contentType, body: null };
+  }
+  const onFirstByte = isGood ? () => options.onFirstByte() : () => {};
+  const body = await collect(answer.body, timeouts, signal, onFirstByte);
+  if (!isGood) throw new AttemptFailed(failureOfAnswer(status, body, retryAfterS));
+  return { contentType, body };
+}
+
+async function passOn(
+  options: ExchangeOptions,
+  timeouts: Timeouts,
+  signal: AbortSignal,
+  { body, contentType }: UpstreamAnswer,
+): Promise<void> {
+  for await (const bytes of body) {
+    signal.throwIfAborted();
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const mayGoOn = options.onStream(chunk, contentType);
+    if (!timeouts.begun && options.hasBegun()) {
+      timeouts.begun = true;
+      options.onFirstByte();
+    }
+    timeouts.heard();
+    if (mayGoOn) continue;
+    // A slow reader must not get a cut, free answer.
+    timeouts.pause();
+    await options.drained();
+    signal.throwIfAborted();
+    timeouts.resume();
+  }
+}
+
+async function collect(
+  body: AsyncIterable<Uint8Array>,
+  timeouts: Timeouts,
+  signal: AbortSignal,
+  onFirstByte: () => void,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    signal.throwIfAborted();
+    bytes += chunk.length;
+    if (bytes > WHOLE_ANSWER_BYTES_MAX) throw tooLarge();
+    chunks.push(chunk);
+    if (!timeouts.begun && !isBlank(chunk)) {
+      timeouts.begun = true;
+      onFirstByte();
+    }
+    timeouts.heard();
+  }
+  return Buffer.concat(chunks, bytes);
+}
+
+/** The timeouts of one exchange. They stand still while the caller reads slowly. */
+class Timeouts {
+  /** The answer has content; from then on each byte restarts the first-byte timeout. Keep-alives are no content. */
+  begun = false;
+  readonly #byteMs: number;
+  readonly #wholeMs: number;
+  readonly #expire: (failure: AttemptFailed) => void;
+  #byteTimer: NodeJS.Timeout | undefined;
+  #wholeTimer: NodeJS.Timeout | undefined;
+  #leftMs: number;
+  #runningSince = 0;
+
+  constructor(
+    { byteMs, wholeMs }: { byteMs: number; wholeMs: number },
+    expire: (failure: AttemptFailed) => void,
+  ) {
+    this.#byteMs = byteMs;
+    this.#wholeMs = wholeMs;
+    this.#leftMs = wholeMs;
+    this.#expire = expire;
+    this.resume();
+  }
+
+  heard(): void {
+    if (this.begun) this.#byteTimer?.refresh();
+  }
+
+  pause(): void {
+    this.stop();
+    this.#leftMs -= performance.now() - this.#runningSince;
+  }
+
+  resume(): void {
+    this.#runningSince = performance.now();
+    this.#byteTimer = setTimeout(() => this.#expire(timedOut(this.#silence())), this.#byteMs);
+    const tooLong = `the upstream was not done within ${Math.round(this.#wholeMs)} ms`;
+    this.#wholeTimer = setTimeout(() => this.#expire(timedOut(tooLong)), this.#leftMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#byteTimer);
+    clearTimeout(this.#wholeTimer);
+  }
+
+  #silence(): string {
+    if (this.begun) return `the upstream sent nothing for ${this.#byteMs} ms`;
+    return `the upstream had not begun to answer within ${this.#byteMs} ms`;
+  }
+}
+
+/** Makers such as DeepSeek send blank lines as keep-alives before an answer in one piece. */
+function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 

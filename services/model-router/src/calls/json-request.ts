@@ -1,31 +1,35 @@
-// A request whose body is the caller's own JSON: it goes on as it is but for the model's name.
+// A request whose body is the caller's own JSON; only the model's name changes.
 import type { CatalogModel, ModelCallHead, ModelType, ServiceError, Upstream } from '@switchyard/contracts';
 import { upstreamBody } from '../answers/request-body.ts';
 import { type StreamedAnswer, streamedAnswer } from '../answers/streamed-answer.ts';
 import { finishWholeAnswer } from '../answers/whole-answer.ts';
 import { type Expected, expectedCost } from '../spending/expected-cost.ts';
-import { estimateInputTokens } from './input-tokens.ts';
+import type { Price } from '../spending/pricing.ts';
+import { priceAccepted, readRequest } from '../spending/request-price.ts';
 import { refusalOf } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
-import { priceTokens } from './pricing.ts';
+import { PricedMembers } from './priced-members.ts';
 
 export class JsonRequest implements ModelRequest {
   readonly #type: ModelType;
   readonly #body: Buffer;
   readonly #head: ModelCallHead;
+  readonly #priced: PricedMembers;
 
+  /** @throws ServiceError `invalid_request` */
   constructor(type: ModelType, body: Buffer, head: ModelCallHead) {
     this.#type = type;
     this.#body = body;
     this.#head = head;
+    this.#priced = new PricedMembers(type, body);
   }
 
   refusalOf(model: CatalogModel): ServiceError | null {
-    return refusalOf(model, this.#body);
+    return this.#priced.refusalOf(model) ?? refusalOf(model, this.#body);
   }
 
   expected(model: CatalogModel): Expected {
-    return expectedCost(model, this.#body);
+    return expectedCost(model, readRequest(this.#body), this.#head.stream);
   }
 
   toUpstream(_model: CatalogModel, { model }: Upstream, outputTokensMax?: number): { body: Buffer } {
@@ -40,11 +44,7 @@ export class JsonRequest implements ModelRequest {
     return { contentType: 'application/json', ...finishWholeAnswer(model, this.#body, answer) };
   }
 
-  produced(model: CatalogModel): Pick<FinishedAnswer, 'price' | 'basis'> {
-    const inputTokens = estimateInputTokens(this.#body);
-    return {
-      price: priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens: 0 }),
-      basis: 'estimated',
-    };
+  accepted(model: CatalogModel): Price {
+    return priceAccepted(model, readRequest(this.#body));
   }
 }

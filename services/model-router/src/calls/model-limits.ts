@@ -1,5 +1,5 @@
-// What a model's own limits (its `limits` in the catalog) refuse, beyond what its endpoint takes: said by us, at once
-// and in the right words, instead of by the maker in its own.
+// Checks a request against a model's own limits (`limits` in the catalog) before it is sent, so that the caller gets an
+// immediate error in our terms.
 import {
   AUDIO_FORMATS,
   type AudioFormatName,
@@ -12,26 +12,29 @@ import {
 } from '@switchyard/contracts';
 import { z } from 'zod';
 
-/** Limits are free-form: one that says something else under these names is for clients to read, and forbids nothing. */
+/** Limits are free-form: a value of another shape under these names is information for clients and is not enforced. */
 const names = z.array(z.string()).optional().catch(undefined);
 const count = z.int().positive().optional().catch(undefined);
 
-/** Limits of image models that the router knows; a catalog may hold others for clients to read. */
+/** Limits of image models that the router enforces; a catalog may hold others for clients to read. */
 const imageLimits = z.looseObject({
-  /** Sizes that the model takes, as `<width>x<height>`; with `aspect_ratios` and without sizes it takes none. */
+  /** Allowed sizes, as `<width>x<height>`; a model with `aspect_ratios` and no sizes accepts no size. */
   sizes: names,
   aspect_ratios: names,
   images_max: count,
 });
 
-/** Why the model cannot serve the request; null when it can. The first model's refusal is the answer, others are skipped. */
+/**
+ * Why the model cannot serve the request; null when it can. A refusal of the first model is the caller's answer; later
+ * models are skipped.
+ */
 export function refusalOf(model: CatalogModel, body: Buffer): ServiceError | null {
   if (model.type === 'image') return refusalOfImages(model, body);
   if (model.type === 'speech') return refusalOfSpeech(model, body);
   return null;
 }
 
-/** Limits of speech models that the router knows. */
+/** Limits of speech models that the router enforces. */
 const speechLimits = z.looseObject({
   voices: names,
   formats: names,
@@ -42,27 +45,27 @@ function refusalOfSpeech(model: CatalogModel, body: Buffer): ServiceError | null
   const { input, voice, response_format: format } = speechRequest.parse(JSON.parse(body.toString('utf8')));
   const { voices, formats, characters_max: max } = speechLimits.parse(model.limits);
   if (typeof voice === 'string' && voices && !voices.includes(voice))
-    return refuse('voice', `${model.id} has ${voices.join(', ')}`);
+    return refuse('voice', supports(model, voices));
   if (format && formats && !formats.includes(format))
-    return refuse('response_format', `${model.id} has ${formats.join(', ')}`);
+    return refuse('response_format', supports(model, formats));
   if (max && spokenCharacters(input) > max)
-    return refuse('input', `${model.id} speaks at most ${max} characters`);
+    return refuse('input', `${model.id} accepts at most ${max} characters. Split the text.`);
   return null;
 }
 
-/** Limits of transcription models that the router knows. */
+/** Limits of transcription models that the router enforces. */
 const transcriptionLimits = z.looseObject({
   bytes_max: count,
   seconds_max: z.number().positive().optional().catch(undefined),
   /** ISO 639-1. */
   languages: names,
-  /** Endings of file names. */
+  /** File name extensions. */
   formats: names,
-  /** Those of OpenAI that the model itself answers in; without `verbose_json` it tells no times. */
+  /** OpenAI's formats that the model supports; without `verbose_json` it reports no times. */
   response_formats: names,
 });
 
-/** What a transcription asks, as far as limits go. */
+/** The properties of a transcription request that limits apply to. */
 export interface AskedTranscription {
   format: AudioFormatName;
   seconds: number;
@@ -85,26 +88,28 @@ export function refusalOfTranscription(model: CatalogModel, asked: AskedTranscri
   } = transcriptionLimits.parse(model.limits);
   const endings: readonly string[] = AUDIO_FORMATS[asked.format].endings;
   if (bytesMax && asked.bytes > bytesMax)
-    return refuse('file', `${model.id} takes at most ${bytesMax} bytes`);
+    return refuse('file', `${model.id} accepts at most ${bytesMax} bytes. Split or compress the file.`);
   if (secondsMax && asked.seconds > secondsMax)
-    return refuse('file', `${model.id} takes at most ${secondsMax} seconds, and there are ${asked.seconds}`);
+    return refuse(
+      'file',
+      `${model.id} accepts at most ${secondsMax} seconds, not ${asked.seconds}. Split the file.`,
+    );
   if (formats && !endings.some((ending) => formats.includes(ending)))
-    return refuse('file', `it is ${asked.format}, and ${model.id} takes ${formats.join(', ')}`);
+    return refuse('file', `${model.id} does not support ${asked.format}, only ${formats.join(', ')}.`);
   const code = asked.language && languageCode(asked.language);
-  if (languages && code && !languages.includes(code))
-    return refuse('language', `${model.id} knows ${languages.join(', ')}`);
+  if (languages && code && !languages.includes(code)) return refuse('language', supports(model, languages));
   if (NEEDS_TIMES.has(asked.responseFormat) && !verboseIsKnownTo(model))
-    return refuse('response_format', `${model.id} tells no times: json and text are what it has`);
+    return refuse('response_format', `${model.id} reports no times. Use json or text.`);
   return null;
 }
 
-/** Whether the model answers in `verbose_json`: most do, and those that do not say what they have. */
+/** Whether the model supports `verbose_json`; models without `response_formats` do. */
 export function verboseIsKnownTo(model: CatalogModel): boolean {
   const { response_formats: formats } = transcriptionLimits.parse(model.limits);
   return formats === undefined || formats.includes('verbose_json');
 }
 
-/** `en-US` and `EN` are `en`; null for a language by its name, which the maker may know. */
+/** Maps `en-US` and `EN` to `en`; null for a language name, which the maker may know. */
 function languageCode(language: string): string | null {
   const code = language.split(/[-_]/)[0]?.toLowerCase() ?? '';
   return code.length <= LANGUAGE_CODE_LENGTH_MAX ? code : null;
@@ -118,11 +123,18 @@ function refusalOfImages(model: CatalogModel, body: Buffer): ServiceError | null
   const { size, aspect_ratio: ratio, n } = imagesRequest.parse(JSON.parse(body.toString('utf8')));
   const { sizes, aspect_ratios: ratios, images_max: max } = imageLimits.parse(model.limits);
   if (size && !sizes && ratios)
-    return refuse('size', `${model.id} takes only an aspect_ratio: ${ratios.join(', ')}`);
+    return refuse('size', `${model.id} supports no size. Use aspect_ratio: ${ratios.join(', ')}.`);
   if (size && size !== 'auto' && sizes && !sizes.includes(size))
-    return refuse('size', `${model.id} takes ${sizes.join(', ')}`);
+    return refuse('size', supports(model, sizes));
   if (ratio && ratios && !ratios.includes(ratio))
-    return refuse('aspect_ratio', `${model.id} takes ${ratios.join(', ') || 'none: ask for a size'}`);
-  if (n && max && n > max) return refuse('n', `${model.id} makes at most ${max} images at once`);
+    return refuse(
+      'aspect_ratio',
+      ratios.length > 0 ? supports(model, ratios) : `${model.id} supports none. Use size.`,
+    );
+  if (n && max && n > max) return refuse('n', `${model.id} makes at most ${max} images per request.`);
   return null;
+}
+
+function supports({ id }: CatalogModel, values: readonly string[]): string {
+  return `${id} supports only ${values.join(', ')}.`;
 }

@@ -7,6 +7,9 @@ import { receiveBody } from './receive-body.ts';
 
 const MIB = 1024 * 1024;
 const SUBJECT = 'router.v1.body';
+const OTHERS = { org: 'org_a', signal: new AbortController().signal };
+/** One org may hold half of the budget. */
+const BUDGET_BYTES = 20 * MIB;
 
 let nats: TestServer;
 let edge: Bus;
@@ -25,7 +28,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   clock = new FakeClock();
-  budget = new ByteBudget({ bytesMax: 10 * MIB, clock });
+  budget = new ByteBudget({ bytesMax: BUDGET_BYTES, clock });
 });
 afterAll(async () => {
   await edge?.close();
@@ -40,8 +43,8 @@ async function answer(call: IncomingCall): Promise<void> {
   body.release();
 }
 
-/** A call whose body counts what was taken of it. */
-function send(bytes: number, told = bytes) {
+/** A call whose body counts how much of it was read. */
+function send(bytes: number, { told = bytes, org = 'org_a' } = {}) {
   const sent = { bytes: 0 };
   async function* body() {
     yield Buffer.alloc(0);
@@ -51,7 +54,7 @@ function send(bytes: number, told = bytes) {
   const outcome = Promise.withResolvers<unknown>();
   outcome.promise.catch(() => {});
   const call: OutgoingCall = edge.call(
-    { subject: SUBJECT, head: { body_bytes: told }, body: body() },
+    { subject: SUBJECT, head: { org, body_bytes: told }, body: body() },
     {
       onHead: () => {},
       onData: () => {},
@@ -63,13 +66,13 @@ function send(bytes: number, told = bytes) {
 }
 
 describe('a large body', () => {
-  test('has its place while it is held, and gives it back', async () => {
+  test('holds memory while in use, and releases it', async () => {
     expect(await send(5 * MIB).outcome).toEqual({ bytes: 5 * MIB, held: 5 * MIB });
     expect(budget.held).toBe(0);
   });
 
-  test('is not asked for before there is room for it', async () => {
-    const held = await budget.take(6 * MIB, new AbortController().signal);
+  test('is not read before there is room for it', async () => {
+    const held = await budget.take(6 * MIB, OTHERS);
     const waiting = send(5 * MIB);
     await expect.poll(() => budget.waiting).toBe(1);
     await edge.nc.flush();
@@ -78,8 +81,16 @@ describe('a large body', () => {
     expect(await waiting.outcome).toMatchObject({ bytes: 5 * MIB });
   });
 
-  test('leaves the queue with its caller', async () => {
-    await budget.take(10 * MIB, new AbortController().signal);
+  test('of one org does not wait for the bodies of another', async () => {
+    await budget.take(10 * MIB, OTHERS);
+    send(5 * MIB);
+    await expect.poll(() => budget.waiting).toBe(1);
+    expect(await send(5 * MIB, { org: 'org_b' }).outcome).toMatchObject({ bytes: 5 * MIB });
+    expect(budget.waiting).toBe(1);
+  });
+
+  test('leaves the queue when its caller leaves', async () => {
+    await budget.take(10 * MIB, OTHERS);
     const { call } = send(5 * MIB);
     await expect.poll(() => budget.waiting).toBe(1);
     call.cancel();
@@ -90,13 +101,13 @@ describe('a large body', () => {
   test.each([
     ['longer', 5 * MIB, 4 * MIB],
     ['shorter', 4 * MIB, 5 * MIB],
-  ])('that is %s than its head says is refused, and its place is free again', async (_, bytes, told) => {
-    await expect(send(bytes, told).outcome).rejects.toMatchObject({ code: 'internal_error' });
+  ])('that is %s than its header says is refused, and its memory is released', async (_, bytes, told) => {
+    await expect(send(bytes, { told }).outcome).rejects.toMatchObject({ code: 'internal_error' });
     expect(budget.held).toBe(0);
   });
 });
 
-test('a small body needs no place', async () => {
-  await budget.take(10 * MIB, new AbortController().signal);
+test('a small body reserves no memory', async () => {
+  await budget.take(10 * MIB, OTHERS);
   expect(await send(MIB).outcome).toMatchObject({ bytes: MIB });
 });

@@ -1,5 +1,5 @@
-// The body of a call off the bus. A large one has its place in memory before its caller is let send it, and is put
-// together there without a second copy.
+// Receives the body of a call from the bus. A large body reserves memory before its caller may send it, and is
+// assembled in place without a second copy.
 import type { IncomingCall } from '@switchyard/bus';
 import {
   MODEL_BODY_BYTES_MAX,
@@ -13,23 +13,26 @@ export interface ReceivedBody extends HeldBytes {
   bytes: Buffer;
 }
 
-/** JSON is written anew for each upstream, under its own name for the model; a file goes out as it is. */
+/** JSON is copied once per upstream to set the model's name; a file is sent as it is. */
 const COPIES_OF_JSON = 2;
 const COPIES_OF_A_FILE = 1;
 
-/** @throws ServiceError `service_unavailable` for want of room, or when the caller goes away; `body_too_large` */
+/** @throws ServiceError `service_unavailable` when there is no room or the caller leaves; `body_too_large` */
 export async function receiveBody(
   call: IncomingCall,
   type: ModelType,
-  { body_bytes: expected = 0 }: ModelCallHead,
+  { org, body_bytes: expected = 0 }: ModelCallHead,
   budget: ByteBudget,
 ): Promise<ReceivedBody> {
   if (expected <= LARGE_BODY_BYTES_MIN)
     return { bytes: await call.readBody(MODEL_BODY_BYTES_MAX), release: () => {} };
   if (expected > MODEL_BODY_BYTES_MAX)
-    throw new ServiceError('body_too_large', `the body is over the limit of ${MODEL_BODY_BYTES_MAX} bytes`);
+    throw new ServiceError(
+      'body_too_large',
+      `The body is too large. Send at most ${MODEL_BODY_BYTES_MAX} bytes.`,
+    );
   const copies = type === 'transcription' ? COPIES_OF_A_FILE : COPIES_OF_JSON;
-  const held = await budget.take(copies * expected, call.signal);
+  const held = await budget.take(copies * expected, { org, signal: call.signal });
   try {
     return { bytes: await collect(call.body(), expected), release: () => held.release() };
   } catch (error) {
@@ -42,14 +45,17 @@ async function collect(pieces: AsyncIterable<Buffer>, expected: number): Promise
   const body = Buffer.allocUnsafeSlow(expected);
   let at = 0;
   for await (const piece of pieces) {
-    if (at + piece.length > expected) throw notAsTold();
+    if (at + piece.length > expected) throw wrongLength();
     body.set(piece, at);
     at += piece.length;
   }
-  if (at < expected) throw notAsTold();
+  if (at < expected) throw wrongLength();
   return body;
 }
 
-function notAsTold(): ServiceError {
-  return new ServiceError('internal_error', 'the body is not as long as the head of its call says');
+function wrongLength(): ServiceError {
+  return new ServiceError(
+    'internal_error',
+    'The length of the body differs from its announced length. Try again.',
+  );
 }

@@ -1,7 +1,7 @@
 import type { CatalogModel, TranscriptionParams } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import type { MeasuredAudio } from '../audio/measure-audio.ts';
-import { priceSeconds } from './pricing.ts';
+import { priceSeconds } from '../spending/pricing.ts';
 import { TranscriptionRequest } from './transcription-request.ts';
 
 function model(minute: string, limits: Record<string, unknown> = {}): CatalogModel {
@@ -18,7 +18,7 @@ function model(minute: string, limits: Record<string, unknown> = {}): CatalogMod
   };
 }
 
-describe('the price of so many seconds', () => {
+describe('the price of a number of seconds', () => {
   test.each([
     ['0.006', 60, '0.006'],
     ['0.006', 1, '0.0001'],
@@ -44,7 +44,7 @@ function request(
   return new TranscriptionRequest(audio, { media_type: 'audio/wav', filename: 'a.wav', ...params }, measured);
 }
 
-describe('an upstream is told', () => {
+describe('the request to an upstream', () => {
   test.each<[string, string, MeasuredAudio['format'], string, string]>([
     ['audio/wav', 'a.wav', 'wav', 'audio/wav', 'a.wav'],
     ['audio/x-wav', 'A.WAV', 'wav', 'audio/x-wav', 'A.WAV'],
@@ -64,7 +64,7 @@ describe('an upstream is told', () => {
     });
   });
 
-  test('to answer in json where the model has no more', () => {
+  test('asks for json when the model supports no other format', () => {
     const plain = model('0.006', { response_formats: ['json', 'text'] });
     expect(request({ response_format: 'text' }).toUpstream(plain).transcription?.response_format).toBe(
       'json',

@@ -1,4 +1,5 @@
-// A request for a transcription: its body is the audio, measured before anybody is asked, and charged by that.
+// A transcription request: its body is the audio, which is measured before any upstream is called and charged by its
+// length.
 import {
   AUDIO_FORMATS,
   audioFormatOf,
@@ -13,11 +14,12 @@ import { finishTranscription } from '../answers/transcription/finish-transcripti
 import { type MeasuredAudio, measureAudio } from '../audio/measure-audio.ts';
 import type { UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
+import { type Price, priceSeconds } from '../spending/pricing.ts';
 import { refusalOfTranscription, verboseIsKnownTo } from './model-limits.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
-import { priceSeconds } from './pricing.ts';
+import { PricedMembers } from './priced-members.ts';
 
-/** @throws ServiceError `audio_unreadable` where the audio's length cannot be found */
+/** @throws ServiceError `audio_unreadable` when the audio's length cannot be determined; `invalid_request` */
 export async function transcriptionRequest(
   audio: Buffer,
   { params }: ModelCallHead,
@@ -31,27 +33,30 @@ export class TranscriptionRequest implements ModelRequest {
   readonly #audio: Buffer;
   readonly #params: TranscriptionParams;
   readonly #measured: MeasuredAudio;
+  readonly #priced: PricedMembers;
 
   constructor(audio: Buffer, params: TranscriptionParams, measured: MeasuredAudio) {
     this.#audio = audio;
     this.#params = params;
     this.#measured = measured;
+    this.#priced = new PricedMembers('transcription', Buffer.from(JSON.stringify(params)));
   }
 
   refusalOf(model: CatalogModel): ServiceError | null {
-    return refusalOfTranscription(model, {
+    const limits = refusalOfTranscription(model, {
       ...this.#measured,
       bytes: this.#audio.length,
       language: this.#params.language ?? null,
       responseFormat: this.#params.response_format ?? 'json',
     });
+    return this.#priced.refusalOf(model) ?? limits;
   }
 
   expected(model: CatalogModel): Expected {
     return { cost: priceSeconds(model, this.#measured.seconds).costNano, exact: true };
   }
 
-  /** Makers go by the media type and by the file's ending: both are told as the file itself has them. */
+  /** Makers rely on the media type and the file extension, so both are set from the detected format. */
   toUpstream(model: CatalogModel): Pick<UpstreamRequest, 'body' | 'transcription'> {
     const { format } = this.#measured;
     const { mediaType, endings } = AUDIO_FORMATS[format];
@@ -77,8 +82,8 @@ export class TranscriptionRequest implements ModelRequest {
     return { ...rendered, price, basis: 'upstream' };
   }
 
-  /** A maker charges for all of the audio once it has begun to answer. */
-  produced(model: CatalogModel): Pick<FinishedAnswer, 'price' | 'basis'> {
-    return { price: priceSeconds(model, this.#measured.seconds), basis: 'upstream' };
+  /** A maker charges for the whole audio once it has it. */
+  accepted(model: CatalogModel): Price {
+    return priceSeconds(model, this.#measured.seconds);
   }
 }

@@ -9,19 +9,26 @@ import {
   ServiceError,
 } from '@switchyard/contracts';
 import { parse } from 'yaml';
-import type { Maker } from '../makers/maker.ts';
 
 export class CatalogError extends Error {}
 
+/** What the catalog knows of a maker's adapter. */
+export interface Adapter {
+  /** The model types that this adapter can call. */
+  readonly types: readonly ModelType[];
+  /** Defaults for this maker's upstreams in the catalog. */
+  readonly defaults?: { readonly baseUrl: string; readonly apiKeyEnv: string };
+}
+
 export interface CatalogOptions {
-  /** Paths of YAML files; a later one replaces models of the same id. */
+  /** Paths of YAML files; a later file replaces models with the same id. */
   files: string[];
-  makers: Readonly<Record<string, Maker>>;
-  /** Reads credentials by the name of their variable. */
+  makers: Readonly<Record<string, Adapter>>;
+  /** Reads a credential by the name of its variable. */
   secret(name: string): string | undefined;
 }
 
-/** @throws CatalogError naming the file and what is wrong in it. */
+/** @throws CatalogError that names the file and the error in it. */
 export function loadCatalog({ files, makers, secret }: CatalogOptions): Catalog {
   const models = new Map<string, CatalogModel>();
   for (const file of files) for (const model of readCatalogFile(file)) models.set(model.id, model);
@@ -47,28 +54,28 @@ function readCatalogFile(file: string): CatalogModel[] {
   throw new CatalogError(`${file} is not a valid catalog:\n${lines.join('\n')}`);
 }
 
-/** A model that a server said it has. */
+/** A model that a server reported. */
 interface Discovered {
   model: CatalogModel;
-  /** Which server. */
+  /** The server. */
   source: string;
-  /** Why it can no longer be had there; null while it can. */
+  /** Why the server no longer offers the model; null while it does. */
   gone: string | null;
 }
 
-/** Models found at servers that are remembered, those that are gone included. */
-export const DISCOVERED_MAX = 2_000;
+/** Maximum number of remembered discovered models, including unavailable ones. */
+const DISCOVERED_MAX = 2_000;
 
 export class Catalog {
-  /** Of the files: they are what the operator says, and prevail. */
+  /** Models of the catalog files, which take precedence over discovered models. */
   readonly #models: ReadonlyMap<string, CatalogModel>;
   readonly #discovered = new Map<string, Discovered>();
-  readonly #makers: Readonly<Record<string, Maker>>;
+  readonly #makers: Readonly<Record<string, Adapter>>;
   readonly #secret: CatalogOptions['secret'];
 
   constructor(
     models: ReadonlyMap<string, CatalogModel>,
-    makers: Readonly<Record<string, Maker>>,
+    makers: Readonly<Record<string, Adapter>>,
     secret: CatalogOptions['secret'],
   ) {
     this.#models = models;
@@ -86,7 +93,7 @@ export class Catalog {
 
   /**
    * The models of a call, in order.
-   * @throws ServiceError `model_not_found`; `wrong_endpoint` for a model of another type, naming the right endpoint.
+   * @throws ServiceError `model_not_found`; `wrong_endpoint` for a model of another type, with the right endpoint.
    */
   resolve(names: readonly string[], type: ModelType): CatalogModel[] {
     return names.map((name, index) => {
@@ -95,19 +102,19 @@ export class Catalog {
       if (!model)
         throw new ServiceError(
           'model_not_found',
-          `there is no model ${name}; GET /v1/models lists those there are`,
+          `No model is called ${name}. GET /v1/models lists all models.`,
           { param },
         );
       if (model.type === type) return model;
       const right = MODEL_TYPES[model.type].endpoint;
-      const message = `${name} is ${article(model.type)} ${model.type} model: send it to ${right}`;
+      const message = `${name} is ${article(model.type)} ${model.type} model. Use ${right}.`;
       throw new ServiceError('wrong_endpoint', message, { param, details: { endpoint: right } });
     });
   }
 
   /**
-   * What a server has now. Models that it had before and has no more stay listed, as unavailable and why; those that a
-   * file describes, or another server has, are left as they are.
+   * Updates the models of a server. Models that the server no longer has stay listed as unavailable with the reason.
+   * Models from a file or from another server are unchanged.
    */
   discovered(source: string, models: readonly CatalogModel[], whyGone: string): void {
     for (const entry of this.#discovered.values()) if (entry.source === source) entry.gone = whyGone;
@@ -125,11 +132,7 @@ export class Catalog {
     return [...this.#models.values(), ...[...this.#discovered.values()].map(({ model }) => model)];
   }
 
-  maker(adapter: string): Maker {
-    return this.#makers[adapter] as Maker; // the catalog was checked when it was loaded
-  }
-
-  /** Why no upstream of the model can be called here; null when one can. */
+  /** Why no upstream of the model can be called; null when one can. */
   unavailable(model: CatalogModel): string | null {
     const gone = this.#gone(model);
     if (gone !== null) return gone;
@@ -175,9 +178,10 @@ export class Catalog {
   }
 
   #upstreamUnavailable(model: CatalogModel, upstream: CatalogModel['upstreams'][number]): string | null {
-    if (!this.maker(upstream.adapter).types.includes(model.type))
+    const adapter = this.#makers[upstream.adapter] as Adapter; // the load checked every adapter
+    if (!adapter.types.includes(model.type))
       return `the adapter ${upstream.adapter} does not serve ${model.type} models yet`;
-    const variable = upstream.api_key_env ?? this.maker(upstream.adapter).defaults?.apiKeyEnv;
+    const variable = upstream.api_key_env ?? adapter.defaults?.apiKeyEnv;
     return variable === undefined || this.#secret(variable) ? null : `set ${variable} to use this model`;
   }
 }

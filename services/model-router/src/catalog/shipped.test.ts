@@ -1,5 +1,5 @@
-// The catalog that is shipped: every model of it can be called once its key is set, under a name that its maker's
-// provider package knows, at a price whose source is told.
+// Checks the shipped catalog: once its key is set, every model can be called under a name that its provider package
+// knows, at a price with a stated source.
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type CatalogModel, catalogFile } from '@switchyard/contracts';
@@ -25,12 +25,12 @@ const catalogWith = (secret: (name: string) => string | undefined) =>
   loadCatalog({ files: [...SHIPPED_CATALOGS], makers: makers.byName, secret });
 
 describe('ids', () => {
-  it('are told once', () => {
+  it('are unique', () => {
     const ids = files.flatMap(({ models }) => models.map(({ id }) => id));
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
-  it.each(makersFiles)('$name holds models of the one maker that it is named for', ({ name, models }) => {
+  it.each(makersFiles)('$name holds only models of the maker that it is named after', ({ name, models }) => {
     expect(models.length).toBeGreaterThan(0);
     expect(new Set(models.map(({ id }) => id.split('/')[0]))).toEqual(new Set([name.replace('.yaml', '')]));
   });
@@ -54,7 +54,7 @@ describe('sources', () => {
 describe('prices', () => {
   const DOLLARS_PER_TOKEN_MAX = 0.001;
 
-  it.each(named(ofMakers))('%s is priced within reason', (_id, { pricing, type }) => {
+  it.each(named(ofMakers))('%s has a plausible price', (_id, { pricing, type }) => {
     const { input_token: input, cached_input_token: cached, output_token: output, second, ...rest } = pricing;
     for (const rate of [input, cached, output])
       if (rate !== undefined) expect(Number(rate)).toBeLessThan(DOLLARS_PER_TOKEN_MAX);
@@ -63,7 +63,7 @@ describe('prices', () => {
     if (type === 'language') expect(Number(output)).toBeGreaterThanOrEqual(Number(input));
     for (const rate of [rest.image, rest.minute, rest.character, rest.search])
       if (rate !== undefined) expect(Number(rate)).toSatisfy((dollars) => dollars > 0 && dollars < 1);
-    // More picture for a second never costs less.
+    // A higher resolution never costs less per second.
     const bySize = Object.entries(second ?? {})
       .toSorted(([a], [b]) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
       .map(([, rate]) => Number(rate));
@@ -72,7 +72,9 @@ describe('prices', () => {
 });
 
 describe('upstreams', () => {
-  /** Names that the types of the installed provider package do not list, which takes any name: newer ones, and a path. */
+  /**
+   * Names that the types of the provider package do not list, although it accepts any name: newer models, and a path.
+   */
   const NOT_LISTED_BY_THE_PACKAGE = new Set([
     'fal/luma-dream-machine/ray-2-flash',
     'cohere/embed-v5.0-pro',
@@ -81,7 +83,7 @@ describe('upstreams', () => {
     'cohere/rerank-v4.0-pro',
     'cohere/rerank-v4.0-fast',
   ]);
-  /** What the package of OpenAI is asked for by another adapter is named there all the same. */
+  /** An OpenAI-compatible upstream of another adapter uses the names of OpenAI's package. */
   const packageOf = (adapter: string) => (adapter === 'openai-compatible' ? 'openai' : adapter);
   const packages = new Map<string, string>();
   const namesIn = (adapter: string) => {
@@ -106,14 +108,14 @@ describe('upstreams', () => {
       .map((model) => [model.id, model]),
   );
 
-  it.each(named(ofMakers))('%s waits for its key, and says which variable to set', (id) => {
+  it.each(named(ofMakers))('%s is unavailable without its key, and names the variable to set', (id) => {
     expect(withoutKeys.get(id)).toMatchObject({
       available: false,
       unavailable_reason: expect.stringMatching(/^set [A-Z_]+ to use this model$/),
     });
   });
 
-  it('are all to be had once every key is set', () => {
+  it('are all available once every key is set', () => {
     const listed = catalogWith(() => 'a key').list(0);
     expect(listed.filter(({ available, id }) => !available && !id.startsWith('local/'))).toEqual([]);
   });
@@ -126,9 +128,9 @@ describe('limits', () => {
       ?.message;
   };
 
-  it('a model of sizes refuses an aspect ratio, and one of aspect ratios a size, saying what there is', () => {
+  it('a model with sizes refuses an aspect ratio and vice versa, and lists the allowed values', () => {
     expect(refusal('black-forest-labs/flux-pro-1.1', { size: '1344x768' })).toBeUndefined();
-    expect(refusal('black-forest-labs/flux-pro-1.1', { aspect_ratio: '16:9' })).toContain('ask for a size');
+    expect(refusal('black-forest-labs/flux-pro-1.1', { aspect_ratio: '16:9' })).toContain('Use size');
     expect(refusal('black-forest-labs/flux-kontext-pro', { aspect_ratio: '16:9' })).toBeUndefined();
     expect(refusal('black-forest-labs/flux-kontext-pro', { size: '1024x1024' })).toContain(
       'aspect_ratio: 1:1',
@@ -146,7 +148,7 @@ describe('limits', () => {
       }
   });
 
-  it('a voice that a model does not have is refused, and so is a text that is too long for it', () => {
+  it('an unknown voice and a text that is too long for the model are refused', () => {
     expect(refusal('openai/tts-1', { voice: 'nobody' })).toContain('alloy');
     expect(refusal('deepgram/aura-2', { input: 'x'.repeat(2_001) })).toContain('2000');
   });
@@ -164,7 +166,7 @@ describe('docs/catalog.md', () => {
     );
   });
 
-  it('shows models that a catalog takes', () => {
+  it('has examples that are valid catalogs', () => {
     const blocks = [...docs.matchAll(/```yaml\n(models:\n[\s\S]+?)```/g)].map(([, yaml]) =>
       parse(yaml ?? ''),
     );
@@ -173,7 +175,7 @@ describe('docs/catalog.md', () => {
   });
 });
 
-/** The declarations of an installed provider package, as it exports them. */
+/** The type declarations that an installed provider package exports. */
 function typesOf(adapter: string): string {
   return new URL('./index.d.ts', import.meta.resolve(`@ai-sdk/${adapter}`)).pathname;
 }

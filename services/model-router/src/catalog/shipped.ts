@@ -1,7 +1,7 @@
-// The catalog files that come with Switchyard, in the order in which they are read.
+// The catalog files shipped with Switchyard, in load order.
 import { join } from 'node:path';
 
-/** One file for each maker; the local models need none. */
+/** One file per maker; the local models need none. */
 const FILES = [
   'local.yaml',
   'local-more.yaml',

@@ -1,8 +1,7 @@
 // The models that run inside the router: no key, no network.
 import type { ModelType } from '@switchyard/contracts';
-import { answerLocally, Places } from '../local/index.ts';
-import { answeredExchange } from './answered-exchange.ts';
-import type { Exchange, Maker, UpstreamRequest, UpstreamSink } from './maker.ts';
+import { createLocalModels } from '@switchyard/local-models';
+import type { Maker } from './maker.ts';
 
 /** Videos are jobs of services/video-worker (videos/local-videos.ts). */
 const TYPES: readonly ModelType[] = [
@@ -16,30 +15,13 @@ const TYPES: readonly ModelType[] = [
   'video',
 ];
 
-/** Transcriptions that run at once in a process: each takes a core and 100 MB, the others wait their turn. */
-const TRANSCRIPTIONS_AT_ONCE = 2;
-
 export function localModels(now: () => number): Maker {
-  const places = new Places(TRANSCRIPTIONS_AT_ONCE);
-  return { types: TYPES, start: (request, sink) => start({ now, places }, request, sink) };
-}
-
-function start(
-  on: { now: () => number; places: Places },
-  request: UpstreamRequest,
-  sink: UpstreamSink,
-): Exchange {
-  const { type, upstream, body, transcription = {}, stream } = request;
-  return answeredExchange(async (signal) => {
-    const answer = await answerLocally({
-      type,
-      model: upstream.model,
-      body,
-      params: transcription,
-      stream,
-      signal,
-      ...on,
-    });
-    return { ...answer, retryAfterS: null };
-  }, sink);
+  const models = createLocalModels({ now });
+  return {
+    types: TYPES,
+    async call({ type, upstream, body, transcription: params = {}, stream }, { signal, onAccepted: begun }) {
+      const call = { type, model: upstream.model, body, params, stream, signal, begun };
+      return { ...(await models.answer(call)), retryAfterS: null };
+    },
+  };
 }

@@ -1,50 +1,56 @@
-// What the router needs of a maker's adapter: one exchange with an upstream, by callbacks, that can be paused and ended.
+// The router's interface to a maker's adapter: one request, and its answer as an async iterable.
 import type { ModelType, TranscriptionParams, Upstream } from '@switchyard/contracts';
+import type { Dispatcher } from 'undici';
+import type { Adapter } from '../catalog/catalog.ts';
+
+export interface MakerDeps {
+  /** Reads an upstream's credential by the name of its variable. */
+  secret(name: string): string | undefined;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+export interface ConnectedDeps extends MakerDeps {
+  /** Connections shared by all makers. */
+  dispatcher: Dispatcher;
+}
 
 export interface UpstreamRequest {
   type: ModelType;
   upstream: Upstream;
-  /** The caller's body, already under the upstream's own name for the model; of a transcription the audio itself. */
+  /** The caller's body with the upstream's model name; for a transcription, the audio itself. */
   body: Buffer;
   /**
-   * Of a transcription: what the caller said beside the audio; its media type and file name fit what the audio is. The
-   * answer is JSON in OpenAI's `verbose_json` shape (`TranscriptionAnswer`), whatever format the caller asked for.
+   * For a transcription: the fields beside the audio; media type and file name match the audio. The answer is JSON in
+   * OpenAI's `verbose_json` shape (`TranscriptionAnswer`), whatever format the caller requested.
    */
   transcription?: TranscriptionParams;
-  /** Whether bytes of a good answer go on as they come; an error's body is always collected. */
+  /** Whether to pass on the bytes of a good answer as they arrive; an error body is always collected. */
   stream: boolean;
   requestId: string;
 }
 
-/** `error.code` of an adapter's own refusal of a field that its maker has nothing like, before anything was sent. */
+/** `error.code` of an adapter that refuses an unsupported field before anything is sent. */
 export const ADAPTER_LACKS_FIELD = 'adapter_lacks_field';
 
-export interface UpstreamHead {
+export interface UpstreamAnswer {
   status: number;
   contentType: string;
   retryAfterS: number | null;
+  body: AsyncIterable<Uint8Array>;
 }
 
-/** Hears of one exchange: head, data, then `onEnd` or `onError` once. */
-export interface UpstreamSink {
-  onHead(head: UpstreamHead): void;
-  onData(bytes: Buffer): void;
-  onEnd(): void;
-  onError(error: Error): void;
+export interface CallOptions {
+  /** Ends the call at any time: the maker's socket is closed. */
+  signal: AbortSignal;
+  /** Called when the request was sent in full, so the maker bills it from here on; once per request of a split call. */
+  onAccepted(): void;
 }
 
-export interface Exchange {
-  /** Stops reading the upstream's socket. */
-  pause(): void;
-  resume(): void;
-  /** Ends it; the sink hears nothing more of it. */
-  abort(): void;
-}
-
-export interface Maker {
-  /** The types of model that this adapter can call. */
-  readonly types: readonly ModelType[];
-  /** What a catalog need not say of this maker's upstreams. */
-  readonly defaults?: { readonly baseUrl: string; readonly apiKeyEnv: string };
-  start(request: UpstreamRequest, sink: UpstreamSink): Exchange;
+export interface Maker extends Adapter {
+  /**
+   * Resolves when the answer begins; the maker's own error is an answer too.
+   * @throws network errors, here or from the body
+   */
+  call(request: UpstreamRequest, options: CallOptions): Promise<UpstreamAnswer>;
 }

@@ -1,8 +1,10 @@
-// Upstreams that speak OpenAI's protocol: the fast path. Bytes go out and come back as they are.
+// Upstreams that speak OpenAI's protocol: bytes pass through unchanged in both directions.
 import type { ModelType } from '@switchyard/contracts';
-import { Agent, type Dispatcher } from 'undici';
-import type { Exchange, Maker, UpstreamHead, UpstreamRequest, UpstreamSink } from './maker.ts';
-import { readRetryAfter } from './retry-after.ts';
+import type { Agent } from 'undici';
+import { tellingWhenSent } from '../http/accepted-requests.ts';
+import { makersAgent } from '../http/makers-agent.ts';
+import { readRetryAfter } from '../http/retry-after.ts';
+import type { CallOptions, Maker, MakerDeps, UpstreamAnswer, UpstreamRequest } from './maker.ts';
 import { transcriptionForm } from './transcription-form.ts';
 
 const PATHS: Partial<Record<ModelType, string>> = {
@@ -15,66 +17,54 @@ const PATHS: Partial<Record<ModelType, string>> = {
   transcription: '/audio/transcriptions',
 };
 
-const CONNECTIONS_PER_UPSTREAM_MAX = 256;
-const CONNECT_TIMEOUT_MS = 5_000;
-const KEEP_ALIVE_MS = 60_000;
-
-export interface OpenAiCompatibleOptions {
-  /** Reads an upstream's credentials by the name of their variable. */
-  secret(name: string): string | undefined;
-  /** Milliseconds since the epoch. */
-  now(): number;
-}
+/** Streams are read event by event, so that a budget ends one where it is used up, and not a buffer later. */
+const STREAM_BUFFER_BYTES = 1;
 
 export interface OpenAiCompatible extends Maker {
   close(): Promise<void>;
 }
 
-export function openAiCompatible({ secret, now }: OpenAiCompatibleOptions): OpenAiCompatible {
-  const agent = new Agent({
-    connections: CONNECTIONS_PER_UPSTREAM_MAX,
-    pipelining: 1,
-    // A connection for each call: one that breaks takes no other with it, and one that does not come about holds none up.
-    allowH2: false,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: 0, // the attempt has its own clocks, per upstream
-    bodyTimeout: 0,
-  });
+export function openAiCompatible(deps: MakerDeps): OpenAiCompatible {
+  // A connection for each call: one that breaks takes no other with it.
+  const agent = makersAgent({ allowH2: false });
   return {
     types: [...(Object.keys(PATHS) as ModelType[]), 'video'], // a video is a job: videos/openai-videos.ts
-    start: (request, sink) => start(agent, { secret, now }, request, sink),
+    call: (request, options) => call(agent, deps, request, options),
     close: () => agent.destroy(),
   };
 }
 
-function start(
+async function call(
   agent: Agent,
-  { secret, now }: OpenAiCompatibleOptions,
+  { secret, now }: MakerDeps,
   request: UpstreamRequest,
-  sink: UpstreamSink,
-): Exchange {
+  { signal, onAccepted }: CallOptions,
+): Promise<UpstreamAnswer> {
   const { upstream, type } = request;
   const url = new URL(`${upstream.base_url?.replace(/\/$/, '')}${PATHS[type]}`);
   const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
-  const exchange = new DispatchedExchange(sink, now);
   const { headers, body } = contentOf(request);
-  agent.dispatch(
-    {
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method: 'POST',
-      headers: {
-        ...headers,
-        accept: acceptOf(request),
-        'x-request-id': request.requestId,
-        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      },
-      body,
+  const answer = await tellingWhenSent(agent, onAccepted).request({
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: 'POST',
+    headers: {
+      ...headers,
+      accept: acceptOf(request),
+      'x-request-id': request.requestId,
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     },
-    exchange,
-  );
-  return exchange;
+    body,
+    signal,
+    ...(request.stream ? { highWaterMark: STREAM_BUFFER_BYTES } : {}),
+  });
+  const { 'content-type': contentType } = answer.headers;
+  return {
+    status: answer.statusCode,
+    contentType: typeof contentType === 'string' ? contentType : 'application/octet-stream',
+    retryAfterS: answer.statusCode < 400 ? null : readRetryAfter(answer.headers, now),
+    body: answer.body,
+  };
 }
 
 function contentOf({ upstream, body, transcription }: UpstreamRequest) {
@@ -87,73 +77,4 @@ function contentOf({ upstream, body, transcription }: UpstreamRequest) {
 function acceptOf({ type, stream }: UpstreamRequest): string {
   if (type === 'speech') return 'audio/*';
   return stream ? 'text/event-stream' : 'application/json';
-}
-
-class DispatchedExchange implements Exchange, Dispatcher.DispatchHandler {
-  readonly #sink: UpstreamSink;
-  #controller: Dispatcher.DispatchController | null = null;
-  #over = false;
-  readonly #now: () => number;
-
-  constructor(sink: UpstreamSink, now: () => number) {
-    this.#sink = sink;
-    this.#now = now;
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#over) controller.abort(new Error('the call is over'));
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (this.#over || status < 200) return;
-    this.#sink.onHead(readHead(status, headers, this.#now));
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#over) this.#sink.onData(chunk);
-  }
-
-  onResponseEnd(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#sink.onEnd();
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#sink.onError(error);
-  }
-
-  pause(): void {
-    if (!this.#over) this.#controller?.pause();
-  }
-
-  resume(): void {
-    if (!this.#over) this.#controller?.resume();
-  }
-
-  abort(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#controller?.abort(new Error('the call is over'));
-  }
-}
-
-function readHead(
-  status: number,
-  headers: Record<string, string | string[] | undefined>,
-  now: () => number,
-): UpstreamHead {
-  const contentType = headers['content-type'];
-  return {
-    status,
-    contentType: typeof contentType === 'string' ? contentType : 'application/octet-stream',
-    retryAfterS: status < 400 ? null : readRetryAfter(headers, now),
-  };
 }

@@ -1,7 +1,7 @@
-// Every maker that the catalog may name as an `adapter`: one list. An adapter that goes through the AI SDK has its
-// declaration in a folder of its own; ../../../../docs/adding-a-maker.md says how to add one.
+// The list of all makers that the catalog may name as an `adapter`. An adapter that uses the AI SDK has its declaration
+// in its own folder; see ../../../../docs/adding-a-maker.md.
 import { createEgress, type Egress } from '@switchyard/egress';
-import { Agent } from 'undici';
+import { makersAgent } from '../http/makers-agent.ts';
 import { aiSdkMaker } from './ai-sdk/ai-sdk-maker.ts';
 import type { MakerDeclaration } from './ai-sdk/declaration.ts';
 import { anthropic } from './anthropic/index.ts';
@@ -13,7 +13,7 @@ import { fal } from './fal/index.ts';
 import { google } from './google/index.ts';
 import { localModels } from './local.ts';
 import { luma } from './luma/index.ts';
-import type { Maker } from './maker.ts';
+import type { Maker, MakerDeps } from './maker.ts';
 import { mistral } from './mistral/index.ts';
 import { openai } from './openai/index.ts';
 import { openAiCompatible } from './openai-compatible.ts';
@@ -38,16 +38,8 @@ export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
   luma,
 ];
 
-const CONNECTIONS_PER_MAKER_MAX = 256;
-const CONNECT_TIMEOUT_MS = 5_000;
-const KEEP_ALIVE_MS = 60_000;
-
-export interface MakersOptions {
-  /** Reads an upstream's credentials by the name of their variable. */
-  secret(name: string): string | undefined;
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** For files that callers name by URL; default: one that reaches public addresses only. */
+export interface MakersDeps extends MakerDeps {
+  /** Fetches files that callers name by URL; by default from public addresses only. */
   egress?: Egress;
 }
 
@@ -56,7 +48,7 @@ export interface Makers {
   close(): Promise<void>;
 }
 
-export function createMakers({ secret, now, egress = createEgress() }: MakersOptions): Makers {
+export function createMakers({ secret, now, egress = createEgress() }: MakersDeps): Makers {
   const openAi = openAiCompatible({ secret, now });
   const dispatcher = makersAgent();
   const aiSdk = AI_SDK_MAKERS.map(
@@ -69,16 +61,4 @@ export function createMakers({ secret, now, egress = createEgress() }: MakersOpt
       await dispatcher.destroy();
     },
   };
-}
-
-/** Connections to makers, for one process: without clocks of their own, since every attempt has its own. */
-export function makersAgent(): Agent {
-  return new Agent({
-    connections: CONNECTIONS_PER_MAKER_MAX,
-    pipelining: 1,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
 }

@@ -1,4 +1,4 @@
-// A transcription as OpenAI-compatible upstreams take it: a multipart form, its audio sent from where it is, without a copy.
+// The multipart form of a transcription for OpenAI-compatible upstreams. The audio is sent without a copy.
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { TranscriptionParams } from '@switchyard/contracts';
@@ -9,7 +9,7 @@ export interface TranscriptionForm {
   body: Readable;
 }
 
-/** Bytes of audio that are given to the socket at a time. */
+/** Bytes of audio per write to the socket. */
 const PIECE_BYTES = 256 * 1024;
 const BOUNDARY_BYTES = 18;
 
@@ -50,7 +50,7 @@ interface Part {
   value: string;
 }
 
-/** Lists as OpenAI's clients send them; objects as JSON; what is null is left out. */
+/** Lists in the form of OpenAI's clients, objects as JSON; null values are left out. */
 function partsOf(name: string, value: unknown): Part[] {
   if (value === null || value === undefined) return [];
   if (Array.isArray(value)) return value.flatMap((one) => partsOf(`${name}[]`, one));
@@ -58,7 +58,7 @@ function partsOf(name: string, value: unknown): Part[] {
   return [{ head: `name="${quoted(name)}"`, value: text }];
 }
 
-/** As browsers write names: what would end the quotes or the line. */
+/** Escapes what would end the quotes or the line, as browsers do. */
 function quoted(text: string): string {
   return text.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22');
 }

@@ -1,14 +1,13 @@
-// One call within its budget: holds what an attempt may cost before it is made, and more for a stream that goes on
-// longer than was expected, before any more of it is passed on.
+// Keeps one call within its budget: holds the maximum cost of an attempt before the attempt, and holds more for a long
+// stream before more of it is passed on.
 import { type CatalogModel, ServiceError } from '@switchyard/contracts';
 import type { CallHold } from '@switchyard/spending';
-import type { StreamedAnswer } from '../answers/streamed-answer.ts';
-import { priceTokens } from '../calls/pricing.ts';
-import { type Expected, OUTPUT_TOKENS_EXPECTED } from './expected-cost.ts';
+import { type Expected, STREAMED_TOKENS_HELD } from './expected-cost.ts';
+import { priceTokens } from './pricing.ts';
 
 export class CallBudget {
   readonly #hold: CallHold;
-  /** The maker was told how long its answer may be. */
+  /** The maker has received an output limit. */
   #told = false;
   #toppingUp: Promise<void> | null = null;
   #exceeded: ServiceError | null = null;
@@ -17,15 +16,15 @@ export class CallBudget {
     this.#hold = hold;
   }
 
-  /** Why no more may be held: a stream ends there, and what was produced until then is charged. */
+  /** Why no more can be held. The stream ends there, and the output so far is charged. */
   get exceeded(): ServiceError | null {
     return this.#exceeded;
   }
 
   /**
-   * Holds what an attempt may cost; a fallback that is dearer holds more.
-   * @returns the tokens that its answer may have, where it is alone with what is left of a budget
-   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away
+   * Holds the maximum cost of an attempt; a more expensive fallback holds more.
+   * @returns the output tokens that the rest of the budget covers, if it is not enough for the whole answer
+   * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is unreachable
    */
   async reserve(
     { cost, exact, outputTokensWithin }: Expected,
@@ -39,23 +38,24 @@ export class CallBudget {
   }
 
   /**
-   * Whether a stream may go on at once; if not, `room` tells when.
+   * Whether a stream may continue at once; if not, `room` resolves when it may.
+   * @param produced the cost of the output so far; called only when a limit applies
    * @throws `exceeded`
    */
-  covers(model: CatalogModel, streamed: StreamedAnswer, signal: AbortSignal): boolean {
+  covers(model: CatalogModel, produced: () => bigint, signal: AbortSignal): boolean {
     if (this.#exceeded) throw this.#exceeded;
     if (this.#toppingUp) return false;
     const { granted } = this.#hold;
     if (granted === null || this.#told) return true;
-    const produced = streamed.produced().price.costNano;
-    if (produced <= granted) return true;
-    this.#toppingUp = this.#topUp(model, produced, signal).finally(() => {
+    const cost = produced();
+    if (cost <= granted) return true;
+    this.#toppingUp = this.#topUp(model, cost, signal).finally(() => {
       this.#toppingUp = null;
     });
     return false;
   }
 
-  /** Resolves when the stream may go on, or has exceeded the budget. */
+  /** Resolves when the stream may continue or has exceeded the budget. */
   async room(): Promise<void> {
     await this.#toppingUp;
   }
@@ -65,19 +65,23 @@ export class CallBudget {
   }
 
   async #topUp(model: CatalogModel, produced: bigint, signal: AbortSignal): Promise<void> {
-    const more = { inputTokens: 0, cachedInputTokens: 0, outputTokens: OUTPUT_TOKENS_EXPECTED };
+    const more = { inputTokens: 0, cachedInputTokens: 0, outputTokens: STREAMED_TOKENS_HELD };
     try {
       await this.#hold.take(produced + priceTokens(model, more).costNano, false, signal);
     } catch (error) {
       this.#exceeded = error instanceof ServiceError ? error : endOfBudget(error);
       return;
     }
-    // What is left may not even cover what was said already.
+    // The remaining budget may not even cover the output so far.
     const { granted, capped } = this.#hold;
     if (capped && granted !== null && granted <= produced) this.#exceeded = endOfBudget();
   }
 }
 
 function endOfBudget(cause?: unknown): ServiceError {
-  return new ServiceError('budget_exceeded', 'the answer was ended where the budget did', { cause });
+  return new ServiceError(
+    'budget_exceeded',
+    'The budget is used up, so the answer ends here. Raise the budget to get more.',
+    { cause },
+  );
 }

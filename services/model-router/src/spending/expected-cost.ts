@@ -1,110 +1,89 @@
-// What a call may cost, before it is made: exact where the price is known beforehand, else what such a call is likely to
-// cost at the most. It is only asked for calls that something limits.
-import { type CatalogModel, imagesRequest, speechRequest, spokenCharacters } from '@switchyard/contracts';
-import { estimateInputTokens, FILE_TOKENS } from '../calls/input-tokens.ts';
-import {
-  estimateTokens,
-  priceCharacters,
-  priceImages,
-  priceSearches,
-  priceTokens,
-} from '../calls/pricing.ts';
+// Maximum cost of a call before it is made; exact when the price is known in advance. Used only for calls that a limit
+// applies to.
+import type { CatalogModel } from '@switchyard/contracts';
+import { z } from 'zod';
+import { priceTokens, TOKENS_MAX } from './pricing.ts';
+import { imagesAskedFor, inputTokensOf, priceRequest, type RequestJson } from './request-price.ts';
 
 export interface Expected {
   /** Nano-dollars. */
   cost: bigint;
-  /** It is the price. */
+  /** `cost` is the price itself. */
   exact: boolean;
-  /** Of a language model: the tokens of the answer that fit in an amount, at least one. */
+  /** For a language model: the output tokens that an amount covers, at least one. */
   outputTokensWithin?(amount: bigint): number;
 }
 
-/** Tokens of an answer whose length nobody limits; a stream holds as many more when it comes to their end. */
-export const OUTPUT_TOKENS_EXPECTED = 1_000;
+/** Output tokens that a stream holds at a time; it holds as many again when they are used up. */
+export const STREAMED_TOKENS_HELD = 1_000;
 /** Tokens of the answer to one question of a decision model. */
 const ANSWER_TOKENS = 50;
-/** Tokens of a drawn image, where images are charged by them (OpenAI's largest, about). */
+/** Tokens of an image when images are charged by tokens (approximately OpenAI's largest). */
 const IMAGE_OUTPUT_TOKENS = 6_500;
 
-export function expectedCost(model: CatalogModel, body: Buffer): Expected {
-  const request = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+/** @param stream a streamed answer increases its hold while it runs; any other answer is held in full */
+export function expectedCost(model: CatalogModel, request: RequestJson, stream: boolean): Expected {
+  const priceOf = (outputTokens: number) => priceRequest(model, request, outputTokens).costNano;
   switch (model.type) {
     case 'language':
-      return expectedOfChat(model, request);
-    case 'embedding':
-      return estimated(model, estimateTokens(body.length), 0);
+      return expectedOfChat(model, request, stream);
     case 'decision':
-      return estimated(model, estimateTokens(body.length), questionsOf(request) * ANSWER_TOKENS);
+      return { cost: priceOf(questionsOf(request) * ANSWER_TOKENS), exact: false };
     case 'image': {
-      const { n, prompt } = imagesRequest.parse(request);
-      const images = n ?? 1;
-      const tokens = {
-        inputTokens: estimateTokens(prompt.length),
-        outputTokens: images * IMAGE_OUTPUT_TOKENS,
-      };
-      return {
-        cost: priceImages(model, { images, ...tokens }).costNano,
-        exact: model.pricing.image !== undefined,
-      };
+      const tokens = imagesAskedFor(request) * IMAGE_OUTPUT_TOKENS;
+      return { cost: priceOf(tokens), exact: model.pricing.image !== undefined };
     }
-    case 'speech':
-      return {
-        cost: priceCharacters(model, spokenCharacters(speechRequest.parse(request).input)).costNano,
-        exact: true,
-      };
-    case 'rerank': {
-      const inputTokens = estimateTokens(body.length);
-      const { costNano } = priceSearches(model, { searches: 1, inputTokens });
-      return { cost: costNano, exact: model.pricing.search !== undefined };
-    }
+    case 'rerank':
+      return { cost: priceOf(0), exact: model.pricing.search !== undefined };
     default:
-      throw new Error(`a call of a ${model.type} model has no JSON to expect a cost by`);
+      return { cost: priceOf(0), exact: model.type === 'speech' };
   }
 }
 
-function expectedOfChat(model: CatalogModel, request: Record<string, unknown>): Expected {
-  const inputTokens = inputTokensOf(request);
+function expectedOfChat(model: CatalogModel, request: RequestJson, stream: boolean): Expected {
   const answers = count(request.n) ?? 1;
-  const most = count(request.max_completion_tokens) ?? count(request.max_tokens);
-  const input = priceOf(model, inputTokens, 0);
+  const asked = mostTokensAskedFor(request);
+  const most = asked ?? outputTokensMax(model);
+  const held = stream ? Math.min(most, STREAMED_TOKENS_HELD) : most;
+  const inputTokens = inputTokensOf(model.type, request);
+  const priceOf = (tokens: { inputTokens: number; outputTokens: number }) =>
+    priceTokens(model, { ...tokens, cachedInputTokens: 0 }).costNano;
   return {
-    cost: priceOf(
-      model,
-      inputTokens,
-      answers * Math.min(most ?? OUTPUT_TOKENS_EXPECTED, OUTPUT_TOKENS_EXPECTED),
-    ),
+    cost: priceOf({ inputTokens, outputTokens: Math.min(answers * held, TOKENS_MAX) }),
     exact: false,
     outputTokensWithin(amount) {
-      // A thousand tokens at once: a single one may cost less than a nano-dollar.
-      const perThousand = priceOf(model, 0, 1_000) * BigInt(answers);
-      if (perThousand === 0n) return most ?? Number.MAX_SAFE_INTEGER;
+      // Priced per thousand, since a single token may cost less than a nano-dollar.
+      const perThousand = priceOf({ inputTokens: 0, outputTokens: 1_000 }) * BigInt(answers);
+      if (perThousand === 0n) return most;
+      const input = priceOf({ inputTokens, outputTokens: 0 });
       const left = amount > input ? amount - input : 0n;
-      const fitting = Math.max(1, Number((left * 1_000n) / perThousand));
-      return most === null ? fitting : Math.min(most, fitting);
+      return Math.min(most, Math.max(1, Number((left * 1_000n) / perThousand)));
     },
   };
 }
 
-/** Images count as images by URL too, and no file by the length of its base64. */
-function inputTokensOf({ messages, tools }: Record<string, unknown>): number {
-  let images = 0;
-  const text = JSON.stringify({ messages, tools }, (_name, value: unknown) => {
-    if (typeof value !== 'string' || !value.startsWith('data:')) return value;
-    images += 1;
-    return '';
-  });
-  return estimateInputTokens(Buffer.from(text)) + images * FILE_TOKENS;
+/** Limits of language models that the router enforces. */
+const languageLimits = z.looseObject({ output_tokens: z.int().positive().optional().catch(undefined) });
+/** Assumed maximum output of a language model without limits; the most that makers usually allow. */
+const OUTPUT_TOKENS_MAX_DEFAULT = 128_000;
+
+/** Maximum output tokens of a language model when the caller sets no limit. */
+function outputTokensMax({
+  limits,
+  context_length: context = Number.POSITIVE_INFINITY,
+}: CatalogModel): number {
+  const { output_tokens: output = Number.POSITIVE_INFINITY } = languageLimits.parse(limits);
+  const known = Math.min(output, context);
+  return Number.isFinite(known) ? known : OUTPUT_TOKENS_MAX_DEFAULT;
 }
 
-function estimated(model: CatalogModel, inputTokens: number, outputTokens: number): Expected {
-  return { cost: priceOf(model, inputTokens, outputTokens), exact: false };
+/** Makers differ in which of the two they read; null when the caller sets no limit. */
+function mostTokensAskedFor({ max_tokens, max_completion_tokens }: RequestJson): number | null {
+  const asked = [count(max_tokens), count(max_completion_tokens)].filter((tokens) => tokens !== null);
+  return asked.length === 0 ? null : Math.max(...asked);
 }
 
-function priceOf(model: CatalogModel, inputTokens: number, outputTokens: number): bigint {
-  return priceTokens(model, { inputTokens, cachedInputTokens: 0, outputTokens }).costNano;
-}
-
-function questionsOf({ questions }: Record<string, unknown>): number {
+function questionsOf({ questions }: RequestJson): number {
   return typeof questions === 'object' && questions !== null ? Object.keys(questions).length : 0;
 }
 

@@ -1,5 +1,5 @@
-// What a job is made from, kept apart from its record and its events: no prompt and no picture is ever in those. Two
-// objects of the store `video-inputs`: the words, and the first frame where there is one.
+// The inputs of a job, stored separately because records and events must never contain a prompt or an image. The store
+// `video-inputs` holds two objects per job: the text, and the optional first frame.
 import type { ObjectStore } from '@switchyard/bus';
 import { VIDEO_FIELDS, type VideosRequest } from '@switchyard/contracts';
 import type { VideoImage, VideoJob } from '@switchyard/model-router/video';
@@ -15,7 +15,7 @@ const storedWords = z.object({
   provider_options: z.record(z.string(), z.unknown()),
   callback_url: z.string().nullable(),
   further: z.record(z.string(), z.unknown()),
-  /** Media type of the first frame; null: there is none. */
+  /** Media type of the first frame; null when there is none. */
   image: z.string().nullable(),
 });
 type StoredWords = z.infer<typeof storedWords>;
@@ -45,12 +45,12 @@ export class InputStore {
     await this.#objects.put(wordsOf(id), Buffer.from(JSON.stringify(words)));
   }
 
-  /** Null where it is no longer kept. */
+  /** Null when the input was already deleted. */
   async callbackUrl(id: string): Promise<string | null> {
     return (await this.#words(id))?.callback_url ?? null;
   }
 
-  /** Null where it is no longer kept. */
+  /** Null when the input was already deleted. */
   async read(id: string): Promise<VideoJob | null> {
     const words = await this.#words(id);
     if (!words) return null;

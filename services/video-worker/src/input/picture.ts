@@ -1,32 +1,32 @@
-// The first frame of a video, from a data URL or an address, and what kind of picture it really is.
+// Reads the first frame of a video from a data URL or a web address, and detects its real media type.
 import { ServiceError, VIDEO_IMAGE_BYTES_MAX } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { VideoImage } from '@switchyard/model-router/video';
 
-/** From the first look-up of its name to its last byte: the caller waits for it. */
+/** From DNS lookup to last byte; the caller waits for the whole download. */
 const FETCH_TIMEOUT_MS = 20_000;
 const DATA_URL = /^data:([^;,]*)(;[^,]*)?,/i;
-/** Blanks anywhere; no two neighbours of the pattern take the same ones, or its time would go by the square of a run. */
+/** Allows whitespace anywhere. Adjacent parts of the pattern match disjoint characters, which keeps matching linear. */
 const BASE64 = /^[A-Za-z0-9+/\s_-]*(?:=\s*){0,2}$/;
-/** Characters of a data URL before its data. */
+/** Maximum length of the part of a data URL before its data. */
 const PREAMBLE_LENGTH_MAX = 256;
 const MIB = 1024 * 1024;
 
-/** @throws ServiceError naming `image`: no picture, too large, or an address that leads where we do not go. */
+/** @throws ServiceError naming `image`: not an image, too large, or an address that we do not fetch. */
 export async function readPicture(image: string, egress: Egress, signal: AbortSignal): Promise<VideoImage> {
   const bytes = /^data:/i.test(image) ? decode(image) : await download(image, egress, signal);
   if (bytes.length > VIDEO_IMAGE_BYTES_MAX) throw tooLarge();
   const mediaType = pictureType(bytes);
-  if (mediaType === null) throw refused('is no picture that can be read: send PNG, JPEG, WebP or GIF');
+  if (mediaType === null) throw refused('is not a supported picture. Send PNG, JPEG, WebP or GIF.');
   return { mediaType, bytes };
 }
 
 function decode(url: string): Buffer {
   const [preamble, , parameters = ''] = DATA_URL.exec(url.slice(0, PREAMBLE_LENGTH_MAX)) ?? [];
   if (preamble === undefined || !/;base64$/i.test(parameters))
-    throw refused('a data URL has the form data:<media_type>;base64,<data>');
+    throw refused('is not a valid data URL. Use data:<media_type>;base64,<data>.');
   const data = url.slice(preamble.length);
-  if (!BASE64.test(data)) throw refused('the data of the data URL is not base64');
+  if (!BASE64.test(data)) throw refused('the data URL is not base64. Encode the picture as base64.');
   return Buffer.from(data, 'base64');
 }
 
@@ -39,10 +39,10 @@ async function download(url: string, egress: Egress, signal: AbortSignal): Promi
   });
   if (answer.status === 200) return answer.bytes();
   answer.close();
-  throw refused(`the address answered ${answer.status}`);
+  throw refused(`the URL answered ${answer.status}. Use a URL that answers 200.`);
 }
 
-/** By its first bytes: what a server or a caller says of it decides nothing. */
+/** Decides by the first bytes; media types declared by servers or callers are ignored. */
 export function pictureType(bytes: Buffer): string | null {
   if (bytes.subarray(0, 8).equals(PNG)) return 'image/png';
   if (bytes.subarray(0, 3).equals(JPEG)) return 'image/jpeg';
@@ -55,7 +55,7 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const JPEG = Buffer.from([0xff, 0xd8, 0xff]);
 
 function tooLarge(): ServiceError {
-  return refused(`the picture has more than ${VIDEO_IMAGE_BYTES_MAX / MIB} MiB`);
+  return refused(`the picture exceeds ${VIDEO_IMAGE_BYTES_MAX / MIB} MiB. Send a smaller one.`);
 }
 
 function refused(message: string): ServiceError {

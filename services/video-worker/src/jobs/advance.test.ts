@@ -1,5 +1,5 @@
-// The start protocol, with a worker that dies at every single step it takes, before and after it, and another one that
-// finds what is left. Real NATS; makers of the test's own.
+// Tests the start protocol with a worker that dies before or after every single step, and a second worker that takes
+// over. Uses real NATS and in-memory makers.
 import type { Event } from '@switchyard/contracts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Installation, JOB_MS_MAX, startInstallation } from '../fixtures/installation.ts';
@@ -24,7 +24,10 @@ interface Scenario {
   second?: Partial<Habits>;
 }
 
-/** Runs one job by a worker that dies, then by one that does not; returns what came of it, and whether the first died. */
+/**
+ * Runs one job with a worker that dies, then with one that survives. Returns the outcome and whether the first one
+ * died.
+ */
 async function run({ first, second }: Scenario, death: Death | null) {
   const makers: Record<string, TestMaker> = {
     first: new TestMaker(first),
@@ -33,7 +36,7 @@ async function run({ first, second }: Scenario, death: Death | null) {
   const prices = { 'acme/first': CHARGE, ...(second ? { 'acme/second': CHEAPER } : {}) };
   const event = await installation.charge(prices);
   const mortal = new Mortal(death);
-  const dying = installation.surroundings(makers, mortal);
+  const dying = installation.depsOf(makers, mortal);
   await untilDeath(async () => {
     await ensureRecord(dying, event);
     await installation.work(dying, event);
@@ -41,8 +44,8 @@ async function run({ first, second }: Scenario, death: Death | null) {
   const { isDead, steps } = mortal;
   if (isDead) {
     installation.clock.advance(LEASE_MS + 1);
-    const living = installation.surroundings(makers, new Mortal(null));
-    await ensureRecord(living, event); // the event comes again
+    const living = installation.depsOf(makers, new Mortal(null));
+    await ensureRecord(living, event); // redeliver the event
     await installation.work(living, event);
   }
   const record = await installation.read(event);
@@ -64,7 +67,7 @@ async function untilDeath(work: () => Promise<void>): Promise<void> {
 
 type Outcome = Awaited<ReturnType<typeof run>>;
 
-/** What must be true whatever happened: told once, paid once, nothing left to do. */
+/** Invariants of every outcome: one end event, one payment, no work left. */
 function expectWhole({ record, told, makers }: Outcome): void {
   expect(record.news).toEqual([]);
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
@@ -80,7 +83,7 @@ function expectWhole({ record, told, makers }: Outcome): void {
   }
 }
 
-/** Lets the worker die at each of its steps in turn. */
+/** Repeats the scenario, with the worker dying at a different step each time. */
 async function everyDeath(scenario: Scenario, when: Death['when'], check: (outcome: Outcome) => void) {
   for (let step = 1; step <= STEPS_MAX; step += 1) {
     const outcome = await run(scenario, { step, when });
@@ -91,14 +94,14 @@ async function everyDeath(scenario: Scenario, when: Death['when'], check: (outco
     } catch (error) {
       throw new Error(where, { cause: error });
     }
-    if (!outcome.isDead) return expect(step).toBeGreaterThan(10); // it lived to the end: all steps were tried
+    if (!outcome.isDead) return expect(step).toBeGreaterThan(10); // the worker survived, so every step was covered
   }
   throw new Error('a job has more steps than that?');
 }
 
 describe.each(['before', 'after'] as const)('a worker that dies %s any step', (when) => {
   test(
-    'leaves a job that a maker without promises is asked for at most once, and is paid or refunded',
+    'starts the job at most once at a maker without idempotent starts, and the job is paid or refunded',
     () =>
       everyDeath({ first: {} }, when, ({ record, makers }) => {
         if (record.state === 'completed') expect(makers.first?.jobs.size).toBe(1);
@@ -108,7 +111,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
   );
 
   test(
-    'leaves a job that always ends well at a maker that knows its own keys',
+    'always completes the job at a maker with idempotent starts',
     () =>
       everyDeath({ first: { idempotent: true } }, when, ({ record }) => {
         expect(record.state).toBe('completed');
@@ -118,7 +121,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
   );
 
   test(
-    'leaves a failure that is refunded once, and exactly',
+    'refunds a failed job exactly once and in full',
     () =>
       everyDeath({ first: { idempotent: true, end: 'failed' } }, when, ({ record }) => {
         expect(record).toMatchObject({ state: 'failed', error: { code: 'video_failed' } });
@@ -127,7 +130,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
   );
 
   test(
-    'leaves a fallback whose difference is given back once, also where it fails later',
+    'refunds the price difference of a fallback exactly once, also when the fallback fails later',
     () =>
       everyDeath(
         { first: { idempotent: true, start: 'unavailable' }, second: { idempotent: true, end: 'failed' } },
@@ -147,7 +150,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any step', (w
 });
 
 describe('a job', () => {
-  test('that nobody disturbs is started once, looked at until it is done, and leaves no input behind', async () => {
+  test('completes with one start, several status checks and no input left behind', async () => {
     const outcome = await run({ first: { looks: 5 } }, null);
     expectWhole(outcome);
     expect(outcome.record.state).toBe('completed');
@@ -158,14 +161,22 @@ describe('a job', () => {
     expect(Buffer.concat(chunks).equals(VIDEO)).toBe(true);
   });
 
-  test('that a maker refuses is asked of no other', async () => {
+  test('is not offered to another maker after a rejection', async () => {
     const outcome = await run({ first: { start: 'refuse' }, second: {} }, null);
     expectWhole(outcome);
     expect(outcome.record).toMatchObject({ state: 'failed', error: { code: 'upstream_rejected' } });
     expect(outcome.makers.second?.starts).toEqual([]);
   });
 
-  test('that nobody can take tells who was asked', async () => {
+  test('that fails at its maker reports the message without our account ids', async () => {
+    const { record } = await run({ first: { end: 'failed' } }, null);
+    expect(record.error).toEqual({
+      code: 'video_failed',
+      message: 'it came to nothing in organization [redacted]',
+    });
+  });
+
+  test('that no maker accepts lists the attempted upstreams', async () => {
     const unavailable = { start: 'unavailable' } as const;
     const { record, told } = await run({ first: unavailable, second: unavailable }, null);
     expect(record.error?.code).toBe('upstream_error');
@@ -176,15 +187,15 @@ describe('a job', () => {
     expect(told.at(-1)?.data).toMatchObject({ attempts: record.attempts });
   });
 
-  test('that is not done in time is ended at the maker, and refunded', async () => {
+  test('that exceeds its time limit is cancelled at the maker and refunded', async () => {
     const makers = { first: new TestMaker({ looks: Number.POSITIVE_INFINITY }) };
     const event = await installation.charge({ 'acme/first': CHARGE });
-    const on = installation.surroundings(makers, new Mortal(null));
-    await ensureRecord(on, event);
-    const working = installation.work(on, event).catch((error: unknown) => error);
-    await working; // LOOKS_MAX looks did not end it
+    const deps = installation.depsOf(makers, new Mortal(null));
+    await ensureRecord(deps, event);
+    const working = installation.work(deps, event).catch((error: unknown) => error);
+    await working; // LOOKS_MAX status checks did not complete the job
     installation.clock.advance(JOB_MS_MAX);
-    await installation.work(on, event);
+    await installation.work(deps, event);
     expect(await installation.read(event)).toMatchObject({
       state: 'failed',
       error: { code: 'upstream_timeout' },
@@ -193,44 +204,44 @@ describe('a job', () => {
     expect(makers.first.cancels.length).toBe(1);
   });
 
-  test('whose event comes late, or twice, is not begun anew, not even after it was deleted', async () => {
+  test('is not started again when its event arrives late or twice, even after deletion', async () => {
     const makers = { first: new TestMaker() };
     const event = await installation.charge({ 'acme/first': CHARGE });
-    const on = installation.surroundings(makers, new Mortal(null));
-    await Promise.all([ensureRecord(on, event), ensureRecord(on, event)]);
-    await installation.work(on, event);
+    const deps = installation.depsOf(makers, new Mortal(null));
+    await Promise.all([ensureRecord(deps, event), ensureRecord(deps, event)]);
+    await installation.work(deps, event);
     const key = `${event.data.org}.${event.data.video_id}`;
     const entry = await installation.videos.get(key);
     if (!entry) throw new Error('no record');
     await installation.videos.update(key, { ...entry.value, deleted: true }, entry.revision);
-    await ensureRecord(on, event);
-    await installation.work(on, event);
+    await ensureRecord(deps, event);
+    await installation.work(deps, event);
     expect(makers.first.starts.length).toBe(1);
     expect(await installation.read(event)).toMatchObject({ deleted: true, state: 'completed' });
   });
 
-  test('whose event is read again when its record has come to the end of its life is left alone', async () => {
+  test('whose event is replayed after its record expired is ignored', async () => {
     const makers = { first: new TestMaker() };
     const event = await installation.charge({ 'acme/first': CHARGE });
-    const on = installation.surroundings(makers, new Mortal(null));
-    await ensureRecord(on, event);
-    await installation.work(on, event);
+    const deps = installation.depsOf(makers, new Mortal(null));
+    await ensureRecord(deps, event);
+    await installation.work(deps, event);
     const delivered = await installation.told(event.data.video_id);
-    // Its record expires; the consumer is deleted, and a stream that is kept for longer is read from its first event.
+    // The record expires. The consumer is deleted and reads the stream, which is kept longer, from the first event.
     await installation.videos.delete(`${event.data.org}.${event.data.video_id}`);
     installation.clock.advance(EVENT_AGE_MS_MAX + 1);
-    await ensureRecord(on, event);
+    await ensureRecord(deps, event);
     await expect(installation.read(event)).rejects.toThrow('no record');
     expect(await installation.told(event.data.video_id)).toEqual(delivered);
     expect(makers.first.starts.length).toBe(1);
   });
 
-  test('that nobody has taken up for almost as long is begun, though only to be refunded', async () => {
+  test('that waited for almost its whole lifetime is taken, only to be refunded', async () => {
     const event = await installation.charge({ 'acme/first': CHARGE });
-    const on = installation.surroundings({ first: new TestMaker() }, new Mortal(null));
+    const deps = installation.depsOf({ first: new TestMaker() }, new Mortal(null));
     installation.clock.advance(EVENT_AGE_MS_MAX);
-    await ensureRecord(on, event);
-    await installation.work(on, event);
+    await ensureRecord(deps, event);
+    await installation.work(deps, event);
     expect(await installation.read(event)).toMatchObject({
       state: 'failed',
       refunded_nano: String(CHARGE),
@@ -243,13 +254,13 @@ describe('a job', () => {
     await installation.videos.update(entry.key, { ...entry.value, deleted: true }, entry.revision);
   };
 
-  test('that is deleted before a maker has it is given back', async () => {
+  test('that is deleted before a maker accepts it is refunded', async () => {
     const makers = { first: new TestMaker() };
-    const on = installation.surroundings(makers, new Mortal(null));
+    const deps = installation.depsOf(makers, new Mortal(null));
     const event = await installation.charge({ 'acme/first': CHARGE });
-    await ensureRecord(on, event);
+    await ensureRecord(deps, event);
     await hide(event);
-    await installation.work(on, event);
+    await installation.work(deps, event);
     expect(makers.first.starts).toEqual([]);
     expect((await installation.told(event.data.video_id)).map(({ data }) => data)).toMatchObject([
       { reason: 'deleted', cost_nano: String(CHARGE), seconds: 4 },
@@ -257,7 +268,7 @@ describe('a job', () => {
     ]);
   });
 
-  test('that is deleted while it is rendered is rendered no further', async () => {
+  test('that is deleted while it is rendered stops rendering', async () => {
     const begun = Promise.withResolvers<AbortSignal>();
     const maker = new TestMaker({ idempotent: true });
     maker.status = (_taken, _input, signal) => {
@@ -266,30 +277,30 @@ describe('a job', () => {
         signal.addEventListener('abort', () => reject(signal.reason));
       });
     };
-    const on = installation.surroundings({ first: maker }, new Mortal(null));
+    const deps = installation.depsOf({ first: maker }, new Mortal(null));
     const event = await installation.charge({ 'acme/first': CHARGE });
-    await ensureRecord(on, event);
-    const working = installation.work(on, event);
+    await ensureRecord(deps, event);
+    const working = installation.work(deps, event);
     const signal = await begun.promise;
     await hide(event);
-    installation.clock.advance(LEASE_MS / 2); // a renewal sees it
+    installation.clock.advance(LEASE_MS / 2); // a lease renewal detects the deletion
     await working;
     expect(signal.aborted).toBe(true);
     expect((await installation.read(event)).state).toBe('cancelled');
   });
 
-  test('that is deleted while a worker looks at it is stopped at its maker, and stays charged', async () => {
+  test('that is deleted during a status check is cancelled at its maker and stays charged', async () => {
     const maker = new TestMaker({ looks: Number.POSITIVE_INFINITY });
     const status = maker.status.bind(maker);
     maker.status = async (taken, input, signal) => {
       maker.status = status;
-      await hide(event); // under the worker's lease, between two of its writes
+      await hide(event); // while the worker holds the lease, between two of its writes
       return status(taken, input, signal);
     };
-    const on = installation.surroundings({ first: maker }, new Mortal(null));
+    const deps = installation.depsOf({ first: maker }, new Mortal(null));
     const event = await installation.charge({ 'acme/first': CHARGE });
-    await ensureRecord(on, event);
-    await installation.work(on, event);
+    await ensureRecord(deps, event);
+    await installation.work(deps, event);
     expect(await installation.read(event)).toMatchObject({ state: 'cancelled', refunded_nano: '0' });
     expect(maker.cancels.length).toBe(1);
     expect(await installation.told(event.data.video_id)).toEqual([]);

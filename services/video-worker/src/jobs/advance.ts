@@ -1,8 +1,9 @@
-// One step of a job, by where it stands: the start protocol of docs/decisions/2026-11-21-video-jobs.md. The order is the
-// same everywhere: write down what is about to happen, do it, write down what came of it. So whoever finds the record
-// after a crash knows what may have happened, and no maker is ever asked twice for what it may have taken once.
+// Advances a job by one step: the start protocol of docs/decisions/2026-11-21-video-jobs.md. Every step writes its
+// intent to the record, acts, then writes the result. After a crash the record therefore shows what may have happened,
+// and a maker never gets a second start for a job that it may have accepted.
 import { ServiceError, type Upstream, VIDEO_RESULT_HOURS, type VideoRecord } from '@switchyard/contracts';
 import {
+  messageForCallers,
   type VideoJob,
   type VideoMaker,
   VideoNotTaken,
@@ -11,151 +12,159 @@ import {
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import { defaultResolutionOf } from '../offer/video-limits.ts';
 import type { Change, HeldJob } from './held-job.ts';
+import type { JobDeps } from './job-deps.ts';
 import { chargedNano, differenceNano } from './money.ts';
 import { DELETED, eventOf } from './news.ts';
-import type { JobSurroundings } from './surroundings.ts';
 
-/** Starts of one attempt whose end was not known, at makers that take a start twice for one. */
+/** Maximum starts of one attempt with unknown outcome, at makers with idempotent starts. */
 export const STARTS_MAX = 5;
-/** From one look at a job to the next: longer each time. */
+/** Delay between two status checks of a job; grows with each check. */
 const LOOK_AFTER_MS_MIN = 500;
 const LOOK_AFTER_MS_MAX = 10_000;
 const LOOK_GROWTH = 1.5;
 /** More than all upstreams of all models that one request may name. */
 const STEPS_MAX = 2_000;
-/** A maker that does not answer a cancel does not keep the job. */
+/** A maker that does not answer a cancel request must not block the job. */
 const CANCEL_TIMEOUT_MS = 10_000;
 const MESSAGE_LENGTH_MAX = 1_000;
-/** A first frame in a request to a maker: its bytes, and base64 in two places of a JSON text. */
+/** Memory for a first frame in a maker request: the bytes, plus base64 in two places of a JSON text. */
 const IMAGE_COPIES = 5;
 const RESULT_MS = VIDEO_RESULT_HOURS * 3_600_000;
 
-/** What comes after a step: another at once, or the lease goes with this change. */
+/** After a step, the worker either continues at once, or writes the change and releases the lease. */
 export type After = { next: 'go on' } | { next: 'rest'; change: Change };
 
 const GO_ON: After = { next: 'go on' };
 
-/** Whether anything is left to do about a job. */
+/** Whether a worker still has to act on this job. */
 export function needsWork({ state, news }: VideoRecord): boolean {
   return state === 'waiting' || state === 'starting' || state === 'started' || news.length > 0;
 }
 
-/** Takes the job as far as it goes now, and lets go of it. */
-export async function workOn(on: JobSurroundings, held: HeldJob): Promise<void> {
+/** Advances the job as far as possible now, then releases the lease. */
+export async function workOn(deps: JobDeps, held: HeldJob): Promise<void> {
   for (let step = 0; step < STEPS_MAX; step += 1) {
-    const after = await advance(on, held);
+    const after = await advance(deps, held);
     if (after.next === 'rest') return held.release(after.change);
   }
-  throw new Error(`${held.record.id} comes to no end`);
+  throw new Error(`${held.record.id} takes too many steps`);
 }
 
-async function advance(on: JobSurroundings, held: HeldJob): Promise<After> {
+async function advance(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  if (record.news.length > 0) return tell(on, held);
+  if (record.news.length > 0) return tell(deps, held);
   switch (record.state) {
     case 'waiting':
-      return startNext(on, held);
+      return startNext(deps, held);
     case 'starting':
-      return startAgain(on, held);
+      return startAgain(deps, held);
     case 'started':
-      return look(on, held);
+      return look(deps, held);
     case 'completed':
     case 'failed':
     case 'cancelled':
       return { next: 'rest', change: {} };
     default:
-      throw new Error(`a state that nobody knows: ${String(record.state satisfies never)}`);
+      throw new Error(`unknown state: ${String(record.state satisfies never)}`);
   }
 }
 
-/** Publishes what the record says happened; its end is told last, when nothing of it is needed any more. */
-async function tell(on: JobSurroundings, held: HeldJob): Promise<After> {
+/** Publishes the pending events of the record. The end event comes last, when the inputs are no longer needed. */
+async function tell(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  for (const news of record.news) await on.events.publish(eventOf(record, news));
+  for (const news of record.news) await deps.events.publish(eventOf(record, news));
   if (record.ended_at !== null) {
-    await clearAway(on, record);
+    await clearAway(deps, record);
     return { next: 'rest', change: { news: [] } };
   }
   await held.change({ news: [] });
   return GO_ON;
 }
 
-/** What is missed here goes when its store's time is over. */
-async function clearAway({ inputs, results, logger }: JobSurroundings, record: VideoRecord): Promise<void> {
+/** Objects that this misses are removed by the expiry of their store. */
+async function clearAway({ inputs, results, logger }: JobDeps, record: VideoRecord): Promise<void> {
   try {
     await inputs.delete(record.id);
     if (record.deleted) await results.delete(record.id);
   } catch (error) {
-    logger.warn({ err: error, video: record.id }, 'what a video was made from is cleared away later');
+    logger.warn({ err: error, video: record.id }, 'inputs of a video not deleted; they expire later');
   }
 }
 
-async function startNext(on: JobSurroundings, held: HeldJob): Promise<After> {
+async function startNext(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  if (record.deleted) return fail(on, held, DELETED, 'the video was deleted before a maker had it');
-  if (isLate(on, record)) return fail(on, held, 'upstream_timeout', 'no maker took the job in time');
-  const next = candidatesOf(on, record)[record.attempts.length];
-  if (!next) return failExhausted(on, held);
-  return withInput(on, held, async (job) => {
+  if (record.deleted) return fail(deps, held, DELETED, 'The video was deleted before a maker accepted it.');
+  if (isLate(deps, record))
+    return fail(deps, held, 'upstream_timeout', 'No maker accepted the job in time. Create the video again.');
+  const next = candidatesOf(deps, record)[record.attempts.length];
+  if (!next) return failExhausted(deps, held);
+  return withInput(deps, held, async (job) => {
     if (!job)
-      return fail(on, held, 'internal_error', 'what the video was to be made from is no longer there');
+      return fail(
+        deps,
+        held,
+        'internal_error',
+        'The input of the video is no longer stored. Create the video again.',
+      );
     await held.change({ state: 'starting', attempt: { ...next, job: null }, starts: 1 });
-    return ask(on, held, job);
+    return ask(deps, held, job);
   });
 }
 
-/** Found `starting`: whoever asked did not live to write down what came of it, or did not hear. */
-async function startAgain(on: JobSurroundings, held: HeldJob): Promise<After> {
+/** Handles a job found in `starting`: the previous worker died, or got no answer, before it recorded the outcome. */
+async function startAgain(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
   const { upstream } = attemptOf(record);
-  if (record.deleted) return fail(on, held, DELETED, 'the video was deleted before a maker had it');
-  if (isLate(on, record)) return fail(on, held, 'upstream_timeout', 'no maker took the job in time');
-  const mayRepeat = on.makers[upstream.adapter]?.startIsIdempotent(upstream) === true;
-  if (!mayRepeat || record.starts >= STARTS_MAX) return failUnknown(on, held);
-  return withInput(on, held, async (job) => {
-    if (!job) return failUnknown(on, held);
+  if (record.deleted) return fail(deps, held, DELETED, 'The video was deleted before a maker accepted it.');
+  if (isLate(deps, record))
+    return fail(deps, held, 'upstream_timeout', 'No maker accepted the job in time. Create the video again.');
+  const mayRepeat = deps.makers[upstream.adapter]?.startIsIdempotent(upstream) === true;
+  if (!mayRepeat || record.starts >= STARTS_MAX) return failUnknown(deps, held);
+  return withInput(deps, held, async (job) => {
+    if (!job) return failUnknown(deps, held);
     await held.change({ starts: record.starts + 1 });
-    return ask(on, held, job);
+    return ask(deps, held, job);
   });
 }
 
-/** Reads what the job is made from when there is room for it in memory, until `work` is done. */
+/** Reads the input of the job once memory is available, and holds the memory until `work` is done. */
 async function withInput(
-  on: JobSurroundings,
+  deps: JobDeps,
   { record, signal }: HeldJob,
   work: (job: VideoJob | null) => Promise<After>,
 ): Promise<After> {
-  const isLarge = record.image_bytes > LARGE_BODY_BYTES_MIN;
-  const place = isLarge ? await on.largeBodies.take(IMAGE_COPIES * record.image_bytes, signal) : null;
+  const { org, image_bytes: bytes } = record;
+  const isLarge = bytes > LARGE_BODY_BYTES_MIN;
+  const place = isLarge ? await deps.largeBodies.take(IMAGE_COPIES * bytes, { org, signal }) : null;
   try {
-    return await work(await on.inputs.read(record.id));
+    return await work(await deps.inputs.read(record.id));
   } finally {
     place?.release();
   }
 }
 
-async function ask(on: JobSurroundings, held: HeldJob, job: VideoJob): Promise<After> {
+async function ask(deps: JobDeps, held: HeldJob, job: VideoJob): Promise<After> {
   const { model, upstream } = attemptOf(held.record);
-  const askedAt = on.clock.monotonic();
+  const askedAt = deps.clock.monotonic();
   let reference: string;
   try {
-    reference = await makerOf(on, upstream).start(upstream, job, held.signal);
+    reference = await makerOf(deps, upstream).start(upstream, job, held.signal);
   } catch (error) {
     held.signal.throwIfAborted();
     if (error instanceof VideoNotTaken)
-      return notTaken(on, held, error.failure, on.clock.monotonic() - askedAt);
-    on.logger.warn({ err: error, video: job.id, model }, 'whether a maker took a video is not known');
-    const mayRepeat = makerOf(on, upstream).startIsIdempotent(upstream) && held.record.starts < STARTS_MAX;
-    return mayRepeat ? rest(on, held.record.starts, {}) : failUnknown(on, held);
+      return notTaken(deps, held, error.failure, deps.clock.monotonic() - askedAt);
+    deps.logger.warn({ err: error, video: job.id, model }, 'unknown whether a maker accepted a video');
+    const mayRepeat = makerOf(deps, upstream).startIsIdempotent(upstream) && held.record.starts < STARTS_MAX;
+    return mayRepeat ? rest(deps, held.record.starts, {}) : failUnknown(deps, held);
   }
   const difference = differenceNano(held.record, model).toString();
-  const served = on.catalog.find(model);
+  const served = deps.catalog.find(model);
   await held.change({
     state: 'started',
     model,
     default_resolution: served ? defaultResolutionOf(served) : held.record.default_resolution,
     attempt: { model, upstream, job: reference },
-    started_at: new Date(on.clock.now()).toISOString(),
+    started_at: new Date(deps.clock.now()).toISOString(),
     difference_nano: difference,
     refunded_nano: difference,
     news: difference === '0' ? [] : ['difference'],
@@ -163,14 +172,15 @@ async function ask(on: JobSurroundings, held: HeldJob, job: VideoJob): Promise<A
   return GO_ON;
 }
 
-/** The maker said no: of the request itself that is the answer; of anything else, the next one is asked. */
+/** Handles a maker's refusal. A rejected request ends the job; any other failure tries the next upstream. */
 async function notTaken(
-  on: JobSurroundings,
+  deps: JobDeps,
   held: HeldJob,
-  { status, message, kind }: VideoNotTaken['failure'],
+  { status, message, said, kind }: VideoNotTaken['failure'],
   tookMs: number,
 ): Promise<After> {
   const { model, upstream } = attemptOf(held.record);
+  logOurAccount(deps, held, said);
   const attempts = [
     ...held.record.attempts,
     {
@@ -181,58 +191,77 @@ async function notTaken(
       latency_ms: Math.round(tookMs * 100) / 100,
     },
   ];
-  if (kind === 'rejected') return fail(on, held, 'upstream_rejected', message, { attempts });
+  if (kind === 'rejected') return fail(deps, held, 'upstream_rejected', message, { attempts });
   await held.change({ state: 'waiting', attempt: null, starts: 0, attempts });
   return GO_ON;
 }
 
-async function look(on: JobSurroundings, held: HeldJob): Promise<After> {
+async function look(deps: JobDeps, held: HeldJob): Promise<After> {
   const { record } = held;
-  if (record.deleted) return cancelled(on, held);
-  if (isLate(on, record)) {
-    await cancelAtMaker(on, record);
-    return fail(on, held, 'upstream_timeout', 'the maker was not done in time');
+  if (record.deleted) return cancelled(deps, held);
+  if (isLate(deps, record)) {
+    await cancelAtMaker(deps, record);
+    return fail(deps, held, 'upstream_timeout', 'The maker did not finish in time. Create the video again.');
   }
-  const later = () => rest(on, record.polls, { polls: record.polls + 1 });
+  const later = () => rest(deps, record.polls, { polls: record.polls + 1 });
   let progress: VideoProgress;
   try {
-    progress = await askHowItStands(on, held);
-    if (progress.state === 'completed') return await keep(on, held, progress);
+    progress = await askHowItStands(deps, held);
+    if (progress.state === 'completed') return await keep(deps, held, progress);
   } catch (error) {
     held.signal.throwIfAborted();
-    if (held.unwanted.aborted) return GO_ON; // to the end that a deletion has
-    if (on.stopping.aborted) return { next: 'rest', change: {} }; // another worker may go on at once
+    if (held.unwanted.aborted) return GO_ON; // the next step handles the deletion
+    if (deps.stopping.aborted) return { next: 'rest', change: {} }; // another worker may continue at once
     if (error instanceof ServiceError && error.code === 'body_too_large')
-      return fail(on, held, 'video_failed', `the video is over ${on.resultBytesMax} bytes`);
-    on.logger.warn({ err: error, video: record.id, model: record.model }, 'a look at a video told nothing');
+      return fail(
+        deps,
+        held,
+        'video_failed',
+        `The video exceeds ${deps.resultBytesMax} bytes. Create a shorter one.`,
+      );
+    deps.logger.warn({ err: error, video: record.id, model: record.model }, 'status check of a video failed');
     return later();
   }
-  if (progress.state === 'failed') return fail(on, held, 'video_failed', progress.message);
+  if (progress.state === 'failed') return failedAtMaker(deps, held, progress.message);
   return later();
 }
 
-async function askHowItStands(on: JobSurroundings, held: HeldJob): Promise<VideoProgress> {
+function failedAtMaker(deps: JobDeps, held: HeldJob, words: string): Promise<After> {
+  const { message, said } = messageForCallers(words);
+  logOurAccount(deps, held, said);
+  return fail(deps, held, 'video_failed', message);
+}
+
+/** @param said a maker's whole message when it names our account */
+function logOurAccount(deps: JobDeps, { record }: HeldJob, said: string | undefined): void {
+  if (said === undefined) return;
+  const { model } = attemptOf(record);
+  deps.logger.warn({ said, video: record.id, model }, "a maker's error names our account");
+}
+
+async function askHowItStands(deps: JobDeps, held: HeldJob): Promise<VideoProgress> {
   const { id } = held.record;
   const { upstream, job } = attemptOf(held.record);
   const input = async () => {
-    const words = await on.inputs.read(id);
+    const words = await deps.inputs.read(id);
     if (!words) throw new Error(`what ${id} is to be made from is no longer there`);
     return words;
   };
-  const signal = AbortSignal.any([held.signal, held.unwanted, on.stopping]);
-  return makerOf(on, upstream).status({ id, upstream, job: job ?? '' }, input, signal);
+  const signal = AbortSignal.any([held.signal, held.unwanted, deps.stopping]);
+  return makerOf(deps, upstream).status({ id, upstream, job: job ?? '' }, input, signal);
 }
 
-/** The video goes into our own store as it comes, and the job is done when it is all there. */
+/** Streams the video into our store; the job is completed when all bytes are stored. */
 async function keep(
-  on: JobSurroundings,
+  deps: JobDeps,
   held: HeldJob,
   { mediaType, bytes }: Extract<VideoProgress, { state: 'completed' }>,
 ): Promise<After> {
   const { id } = held.record;
-  const stored = await on.results.put(id, bytes, { bytesMax: on.resultBytesMax });
-  if (stored.bytes === 0) return fail(on, held, 'video_failed', 'the maker brought an empty video');
-  const now = on.clock.now();
+  const stored = await deps.results.put(id, bytes, { bytesMax: deps.resultBytesMax });
+  if (stored.bytes === 0)
+    return fail(deps, held, 'video_failed', 'The maker returned an empty video. Create the video again.');
+  const now = deps.clock.now();
   await held.change({
     state: 'completed',
     result: {
@@ -246,38 +275,43 @@ async function keep(
   return GO_ON;
 }
 
-/** Deleted while a maker had it: the maker is told, and the charge stands. */
-async function cancelled(on: JobSurroundings, held: HeldJob): Promise<After> {
-  await cancelAtMaker(on, held.record);
-  await clearAway(on, held.record);
-  const ended_at = new Date(on.clock.now()).toISOString();
+/** Handles deletion of a started job: cancels it at the maker and keeps the charge. */
+async function cancelled(deps: JobDeps, held: HeldJob): Promise<After> {
+  await cancelAtMaker(deps, held.record);
+  await clearAway(deps, held.record);
+  const ended_at = new Date(deps.clock.now()).toISOString();
   return { next: 'rest', change: { state: 'cancelled', ended_at } };
 }
 
-async function cancelAtMaker(on: JobSurroundings, record: VideoRecord): Promise<void> {
+async function cancelAtMaker(deps: JobDeps, record: VideoRecord): Promise<void> {
   const { upstream, job } = attemptOf(record);
   try {
     const taken = { id: record.id, upstream, job: job ?? '' };
-    await on.makers[upstream.adapter]?.cancel?.(taken, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
+    await deps.makers[upstream.adapter]?.cancel?.(taken, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
   } catch (error) {
-    on.logger.warn({ err: error, video: record.id }, 'a maker could not be told that a video is not wanted');
+    deps.logger.warn({ err: error, video: record.id }, 'a video could not be cancelled at its maker');
   }
 }
 
-function failExhausted(on: JobSurroundings, held: HeldJob): Promise<After> {
+function failExhausted(deps: JobDeps, held: HeldJob): Promise<After> {
   const last = held.record.attempts.at(-1);
   return last
-    ? fail(on, held, 'upstream_error', `no upstream could take the job: ${last.error}`)
-    : fail(on, held, 'model_unavailable', 'no upstream of the model can be called any more');
+    ? fail(deps, held, 'upstream_error', `No upstream accepted the job: ${last.error}`)
+    : fail(deps, held, 'model_unavailable', 'No upstream of the model is usable. Use another model.');
 }
 
-function failUnknown(on: JobSurroundings, held: HeldJob): Promise<After> {
-  return fail(on, held, 'upstream_error', 'the maker could not be shown to have taken the job');
+function failUnknown(deps: JobDeps, held: HeldJob): Promise<After> {
+  return fail(
+    deps,
+    held,
+    'upstream_error',
+    'The maker’s answer was lost; the job may not exist. Create the video again.',
+  );
 }
 
-/** The end of a job without a video: all that is still charged goes back. */
+/** Ends a job without a video and refunds everything that is still charged. */
 async function fail(
-  on: JobSurroundings,
+  deps: JobDeps,
   held: HeldJob,
   code: string,
   message: string,
@@ -289,16 +323,16 @@ async function fail(
     ...change,
     state: 'failed',
     error: { code, message: message.slice(0, MESSAGE_LENGTH_MAX) },
-    ended_at: new Date(on.clock.now()).toISOString(),
+    ended_at: new Date(deps.clock.now()).toISOString(),
     refunded_nano: charged.toString(),
     news: charged > BigInt(record.difference_nano) ? ['refund', 'failed'] : ['failed'],
   });
   return GO_ON;
 }
 
-/** The upstreams of the models that can make it, in the order in which they are asked. */
+/** Usable upstreams of the candidate models, in the order in which they are tried. */
 function candidatesOf(
-  { catalog }: JobSurroundings,
+  { catalog }: JobDeps,
   { candidates }: VideoRecord,
 ): { model: string; upstream: Upstream }[] {
   return candidates.flatMap(({ model: id }) => {
@@ -308,22 +342,22 @@ function candidatesOf(
 }
 
 function attemptOf({ id, attempt }: VideoRecord): NonNullable<VideoRecord['attempt']> {
-  if (attempt === null) throw new Error(`${id} was asked of nobody`);
+  if (attempt === null) throw new Error(`${id} has no attempt`);
   return attempt;
 }
 
-function makerOf({ makers }: JobSurroundings, { adapter }: Upstream): VideoMaker {
+function makerOf({ makers }: JobDeps, { adapter }: Upstream): VideoMaker {
   const maker = makers[adapter];
-  if (!maker) throw new Error(`no adapter for videos is called ${adapter}`);
+  if (!maker) throw new Error(`unknown video adapter: ${adapter}`);
   return maker;
 }
 
-function isLate({ clock }: JobSurroundings, { deadline_at }: VideoRecord): boolean {
+function isLate({ clock }: JobDeps, { deadline_at }: VideoRecord): boolean {
   return clock.now() >= Date.parse(deadline_at);
 }
 
-/** @param times how often it was looked at already */
-function rest({ clock }: JobSurroundings, times: number, change: Change): After {
+/** @param times number of previous status checks */
+function rest({ clock }: JobDeps, times: number, change: Change): After {
   const ms = Math.min(LOOK_AFTER_MS_MIN * LOOK_GROWTH ** times, LOOK_AFTER_MS_MAX);
   return { next: 'rest', change: { ...change, next_at: new Date(clock.now() + ms).toISOString() } };
 }

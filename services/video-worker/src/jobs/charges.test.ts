@@ -1,4 +1,4 @@
-// The charges of videos, followed by a durable consumer that somebody deletes.
+// Charges of videos, read through a durable consumer that is deleted during the test.
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import { makeLogger, systemClock } from '@switchyard/service';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,14 +14,14 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => installation?.stop());
 
-test('a deleted consumer is made anew and reads every charge again, which begins no job twice', async () => {
+test('a deleted consumer is created again and rereads every charge without starting a job twice', async () => {
   const makers = { first: new TestMaker() };
-  const on = installation.surroundings(makers, new Mortal(null));
+  const deps = installation.depsOf(makers, new Mortal(null));
   const taken: string[] = [];
   const charges = await followCharges({
     ...{ bus: installation.bus, clock: systemClock, logger: makeLogger('video-worker', 'silent') },
     take: async (event) => {
-      await ensureRecord(on, event);
+      await ensureRecord(deps, event);
       taken.push(event.data.video_id);
     },
   });
@@ -30,12 +30,12 @@ test('a deleted consumer is made anew and reads every charge again, which begins
     const { video_id: id } = event.data;
     await installation.events.publish(event);
     await expect.poll(() => taken).toEqual([id]);
-    await installation.work(on, event);
+    await installation.work(deps, event);
     const told = await installation.told(id);
 
     await installation.bus.jsm.consumers.delete(EVENTS_STREAM, 'video-worker');
     await expect.poll(() => taken).toEqual([id, id]);
-    await installation.work(on, event);
+    await installation.work(deps, event);
     expect(makers.first.starts.length).toBe(1);
     expect(await installation.told(id)).toEqual(told);
     expect(await installation.read(event)).toMatchObject({ state: 'completed', refunded_nano: '0' });

@@ -1,5 +1,5 @@
-// From the events that charge videos to their records: the safety net under an operation that died between the two. A
-// durable consumer, shared by all workers; what one had when it died comes again to another.
+// Creates records from the events that charge videos: the safety net for a create operation that died between the two.
+// All workers share one durable consumer; an event that a dead worker held is redelivered to another.
 import { AckPolicy, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM, type Event, parseEvent } from '@switchyard/contracts';
@@ -12,7 +12,7 @@ const ACK_WAIT_MS = 10_000;
 const ACK_PENDING_MAX = 1_000;
 const DELIVERIES_MAX = -1;
 const PULLED_MAX = 100;
-/** Before an event that failed comes again, and before a consumer that failed is begun anew. */
+/** Delay before a failed event is redelivered, and before a failed consumer is restarted. */
 const AGAIN_MS = 1_000;
 
 export interface ChargesOptions {
@@ -26,7 +26,7 @@ export interface Charges {
   stop(): Promise<void>;
 }
 
-/** Takes every charge from now on, until it is stopped; what fails comes again. */
+/** Processes every charge from now on until stopped; failed events are redelivered. */
 export async function followCharges(options: ChargesOptions): Promise<Charges> {
   const { bus, clock, logger } = options;
   let stopped = false;
@@ -46,7 +46,7 @@ export async function followCharges(options: ChargesOptions): Promise<Charges> {
         if (stopped) messages.stop();
         for await (const message of messages) await takeOne(options, message);
       } catch (error) {
-        logger.warn({ err: error }, 'the charges of videos are followed anew');
+        logger.warn({ err: error }, 'restarting the consumer of video charges');
         if (!stopped) await pause();
       }
   };

@@ -1,20 +1,20 @@
-// A job under our lease: one worker at a time looks after it. Every change is a compare-and-set, so that a worker that
-// was paused beyond its lease can change nothing any more.
+// A job under our lease; only one worker at a time processes it. Every change is a compare-and-set, so a worker that
+// was paused beyond its lease can change nothing.
 import { randomBytes } from 'node:crypto';
 import { type Entry, RevisionConflict } from '@switchyard/bus';
 import { ServiceError, type VideoRecord, videoKey } from '@switchyard/contracts';
 import { Lock } from '@switchyard/service';
-import type { JobSurroundings } from './surroundings.ts';
+import type { JobDeps } from './job-deps.ts';
 
-/** A worker that is killed is missed after this time at the latest. */
+/** Other workers take over the jobs of a killed worker after this time at the latest. */
 export const LEASE_MS = 10_000;
 const RENEW_MS = LEASE_MS / 3;
-/** Changes by others (a deletion) that one change of ours may meet in a row. */
+/** Maximum consecutive conflicts with changes by others, e.g. a deletion, that one change of ours retries. */
 const CONFLICTS_MAX = 10;
-/** Before a store that is away is asked again; by CONFLICTS_MAX, within the lease. */
+/** Delay before a failed write is retried; times CONFLICTS_MAX it must stay within the lease. */
 const AGAIN_MS = 500;
 
-/** Somebody else has the job now: whatever we were about is theirs. */
+/** Another worker holds the lease now; this worker must stop all work on the job. */
 export class LeaseLost extends Error {
   constructor(id: string) {
     super(`the lease of ${id} is another’s`);
@@ -22,18 +22,22 @@ export class LeaseLost extends Error {
   }
 }
 
-type Needs = Pick<JobSurroundings, 'videos' | 'clock'>;
+type Needs = Pick<JobDeps, 'videos' | 'clock'>;
 export type Change = Partial<VideoRecord>;
 
-/** Takes the lease of a job that nobody holds; null where another was faster. */
-export async function holdJob(on: Needs, entry: Entry<VideoRecord>, worker: string): Promise<HeldJob | null> {
-  if (isHeld(entry.value, on.clock.now())) return null;
+/** Takes the lease of an unleased job; returns null when another worker was faster. */
+export async function holdJob(
+  deps: Needs,
+  entry: Entry<VideoRecord>,
+  worker: string,
+): Promise<HeldJob | null> {
+  if (isHeld(entry.value, deps.clock.now())) return null;
   const owner = `${worker}:${randomBytes(6).toString('hex')}`;
-  const lease = { owner, until: new Date(on.clock.now() + LEASE_MS).toISOString() };
+  const lease = { owner, until: new Date(deps.clock.now() + LEASE_MS).toISOString() };
   const record = { ...entry.value, lease };
   try {
-    const revision = await on.videos.update(entry.key, record, entry.revision);
-    return new HeldJob(on, owner, record, revision);
+    const revision = await deps.videos.update(entry.key, record, entry.revision);
+    return new HeldJob(deps, owner, record, revision);
   } catch (error) {
     if (error instanceof RevisionConflict) return null;
     throw error;
@@ -45,7 +49,7 @@ export function isHeld({ lease }: VideoRecord, now: number): boolean {
 }
 
 export class HeldJob {
-  readonly #on: Needs;
+  readonly #deps: Needs;
   readonly #owner: string;
   readonly #key: string;
   readonly #lost = new AbortController();
@@ -56,8 +60,8 @@ export class HeldJob {
   #over = false;
   #cancelRenewal = () => {};
 
-  constructor(on: Needs, owner: string, record: VideoRecord, revision: number) {
-    this.#on = on;
+  constructor(deps: Needs, owner: string, record: VideoRecord, revision: number) {
+    this.#deps = deps;
     this.#owner = owner;
     this.#record = record;
     this.#revision = revision;
@@ -69,12 +73,12 @@ export class HeldJob {
     return this.#record;
   }
 
-  /** Aborted when the lease is another's. */
+  /** Aborted when another worker holds the lease. */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** Aborted when it is seen that the video was deleted meanwhile: with the next write, a renewal at the latest. */
+  /** Aborted when a write, or at the latest a lease renewal, shows that the video was deleted. */
   get unwanted(): AbortSignal {
     return this.#unwanted.signal;
   }
@@ -85,7 +89,7 @@ export class HeldJob {
   }
 
   /**
-   * The last change: others may take the job from `next_at` on.
+   * Writes the last change; other workers may take the job from `next_at` on.
    * @throws LeaseLost
    */
   async release(change: Change): Promise<void> {
@@ -93,7 +97,7 @@ export class HeldJob {
     await this.#lock.run(() => this.#write(change, null));
   }
 
-  /** Lets go of it without a word, as a process that dies does: the lease runs out. */
+  /** Drops the job without a write, like a process that dies; the lease expires. */
   abandon(): void {
     this.#stopRenewal();
     this.#lost.abort(new LeaseLost(this.#record.id));
@@ -104,7 +108,7 @@ export class HeldJob {
       this.#lost.signal.throwIfAborted();
       const wanted = { ...this.#record, ...change, lease };
       try {
-        this.#revision = await this.#on.videos.update(this.#key, wanted, this.#revision);
+        this.#revision = await this.#deps.videos.update(this.#key, wanted, this.#revision);
         this.#record = wanted;
         return;
       } catch (error) {
@@ -116,9 +120,9 @@ export class HeldJob {
     throw new Error(`${this.#key} is changed by others all the time`);
   }
 
-  /** What others may change under our lease, they may: all else says that the lease is no longer ours. */
+  /** Accepts the changes that others may make under our lease; any other change means that the lease is lost. */
   async #readAgain(): Promise<void> {
-    const entry = await this.#on.videos.get(this.#key);
+    const entry = await this.#deps.videos.get(this.#key);
     if (entry?.value.lease?.owner !== this.#owner) {
       this.abandon();
       throw new LeaseLost(this.#record.id);
@@ -128,25 +132,25 @@ export class HeldJob {
     if (entry.value.deleted) this.#unwanted.abort(new Error('the video was deleted'));
   }
 
-  /** What a maker has answered must not be forgotten for the store's having been away for a moment. */
+  /** A maker's answer must survive a brief outage of the store. */
   #pause(): Promise<void> {
     return new Promise((resolve) => {
-      this.#on.clock.after(AGAIN_MS, resolve);
+      this.#deps.clock.after(AGAIN_MS, resolve);
     });
   }
 
   #extended(): VideoRecord['lease'] {
-    return { owner: this.#owner, until: new Date(this.#on.clock.now() + LEASE_MS).toISOString() };
+    return { owner: this.#owner, until: new Date(this.#deps.clock.now() + LEASE_MS).toISOString() };
   }
 
   #renewLater(): void {
-    this.#cancelRenewal = this.#on.clock.after(RENEW_MS, () => {
+    this.#cancelRenewal = this.#deps.clock.after(RENEW_MS, () => {
       if (this.#over) return;
       this.#renewLater();
       this.change({}).catch(() => {
-        // A store that is away may be back in time; a lease that has run out is another's to take.
+        // The store may recover in time, but an expired lease may belong to another worker.
         const { lease } = this.#record;
-        if (lease !== null && Date.parse(lease.until) <= this.#on.clock.now()) this.abandon();
+        if (lease !== null && Date.parse(lease.until) <= this.#deps.clock.now()) this.abandon();
       });
     });
   }

@@ -1,20 +1,17 @@
-// The record of a job, made from the event that charged it: whoever makes it, and however often, it is the same.
+// Builds the record of a job from the event that charged it. The result is identical for every caller and repetition.
 import { BUCKETS, RevisionConflict } from '@switchyard/bus';
 import { type Event, type VideoRecord, videoKey } from '@switchyard/contracts';
-import type { JobSurroundings } from './surroundings.ts';
+import type { JobDeps } from './job-deps.ts';
 
-/**
- * An event older than this may be that of a job whose record has come to the end of its life, whatever became of it. An
- * hour less than records are kept, as clocks differ.
- */
+/** The record of an older event may already have expired. One hour less than records are kept allows for clock skew. */
 export const EVENT_AGE_MS_MAX = BUCKETS.videos.ttlMs - 3_600_000;
 
 /**
- * Makes the record where it is missing. An event that is as old as records get is left alone: its job is long over, and
- * begun anew it would fail and be refunded, also where its video was made and delivered.
+ * Creates the record if it is missing. Ignores an event as old as the lifetime of records: its job ended long ago, and
+ * a second run would refund it even if its video was delivered.
  */
 export async function ensureRecord(
-  { videos, inputs, clock, logger }: Pick<JobSurroundings, 'videos' | 'inputs' | 'clock' | 'logger'>,
+  { videos, inputs, clock, logger }: Pick<JobDeps, 'videos' | 'inputs' | 'clock' | 'logger'>,
   event: Event<'video.charged'>,
 ): Promise<void> {
   const { org, video_id: id } = event.data;
@@ -28,7 +25,7 @@ export async function ensureRecord(
   try {
     await videos.create(videoKey(org, id), newRecord(event, await inputs.callbackUrl(id)));
   } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error; // it is there, however far its job may have come
+    if (!(error instanceof RevisionConflict)) throw error; // the record exists, whatever its state
   }
 }
 

@@ -1,8 +1,8 @@
-// The events of a job, made from its record alone: whoever publishes them, and however often, they are the same.
+// Builds the events of a job from its record alone, so every worker and every repetition publishes identical events.
 import { type Event, eventIds, makeEvent, type VideoNews, type VideoRecord } from '@switchyard/contracts';
-import { EVENT_SOURCE } from './surroundings.ts';
+import { EVENT_SOURCE } from './job-deps.ts';
 
-/** Of a failure that is no maker's: its caller deleted the video before any had it. */
+/** Error code of a job that its caller deleted before any maker had it. */
 export const DELETED = 'deleted';
 
 export function eventOf(record: VideoRecord, news: VideoNews): Event {
@@ -15,7 +15,7 @@ export function eventOf(record: VideoRecord, news: VideoNews): Event {
     case 'failed':
       return ended(record, news);
     default:
-      throw new Error(`news that nobody knows: ${String(news satisfies never)}`);
+      throw new Error(`unknown news: ${String(news satisfies never)}`);
   }
 }
 

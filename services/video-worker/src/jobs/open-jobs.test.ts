@@ -1,4 +1,4 @@
-// What a worker knows of open jobs, over watches that fail and end: a real bucket, and a link that a test cuts.
+// Tests how a worker tracks open jobs when its watch fails or ends. Uses a real bucket and a link that a test can cut.
 import type { KvWatchEntry } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
 import { type Event, videoKey } from '@switchyard/contracts';
@@ -18,7 +18,7 @@ afterAll(() => installation?.stop());
 let clock: FakeClock;
 let jobs: OpenJobs;
 let watches: QueuedIterator<KvWatchEntry>[];
-/** Watches that are refused from now on. */
+/** Number of watches to refuse from now on. */
 let refusals: number;
 let relink: () => void;
 
@@ -67,7 +67,7 @@ async function openJob(): Promise<Event<'video.charged'>> {
 const known = () => jobs.due(Number.POSITIVE_INFINITY).map(({ value }) => value.id);
 const waiting = () => expect.poll(() => clock.waiting).toBe(1);
 
-test('a watch that ends is begun again, and has what came meanwhile', async () => {
+test('a watch that ends is restarted and receives the changes made meanwhile', async () => {
   const before = await openJob();
   await expect.poll(known).toContain(before.data.video_id);
   watches[0]?.stop();
@@ -78,7 +78,7 @@ test('a watch that ends is begun again, and has what came meanwhile', async () =
   await expect.poll(known).toEqual(expect.arrayContaining([before.data.video_id, meanwhile.data.video_id]));
 });
 
-test('a watch that cannot be begun after the link is back is tried again until it can', async () => {
+test('a watch that cannot start after a reconnect is retried until it starts', async () => {
   refusals = 3;
   relink();
   await expect.poll(() => refusals).toBe(2);
@@ -95,14 +95,14 @@ test('a watch that cannot be begun after the link is back is tried again until i
   expect(watches.length).toBe(2);
 });
 
-test('a link that is back begins the watch anew at once; what was deleted meanwhile is forgotten', async () => {
+test('a reconnect restarts the watch at once and drops jobs that were deleted meanwhile', async () => {
   const gone = await openJob();
   const stays = await openJob();
   await expect.poll(known).toEqual(expect.arrayContaining([gone.data.video_id, stays.data.video_id]));
   watches[0]?.stop();
   await waiting();
   await installation.videos.kv.purge(videoKey(gone.data.org, gone.data.video_id));
-  relink(); // nothing watches: it is begun when its time has come
+  relink(); // no watch is active; the retry timer restarts it
   clock.advance(AGAIN_MS);
   await expect.poll(known).not.toContain(gone.data.video_id);
   await expect.poll(known).toContain(stays.data.video_id);
@@ -112,7 +112,7 @@ test('a link that is back begins the watch anew at once; what was deleted meanwh
   await expect.poll(known).toContain(stays.data.video_id);
 });
 
-test('a closed one begins no watch, whatever happens', async () => {
+test('a closed OpenJobs starts no watch on any event', async () => {
   jobs.close();
   relink();
   clock.advance(10 * AGAIN_MS);

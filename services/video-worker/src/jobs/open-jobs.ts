@@ -1,5 +1,5 @@
-// The jobs that are not over, in memory by a watch: each worker knows all of them, and takes those that are due. A watch
-// that ends, or cannot be begun, is begun again for as long as it takes: without one, jobs of others would be missed.
+// Keeps all unfinished jobs in memory through a watch, so that each worker can take the jobs that are due. A watch that
+// ends or fails to start is retried until it works; without it the worker would miss jobs of others.
 import { type KvWatchEntry, KvWatchInclude } from '@nats-io/kv';
 import type { QueuedIterator } from '@nats-io/transport-node';
 import type { Bucket, Bus, Entry } from '@switchyard/bus';
@@ -8,7 +8,7 @@ import { type Clock, passed } from '@switchyard/service';
 import { needsWork } from './advance.ts';
 import { isHeld } from './held-job.ts';
 
-/** Before a watch that failed is begun again. */
+/** Delay before a failed watch is restarted. */
 export const AGAIN_MS = 1_000;
 
 type Watch = QueuedIterator<KvWatchEntry>;
@@ -17,28 +17,28 @@ export interface OpenJobsOptions {
   readonly bus: Pick<Bus, 'onReconnect' | 'logger'>;
   readonly videos: Pick<Bucket<VideoRecord>, 'kv' | 'read'>;
   readonly clock: Pick<Clock, 'after'>;
-  /** Told of every change. */
+  /** Called on every change. */
   readonly onChange: () => void;
 }
 
 export class OpenJobs {
-  readonly #on: OpenJobsOptions;
+  readonly #deps: OpenJobsOptions;
   readonly #jobs = new Map<string, Entry<VideoRecord>>();
   readonly #closing = new AbortController();
   #watch: Watch | null = null;
-  /** The link came back: the watch is stopped by us, and begun anew at once. */
+  /** The connection came back: we stop the watch ourselves and restart it at once. */
   #relinked = false;
   #forget = () => {};
 
-  constructor(on: OpenJobsOptions) {
-    this.#on = on;
+  constructor(deps: OpenJobsOptions) {
+    this.#deps = deps;
   }
 
-  /** @throws what keeps the first watch from beginning */
+  /** @throws the error that prevents the first watch */
   async open(): Promise<void> {
     await this.#begin();
-    // A watch goes on over a lost link; one over a server that was made anew would not.
-    this.#forget = this.#on.bus.onReconnect(() => {
+    // A watch survives a lost connection, but not the replacement of the server.
+    this.#forget = this.#deps.bus.onReconnect(() => {
       this.#relinked = true;
       this.#watch?.stop();
     });
@@ -55,7 +55,7 @@ export class OpenJobs {
     return this.#jobs.size;
   }
 
-  /** Jobs that nobody holds and whose time has come, the longest waiting first. */
+  /** Unleased jobs that are due, the longest waiting first. */
   due(now: number): Entry<VideoRecord>[] {
     return [...this.#jobs.values()]
       .filter(({ value }) => Date.parse(value.next_at) <= now && !isHeld(value, now))
@@ -63,7 +63,7 @@ export class OpenJobs {
   }
 
   async #keepWatching(): Promise<void> {
-    const { bus, clock } = this.#on;
+    const { bus, clock } = this.#deps;
     const { signal } = this.#closing;
     while (!signal.aborted)
       try {
@@ -78,9 +78,11 @@ export class OpenJobs {
       }
   }
 
-  /** What there is comes with a new watch: what went while nobody watched is not in it. */
+  /**
+   * Starts a new watch, which delivers all current entries. Entries that were deleted without a watch are not in it.
+   */
   async #begin(): Promise<void> {
-    this.#watch = await this.#on.videos.kv.watch({ include: KvWatchInclude.LastValue });
+    this.#watch = await this.#deps.videos.kv.watch({ include: KvWatchInclude.LastValue });
     this.#jobs.clear();
     if (this.#closing.signal.aborted || this.#relinked) this.#watch.stop();
   }
@@ -88,7 +90,7 @@ export class OpenJobs {
   async #follow(): Promise<void> {
     for await (const entry of this.#watch ?? []) {
       this.#apply(entry);
-      this.#on.onChange();
+      this.#deps.onChange();
     }
   }
 
@@ -96,10 +98,10 @@ export class OpenJobs {
     this.#jobs.delete(entry.key);
     if (entry.operation !== 'PUT') return;
     try {
-      const read = this.#on.videos.read(entry);
+      const read = this.#deps.videos.read(entry);
       if (needsWork(read.value)) this.#jobs.set(entry.key, read);
     } catch (error) {
-      this.#on.bus.logger.error({ err: error, key: entry.key }, 'the record of a video cannot be read');
+      this.#deps.bus.logger.error({ err: error, key: entry.key }, 'the record of a video cannot be read');
     }
   }
 }

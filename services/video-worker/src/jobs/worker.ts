@@ -1,47 +1,47 @@
-// The loop of a worker: looks for jobs that are due, takes their leases, and works on several at once.
+// The main loop of a worker: finds jobs that are due, takes their leases, and processes several at once.
 import type { Bucket, Bus, Entry } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import { workOn } from './advance.ts';
 import { holdJob, LeaseLost } from './held-job.ts';
+import type { JobDeps } from './job-deps.ts';
 import { OpenJobs } from './open-jobs.ts';
-import type { JobSurroundings } from './surroundings.ts';
 
-/** Jobs that one worker has in its hands at once; most of them wait for a maker's answer. */
+/** Maximum jobs that one worker processes at once; most of them wait for a maker's answer. */
 export const JOBS_AT_ONCE_MAX = 64;
-/** How often the clock is looked at for jobs that have come due, or whose worker is gone. */
+/** Polling interval for jobs that have become due or whose lease has expired. */
 export const LOOK_EVERY_MS = 250;
 
 export interface Worker {
-  /** Jobs that are not over, those of other workers included: for metrics. */
+  /** Unfinished jobs, including those of other workers; for metrics. */
   readonly open: number;
-  /** Takes no further job, and lets go of those that it has: at once, or when their step is done. */
+  /** Takes no further job, and releases the current ones at once or after their current step. */
   stop(): Promise<void>;
 }
 
 export interface WorkerOptions {
   bus: Bus;
   videos: Bucket<VideoRecord>;
-  on: JobSurroundings;
+  deps: JobDeps;
 }
 
-export async function startWorker({ bus, videos, on }: WorkerOptions): Promise<Worker> {
+export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise<Worker> {
   const inHand = new Map<string, Promise<void>>();
   let cancelLook = () => {};
   let poked = false;
   const takeDue = () => {
-    for (const entry of open.due(on.clock.now())) {
-      if (on.stopping.aborted || inHand.size >= JOBS_AT_ONCE_MAX) return;
+    for (const entry of open.due(deps.clock.now())) {
+      if (deps.stopping.aborted || inHand.size >= JOBS_AT_ONCE_MAX) return;
       if (inHand.has(entry.key)) continue;
-      const working = takeOne(on, bus.instance, entry).finally(() => {
+      const working = takeOne(deps, bus.instance, entry).finally(() => {
         inHand.delete(entry.key);
         poke();
       });
       inHand.set(entry.key, working);
     }
   };
-  /** Several changes of one turn are one look. */
+  // Coalesces several changes of one event loop turn into one check.
   const poke = () => {
-    if (poked || on.stopping.aborted) return;
+    if (poked || deps.stopping.aborted) return;
     poked = true;
     setImmediate(() => {
       poked = false;
@@ -49,12 +49,12 @@ export async function startWorker({ bus, videos, on }: WorkerOptions): Promise<W
     });
   };
   const lookLater = () => {
-    cancelLook = on.clock.after(LOOK_EVERY_MS, () => {
+    cancelLook = deps.clock.after(LOOK_EVERY_MS, () => {
       takeDue();
       lookLater();
     });
   };
-  const open = new OpenJobs({ bus, videos, clock: on.clock, onChange: poke });
+  const open = new OpenJobs({ bus, videos, clock: deps.clock, onChange: poke });
   await open.open();
   lookLater();
   return {
@@ -69,20 +69,20 @@ export async function startWorker({ bus, videos, on }: WorkerOptions): Promise<W
   };
 }
 
-/** Never throws: what fails is left to the lease to run out, and taken up again by whoever is there. */
-async function takeOne(on: JobSurroundings, worker: string, entry: Entry<VideoRecord>): Promise<void> {
+/** Never throws: after an error the lease expires, and any worker takes the job again. */
+async function takeOne(deps: JobDeps, worker: string, entry: Entry<VideoRecord>): Promise<void> {
   const { id } = entry.value;
   try {
-    const held = await holdJob(on, entry, worker);
+    const held = await holdJob(deps, entry, worker);
     if (!held) return;
     try {
-      await workOn(on, held);
+      await workOn(deps, held);
     } catch (error) {
       held.abandon();
       throw error;
     }
   } catch (error) {
     const level = error instanceof LeaseLost ? 'debug' : 'error';
-    on.logger[level]({ err: error, video: id }, 'work on a video broke off; it is taken up again');
+    deps.logger[level]({ err: error, video: id }, 'work on a video broke off; it is taken up again');
   }
 }

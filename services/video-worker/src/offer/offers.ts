@@ -1,6 +1,6 @@
-// Which of the models asked for can make a video, and what each asks for it.
+// Finds which of the requested models can make a video, and the price of each.
 import { type CatalogModel, ServiceError, type VideosRequest } from '@switchyard/contracts';
-import type { Catalog } from '@switchyard/model-router/video';
+import { type Catalog, PricedMembers } from '@switchyard/model-router/video';
 import { priceVideo, type VideoPrice } from './price-video.ts';
 import { refusalOf } from './video-limits.ts';
 
@@ -9,7 +9,8 @@ export interface Offer extends VideoPrice {
 }
 
 /**
- * In the order asked for, at least one. The first model's refusal is the answer; fallbacks that cannot are left out.
+ * Returns at least one offer, in the requested order. If the first model refuses, its error is thrown; fallbacks that
+ * refuse are left out.
  * @throws ServiceError `model_not_found`, `wrong_endpoint`, `invalid_request`, `model_unavailable`
  */
 export function offersFor(
@@ -17,11 +18,12 @@ export function offersFor(
   names: readonly string[],
   request: VideosRequest,
 ): [Offer, ...Offer[]] {
-  const { duration, resolution } = request;
+  const { duration, resolution, image: _megabytes, ...words } = request;
   const models = catalog.resolve(names, 'video');
   const [first] = models;
+  const priced = new PricedMembers('video', Buffer.from(JSON.stringify(words)));
   const able = models.filter((model) => {
-    const refusal = refusalOf(model, request);
+    const refusal = priced.refusalOf(model) ?? refusalOf(model, request);
     if (refusal !== null && model === first) throw refusal;
     return refusal === null;
   });

@@ -1,4 +1,4 @@
-// What a video costs: seconds at the rate of its resolution.
+// Prices a video: seconds times the rate of its resolution.
 import type { CatalogModel } from '@switchyard/contracts';
 import { type ChargeLine, charge } from '@switchyard/money';
 
@@ -8,8 +8,8 @@ export interface VideoPrice {
 }
 
 /**
- * The full price. What is not in the model's table (no resolution asked for, or a size of the caller's own) is charged
- * at its highest rate: nobody knows what the model will make.
+ * The full price. Without a resolution, or with one that the model's table lacks, the highest rate applies, since the
+ * resolution of the result is unknown.
  */
 export function priceVideo(model: CatalogModel, duration: number, resolution: string | null): VideoPrice {
   const rates = model.pricing.second ?? {};

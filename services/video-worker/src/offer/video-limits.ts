@@ -1,9 +1,9 @@
-// What a model's own limits (`limits` in the catalog) refuse of a video, naming the field: said by us, at once, instead
-// of by the maker when the job is charged already.
+// Checks a request against a model's own limits (`limits` in the catalog) and names the field at fault, before the job
+// is charged and sent to the maker.
 import { type CatalogModel, ServiceError, type VideosRequest } from '@switchyard/contracts';
 import { z } from 'zod';
 
-/** Limits are free-form: one that says something else under these names is for clients to read, and forbids nothing. */
+/** Limits are free-form: a value of another shape under these names is information for clients and is not enforced. */
 const names = z.array(z.string()).min(1).optional().catch(undefined);
 const range = z.looseObject({
   min: z.number().optional(),
@@ -12,19 +12,19 @@ const range = z.looseObject({
 });
 
 const videoLimits = z.looseObject({
-  /** Seconds: the lengths there are, or from where to where. */
+  /** Seconds: a list of allowed lengths, or a range. */
   durations: z
     .union([z.array(z.int()).min(1), range])
     .optional()
     .catch(undefined),
-  /** Names and sizes that it takes; where `sides` is given too, any size within that. */
+  /** Names and sizes that the model accepts; with `sides`, also any size within that range. */
   resolutions: names,
-  /** Pixels of each side of a size, which `resolutions` need not list then. */
+  /** Pixels per side of a size; `resolutions` need not list such sizes. */
   sides: range.optional().catch(undefined),
   aspect_ratios: names,
-  /** Whether it makes sound; where this is not said the maker is asked. */
+  /** Whether the model makes sound; when missing, the maker decides. */
   audio: z.boolean().optional().catch(undefined),
-  /** What it makes where no resolution is asked for. */
+  /** Resolution of the result when the request names none. */
   default_resolution: z.string().optional().catch(undefined),
 });
 type VideoLimits = z.infer<typeof videoLimits>;
@@ -38,20 +38,21 @@ export function refusalOf(model: CatalogModel, request: VideosRequest): ServiceE
   const limits = videoLimits.parse(model.limits);
   const { duration, aspect_ratio: ratio, generate_audio: audio, image } = request;
   const lengths = wrongDuration(limits, duration);
-  if (lengths !== null) return refuse('duration', `${model.id} makes ${lengths}`);
+  if (lengths !== null) return refuse('duration', `not supported. ${model.id} makes ${lengths}.`);
   const sizes = wrongResolution(limits, request.resolution ?? null);
-  if (sizes !== null) return refuse('resolution', `${model.id} makes ${sizes}`);
+  if (sizes !== null) return refuse('resolution', `not supported. ${model.id} makes ${sizes}.`);
   if (ratio && limits.aspect_ratios && !limits.aspect_ratios.includes(ratio))
-    return refuse('aspect_ratio', `${model.id} takes ${limits.aspect_ratios.join(', ')}`);
-  if (audio && limits.audio === false) return refuse('generate_audio', `${model.id} makes no sound`);
+    return refuse('aspect_ratio', `not supported. ${model.id} takes ${limits.aspect_ratios.join(', ')}.`);
+  if (audio && limits.audio === false)
+    return refuse('generate_audio', `${model.id} makes no sound. Omit generate_audio.`);
   if (image && !model.modalities.input.includes('image'))
-    return refuse('image', `${model.id} makes videos from text only`);
+    return refuse('image', `${model.id} makes videos from text only. Omit image.`);
   if (!image && !model.modalities.input.includes('text'))
-    return refuse('image', `${model.id} needs a first frame`);
+    return refuse('image', `${model.id} needs a first frame. Send image.`);
   return null;
 }
 
-/** What the lengths are, when this is none of them. */
+/** Describes the allowed lengths when `seconds` is not one of them. */
 function wrongDuration({ durations }: VideoLimits, seconds: number): string | null {
   if (durations === undefined) return null;
   if (Array.isArray(durations))
@@ -64,7 +65,7 @@ function wrongResolution({ resolutions, sides }: VideoLimits, resolution: string
   if (resolutions?.includes(resolution)) return null;
   const [width, height] = resolution.split('x').map(Number);
   if (sides && width && height && within(sides, width) && within(sides, height)) return null;
-  if (sides && !resolutions && !height) return null; // its sizes are limited, and this is a name
+  if (sides && !resolutions && !height) return null; // `sides` limits sizes only, and this resolution is a name
   const parts = [
     ...(resolutions ?? []),
     ...(sides ? [`sizes with sides of ${described(sides)} pixels`] : []),

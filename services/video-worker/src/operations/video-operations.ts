@@ -1,4 +1,4 @@
-// What the operations on videos need.
+// Dependencies of the operations on videos.
 import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
@@ -17,7 +17,7 @@ export interface VideoOperations {
   egress: Egress;
   holds: HoldKeeper;
   largeBodies: ByteBudget;
-  /** Milliseconds that a job may take. */
+  /** Maximum duration of a job, in milliseconds. */
   jobMsMax: number;
   clock: Clock;
   logger: Logger;

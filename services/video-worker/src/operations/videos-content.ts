@@ -1,4 +1,4 @@
-// videos.content: the bytes of a result, or a part of them, at the reader's pace. The edge has checked who may.
+// videos.content: streams a result, or a byte range of it, at the reader's pace. The edge has authorized the caller.
 import { type ByteRange, type IncomingCall, ObjectGone } from '@switchyard/bus';
 import {
   ServiceError,
@@ -10,15 +10,15 @@ import {
 import { findVideo } from '../find-video.ts';
 import type { VideoOperations } from './video-operations.ts';
 
-export function videoContent(on: VideoOperations) {
+export function videoContent(deps: VideoOperations) {
   return async (call: IncomingCall): Promise<void> => {
     const { org, id, range } = videoContentHead.parse(call.head);
     await call.readBody(0);
-    const result = await resultOf(on, org, id);
+    const result = await resultOf(deps, org, id);
     const part = partOf(result.bytes, range);
     call.setHead(replyOf(result, part));
     if (!part) return call.end(null);
-    const stored = await on.results.get(id, part);
+    const stored = await deps.results.get(id, part);
     if (!stored) throw expired();
     try {
       for await (const chunk of stored.body) {
@@ -32,14 +32,15 @@ export function videoContent(on: VideoOperations) {
   };
 }
 
-async function resultOf(on: VideoOperations, org: string, id: string): Promise<VideoResult> {
-  const { result } = (await findVideo(on.videos, org, id)).value;
-  if (!result) throw new ServiceError('video_not_found', 'the video is not there yet');
-  if (Date.parse(result.expires_at) <= on.clock.now()) throw expired();
+async function resultOf(deps: VideoOperations, org: string, id: string): Promise<VideoResult> {
+  const { result } = (await findVideo(deps.videos, org, id)).value;
+  if (!result)
+    throw new ServiceError('video_not_found', 'The video is not finished. Poll GET /v1/videos/{id}.');
+  if (Date.parse(result.expires_at) <= deps.clock.now()) throw expired();
   return result;
 }
 
-/** Null where nothing of the range is there. */
+/** Null when the range is outside the result. */
 export function partOf(bytes: number, range: VideoContentHead['range']): ByteRange | null {
   if (range === null) return { start: 0, end: bytes };
   const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
@@ -52,5 +53,5 @@ function replyOf({ media_type, bytes }: VideoResult, part: ByteRange | null): Vi
 }
 
 function expired(): ServiceError {
-  return new ServiceError('video_expired', 'the video is no longer kept');
+  return new ServiceError('video_expired', 'The video is no longer kept. Create it again.');
 }

@@ -1,5 +1,5 @@
-// videos.create: check, keep what it is made from, and publish one event, which is both the charge and the job. Whoever
-// dies before the event leaves nothing but an input that runs out; after it, the job is there whatever happens.
+// videos.create: validates, stores the input, and publishes one event, which is both the charge and the job. A crash
+// before the event leaves only an input that expires; after the event, the job exists.
 import type { IncomingCall } from '@switchyard/bus';
 import {
   type CreateVideoHead,
@@ -19,8 +19,8 @@ import {
 import { makerOf, type VideoImage } from '@switchyard/model-router/video';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import { readPicture } from '../input/picture.ts';
+import { EVENT_SOURCE } from '../jobs/job-deps.ts';
 import { ensureRecord, newRecord } from '../jobs/new-record.ts';
-import { EVENT_SOURCE } from '../jobs/surroundings.ts';
 import { type Offer, offersFor } from '../offer/offers.ts';
 import { defaultResolutionOf } from '../offer/video-limits.ts';
 import { showVideo } from '../show-video.ts';
@@ -28,16 +28,18 @@ import type { VideoOperations } from './video-operations.ts';
 
 const PATH = MODEL_TYPES.video.endpoint.slice('POST '.length);
 
-/** A body in memory: its bytes, their text, the values in it, and the first frame decoded. */
+/** Copies of a body in memory: its bytes, their text, the parsed values, and the decoded first frame. */
 const COPIES = 4;
 
-export function createVideo(on: VideoOperations) {
+export function createVideo(deps: VideoOperations) {
   return async (call: IncomingCall): Promise<void> => {
     const head = createVideoHead.parse(call.head);
-    const isLarge = head.body_bytes > LARGE_BODY_BYTES_MIN;
-    const place = isLarge ? await on.largeBodies.take(COPIES * head.body_bytes, call.signal) : null;
+    const { org, body_bytes: bytes } = head;
+    const isLarge = bytes > LARGE_BODY_BYTES_MIN;
+    const { signal } = call;
+    const place = isLarge ? await deps.largeBodies.take(COPIES * bytes, { org, signal }) : null;
     try {
-      const view = await takeJob(on, call, head);
+      const view = await takeJob(deps, call, head);
       call.end(null, Buffer.from(JSON.stringify(view)));
     } finally {
       place?.release();
@@ -45,20 +47,20 @@ export function createVideo(on: VideoOperations) {
   };
 }
 
-async function takeJob(on: VideoOperations, call: IncomingCall, head: CreateVideoHead): Promise<VideoView> {
+async function takeJob(deps: VideoOperations, call: IncomingCall, head: CreateVideoHead): Promise<VideoView> {
   const { signal } = call;
   const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
-  const offers = offersFor(on.catalog, head.models, request);
+  const offers = offersFor(deps.catalog, head.models, request);
   const { callback_url: callbackUrl } = request;
-  if (callbackUrl) await on.egress.check(callbackUrl, { param: 'callback_url', signal });
-  const image = request.image ? await readPicture(request.image, on.egress, signal) : null;
-  const event = chargeEvent(on, head, request, offers, image);
-  await within(on, head, event, signal, () => publishJob(on, event, request, image, signal));
-  return showVideo(newRecord(event, callbackUrl ?? null), on.clock.now());
+  if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
+  const image = request.image ? await readPicture(request.image, deps.egress, signal) : null;
+  const event = chargeEvent(deps, head, request, offers, image);
+  await within(deps, head, event, signal, () => publishJob(deps, event, request, image, signal));
+  return showVideo(newRecord(event, callbackUrl ?? null), deps.clock.now());
 }
 
 /**
- * Holds the price while the job is published, where something limits what may be spent.
+ * Holds the price while the job is published, if a spending limit applies.
  * @throws ServiceError `insufficient_funds`, `budget_exceeded`
  */
 async function within(
@@ -82,21 +84,21 @@ async function within(
 }
 
 async function publishJob(
-  on: VideoOperations,
+  deps: VideoOperations,
   event: Event<'video.charged'>,
   request: VideosRequest,
   image: VideoImage | null,
   signal: AbortSignal,
 ): Promise<void> {
   const { video_id: id } = event.data;
-  await on.inputs.put(id, request, image);
+  await deps.inputs.put(id, request, image);
   if (signal.aborted) {
-    await on.inputs.delete(id);
-    throw signal.reason; // nobody would ever hear of the job
+    await deps.inputs.delete(id);
+    throw signal.reason; // the caller is gone and would never learn of the job
   }
-  await on.events.publish(event);
-  await ensureRecord(on, event).catch((error: unknown) =>
-    on.logger.warn({ err: error, video: id }, 'the record of a video is made from its event later'),
+  await deps.events.publish(event);
+  await ensureRecord(deps, event).catch((error: unknown) =>
+    deps.logger.warn({ err: error, video: id }, 'the record of a video is made from its event later'),
   );
 }
 
@@ -106,7 +108,11 @@ function readRequest(body: Buffer): VideosRequest {
   try {
     json = JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new ServiceError('invalid_json', `the body is not JSON: ${(cause as Error).message}`, { cause });
+    throw new ServiceError(
+      'invalid_json',
+      `The body is not JSON (${(cause as Error).message}). Send valid JSON.`,
+      { cause },
+    );
   }
   const parsed = videosRequest.safeParse(json);
   if (parsed.success) return parsed.data;
@@ -114,14 +120,14 @@ function readRequest(body: Buffer): VideosRequest {
 }
 
 function chargeEvent(
-  on: VideoOperations,
+  deps: VideoOperations,
   { request_id, org, key_id, models, received_at }: CreateVideoHead,
   request: VideosRequest,
   offers: [Offer, ...Offer[]],
   image: VideoImage | null,
 ): Event<'video.charged'> {
   const [first] = offers;
-  const now = on.clock.now();
+  const now = deps.clock.now();
   const id = newVideoId(now);
   return makeEvent({
     name: 'video.charged',
@@ -140,7 +146,7 @@ function chargeEvent(
       resolution: request.resolution ?? null,
       default_resolution: defaultResolutionOf(first.model),
       image_bytes: image?.bytes.length ?? 0,
-      deadline_at: new Date(now + on.jobMsMax).toISOString(),
+      deadline_at: new Date(now + deps.jobMsMax).toISOString(),
       cost_nano: first.costNano.toString(),
       lines: first.lines,
       latency_ms: Math.max(0, now - received_at),

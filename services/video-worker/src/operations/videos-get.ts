@@ -3,7 +3,7 @@ import { findVideo } from '../find-video.ts';
 import { showVideo } from '../show-video.ts';
 import type { VideoOperations } from './video-operations.ts';
 
-/** One video as its record has it. */
+/** Returns one video from its record. */
 export function getVideo({ videos, clock }: VideoOperations) {
   return async ({ org, id }: OperationRequest<'videos.get'>): Promise<VideoView> =>
     showVideo((await findVideo(videos, org, id)).value, clock.now());

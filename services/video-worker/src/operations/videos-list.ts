@@ -8,7 +8,7 @@ import {
 import { showVideo } from '../show-video.ts';
 import type { VideoOperations } from './video-operations.ts';
 
-/** The org's videos, the newest first, page by page: ids sort by time, so a page is read without the others. */
+/** Lists the org's videos, newest first, by page. Ids sort by time, so a page needs no other records. */
 export function listVideos({ videos, clock }: VideoOperations) {
   return async ({
     org,
@@ -27,7 +27,7 @@ export function listVideos({ videos, clock }: VideoOperations) {
   };
 }
 
-/** The newest first. */
+/** Newest first. */
 async function idsOf(videos: VideoOperations['videos'], org: string): Promise<string[]> {
   if (!ID_PATTERN.test(org)) return [];
   const ids = (await videos.keys(`${org}.>`)).map((key) => key.slice(org.length + 1));

@@ -20,7 +20,7 @@ const host = await openComputerHost({
   burst: { cpu: 4, memoryMb: 2048 },
   defaultSize: { cpu: 1, memoryMb: 1024 },
   diskGb: 1,
-  disks: true,
+  disks: 'required',
   imageGbMax: 10,
   hasRoom: () => true,
   warmPool: 0,

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import Docker from 'dockerode';
-import { lowerFirewall, raiseFirewall } from '../firewall.ts';
+import { removeFirewall, installFirewall } from '../firewall.ts';
 import { openNetwork } from '../network.ts';
 
 const [socketPath = '', agentId = ''] = process.argv.slice(2);
@@ -15,8 +15,8 @@ const network = await openNetwork({ docker, agentId, allowedNetworks: [], logger
 const ofHost = createServer((connection) => connection.end('host')).listen(0, '0.0.0.0');
 await once(ofHost, 'listening');
 process.on('message', async (wanted: 'lower' | 'raise') => {
-  if (wanted === 'lower') await lowerFirewall(network.name);
-  else await raiseFirewall({ bridge: network.name, allowedNetworks: [] });
+  if (wanted === 'lower') await removeFirewall(network.name);
+  else await installFirewall({ bridge: network.name, allowedNetworks: [], mbitMax: undefined });
   process.send?.('done');
 });
 process.on('disconnect', () => process.exit());

@@ -5,7 +5,7 @@ import { audioBuffer } from './audio-buffer.ts';
 import { AudioMemberScanner } from './audio-member-scanner.ts';
 import { Base64Decoder } from './base64-decoder.ts';
 
-/** Reads a body in pieces of so many bytes. */
+/** Reads a body in pieces of this many bytes. */
 function read(body: string, pieceBytes = 7) {
   const bytes = Buffer.from(body);
   const audio = audioBuffer(bytes.length);
@@ -17,7 +17,7 @@ function read(body: string, pieceBytes = 7) {
 const HELLO = Buffer.from('hello, audio').toString('base64');
 
 describe('the scanner of the member audio', () => {
-  it('gives back the same fields and the same bytes, wherever the body is cut', () => {
+  it('returns the same fields and the same bytes, wherever the body is split', () => {
     const members = fc.dictionary(
       fc.string().filter((key) => key !== 'audio' && key !== '__proto__'),
       fc.jsonValue(),
@@ -49,7 +49,7 @@ describe('the scanner of the member audio', () => {
       expect(read(`{"audio":"${text}"}`, cut).audio).toBe(Buffer.from([251, 255, 254]).toString('latin1'));
   });
 
-  it('knows the member by its name only at the top level, however it is written', () => {
+  it('finds the member only at the top level, with or without escapes in its name', () => {
     const body = `{"a":{"audio":"no!"},"list":["audio",{"audio":1}],"\\u0061udio" : "${HELLO}","text":"audio\\":\\"x"}`;
     expect(read(body)).toEqual({
       audio: 'hello, audio',
@@ -79,7 +79,7 @@ describe('the scanner of the member audio', () => {
     attempt.toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }));
   });
 
-  it('takes fields up to their limit and refuses one byte more, before it has come whole', () => {
+  it('accepts fields up to their limit and refuses one byte more before it has all of them', () => {
     const around = '{"audio":"","p":""}'.length;
     const body = (bytes: number) => `{"audio":"abcd","p":"${'x'.repeat(bytes - around)}"}`;
     expect(read(body(TRANSCRIPTION_FIELDS_BYTES_MAX), 65_536).audio).toHaveLength(3);
@@ -88,7 +88,7 @@ describe('the scanner of the member audio', () => {
 });
 
 describe('the audio buffer', () => {
-  it('takes exactly the limit and refuses one byte more', () => {
+  it('accepts exactly the limit and refuses one byte more', () => {
     const audio = audioBuffer(null);
     audio.append(Buffer.alloc(AUDIO_BYTES_MAX));
     expect(() => audio.append(Buffer.alloc(1))).toThrow(expect.objectContaining({ code: 'body_too_large' }));

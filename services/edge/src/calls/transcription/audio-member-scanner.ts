@@ -1,10 +1,10 @@
-// Takes the string of the member `audio` out of a JSON object while it comes, so that the text of a 33 MB body is never
-// held: its base64 goes to the decoder, all else is kept, as it is, to be parsed at the end.
+// Extracts the string of the member `audio` from a JSON object while it arrives, so that the text of a 33 MB body is
+// never in memory. The base64 goes to the decoder; everything else is kept unchanged and parsed at the end.
 import { ServiceError, TRANSCRIPTION_FIELDS_BYTES_MAX } from '@switchyard/contracts';
 import { parseJson } from '../../http/read-body.ts';
 
 const MEMBER = 'audio';
-/** Bytes of a key that may be it, every character of it escaped. */
+/** Bytes of a key that may equal MEMBER with every character escaped. */
 const KEY_BYTES_MAX = MEMBER.length * 6;
 
 const QUOTE = 0x22;
@@ -17,9 +17,9 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 export interface StringSink {
-  /** A piece of the string's characters. */
+  /** Takes a piece of the string's characters. */
   push(text: string): void;
-  /** The string has been closed. */
+  /** The string was closed. */
   end(): void;
 }
 
@@ -29,11 +29,11 @@ export class AudioMemberScanner {
   #restBytes = 0;
   #depth = 0;
   #where: 'between' | 'key' | 'string' | 'audio' = 'between';
-  /** At the top level: a key may come, or a value may. */
+  /** At the top level: whether a key or a value may come next. */
   #expected: 'key' | 'value' = 'key';
   #escaped = false;
   #key: number[] = [];
-  /** An escape sequence of the audio that has not come whole. */
+  /** An incomplete escape sequence within the audio. */
   #escape = '';
   #found = false;
 
@@ -41,7 +41,10 @@ export class AudioMemberScanner {
     this.#sink = sink;
   }
 
-  /** @throws ServiceError for what the sink refuses; `body_too_large` where all else is too much; `invalid_request` */
+  /**
+   * @throws ServiceError for what the sink refuses; `body_too_large` when the other members are too large;
+   * `invalid_request`
+   */
   push(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length)
@@ -49,21 +52,22 @@ export class AudioMemberScanner {
   }
 
   /**
-   * The object without its audio.
-   * @throws ServiceError `invalid_json`; `invalid_request` where there is no audio, or it is no string
+   * Returns the object without its audio.
+   * @throws ServiceError `invalid_json`; `invalid_request` when the audio is missing or not a string
    */
   end(): Record<string, unknown> {
     const json = parseJson(Buffer.concat(this.#rest, this.#restBytes));
     if (typeof json !== 'object' || json === null || Array.isArray(json))
-      throw new ServiceError('invalid_request', 'the body must be a JSON object');
+      throw new ServiceError('invalid_request', 'The body is not a JSON object. Send an object.');
     const { [MEMBER]: placeholder, ...fields } = json as Record<string, unknown>;
     if (placeholder === undefined || placeholder === null)
-      throw refuse('is required: the audio as base64, its type in media_type');
-    if (!this.#found || placeholder !== '') throw refuse('must be a string of base64');
+      throw refuse('is required. Send the audio as base64, and its type in media_type.');
+    if (!this.#found || placeholder !== '')
+      throw refuse('is not a string of base64. Send the audio as base64.');
     return fields;
   }
 
-  /** Everything that is not the audio's characters: kept. Returns where the audio's characters begin, or the end. */
+  /** Keeps everything that is not audio. Returns where the audio's characters begin, or the end. */
   #passRest(bytes: Buffer, start: number): number {
     let at = start;
     while (at < bytes.length && this.#where !== 'audio') {
@@ -108,24 +112,24 @@ export class AudioMemberScanner {
       this.#key = [];
       this.#where = 'key';
     } else if (!this.#isAudio()) this.#where = 'string';
-    else if (this.#found) throw refuse('is there twice');
+    else if (this.#found) throw refuse('is given twice. Send it once.');
     else {
       this.#found = true;
       this.#where = 'audio';
     }
   }
 
-  /** Whether the key read last, whose closing quote was read with it, says so, escapes and all. */
+  /** Whether the last key, with its closing quote and any escapes, equals MEMBER. */
   #isAudio(): boolean {
     if (this.#key.length > KEY_BYTES_MAX + 1) return false;
     try {
       return JSON.parse(`"${Buffer.from(this.#key).toString('latin1')}`) === MEMBER;
     } catch {
-      return false; // no JSON, which is found at the end
+      return false; // invalid JSON, reported at the end
     }
   }
 
-  /** The audio's characters. Returns where what follows them begins, its closing quote first. */
+  /** Passes the audio's characters on. Returns where the rest begins, starting with the closing quote. */
   #passAudio(bytes: Buffer, start: number): number {
     if (this.#escape !== '') return this.#passEscape(bytes, start);
     const quote = bytes.indexOf(QUOTE, start);
@@ -140,12 +144,12 @@ export class AudioMemberScanner {
     this.#sink.push(plain.toString('latin1'));
     if (quote !== -1) {
       this.#sink.end();
-      this.#where = 'string'; // the quote closes it
+      this.#where = 'string'; // the closing quote follows
     }
     return end;
   }
 
-  /** `\/` of PHP, `\u002B` of .NET, `\n` of Ruby. */
+  /** Escapes that encoders write: `\/` by PHP, `\u002B` by .NET, `\n` by Ruby. */
   #passEscape(bytes: Buffer, at: number): number {
     this.#escape += String.fromCharCode(bytes[at] as number);
     const length = this.#escape.startsWith('\\u') ? '\\u0000'.length : '\\n'.length;
@@ -162,9 +166,9 @@ export class AudioMemberScanner {
     if (this.#restBytes > TRANSCRIPTION_FIELDS_BYTES_MAX)
       throw new ServiceError(
         'body_too_large',
-        `the fields beside the audio are over the limit of ${TRANSCRIPTION_FIELDS_BYTES_MAX} bytes`,
+        `The fields beside the audio exceed ${TRANSCRIPTION_FIELDS_BYTES_MAX} bytes. Send less.`,
       );
-    this.#rest.push(Buffer.from(bytes)); // a copy: a few bytes must not hold a whole piece of the body
+    this.#rest.push(Buffer.from(bytes)); // a copy, so that a few bytes do not retain a whole piece of the body
   }
 }
 

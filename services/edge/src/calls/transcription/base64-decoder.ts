@@ -1,20 +1,20 @@
-// Base64 as it comes, in pieces cut anywhere: standard or url-safe, with line breaks or without, after a data: URL's head
-// or bare.
+// Decodes base64 as it arrives, in arbitrary pieces: standard or URL-safe, with or without line breaks, with or without
+// the prefix of a data: URL.
 import { ServiceError } from '@switchyard/contracts';
 import type { BodyBuffer } from '../../http/body-buffer.ts';
 
 const DATA_URL = 'data:';
-/** Characters of a data: URL before its comma. */
+/** Maximum characters of a data: URL before its comma. */
 const DATA_URL_HEAD_LENGTH_MAX = 256;
 const BLANKS = /[\r\n\t ]/;
 const ALL_BLANKS = /[\r\n\t ]+/g;
-/** Characters that three bytes become. */
+/** Characters that encode three bytes. */
 const GROUP = 4;
 const PADDING = /^={0,2}$/;
 
 export class Base64Decoder {
   readonly #target: BodyBuffer;
-  /** What has come and is not decoded: the beginning, until it is known what it is; later less than four characters. */
+  /** Characters not decoded yet: the beginning, until the prefix is known; later fewer than four. */
   #kept = '';
   #begun = false;
   #padding = '';
@@ -23,7 +23,7 @@ export class Base64Decoder {
     this.#target = target;
   }
 
-  /** @throws ServiceError `invalid_request` for what is no base64, `body_too_large` */
+  /** @throws ServiceError `invalid_request` for invalid base64, `body_too_large` */
   push(text: string): void {
     const characters = BLANKS.test(text) ? text.replaceAll(ALL_BLANKS, '') : text;
     if (this.#padding !== '') return this.#pad(characters);
@@ -31,7 +31,7 @@ export class Base64Decoder {
     if (this.#begun || this.#passHead()) this.#decode();
   }
 
-  /** @throws ServiceError `invalid_request` for a group that is cut short */
+  /** @throws ServiceError `invalid_request` for an incomplete group */
   end(): void {
     this.#begun = true;
     this.#decode();
@@ -42,7 +42,7 @@ export class Base64Decoder {
     this.#kept = '';
   }
 
-  /** True once the head is behind: there may be none. */
+  /** Returns true when the prefix, if any, was skipped. */
   #passHead(): boolean {
     if (this.#kept.length < DATA_URL.length) return false;
     if (this.#kept.startsWith(DATA_URL)) {
@@ -66,7 +66,7 @@ export class Base64Decoder {
     this.#kept = this.#kept.slice(whole);
   }
 
-  /** Nothing but padding comes after padding. */
+  /** Only padding may follow padding. */
   #pad(characters: string): void {
     this.#padding += characters;
     if (!PADDING.test(this.#padding)) throw noBase64();
@@ -74,5 +74,7 @@ export class Base64Decoder {
 }
 
 function noBase64(): ServiceError {
-  return new ServiceError('invalid_request', 'audio: must be base64', { param: 'audio' });
+  return new ServiceError('invalid_request', 'audio: is not base64. Send the audio as base64.', {
+    param: 'audio',
+  });
 }

@@ -1,9 +1,10 @@
-// The text fields of a form as the values that the JSON form would have: numbers, flags, lists and objects by their names.
+// Converts the text fields of a form to the values of the JSON form: numbers, flags, lists and objects, by field name.
 import { ServiceError } from '@switchyard/contracts';
+import { requireBoundedJson } from '../../http/json-bounds.ts';
 
 type Read = (values: string[], name: string) => unknown;
 
-/** Lists: repeated (`models=a&models=b`, `models[]=…`, as clients write them) or as a JSON list. */
+/** Lists: repeated fields (`models=a&models=b`, or `models[]=…` as some clients write) or one JSON list. */
 const LISTS = ['models', 'timestamp_granularities', 'include'];
 
 const READ: Readonly<Record<string, Read>> = {
@@ -18,7 +19,7 @@ export class FormFields {
   readonly #values = new Map<string, string[]>();
   #bytes = 0;
 
-  /** @param bytesMax of all names and values together */
+  /** @param bytesMax limit for all names and values together */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
@@ -30,14 +31,14 @@ export class FormFields {
     if (truncated || this.#bytes > this.#bytesMax)
       throw new ServiceError(
         'body_too_large',
-        `the fields beside the file are over the limit of ${this.#bytesMax} bytes`,
+        `The fields beside the file exceed ${this.#bytesMax} bytes. Send less.`,
       );
     const values = this.#values.get(name);
     if (values) values.push(value);
     else this.#values.set(name, [value]);
   }
 
-  /** @throws ServiceError `invalid_request` naming the field */
+  /** @throws ServiceError `invalid_request` that names the field */
   read(): Record<string, unknown> {
     return Object.fromEntries(
       [...this.#values].map(([name, values]) => {
@@ -49,7 +50,7 @@ export class FormFields {
 }
 
 function one(values: string[], name: string): string {
-  if (values.length > 1) throw refuse(name, 'is there more than once');
+  if (values.length > 1) throw refuse(name, 'is given more than once. Send it once.');
   return values[0] ?? '';
 }
 
@@ -60,20 +61,21 @@ function toList(values: string[], name: string): unknown {
 
 function toNumber(value: string, name: string): number {
   const number = Number(value);
-  if (value.trim() === '' || !Number.isFinite(number)) throw refuse(name, 'must be a number');
+  if (value.trim() === '' || !Number.isFinite(number)) throw refuse(name, 'is not a number. Send a number.');
   return number;
 }
 
 function toFlag(value: string, name: string): boolean {
-  if (value !== 'true' && value !== 'false') throw refuse(name, 'must be true or false');
+  if (value !== 'true' && value !== 'false') throw refuse(name, 'is not a flag. Send true or false.');
   return value === 'true';
 }
 
 function fromJson(value: string, name: string): unknown {
+  requireBoundedJson(Buffer.from(value));
   try {
     return JSON.parse(value);
   } catch (cause) {
-    throw refuse(name, 'must be JSON', cause);
+    throw refuse(name, 'is not JSON. Send JSON.', cause);
   }
 }
 

@@ -1,4 +1,4 @@
-// A request for a transcription, read off its socket in either of its forms.
+// Reads a transcription request off its socket, in either of its two forms.
 import type { IncomingMessage } from 'node:http';
 import {
   AUDIO_BYTES_MAX,
@@ -18,10 +18,10 @@ import { AudioMemberScanner } from './audio-member-scanner.ts';
 import { Base64Decoder } from './base64-decoder.ts';
 import { readAudioForm } from './read-audio-form.ts';
 
-/** What either form has in it, before its fields are checked. */
+/** The content of either form, before its fields are validated. */
 export interface ReadTranscription {
   audio: Buffer;
-  /** Where the form has it: `file` or `audio`. */
+  /** Name of the field with the audio: `file` or `audio`. */
   audioField: string;
   fields: Record<string, unknown>;
 }
@@ -31,31 +31,32 @@ export interface TranscriptionRequest {
   models: string[] | undefined;
   params: TranscriptionParams;
   audio: Buffer;
-  /** Gives the audio's memory back to the budget. */
+  /** Returns the audio's memory to the budget. */
   release(): void;
 }
 
-type Surroundings = Pick<BodyIntakeOptions, 'budget' | 'clock'>;
+type IntakeDeps = Pick<BodyIntakeOptions, 'budget' | 'clock' | 'org'>;
 
-/** Bytes of a multipart form at most: its audio, its fields, and what separates them. */
+/** Maximum bytes of a multipart form: its audio, its fields and the separators. */
 const FORM_BYTES_MAX = AUDIO_BYTES_MAX + 2 * TRANSCRIPTION_FIELDS_BYTES_MAX;
-/** Bytes of the JSON form at most: base64 takes a third more, its line breaks and escapes a little. */
+/** Maximum bytes of the JSON form: base64 adds a third, its line breaks and escapes a little. */
 export const TRANSCRIPTION_BODY_BYTES_MAX =
   Math.ceil((AUDIO_BYTES_MAX * 3) / 2) + TRANSCRIPTION_FIELDS_BYTES_MAX;
 
-/** @throws ServiceError for whatever is wrong with it; the rest of its body is then dropped as it comes */
+/** @throws ServiceError for an invalid request, the rest of whose body is then discarded as it arrives */
 export async function readTranscription(
   raw: IncomingMessage,
-  on: Surroundings,
+  deps: IntakeDeps,
 ): Promise<TranscriptionRequest> {
   const contentType = raw.headers['content-type'] ?? '';
   const read = READ_BY_TYPE[contentType.split(';')[0]?.trim().toLowerCase() ?? ''];
   if (!read) {
-    raw.resume(); // dropped, so that the client reads the answer
-    const message = 'send multipart/form-data with a file, or application/json with the audio in base64';
+    raw.resume(); // discards the body, so that the client reads the answer
+    const message =
+      'Unsupported content type. Send multipart/form-data with a file, or application/json with base64 audio.';
     throw new ServiceError('unsupported_media_type', message);
   }
-  const { intake, form } = read(raw, on, contentType);
+  const { intake, form } = read(raw, deps, contentType);
   try {
     return { ...checkForm(await form), release: () => intake.release() };
   } catch (error) {
@@ -71,17 +72,17 @@ interface Reading {
 }
 
 const READ_BY_TYPE: Readonly<
-  Record<string, (raw: IncomingMessage, on: Surroundings, contentType: string) => Reading>
+  Record<string, (raw: IncomingMessage, deps: IntakeDeps, contentType: string) => Reading>
 > = {
-  'multipart/form-data': (raw, on, contentType) => {
+  'multipart/form-data': (raw, deps, contentType) => {
     const memoryFor = (bytes: number) => Math.min(bytes, AUDIO_BYTES_MAX);
-    const intake = new BodyIntake(raw, { ...on, bytesMax: FORM_BYTES_MAX, limit: AUDIO_LIMIT, memoryFor });
+    const intake = new BodyIntake(raw, { ...deps, bytesMax: FORM_BYTES_MAX, limit: AUDIO_LIMIT, memoryFor });
     return { intake, form: readAudioForm(intake, contentType) };
   },
-  'application/json': (raw, on) => {
+  'application/json': (raw, deps) => {
     const memoryFor = (bytes: number) => Math.min(decodedBytes(bytes), AUDIO_BYTES_MAX);
     const bytesMax = TRANSCRIPTION_BODY_BYTES_MAX;
-    const intake = new BodyIntake(raw, { ...on, bytesMax, limit: AUDIO_LIMIT, memoryFor });
+    const intake = new BodyIntake(raw, { ...deps, bytesMax, limit: AUDIO_LIMIT, memoryFor });
     return { intake, form: readAudioJson(intake) };
   },
 };
@@ -93,7 +94,7 @@ async function readAudioJson(intake: BodyIntake): Promise<ReadTranscription> {
   await intake.read((piece) => scanner.push(piece));
   const fields = scanner.end();
   if (fields.media_type === undefined || fields.media_type === null)
-    throw new ServiceError('invalid_request', 'media_type: is required: the type of the audio', {
+    throw new ServiceError('invalid_request', 'media_type: is missing. Send the type of the audio.', {
       param: 'media_type',
     });
   return { audio: audio.bytes, audioField: 'audio', fields };
@@ -106,15 +107,15 @@ function decodedBytes(base64Bytes: number): number {
 function checkForm({ audio, audioField, fields }: ReadTranscription): Omit<TranscriptionRequest, 'release'> {
   const { model, models, ...params } = check(transcriptionFields, fields);
   if (audio.length === 0)
-    throw new ServiceError('invalid_request', `${audioField}: is empty`, { param: audioField });
+    throw new ServiceError('invalid_request', `${audioField}: is empty. Send audio.`, { param: audioField });
   const mediaType = mediaTypeOf(params.media_type, params.filename, audioField);
   const filename = params.filename ?? `audio.${endingOf(mediaType)}`;
   return { model, models, params: { ...params, media_type: mediaType, filename }, audio };
 }
 
 /**
- * As the sender told it, else by the file's name; who says neither leaves it to the file itself.
- * @throws ServiceError `invalid_request` for a type that is no audio we know
+ * The type that the sender gave, or else by the file's name; without either, the file itself is examined later.
+ * @throws ServiceError `invalid_request` for an unknown audio type
  */
 function mediaTypeOf(
   told: string | null | undefined,
@@ -129,7 +130,7 @@ function mediaTypeOf(
   const known = Object.values(AUDIO_FORMATS).map(({ mediaType }) => mediaType);
   throw new ServiceError(
     'invalid_request',
-    `${param}: ${told} is no type of audio known here: ${known.join(', ')}`,
+    `${param}: ${told} is not a supported audio type; use one of ${known.join(', ')}`,
     {
       param,
     },

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../../__fixtures__/test-edge.ts';
 import { BODY_PACE_MS } from '../../http/limits.ts';
 
-/** Bodies of 30 MiB, through two processes. */
+/** Covers bodies of 30 MiB through two processes. */
 
 let edge: TestEdge;
 let key: string;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => edge?.stop());
 
-/** Answers with what came over the bus, and publishes no usage. */
+/** Answers with what arrived over the bus, and publishes no usage. */
 async function answer(call: IncomingCall): Promise<void> {
   const { models, params, body_bytes } = call.head as ModelCallHead;
   const audio = await call.readBody();
@@ -56,7 +56,7 @@ function form(...parts: Part[]): FormData {
 const wav: Part[1] = { bytes: new Uint8Array(SOUND), name: 'a.wav', type: 'audio/wav' };
 
 describe('the multipart form', () => {
-  test('takes the file first, last or in the middle', async () => {
+  test('accepts the file first, last or in the middle', async () => {
     const model: Part = ['model', 'acme/a'];
     const language: Part = ['language', 'en'];
     const file: Part = ['file', wav];
@@ -77,7 +77,7 @@ describe('the multipart form', () => {
       });
   });
 
-  test('reads each field as what it is: lists, numbers, objects, further ones as text', async () => {
+  test('reads each field by its type: lists, numbers, objects, further ones as text', async () => {
     const { body } = await post(
       form(
         ['file', { ...(wav as object), type: 'application/octet-stream' } as Part[1]],
@@ -109,7 +109,7 @@ describe('the multipart form', () => {
     });
   });
 
-  test('leaves a type that nobody told to the file itself', async () => {
+  test('leaves a missing type to be found from the file itself', async () => {
     const file: Part[1] = { bytes: new Uint8Array(SOUND), name: 'blob' };
     const { body } = await post(form(['model', 'acme/a'], ['file', file]));
     expect(body).toMatchObject({ params: { media_type: 'application/octet-stream', filename: 'blob' } });
@@ -117,7 +117,7 @@ describe('the multipart form', () => {
 
   test.each<[string, FormData, string, string | null]>([
     ['no file', form(['model', 'a/b']), 'invalid_request', 'file'],
-    ['a file of another name', form(['model', 'a/b'], ['sound', wav]), 'invalid_request', 'sound'],
+    ['a file under another field name', form(['model', 'a/b'], ['sound', wav]), 'invalid_request', 'sound'],
     [
       'an empty file',
       form(['model', 'a/b'], ['file', { bytes: new Uint8Array(), name: 'a.wav' }]),
@@ -133,7 +133,7 @@ describe('the multipart form', () => {
       'model',
     ],
     [
-      'a temperature in words',
+      'a temperature that is not a number',
       form(['file', wav], ['model', 'a/b'], ['temperature', 'hot']),
       'invalid_request',
       'temperature',
@@ -146,7 +146,7 @@ describe('the multipart form', () => {
     ],
     ['streaming', form(['file', wav], ['model', 'a/b'], ['stream', 'true']), 'invalid_request', 'stream'],
     [
-      'options that are no JSON',
+      'options that are not JSON',
       form(['file', wav], ['model', 'a/b'], ['provider_options', '{']),
       'invalid_request',
       'provider_options',
@@ -164,11 +164,11 @@ describe('the multipart form', () => {
   test.each([
     ['without a boundary', 'multipart/form-data', 'x'],
     [
-      'cut short',
+      'that is incomplete',
       'multipart/form-data; boundary=b',
       '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nx',
     ],
-    ['that is no form', 'multipart/form-data; boundary=b', 'hello'],
+    ['that is not a form', 'multipart/form-data; boundary=b', 'hello'],
   ])('refuses a body %s', async (_, type, body) => {
     expect(await post(body, { 'content-type': type })).toMatchObject({
       status: 400,
@@ -176,7 +176,7 @@ describe('the multipart form', () => {
     });
   });
 
-  test('takes 25 MiB exactly, and answers 413 naming the limit to one byte more, with a length and without', async () => {
+  test('accepts exactly 25 MiB, and answers 413 to one byte more, with and without a length', async () => {
     const exact = form(
       ['file', { bytes: new Uint8Array(AUDIO_BYTES_MAX).fill(7), name: 'a.mp3' }],
       ['model', 'a/b'],
@@ -206,7 +206,7 @@ describe('the multipart form', () => {
 describe('the JSON form', () => {
   const audio = SOUND.toString('base64');
 
-  test('decodes the audio, wherever it stands, and hands the rest on', async () => {
+  test('decodes the audio at any position, and passes the rest on', async () => {
     for (const body of [
       { audio, media_type: 'audio/ogg; codecs=opus', model: 'acme/a', language: 'de' },
       { language: 'de', models: ['acme/a'], media_type: 'audio/ogg; codecs=opus', audio },
@@ -249,7 +249,7 @@ describe('the JSON form', () => {
     expect(await postJson(body)).toMatchObject({ status: 400, body: { error: { code, param } } });
   });
 
-  test('refuses what is no JSON, and a type that is neither form', async () => {
+  test('refuses invalid JSON, and a content type of neither form', async () => {
     expect(await post('{"audio":', { 'content-type': 'application/json' })).toMatchObject({
       status: 400,
       body: { error: { code: 'invalid_json' } },
@@ -260,7 +260,7 @@ describe('the JSON form', () => {
     });
   });
 
-  test('takes 25 MiB exactly, and answers 413 naming the limit to one byte more', async () => {
+  test('accepts exactly 25 MiB, and answers 413 with the limit to one byte more', async () => {
     const of = (bytes: number) => ({
       audio: Buffer.alloc(bytes, 7).toString('base64'),
       media_type: 'audio/mpeg',
@@ -277,7 +277,7 @@ describe('the JSON form', () => {
   });
 });
 
-/** The head of a request whose body of so many bytes is still to come. */
+/** Sends the head of a request with a body of this many bytes, which does not follow yet. */
 function begin(bytes: number): Socket {
   const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
   socket.write(
@@ -290,7 +290,7 @@ function begin(bytes: number): Socket {
 describe('a large body', () => {
   const LARGE = 30 * 1024 * 1024;
 
-  test('that is refused is taken and dropped, and its connection serves the next request', async () => {
+  test('that is refused is read and discarded, and its connection serves the next request', async () => {
     const body = JSON.stringify({
       pad: 'x'.repeat(LARGE),
       audio: '!',
@@ -309,7 +309,7 @@ describe('a large body', () => {
     socket.destroy();
   });
 
-  test('of a client that goes away gives its place back', async () => {
+  test('of a client that disconnects frees its place', async () => {
     const socket = begin(LARGE);
     socket.write('{"audio":"');
     await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 1);
@@ -317,17 +317,17 @@ describe('a large body', () => {
     await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
   });
 
-  test('that comes too slowly loses its place to those who wait, and is told', async () => {
+  test('that arrives too slowly loses its place to waiting bodies, and gets an error', async () => {
     const slow = [begin(LARGE)];
-    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 1); // it is the first that has its place
-    for (let more = 1; more <= 4; more += 1) slow.push(begin(LARGE));
-    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 5); // four have their places, one waits for its own
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 1); // the first body has its place
+    for (let more = 1; more <= 2; more += 1) slow.push(begin(LARGE));
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 3); // two fill the org's share, one waits
     const next = postJson({
       audio: Buffer.alloc(2_000_000).toString('base64'),
       media_type: 'audio/mpeg',
       model: 'a/b',
     });
-    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 6);
+    await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS + 4);
     const refusal = once(slow[0] as Socket, 'data');
     edge.clock.advance(BODY_PACE_MS);
     expect(String((await refusal)[0])).toMatch(/^HTTP\/1\.1 408 [\s\S]*body_timeout/);

@@ -1,5 +1,5 @@
-// POST /v1/audio/transcriptions: the audio is read in either of its forms, and goes on to the router as it is, all that was
-// said beside it in the head of the call.
+// POST /v1/audio/transcriptions: reads the audio in either form and passes it to the router unchanged, with all other
+// parameters in the head of the call.
 import {
   AUDIO_BYTES_MAX,
   type KeyRecord,
@@ -11,10 +11,10 @@ import {
   transcriptionResult,
 } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { allowedModels } from '../../auth/spending.ts';
 import { type Route, rawRoute } from '../../http/route.ts';
+import { beginModelCall } from '../begin-model-call.ts';
 import { handOver } from '../hand-over.ts';
-import { MODEL_ERRORS, namesOf, requireUsageStore } from '../model-call-routes.ts';
+import { MODEL_ERRORS } from '../model-call-routes.ts';
 import { type CallRelay, relayCall } from '../relay-call.ts';
 import { readTranscription, TRANSCRIPTION_BODY_BYTES_MAX } from './read-transcription.ts';
 
@@ -27,6 +27,7 @@ export function transcriptionRoutes(relay: CallRelay): Route[] {
         method: 'POST',
         path: '/v1/audio/transcriptions',
         permission: 'models:write',
+        billable: true,
         tag: 'Models',
         summary: 'Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)',
         description:
@@ -58,24 +59,11 @@ async function transcribe(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  requireUsageStore(relay); // before a body is read for nothing
-  const on = { budget: relay.largeBodies, clock: relay.clock };
-  const { model, models, params, audio, release } = await readTranscription(request.raw, on);
-  request.heldBody = { release }; // until it is handed over
-  const names = namesOf({ model, models });
-  request.subject.model = names[0] ?? null;
-  const head: ModelCallHead = {
-    request_id: request.id,
-    org: key.org,
-    key_id: key.id,
-    models: allowedModels(key, names),
-    stream: false,
-    include_usage: false,
-    ...(relay.spending.isLimited(key) ? { limited: true } : {}),
-    received_at: relay.clock.now(),
-    body_bytes: audio.length,
-    params,
-  };
+  const deps = { budget: relay.largeBodies, clock: relay.clock, org: key.org };
+  const { model, models, params, audio, release } = await readTranscription(request.raw, deps);
+  request.heldBody = { release }; // until the body is handed over
+  const common = beginModelCall(relay, key, request, { model, models }, audio.length);
+  const head: ModelCallHead = { ...common, stream: false, include_usage: false, params };
   const body = handOver(audio, request.heldBody);
   relayCall(relay, { subject: modelCallSubject(TYPE), head, body }, request, reply);
 }

@@ -1,4 +1,5 @@
-// A maker's transcription (OpenAI's verbose_json) in the format that the caller asked for, with our name for the model, the
+// Converts a maker's transcription (OpenAI's verbose_json) to the requested format; sets our model name, length and
+// cost.
 // true length of the audio and its cost.
 import {
   type CatalogModel,
@@ -7,17 +8,17 @@ import {
   type TranscriptionParams,
   transcriptionAnswer,
 } from '@switchyard/contracts';
-import type { Price } from '../../calls/pricing.ts';
-import { ReportedError, UnusableAnswer } from '../unusable-answer.ts';
+import { ReportedError, UnusableAnswer } from '../../makers/unusable-answer.ts';
+import type { Price } from '../../spending/pricing.ts';
 import { withCost } from '../usage-with-cost.ts';
 import { type Cue, toSrt, toVtt } from './subtitles.ts';
 
 export interface TranscriptionToFinish {
   model: CatalogModel;
-  /** The maker's, JSON. */
+  /** The maker's answer, JSON. */
   answer: Buffer;
   params: TranscriptionParams;
-  /** Of audio, measured. */
+  /** Measured length of the audio. */
   seconds: number;
   price: Price;
 }
@@ -105,7 +106,7 @@ function withUsage(
   return `${JSON.stringify(members).slice(0, -1)},"usage":${withCost({ seconds }, price)}}`;
 }
 
-/** Where a maker tells no times, all that was said is one cue. */
+/** Without times from the maker, the whole text is one cue. */
 function cuesOf({ segments, text }: TranscriptionAnswer, seconds: number): Cue[] {
   if (segments && segments.length > 0) return segments;
   return text.trim() === '' ? [] : [{ start: 0, end: seconds, text }];

@@ -1,7 +1,7 @@
-// Subtitles: SubRip and WebVTT differ in little more than the head and the mark before the milliseconds.
+// Subtitles: SubRip and WebVTT differ in their header and in the decimal mark before the milliseconds.
 
 export interface Cue {
-  /** Seconds from the beginning. */
+  /** Seconds from the start of the audio. */
   start: number;
   end: number;
   text: string;
@@ -26,12 +26,12 @@ function clock(seconds: number, mark: string): string {
   return `${hours}:${part(60_000, 60)}:${part(1_000, 60)}${mark}${String(millis % 1_000).padStart(3, '0')}`;
 }
 
-/** An empty line would end the cue. */
+/** Removes empty lines, which would end the cue. */
 function lines({ text }: Cue): string {
   return text.trim().replaceAll(/(\r?\n)+/g, '\n');
 }
 
-/** What would be markup in WebVTT, or end the times of a cue. */
+/** Removes WebVTT markup, and text that would end the times of a cue. */
 function unmarked(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -1,22 +1,24 @@
-// One question to a server of models: JSON in, JSON out, within a time and a length.
+// Sends one JSON request to a model server, with a time limit and a size limit.
 import type { Clock } from '@switchyard/service';
 import type { z } from 'zod';
+import { readBody } from '../../http/read-body.ts';
+import { withinOrigin } from '../../http/within-origin.ts';
 
 export const ASK_TIMEOUT_MS = 5_000;
-/** A model's card may have its whole licence in it. */
+/** A model's card may include its whole licence. */
 export const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 export interface AskOptions {
   fetch: typeof fetch;
   clock: Clock;
-  /** Ends the question from outside. */
+  /** Cancels the request. */
   signal: AbortSignal;
   apiKey: string | undefined;
 }
 
 /**
- * GETs the address, or POSTs `body` to it.
- * @throws Error that says in a few words what was wrong: no answer, a status, a shape that is not the expected one.
+ * GETs the URL, or POSTs `body` to it.
+ * @throws Error with a short reason: no answer, an error status, or an unexpected shape.
  */
 export async function askServer<S extends z.ZodType>(
   url: string,
@@ -29,21 +31,27 @@ export async function askServer<S extends z.ZodType>(
     late.abort(new Error(`no answer in ${ASK_TIMEOUT_MS} ms`)),
   );
   try {
-    const response = await fetch(url, {
-      method: body ? 'POST' : 'GET',
-      headers: {
-        accept: 'application/json',
-        ...(body ? { 'content-type': 'application/json' } : {}),
-        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-      },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-      signal: AbortSignal.any([signal, late.signal]),
-    });
+    const method = body ? 'POST' : 'GET';
+    const response = await withinOrigin(url, method, (at) =>
+      fetch(at, {
+        method,
+        headers: {
+          accept: 'application/json',
+          ...(body ? { 'content-type': 'application/json' } : {}),
+          ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+        },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+        signal: AbortSignal.any([signal, late.signal]),
+        redirect: 'manual',
+      }),
+    );
     if (!response.ok) {
       await response.body?.cancel();
       throw new Error(`it answered ${response.status}`);
     }
-    const parsed = schema.safeParse(JSON.parse(await readText(response)));
+    const parsed = schema.safeParse(
+      JSON.parse((await readBody(response, ANSWER_BYTES_MAX)).toString('utf8')),
+    );
     if (!parsed.success)
       throw new Error('its answer is not of the documented shape', { cause: parsed.error });
     return parsed.data;
@@ -54,18 +62,7 @@ export async function askServer<S extends z.ZodType>(
   }
 }
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error(`its answer is over ${ANSWER_BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** `fetch failed` says nothing; the code of its cause does. */
+/** Uses the code of the cause, since `fetch failed` is not informative. */
 function inWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof SyntaxError) return 'its answer is not JSON';

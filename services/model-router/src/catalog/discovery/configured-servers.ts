@@ -1,4 +1,4 @@
-// The servers of models that the settings name.
+// The model servers named in the settings.
 import type { Clock } from '@switchyard/service';
 import type { Config } from '../../config.ts';
 import type { ModelServer } from './model-server.ts';

@@ -3,8 +3,7 @@ import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { config } from '../../config.ts';
-import type { Maker } from '../../makers/maker.ts';
-import { Catalog } from '../catalog.ts';
+import { type Adapter, Catalog } from '../catalog.ts';
 import { type ModelServers, startModelServers } from './__fixtures__/model-servers.ts';
 import { ASK_TIMEOUT_MS } from './ask-server.ts';
 import { configuredServers } from './configured-servers.ts';
@@ -24,14 +23,9 @@ afterEach(async () => {
   await servers.close();
 });
 
-const maker: Maker = {
-  types: ['language', 'embedding', 'rerank'],
-  start: () => {
-    throw new Error('nobody calls it here');
-  },
-};
+const adapter: Adapter = { types: ['language', 'embedding', 'rerank'] };
 
-/** A catalog that follows the servers of these settings. */
+/** A catalog that follows the servers in these settings. */
 async function follow(settings: Record<string, string>, catalog = emptyCatalog(settings)): Promise<Catalog> {
   const read = config.parse(settings);
   const logger = makeLogger('model-router', 'silent');
@@ -45,14 +39,14 @@ async function follow(settings: Record<string, string>, catalog = emptyCatalog(s
 }
 
 function emptyCatalog(settings: Record<string, string> = {}): Catalog {
-  return new Catalog(new Map(), { 'openai-compatible': maker }, (name) => settings[name]);
+  return new Catalog(new Map(), { 'openai-compatible': adapter }, (name) => settings[name]);
 }
 
 const idsOf = (catalog: Catalog) => catalog.list(0).map(({ id }) => id);
 const find = (catalog: Catalog, id: string) => catalog.list(0).find((model) => model.id === id);
 
 describe('Ollama', () => {
-  test('its models are in the catalog, with their type, context, abilities and a price of nothing', async () => {
+  test('its models are in the catalog, with type, context, abilities and a price of zero', async () => {
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: `${servers.url}/` });
     expect(idsOf(catalog)).toEqual([
       'ollama/codellama:13b',
@@ -83,7 +77,7 @@ describe('Ollama', () => {
     ]);
   });
 
-  test('a model is asked about once, and again only when its digest has changed', async () => {
+  test('a model is queried once, and again only when its digest has changed', async () => {
     await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
     const cards = () => servers.asked.filter((one) => one.startsWith('POST /api/show'));
     expect(cards()).toHaveLength(5);
@@ -93,7 +87,7 @@ describe('Ollama', () => {
     expect(cards()).toHaveLength(5);
   });
 
-  test('a model that is removed stays listed, as unavailable and why, until it is back', async () => {
+  test('a removed model stays listed as unavailable, with the reason, until it is back', async () => {
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
     servers.remove('llama3:latest');
     clock.advance(ASK_AGAIN_MS);
@@ -113,6 +107,11 @@ describe('Ollama', () => {
       { status: 200, body: '{"models":[{}]}' },
       'its answer is not of the documented shape',
     ],
+    [
+      'sends it to another host',
+      { status: 302, body: '', location: 'http://127.0.0.1:9/' },
+      'the upstream redirects to another host (302)',
+    ],
   ])('one that %s makes its models unavailable, and is asked again soon', async (_what, answer, why) => {
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: servers.url });
     servers.answerWith(answer);
@@ -126,7 +125,7 @@ describe('Ollama', () => {
     await expect.poll(() => find(catalog, 'ollama/llama3:latest')?.available).toBe(true);
   });
 
-  test('one that is not there does not keep the router from starting', async () => {
+  test('an unreachable server does not keep the router from starting', async () => {
     const { url } = servers;
     await servers.close();
     const catalog = await follow({ SWITCHYARD_OLLAMA_URL: url });
@@ -135,7 +134,7 @@ describe('Ollama', () => {
     servers = await startModelServers();
   });
 
-  test('one that never answers is given up in time', async () => {
+  test('a server that never answers times out', async () => {
     const never: typeof fetch = (_url, init) =>
       new Promise((_resolve, reject) => {
         init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));
@@ -176,13 +175,13 @@ describe('vLLM', () => {
   test.each([
     ['embedding', 'SWITCHYARD_VLLM_EMBEDDING_URL'],
     ['rerank', 'SWITCHYARD_VLLM_RERANK_URL'],
-  ])('its %s models are told by the setting', async (type, setting) => {
+  ])('the setting determines the type of its %s models', async (type, setting) => {
     const catalog = await follow({ [setting]: servers.url });
     expect(find(catalog, 'vllm/Qwen/Qwen3-8B')).toMatchObject({ type, pricing: { input_token: '0' } });
   });
 });
 
-test('what a catalog file says of a model prevails over what a server says', async () => {
+test('a catalog file takes precedence over a server for the same model', async () => {
   const stated = catalogModel.parse({
     id: 'ollama/llama3:latest',
     type: 'language',
@@ -193,7 +192,7 @@ test('what a catalog file says of a model prevails over what a server says', asy
   });
   const catalog = new Catalog(
     new Map([[stated.id, stated]]),
-    { 'openai-compatible': maker },
+    { 'openai-compatible': adapter },
     () => undefined,
   );
   await follow({ SWITCHYARD_OLLAMA_URL: servers.url }, catalog);
@@ -201,6 +200,6 @@ test('what a catalog file says of a model prevails over what a server says', asy
   expect(idsOf(catalog).filter((id) => id === stated.id)).toHaveLength(1);
 });
 
-test('a price that is no decimal number is refused at the start', () => {
+test('an invalid decimal price is refused at the start', () => {
   expect(() => config.parse({ SWITCHYARD_DISCOVERED_INPUT_TOKEN_PRICE: '1e-7' })).toThrow(/plain decimal/);
 });

@@ -1,14 +1,14 @@
-// Asks the servers of models at configured addresses what they have, at the start and again and again, and keeps the
-// catalog true to it: a model that appears can be called without a restart, one that is gone is listed as such.
+// Queries the configured model servers at the start and periodically, and updates the catalog: new models can be called
+// without a restart, and removed models are listed as unavailable.
 import type { Clock, Logger } from '@switchyard/service';
 import type { Catalog } from '../catalog.ts';
 import type { ModelServer } from './model-server.ts';
 
 export const ASK_AGAIN_MS = 60_000;
-/** A server that did not answer may be starting. */
+/** Short retry delay, since a server that did not answer may be starting. */
 export const ASK_AGAIN_AFTER_FAILURE_MS = 5_000;
-/** The router's start waits no longer than this for the first answers. */
-export const START_WAIT_MS = 3_000;
+/** Maximum delay of the router's start by the first queries. */
+const START_WAIT_MS = 3_000;
 
 export interface DiscoveryOptions {
   servers: readonly ModelServer[];
@@ -21,7 +21,7 @@ export interface Discovery {
   stop(): void;
 }
 
-/** Resolves when each server was asked once, or after `START_WAIT_MS`. */
+/** Resolves when each server was queried once, or after `START_WAIT_MS`. */
 export async function startDiscovery({
   servers,
   catalog,
@@ -37,7 +37,7 @@ export async function startDiscovery({
     if (stopping.signal.aborted) return;
     if (failure === null) failing.delete(server);
     else if (!failing.has(server)) {
-      failing.add(server); // said once, and not every five seconds
+      failing.add(server); // logged once, not every five seconds
       logger.warn(
         { server: server.name, url: server.url, failure },
         'a server of models does not say what it has',
@@ -65,7 +65,7 @@ export async function startDiscovery({
   };
 }
 
-/** Puts what the server has into the catalog; returns why it could not be had, or null. */
+/** Updates the catalog from the server; returns the reason of a failure, or null. */
 async function take(server: ModelServer, catalog: Catalog, signal: AbortSignal): Promise<string | null> {
   const where = `${server.name} at ${server.url}`;
   try {

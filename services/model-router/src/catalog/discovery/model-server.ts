@@ -1,25 +1,25 @@
-// A server that says itself which models it has, as the catalog sees it.
+// A server that lists its own models, and their catalog entries.
 import { type CatalogModel, catalogModel, type ModelType } from '@switchyard/contracts';
 
-/** Models of one server that are looked at. */
+/** Maximum models read from one server. */
 export const MODELS_PER_SERVER_MAX = 500;
 
 export interface ModelServer {
   /** Also the maker in the ids of its models: `ollama/llama3.2:latest`. */
   readonly name: string;
   readonly url: string;
-  /** What it has now. Throws when it does not say so. */
+  /** Its current models; throws when the query fails. */
   list(signal: AbortSignal): Promise<CatalogModel[]>;
 }
 
-/** Dollars for one token, as decimal strings. */
+/** Dollars per token, as decimal strings. */
 export interface TokenPrices {
   input: string;
   output: string;
 }
 
 export interface FoundModel {
-  /** The server's own name for it. */
+  /** The server's own name for the model. */
   name: string;
   type: ModelType;
   description: string;
@@ -31,13 +31,13 @@ export interface FoundModel {
 
 export interface FoundAt {
   maker: string;
-  /** Of its OpenAI-compatible endpoints. */
+  /** Base URL of its OpenAI-compatible endpoints. */
   baseUrl: string;
   prices: TokenPrices;
   apiKeyEnv: string | undefined;
 }
 
-/** A model on one's own machine may have to be read from disk before its first token. */
+/** A local model may have to be loaded from disk before its first token. */
 const FIRST_BYTE_TIMEOUT_MS = 180_000;
 const ATTEMPT_TIMEOUT_MS = 570_000;
 
@@ -47,7 +47,7 @@ const OUTPUTS: Partial<Record<ModelType, string>> = {
   rerank: 'ranking',
 };
 
-/** The catalog's entry for it; null where its name cannot be an id. */
+/** The catalog entry of a model; null when its name is not a valid id. */
 export function catalogEntry(found: FoundModel, at: FoundAt): CatalogModel | null {
   const { input, output } = at.prices;
   const entry = catalogModel.safeParse({

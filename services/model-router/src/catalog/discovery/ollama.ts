@@ -1,5 +1,5 @@
-// Ollama says what it has at `/api/tags`, and of each model at `/api/show` what it can do and how much it reads. Its
-// OpenAI-compatible endpoints are under `/v1`.
+// Ollama lists its models at `/api/tags`, and their abilities and context at `/api/show`. Its OpenAI-compatible
+// endpoints are under `/v1`.
 import type { CatalogModel } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type AskOptions, askServer } from './ask-server.ts';
@@ -27,7 +27,7 @@ const details = z
 const card = z.object({
   details,
   model_info: z.record(z.string(), z.unknown()).nullish(),
-  /** Not there before Ollama 0.6.4. */
+  /** Missing before Ollama 0.6.4. */
   capabilities: z.array(z.string()).nullish(),
 });
 type Card = z.infer<typeof card>;
@@ -40,7 +40,7 @@ export interface OllamaOptions extends Omit<AskOptions, 'signal'> {
 
 export function ollamaServer({ url, prices, apiKeyEnv, ...ask }: OllamaOptions): ModelServer {
   const root = url.replace(/\/+$/, '');
-  /** Cards by name: a digest that is known is not asked about again. */
+  /** Cards by name; a model with an unchanged digest is not queried again. */
   let known = new Map<string, { digest: string; entry: CatalogModel | null }>();
 
   const entryOf = async (name: string, signal: AbortSignal) => {
@@ -104,7 +104,7 @@ function readCard(name: string, { details: about, model_info: info, capabilities
   return null;
 }
 
-/** BERT and its kin embed and do not chat. */
+/** BERT and related families embed and do not chat. */
 function guess(families: string[]): string[] {
   return families.some((family) => family.includes('bert')) ? ['embedding'] : ['completion'];
 }

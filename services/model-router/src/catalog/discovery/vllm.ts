@@ -1,5 +1,5 @@
-// vLLM says at `/v1/models` which model it serves (and its adapters), and how much it reads; not what kind it is, which
-// the setting says by which its address was given.
+// vLLM lists its model, adapters and context at `/v1/models`, but not the type; the name of the URL setting gives the
+// type.
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type AskOptions, askServer } from './ask-server.ts';
@@ -18,7 +18,7 @@ const models = z.object({
 export type VllmType = Extract<ModelType, 'language' | 'embedding' | 'rerank'>;
 
 export interface VllmOptions extends Omit<AskOptions, 'signal'> {
-  /** With `/v1` at its end or without. */
+  /** With or without a trailing `/v1`. */
   url: string;
   type: VllmType;
   prices: TokenPrices;

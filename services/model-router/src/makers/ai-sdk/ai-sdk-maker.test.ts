@@ -6,12 +6,11 @@ import { upstream } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { freePort } from '@switchyard/local';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Failure, failureOfAnswer, faultOf } from '../../calls/failure.ts';
+import { makersAgent } from '../../http/makers-agent.ts';
+import { chatFixture } from '../__fixtures__/replayed-chat.ts';
 import { anthropic } from '../anthropic/index.ts';
-import type { UpstreamHead } from '../maker.ts';
-import { makersAgent } from '../registry.ts';
+import { type Failure, failureOfAnswer, faultOf } from '../failure.ts';
 import { aiSdkMaker } from './ai-sdk-maker.ts';
-import { chatFixture } from './chat/replayed-chat.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
@@ -38,18 +37,9 @@ afterAll(async () => {
   server.close();
 });
 
-interface Heard {
-  head: UpstreamHead | null;
-  chunks: Buffer[];
-  ended: Promise<void>;
-}
-
-function start(stream: boolean, baseUrl?: string) {
+function call(stream: boolean, { baseUrl, signal }: { baseUrl?: string; signal?: AbortSignal } = {}) {
   const body = { model: 'claude-sonnet-4-6', messages: [{ role: 'user', content: 'Hello' }], stream };
-  const ended = Promise.withResolvers<void>();
-  const heard: Heard = { head: null, chunks: [], ended: ended.promise };
-  let tell = () => {};
-  const exchange = maker.start(
+  return maker.call(
     {
       type: 'language',
       upstream: upstream.parse({
@@ -61,47 +51,30 @@ function start(stream: boolean, baseUrl?: string) {
       stream,
       requestId: 'req_1',
     },
-    {
-      onHead: (head) => {
-        heard.head = head;
-      },
-      onData: (chunk) => {
-        heard.chunks.push(chunk);
-        tell();
-      },
-      onEnd: ended.resolve,
-      onError: ended.reject,
-    },
+    { signal: signal ?? new AbortController().signal, onAccepted: () => {} },
   );
-  const nextChunk = () =>
-    new Promise<void>((resolve) => {
-      tell = resolve;
-    });
-  return { exchange, heard, nextChunk };
 }
 
 async function failureOf(stream: boolean, baseUrl?: string): Promise<Failure> {
-  const { heard } = start(stream, baseUrl);
+  let answered: { status: number; retryAfterS: number | null; bytes: Buffer };
   try {
-    await heard.ended;
+    const { status, retryAfterS, body } = await call(stream, baseUrl === undefined ? {} : { baseUrl });
+    answered = { status, retryAfterS, bytes: Buffer.concat(await Array.fromAsync(body)) };
   } catch (error) {
     return faultOf(error);
   }
-  const { status = 0, retryAfterS = null } = heard.head ?? {};
-  if (status < 300) throw new Error(`it was answered: ${Buffer.concat(heard.chunks)}`);
-  return failureOfAnswer(status, Buffer.concat(heard.chunks), retryAfterS);
+  const { status, retryAfterS, bytes } = answered;
+  if (status < 300) throw new Error(`it was answered: ${bytes}`);
+  return failureOfAnswer(status, bytes, retryAfterS);
 }
 
-test.each([false, true])(
-  'a connection that is refused is told by its code (streamed: %s)',
-  async (stream) => {
-    expect(await failureOf(stream, `http://127.0.0.1:${await freePort()}`)).toMatchObject({
-      status: null,
-      kind: 'fault',
-      message: 'the upstream could not be reached: ECONNREFUSED',
-    });
-  },
-);
+test.each([false, true])('a refused connection is reported with its code (streamed: %s)', async (stream) => {
+  expect(await failureOf(stream, `http://127.0.0.1:${await freePort()}`)).toMatchObject({
+    status: null,
+    kind: 'fault',
+    message: 'the upstream could not be reached: ECONNREFUSED',
+  });
+});
 
 test.each<[string, (response: ServerResponse) => void]>([
   ['of another shape', (response) => response.writeHead(200, JSON_TYPE).end('{"hello":"world"}')],
@@ -138,7 +111,7 @@ const events = Buffer.from(
   .toString()
   .split(/(?<=\n\n)/);
 
-test('an exchange that is ended closes the socket of the maker, and its sink hears nothing more', async () => {
+test('a call that is ended closes the socket of the maker, and its answer fails', async () => {
   for (const begun of [false, true]) {
     const arrived = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<void>();
@@ -147,44 +120,41 @@ test('an exchange that is ended closes the socket of the maker, and its sink hea
       if (begun) response.writeHead(200, EVENT_STREAM).write(events.slice(0, 6).join(''));
       arrived.resolve();
     };
-    const { exchange, heard, nextChunk } = start(true);
-    await (begun ? nextChunk() : arrived.promise);
-    const had = heard.chunks.length;
-    exchange.abort();
-    await closed.promise;
-    expect(heard.chunks).toHaveLength(had);
-    expect(
-      await Promise.race([
-        heard.ended.then(
-          () => 'ended',
-          () => 'failed',
-        ),
-        tick(),
-      ]),
-    ).toBe('silent');
+    const ending = new AbortController();
+    const called = call(true, { signal: ending.signal });
+    if (begun) {
+      const chunks = (await called).body[Symbol.asyncIterator]();
+      await chunks.next();
+      ending.abort();
+      await closed.promise;
+      await expect(Array.fromAsync(chunks as AsyncGenerator<Uint8Array>)).rejects.toThrow();
+    } else {
+      const refused = expect(called).rejects.toThrow();
+      await arrived.promise;
+      ending.abort();
+      await closed.promise;
+      await refused;
+    }
   }
 });
 
-test('a paused exchange passes nothing on until it is resumed, and loses nothing', async () => {
+test('an answer that is read slowly loses nothing', async () => {
   const rest = Promise.withResolvers<void>();
   answer = (response) => {
     response.writeHead(200, EVENT_STREAM).write(events.slice(0, 6).join(''));
     void rest.promise.then(() => response.end(events.slice(6).join('')));
   };
-  const { exchange, heard, nextChunk } = start(true);
-  await nextChunk();
-  exchange.pause();
-  rest.resolve();
-  const had = heard.chunks.length;
-  expect(await Promise.race([heard.ended.then(() => 'ended'), tick()])).toBe('silent');
-  expect(heard.chunks.length).toBe(had);
-  exchange.resume();
-  await heard.ended;
-  expect(Buffer.concat(heard.chunks).toString()).toContain('data: [DONE]');
+  const { body } = await call(true);
+  const heard: Uint8Array[] = [];
+  for await (const chunk of body) {
+    heard.push(chunk);
+    rest.resolve();
+    await tick();
+  }
+  expect(Buffer.concat(heard).toString()).toContain('data: [DONE]');
 });
 
 /** Long enough for what is on its way already to arrive. */
-async function tick(): Promise<'silent'> {
+async function tick(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-  return 'silent';
 }

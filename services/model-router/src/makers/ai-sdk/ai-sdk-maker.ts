@@ -1,16 +1,15 @@
-// A maker that is called through its AI SDK provider package: the caller's OpenAI-shaped body in, OpenAI-shaped bytes
-// out, so that reading, pricing and streaming are the same as for every other upstream.
+// A maker that is called through its AI SDK provider package. Requests and answers have OpenAI's shape, so reading,
+// pricing and streaming are the same as for every other upstream.
 import type { ModelType } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
-import type { Dispatcher } from 'undici';
-import { type Member, topLevelMembers } from '../../answers/json-members.ts';
-import { UnusableAnswer } from '../../answers/unusable-answer.ts';
-import { answeredExchange, type MadeAnswer } from '../answered-exchange.ts';
-import type { Maker, UpstreamRequest } from '../maker.ts';
+import { tellingWhenSent } from '../../http/accepted-requests.ts';
+import { type Member, topLevelMembers } from '../../json/json-members.ts';
+import type { ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
+import { UnusableAnswer } from '../unusable-answer.ts';
 import { callersFiles } from './callers-files.ts';
 import { answerChat } from './chat.ts';
 import { answerDecisions } from './decide.ts';
-import type { MakerDeclaration } from './declaration.ts';
+import { type MakerDeclaration, modelsOf } from './declaration.ts';
 import { answerEmbeddings } from './embed.ts';
 import { errorAnswer, saidBy } from './errors.ts';
 import { answerImages } from './image.ts';
@@ -20,7 +19,7 @@ import { answerSpeech } from './speech.ts';
 import { answerTranscription } from './transcribe.ts';
 import type { Translated, Translation } from './translation.ts';
 
-/** How each type is translated; a video is a job, and services/video-worker's. */
+/** The translation of each type; videos are jobs and belong to services/video-worker. */
 const TRANSLATIONS: { readonly [T in ModelType]?: Translation<T> } = {
   language: answerChat,
   embedding: answerEmbeddings,
@@ -31,51 +30,45 @@ const TRANSLATIONS: { readonly [T in ModelType]?: Translation<T> } = {
   decision: answerDecisions,
 };
 
-export interface AiSdkSurroundings {
-  /** Reads an upstream's credentials by the name of their variable. */
-  secret(name: string): string | undefined;
-  /** Connections of all makers together. */
-  dispatcher: Dispatcher;
-  /** Milliseconds since the epoch. */
-  now(): number;
-}
-
-export interface AiSdkMakerOptions extends AiSdkSurroundings {
-  /** For files that callers name by URL. */
+export interface AiSdkMakerDeps extends ConnectedDeps {
+  /** Fetches files that callers name by URL. */
   egress: Egress;
 }
 
-export function aiSdkMaker(declaration: MakerDeclaration, on: AiSdkMakerOptions): Maker {
+export function aiSdkMaker(declaration: MakerDeclaration, deps: AiSdkMakerDeps): Maker {
   const { types, baseUrl, apiKeyEnv } = declaration;
   return {
     types,
     defaults: { baseUrl, apiKeyEnv },
-    start: (request, sink) => answeredExchange((signal) => answer(declaration, on, request, signal), sink),
+    call: (request, { signal, onAccepted }) => {
+      const dispatcher = tellingWhenSent(deps.dispatcher, onAccepted);
+      return answer(declaration, { ...deps, dispatcher }, request, signal);
+    },
   };
 }
 
 async function answer(
   declaration: MakerDeclaration,
-  on: AiSdkMakerOptions,
+  deps: AiSdkMakerDeps,
   request: UpstreamRequest,
   signal: AbortSignal,
-): Promise<MadeAnswer> {
+): Promise<UpstreamAnswer> {
   try {
-    const { contentType, body } = await translate(request.type, declaration, on, request, signal);
-    return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, on.now) };
+    const { contentType, body } = await translate(request.type, declaration, deps, request, signal);
+    return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, deps.now) };
   } catch (error) {
-    return errorAnswer(saidBy(error, on.now));
+    return errorAnswer(saidBy(error, deps.now));
   }
 }
 
 async function translate<T extends ModelType>(
   type: T,
   declaration: MakerDeclaration,
-  on: AiSdkMakerOptions,
+  deps: AiSdkMakerDeps,
   sent: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<Translated> {
-  const { name: maker, baseUrl, apiKeyEnv, fields } = declaration;
+  const { name: maker, fields } = declaration;
   const { upstream, body: bytes, requestId } = sent;
   const isJson = type !== 'transcription';
   const spans = isJson ? topLevelMembers(bytes) : new Map<string, Member>();
@@ -86,12 +79,10 @@ async function translate<T extends ModelType>(
   const body = isJson ? bodyOf(bytes) : beside(sent.transcription);
   const members = providerOptions(rawOf('provider_options') ?? sent.transcription?.provider_options);
   let look: ((response: Response) => Response) | null = null;
-  const models = await declaration.create({
-    baseURL: (upstream.base_url ?? baseUrl).replace(/\/$/, ''),
-    apiKey: on.secret(upstream.api_key_env ?? apiKeyEnv) ?? '',
-    headers: {},
+  const models = await modelsOf(declaration, upstream, {
+    secret: deps.secret,
     fetch: providerFetch({
-      dispatcher: on.dispatcher,
+      dispatcher: deps.dispatcher,
       requestId,
       members,
       places: declaration,
@@ -108,11 +99,11 @@ async function translate<T extends ModelType>(
     rules: fields?.[type] ?? {},
     body,
     signal,
-    files: callersFiles(on.egress, signal),
-    now: on.now,
+    files: callersFiles(deps.egress, signal),
+    now: deps.now,
     passOn(name) {
       const text = rawOf(name) ?? JSON.stringify(body[name]);
-      if (text !== undefined && !members.has(name)) members.set(name, text); // provider_options say it more exactly
+      if (text !== undefined && !members.has(name)) members.set(name, text); // provider_options take precedence
     },
     put(name, value) {
       if (!members.has(name)) members.set(name, JSON.stringify(value));
@@ -123,19 +114,19 @@ async function translate<T extends ModelType>(
   });
 }
 
-/** The caller's `provider_options`, member by member, as they stand; those of a form have been read already. */
+/** The caller's `provider_options`, unparsed, by member; those of a form are parsed already. */
 function providerOptions(given: string | Record<string, unknown> | null | undefined): Map<string, string> {
   const text = typeof given === 'object' ? JSON.stringify(given) : given;
   return text?.startsWith('{') ? rawMembers(Buffer.from(text)) : new Map();
 }
 
-/** What was said beside the audio, as far as it is for the maker: the router itself makes the format asked for. */
+/** The fields beside the audio that the maker needs; the router itself produces the requested format. */
 function beside(params: UpstreamRequest['transcription']): Record<string, unknown> {
   const { media_type, filename, response_format, provider_options, ...fields } = params ?? {};
   return fields;
 }
 
-/** Members that are ours to read and no translation's. */
+/** Members that only the router reads. */
 const OURS = ['model', 'models', 'provider_options'] as const;
 
 function bodyOf(bytes: Buffer): Record<string, unknown> {
@@ -144,7 +135,7 @@ function bodyOf(bytes: Buffer): Record<string, unknown> {
   return body;
 }
 
-/** An error after the answer began has no status any more: what it says is all there is. */
+/** An error after the start of the answer has no status, only its message. */
 async function* withErrorsOf(body: AsyncIterable<Uint8Array>, now: () => number): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

@@ -1,7 +1,7 @@
-// Provider packages that know one address of their maker and no setting for another: the fetch goes where the catalog says.
+// Redirects provider packages without a base URL setting to the address in the catalog.
 import type { ProviderSettings } from './declaration.ts';
 
-/** A fetch of what is under `origin` from the base URL instead. */
+/** A fetch that replaces `origin` by the base URL. */
 export function atBaseUrl(
   origin: string,
   { baseURL, fetch }: Pick<ProviderSettings, 'baseURL' | 'fetch'>,

@@ -1,28 +1,28 @@
-// Files that a caller names by a URL which the maker does not fetch itself: fetched here, from the public internet only
-// (libs/egress), and sent along as bytes.
+// Downloads files that a caller names by URL when the maker does not fetch them: from the public internet only
+// (libs/egress). They are sent to the maker as bytes.
 import { ServiceError } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import { UnsupportedField } from './translation.ts';
 
-/** Bytes of all files of one request together: as many as its body may have. */
+/** Maximum size of all files of one request; the same as for its body. */
 const FILES_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface CallersFile {
   bytes: Uint8Array;
-  /** As its server says it. */
+  /** The media type that the server sent. */
   mediaType: string;
 }
 
 export interface CallersFiles {
   /**
-   * @param at the caller's member that holds the URL: errors name it.
-   * @param kind what it must be: `image/*`, `application/pdf`.
-   * @throws UnsupportedField where it cannot be had, or is something else.
+   * @param at the caller's member that holds the URL; errors name it.
+   * @param kind the required type: `image/*`, `application/pdf`.
+   * @throws UnsupportedField when the download fails or has another type.
    */
   fetch(url: string, kind: string, at: string): Promise<CallersFile>;
 }
 
-/** The files of one request, under one limit; `signal` ends what is on its way. */
+/** The files of one request, with a shared limit; `signal` aborts downloads. */
 export function callersFiles(egress: Egress, signal: AbortSignal): CallersFiles {
   let bytesLeft = FILES_BYTES_MAX;
   return {
@@ -33,14 +33,15 @@ export function callersFiles(egress: Egress, signal: AbortSignal): CallersFiles 
         if (response.status !== 200 || !isOfKind(mediaType, kind)) {
           response.close();
           const found =
-            response.status === 200 ? mediaType || 'nothing that says what it is' : response.status;
-          throw new UnsupportedField(at, `${at}: the URL should give ${kind}, and gave ${found}`);
+            response.status === 200 ? mediaType || 'no content type' : `status ${response.status}`;
+          throw new UnsupportedField(at, `The URL returned ${found} instead of ${kind}. Check the URL.`);
         }
         const bytes = await response.bytes();
         bytesLeft -= bytes.length;
         return { bytes, mediaType };
       } catch (error) {
-        if (error instanceof ServiceError) throw new UnsupportedField(at, error.message, { cause: error });
+        if (error instanceof ServiceError)
+          throw new UnsupportedField(at, error.message.replace(`${at}: `, ''), { cause: error });
         throw error;
       }
     },

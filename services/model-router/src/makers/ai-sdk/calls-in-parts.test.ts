@@ -3,12 +3,12 @@ import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 
 const never = new AbortController().signal;
 
-it('parts hold every item once, in order, and none is over its size', () => {
+it('parts hold every item once, in order, and none exceeds the size', () => {
   expect(inParts([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]]);
   expect(inParts([], 2)).toEqual([]);
 });
 
-it('results stand in the order of the parts, whichever comes first', async () => {
+it('results follow the order of the parts, whichever call ends first', async () => {
   const gates = [0, 1, 2].map(() => Promise.withResolvers<void>());
   const results = callEach(gates, never, async ({ promise }, index) => {
     await promise;
@@ -18,7 +18,7 @@ it('results stand in the order of the parts, whichever comes first', async () =>
   expect(await results).toEqual([0, 1, 2]);
 });
 
-it('no more than four calls are under way at once', async () => {
+it('at most four calls run at the same time', async () => {
   const gate = Promise.withResolvers<void>();
   let begun = 0;
   const results = callEach([1, 2, 3, 4, 5, 6], never, async () => {
@@ -31,7 +31,7 @@ it('no more than four calls are under way at once', async () => {
   expect(begun).toBe(6);
 });
 
-it('the first failure ends the calls under way and begins no other', async () => {
+it('the first failure cancels running calls and starts no other', async () => {
   const ended: number[] = [];
   let begun = 0;
   const failing = callEach([0, 1, 2, 3, 4, 5], never, (_part, index, signal) => {
@@ -49,7 +49,7 @@ it('the first failure ends the calls under way and begins no other', async () =>
   expect(begun).toBe(4);
 });
 
-it('an end from outside ends the calls under way', async () => {
+it('an outside abort cancels running calls', async () => {
   const caller = new AbortController();
   const calling = callEach([0, 1], caller.signal, (_part, _index, signal) => {
     return new Promise<never>((_resolve, reject) => {
@@ -60,7 +60,7 @@ it('an end from outside ends the calls under way', async () => {
   await expect(calling).rejects.toThrow('gone');
 });
 
-it('a sum is told only where every part was counted', () => {
+it('a sum exists only if every part was counted', () => {
   expect(sumOfAll([1, 2, 3])).toBe(6);
   expect(sumOfAll([1, undefined, 3])).toBeUndefined();
 });

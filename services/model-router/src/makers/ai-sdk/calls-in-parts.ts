@@ -1,6 +1,6 @@
-// A request that is larger than the maker takes in one call, made in several: in order, a few at a time, all or none.
+// Splits a request that exceeds the maker's limit per call into several calls: in order, a few at a time, all or none.
 
-/** Calls of one request that are under way at once: a maker's own limits are per minute and account. */
+/** Concurrent calls of one request; a maker's own limits apply per minute and account. */
 const CALLS_AT_ONCE_MAX = 4;
 
 /** The items in parts of at most `size`, in order. */
@@ -11,8 +11,8 @@ export function inParts<T>(items: readonly T[], size: number): T[][] {
 }
 
 /**
- * The results of `call` in the order of the parts. The first failure ends the calls that are still under way: an answer
- * with a part missing is of no use to anybody.
+ * The results of `call` in the order of the parts. The first failure cancels the running calls, since a partial answer
+ * is useless.
  */
 export async function callEach<T, R>(
   parts: readonly T[],
@@ -40,7 +40,7 @@ export async function callEach<T, R>(
   return results;
 }
 
-/** The sum of what every part counted; undefined where one of them counted nothing. */
+/** The sum of all counts; undefined when a part has no count. */
 export function sumOfAll(counts: readonly (number | null | undefined)[]): number | undefined {
   let sum = 0;
   for (const count of counts) {

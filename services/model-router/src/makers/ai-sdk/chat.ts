@@ -1,5 +1,5 @@
-// Chat completions: OpenAI's request to the AI SDK's language model, its answer back as a completion or as chunks. The
-// parts are in chat/: request -> prompt and settings, answer -> completion or chunks, with its usage.
+// Chat completions: converts OpenAI's request for an AI SDK language model, and its answer to a completion or chunks. The
+// steps are in chat/: request -> prompt and settings, answer -> completion or chunks, with its usage.
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -14,23 +14,23 @@ import { jsonAnswer, type Translated, type TranslationRequest } from './translat
 
 export async function answerChat(model: LanguageModelV4, request: TranslationRequest): Promise<Translated> {
   const { maker, declaration, sent, signal, files } = request;
-  const habits = declaration.chat ?? {};
+  const chatOptions = declaration.chat ?? {};
   const chat = readChatRequest(request.body);
   const settings = toSettings(chat, request);
   await rehearse(model, settings);
-  const prompt = await toPrompt(chat.messages, { maker, model, habits, files });
+  const prompt = await toPrompt(chat.messages, { maker, model, chatOptions, files });
   const options: LanguageModelV4CallOptions = { ...settings, prompt, abortSignal: signal };
   const frame: CompletionFrame = {
     id: `chatcmpl-${sent.requestId}`,
     model: sent.upstream.model,
     created: Math.floor(request.now() / 1000),
   };
-  if (!sent.stream) return jsonAnswer(toCompletion(await model.doGenerate(options), frame, habits));
+  if (!sent.stream) return jsonAnswer(toCompletion(await model.doGenerate(options), frame, chatOptions));
   const { stream } = await model.doStream({ ...options, includeRawChunks: true });
-  return streamed(stream, new ChunkMaker(frame, habits));
+  return streamed(stream, new ChunkMaker(frame, chatOptions));
 }
 
-/** The stream from its first word on: an error before it is still an error with a status, and may be fallen back on. */
+/** Waits for the first content: an error before it still has a status, so a fallback is possible. */
 async function streamed(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   maker: ChunkMaker,

@@ -1,16 +1,16 @@
-// A maker that will not make what was asked for: an answer, not a fault, and never laundered through a fallback. With an
-// HTTP status it is read in errors.ts; makers of images also tell it of a job that was taken and then failed.
+// Detects that a maker refuses the content: an answer, not a fault, which never falls back. errors.ts reads refusals
+// with an HTTP status; image makers also report refusals of accepted jobs.
 import { InvalidResponseDataError } from '@ai-sdk/provider';
 import { z } from 'zod';
 
 /** The maker refuses the content. */
 export class ContentRefused extends Error {}
 
-/** Makers' own words of a job or an answer that was held back; each has its test. */
+/** Makers' own messages for a blocked job or answer; each has its test. */
 const REFUSAL = /content.?policy|nsfw|moderat|sensitive content|safety filter/i;
 const MESSAGE_LENGTH_MAX = 500;
 
-/** A refusal of the content that is behind an error or an answer without images; null where none is. */
+/** The refusal behind an error or an answer without images; null when there is none. */
 export function refusalIn(thrown: unknown): ContentRefused | null {
   if (thrown instanceof ContentRefused) return thrown;
   const reason = thrown instanceof Error ? reasonOfError(thrown) : reasonOfAnswer(thrown);
@@ -18,7 +18,7 @@ export function refusalIn(thrown: unknown): ContentRefused | null {
   return new ContentRefused(`the maker refused the content: ${reason.slice(0, MESSAGE_LENGTH_MAX)}`);
 }
 
-/** What a failed job says of itself: Luma, Replicate; other errors with words of their own: xAI. */
+/** Error fields of a failed job (Luma, Replicate), and of other errors with a message (xAI). */
 const failedJob = z.object({ failure_reason: z.string().nullish(), error: z.string().nullish() });
 
 function reasonOfError(error: Error): string | null {
@@ -29,7 +29,7 @@ function reasonOfError(error: Error): string | null {
   return REFUSAL.test(words) ? words : null;
 }
 
-/** A package that knows why there is no image says that asking again is of no use, and the maker's own word for it. */
+/** A package that knows why there is no image marks the error as not retryable and quotes the maker. */
 const heldBack = z.object({
   isRetryable: z.literal(false),
   providerMetadata: z.record(z.string(), z.looseObject({ finishReason: z.string().nullish() })).optional(),

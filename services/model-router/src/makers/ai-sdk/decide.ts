@@ -1,4 +1,4 @@
-// Decisions: our questions and answers around an AI SDK decision model.
+// Decisions: converts our questions and answers for an AI SDK decision model.
 import {
   InvalidArgumentError,
   type JSONObject,
@@ -8,7 +8,7 @@ import {
 } from '@ai-sdk/provider';
 import { type DecisionQuestion, type decisionAnswer, decisionQuestion } from '@switchyard/contracts';
 import { z } from 'zod';
-import { UnusableAnswer } from '../../answers/unusable-answer.ts';
+import { UnusableAnswer } from '../unusable-answer.ts';
 import { callEach, inParts, sumOfAll } from './calls-in-parts.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation, UnsupportedField } from './translation.ts';
@@ -36,7 +36,7 @@ export const answerDecisions: Translation<'decision'> = async (model, request) =
       ...(inputTokens === undefined ? {} : { usage: { inputTokens, outputTokens } }),
     });
   } catch (error) {
-    // What the provider package finds wrong with a question it finds before it sends anything.
+    // The provider package validates questions before it sends anything.
     if (InvalidArgumentError.isInstance(error)) throw new UnsupportedField('questions', error.message);
     throw error;
   }
@@ -44,17 +44,18 @@ export const answerDecisions: Translation<'decision'> = async (model, request) =
 
 function sdkState(state: string | Record<string, unknown>): SdkState {
   if (typeof state === 'string') return [{ type: 'text', text: state }];
-  return [{ type: 'json', value: state as JSONObject }]; // it came as JSON
+  return [{ type: 'json', value: state as JSONObject }]; // the caller sent JSON
 }
 
 function sdkQuestion(name: string, question: unknown): SdkQuestion {
   const parsed = decisionQuestion.safeParse(question);
   if (parsed.success) return ofType(name, parsed.data);
   const [issue] = parsed.error.issues;
-  throw new UnsupportedField(
-    'questions',
-    `questions.${name}: ${[...(issue?.path ?? []), issue?.message].join(': ')}`,
-  );
+  throw unsupportedQuestion(name, [...(issue?.path ?? []), issue?.message].join(': '));
+}
+
+function unsupportedQuestion(name: string, why: string): UnsupportedField {
+  return new UnsupportedField('questions', `questions.${name}: ${why}`);
 }
 
 function ofType(name: string, { type, instructions, options }: DecisionQuestion): SdkQuestion {
@@ -63,8 +64,7 @@ function ofType(name: string, { type, instructions, options }: DecisionQuestion)
     const criteria = { true: described.true ?? null, false: described.false ?? null };
     return { type, instructions, ...(options.length > 0 ? { criteria } : {}) };
   }
-  if (options.length < 2)
-    throw new UnsupportedField('questions', `questions.${name}: criteria: at least two are needed`);
+  if (options.length < 2) throw unsupportedQuestion(name, 'criteria: Give at least two.');
   if (type === 'score')
     return {
       type,
@@ -103,7 +103,7 @@ function ourAnswer(name: string, answer: SdkAnswer): z.input<typeof decisionAnsw
   }
 }
 
-/** Every answer carries a probability: one without is none that we can give. */
+/** Every answer needs a probability; an answer without one is unusable. */
 function distributionOf(
   name: string,
   probabilities: Record<string, number> | undefined,

@@ -1,5 +1,5 @@
-// What a maker's adapter declares: the types of model it serves, where, under which key, and how the AI SDK's provider
-// package makes a model of each type.
+// Declaration of a maker's adapter: its model types, base URL and key, and how the AI SDK's provider package creates a
+// model of each type.
 import type {
   Experimental_DecisionModelV4 as DecisionModelV4,
   EmbeddingModelV4,
@@ -12,14 +12,16 @@ import type {
   TranscriptionModelV4,
   Experimental_VideoModelV4 as VideoModelV4,
 } from '@ai-sdk/provider';
-import type { ModelType } from '@switchyard/contracts';
+import type { ModelType, Upstream } from '@switchyard/contracts';
+import type { ConnectedDeps } from '../maker.ts';
 import type { FieldRules } from './field-rules.ts';
+import type { MemberPlaces } from './provider-fetch.ts';
 
-/** The AI SDK's interface of each of our types. */
+/** The AI SDK's interface for each of our types. */
 export interface ModelOfType {
   language: LanguageModelV4;
   image: ImageModelV4;
-  /** As far as a job is made with it. */
+  /** Only the members that a job needs. */
   video: Pick<VideoModelV4, 'modelId' | 'doStart' | 'doStatus'>;
   speech: SpeechModelV4;
   transcription: TranscriptionModelV4;
@@ -28,10 +30,10 @@ export interface ModelOfType {
   rerank: RerankingModelV4;
 }
 
-/** Makes a model by the upstream's own name for it. */
+/** Creates a model from the upstream's model name. */
 export type Models = { readonly [T in ModelType]?: (modelId: string) => ModelOfType[T] };
 
-/** What every provider package is made with; for one call, since the fetch belongs to the call. */
+/** Settings for every provider package; one set per call, since the fetch belongs to the call. */
 export interface ProviderSettings {
   baseURL: string;
   apiKey: string;
@@ -39,62 +41,64 @@ export interface ProviderSettings {
   fetch: typeof globalThis.fetch;
 }
 
-export interface MakerDeclaration {
+export interface MakerDeclaration extends MemberPlaces {
   /** `adapter` in the catalog, and the key of the maker's own options in the AI SDK's `providerOptions`. */
   readonly name: string;
   readonly types: readonly ModelType[];
-  /** Where the maker is, unless the catalog says otherwise. */
+  /** The maker's base URL, unless the catalog sets another. */
   readonly baseUrl: string;
-  /** The variable that holds our key, unless the catalog says otherwise. */
+  /** The variable that holds our key, unless the catalog names another. */
   readonly apiKeyEnv: string;
   /**
-   * Objects in the maker's request body that hold settings which others would have at its top level (Google's
-   * `generationConfig`): the caller's members go into ours there, where elsewhere they take the place of ours.
-   */
-  readonly containers?: readonly string[];
-  /**
-   * Lists in the maker's request body whose elements are requests of their own (Google's `requests`): the caller's
-   * members go into each of them, and not beside the list.
-   */
-  readonly repeated?: readonly string[];
-  /** The maker takes its settings in the address, beside a body that is the text or the sound itself. */
-  readonly settingsInQuery?: boolean;
-  /**
-   * Of makers of videos: the provider package knows resolutions as sizes in 16:9 and turns them back into names (`720p`),
-   * whatever the ratio is.
+   * For video makers: the provider package takes resolutions as sizes in 16:9 and converts them to names (`720p`), for
+   * any aspect ratio.
    */
   readonly namesResolutions?: true;
-  /** What it makes of our fields, by type. */
+  /** How the maker treats our fields, by type. */
   readonly fields?: { readonly [T in ModelType]?: FieldRules };
-  /** Of makers of language models. */
-  readonly chat?: ChatHabits;
-  /** Imports the provider package, at the first call: a router starts without them. */
+  /** For makers of language models. */
+  readonly chat?: ChatOptions;
+  /** Imports the provider package at the first call, so that a router starts without it. */
   create(settings: ProviderSettings): Promise<Models>;
 }
 
-/** Where a maker differs in what a chat may ask of it. */
-export interface ChatHabits {
+/** Chat options in which a maker differs. */
+export interface ChatOptions {
   /**
-   * Fields of OpenAI's that the maker's own body has under the same name and in the same shape: they go onto the wire as
-   * the caller wrote them, and it is the maker who judges them.
+   * OpenAI fields that the maker's own body has with the same name and shape. They are sent unchanged, and the maker
+   * validates them.
    */
   readonly onWire?: readonly string[];
-  /** Fields that the maker's provider package has an option of its own for. */
+  /** Fields for which the provider package has its own option. */
   readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
   /** Options of the provider package, unless the caller's fields say otherwise. */
   readonly defaults?: JSONObject;
-  /** Messages may say who of several participants speaks (`name`). */
+  /** The maker accepts the name of a message's author (`name`). */
   readonly messageNames?: boolean;
-  /** The maker fetches images from any URL, though its provider package does not say so. */
+  /** The maker fetches images from any URL, although its provider package does not declare it. */
   readonly imageUrls?: boolean;
   /** The provider package's option for OpenAI's `image_url.detail`. */
   readonly imageDetail?: string;
-  /** Parts may be marked for the maker's cache (`cache_control`). */
+  /** The maker accepts cache marks on parts (`cache_control`). */
   readonly cacheControl?: boolean;
-  /** Why an answer ended, where its body says more of it than its provider package tells. */
+  /** Reads the finish reason from the body when it is more precise than the provider package's. */
   readonly finishOf?: (body: unknown) => LanguageModelV4FinishReason | undefined;
-  /** Of the tokens written to the maker's cache, those that are kept for an hour. */
+  /** Of the tokens written to the maker's cache, those kept for an hour. */
   readonly cacheWrites1h?: (usage: JSONObject) => number;
-  /** The tokens that the maker charges for, where they are others than those that it counts. */
+  /** The tokens that the maker charges, if they differ from its token counts. */
   readonly billedTokens?: (usage: JSONObject) => { input?: number; output?: number } | undefined;
+}
+
+/** The maker's models for one call. */
+export function modelsOf(
+  { baseUrl, apiKeyEnv, create }: MakerDeclaration,
+  upstream: Upstream,
+  { secret, fetch }: Pick<ConnectedDeps, 'secret'> & Pick<ProviderSettings, 'fetch'>,
+): Promise<Models> {
+  return create({
+    baseURL: (upstream.base_url ?? baseUrl).replace(/\/$/, ''),
+    apiKey: secret(upstream.api_key_env ?? apiKeyEnv) ?? '',
+    headers: {},
+    fetch,
+  });
 }

@@ -1,4 +1,4 @@
-// Embeddings: OpenAI's request and answer around an AI SDK embedding model.
+// Embeddings: converts OpenAI's request and answer for an AI SDK embedding model.
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import { EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL } from '@ai-sdk/provider-utils';
 import { z } from 'zod';
@@ -41,16 +41,16 @@ export const answerEmbeddings: Translation<'embedding'> = async (model, request)
 function textsOf(input: string | unknown[]): string[] {
   if (typeof input === 'string') return [input];
   if (input.every((one) => typeof one === 'string')) return input;
-  throw new UnsupportedField('input', 'input: this model takes texts, and no token numbers');
+  throw new UnsupportedField('input', 'This model accepts text only, not token numbers.');
 }
 
-/** Bytes of text in one call, where its provider package knows a limit of the maker's. */
+/** Maximum bytes of text per call, if the provider package knows the maker's limit. */
 function bytesPerCall(model: EmbeddingModelV4): number {
   const max: unknown = Reflect.get(model, EXPERIMENTAL_EMBEDDING_MODEL_MAX_INPUT_BYTES_PER_CALL);
   return typeof max === 'number' ? max : Number.POSITIVE_INFINITY;
 }
 
-/** The texts in parts that each have no more bytes; a text that has more by itself is a part of its own. */
+/** Splits the texts by size; a text above the limit is a part by itself. */
 function withinBytes(texts: readonly string[], bytesMax: number): string[][] {
   const parts: string[][] = [];
   let bytes = 0;
@@ -70,14 +70,14 @@ function withinBytes(texts: readonly string[], bytesMax: number): string[][] {
 
 type Result = Awaited<ReturnType<EmbeddingModelV4['doEmbed']>>;
 
-/** Google counts its tokens where the AI SDK does not look. */
+/** Google's token count, which the AI SDK does not read. */
 const googlesCount = z.object({ usageMetadata: z.object({ promptTokenCount: z.int().nonnegative() }) });
 
 function tokensOf({ usage, response }: Result): number | undefined {
   return usage?.tokens ?? googlesCount.safeParse(response?.body).data?.usageMetadata.promptTokenCount;
 }
 
-/** OpenAI's own base64: 32-bit floats, little-endian. */
+/** OpenAI's base64 format: 32-bit floats, little-endian. */
 function base64(vector: readonly number[]): string {
   const bytes = Buffer.allocUnsafe(vector.length * FLOAT_BYTES);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * FLOAT_BYTES);

@@ -1,9 +1,9 @@
-// What an error's body says to people, where a provider package does not know the maker's shape of it.
+// Reads the message of an error body whose shape the provider package does not know.
 import { z } from 'zod';
 
 const said = z.string().min(1);
 const message = z.object({ message: said }).transform((one) => one.message);
-/** FastAPI's list of what is wrong with a request, as several makers have it. */
+/** FastAPI's list of validation errors, which several makers use. */
 const invalid = z
   .array(z.object({ loc: z.array(z.union([z.string(), z.number()])).optional(), msg: said }))
   .min(1)
@@ -16,7 +16,7 @@ const shapes = z.union([
   z.object({ err_msg: said }).transform(({ err_msg }) => err_msg),
 ]);
 
-/** The words in the body; null where it is none of the shapes known. */
+/** The message in the body; null for an unknown shape. */
 export function wordsIn(body: string): string | null {
   try {
     return shapes.safeParse(JSON.parse(body)).data ?? null;

@@ -1,42 +1,41 @@
-// What a maker makes of the caller's fields of one type, beyond what the AI SDK's interface carries. The AI SDK tells of
-// a setting that it left out only with the answer, when it is paid for: what a maker cannot serve is declared, and
-// refused before anything is sent.
+// How a maker treats the caller's fields of one type, beyond the AI SDK's interface. The AI SDK reports an ignored
+// setting only with the paid answer, so unsupported fields are declared here and refused before anything is sent.
 import type { JSONObject } from '@ai-sdk/provider';
 import type { WordsOfAnswer } from './transcribe.ts';
-import { type TranslationRequest, UnsupportedField } from './translation.ts';
+import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from './translation.ts';
 
 /** Members for the maker's body, made of one field's value. */
 export type SentAs = string | ((value: unknown) => Readonly<Record<string, unknown>>);
 
 export interface FieldRules {
-  /** Fields that the maker cannot serve, with the reason that the caller is told. */
+  /** Fields that the maker does not support, with the reason for the caller. */
   readonly refused?: Readonly<Record<string, string>>;
-  /** Fields that go into the maker's body past the AI SDK, under the maker's own name or as what a function makes of them. */
+  /** Fields sent to the maker past the AI SDK, under the maker's own name or converted by a function. */
   readonly sent?: Readonly<Record<string, SentAs>>;
-  /** The maker's own words for the values of a field; a value that is not among them cannot be served. */
+  /** The maker's names for the values of a field; other values are unsupported. */
   readonly values?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Values of fields that the caller does not give. */
+  /** Default values of fields. */
   readonly defaults?: Readonly<Record<string, unknown>>;
-  /** Members of the maker's body, unless the caller's `provider_options` have them. */
+  /** Members of the maker's body, unless the caller's `provider_options` set them. */
   readonly unlessSaid?: Readonly<Record<string, unknown>>;
-  /** Such members where the caller does not give a field. */
+  /** Such members for requests without a certain field. */
   readonly without?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** The AI SDK's own `providerOptions`, for what it does by itself: how long it asks for a result. */
+  /** The AI SDK's own `providerOptions`, for its client-side behaviour, e.g. polling times. */
   readonly options?: Readonly<Record<string, JSONObject>>;
-  /** Inputs of one call, where the AI SDK does not know it: a larger request is made in several. */
+  /** Inputs per call when the AI SDK does not know the limit; a larger request is split. */
   readonly perCall?: number;
-  /** Of a transcription: its words, which the AI SDK drops or takes for segments. */
+  /** For transcriptions: the words, which the AI SDK drops or treats as segments. */
   readonly words?: WordsOfAnswer;
 }
 
 export interface FieldsOfType {
   /** Fields that the translation reads itself. */
   readonly read: readonly string[];
-  /** Fields that callers know from OpenAI's and Cohere's APIs, and that a maker must know to serve them. */
+  /** Fields known from OpenAI's and Cohere's APIs; a maker must support them explicitly. */
   readonly known: readonly string[];
 }
 
-/** Fields that say who asks and how it is filed: no answer is different without them. */
+/** Metadata fields, which do not change the answer. */
 const WITHOUT_EFFECT: readonly string[] = [
   'user',
   'safety_identifier',
@@ -46,9 +45,9 @@ const WITHOUT_EFFECT: readonly string[] = [
 ];
 
 /**
- * The fields that the translation is to read, as the maker has them. Of the others those that the maker knows go on the
- * wire, and so do those that nobody here knows: they are between the caller and the maker.
- * @throws UnsupportedField for one that the maker cannot serve.
+ * The fields for the translation, in the maker's terms. Other supported fields are put on the wire, and so are unknown
+ * fields, which are between the caller and the maker.
+ * @throws UnsupportedField for a field that the maker does not support.
  */
 export function fieldsFor(
   request: TranslationRequest,
@@ -58,13 +57,13 @@ export function fieldsFor(
   const fields: Record<string, unknown> = {};
   for (const [name, value] of Object.entries({ ...rules.defaults, ...given(request.body) })) {
     const refused = rules.refused?.[name];
-    if (refused !== undefined) throw new UnsupportedField(name, `${name}: ${maker} ${refused}`);
+    if (refused !== undefined) throw new UnsupportedField(name, `${maker} ${refused}`);
     const own = ownValue(request, name, value);
     const sent = rules.sent?.[name];
     if (sent !== undefined) putAs(request, sent, own);
     else if (read.includes(name)) fields[name] = own;
     else if (WITHOUT_EFFECT.includes(name)) continue;
-    else if (known.includes(name)) throw new UnsupportedField(name, `${name}: ${maker} has no such setting`);
+    else if (known.includes(name)) throw new UnsupportedField(name, NOT_SUPPORTED);
     else request.passOn(name);
   }
   putAll(request, rules.unlessSaid);
@@ -73,7 +72,7 @@ export function fieldsFor(
   return fields;
 }
 
-/** A field that is null is one that was not given. */
+/** Drops null fields, which count as not given. */
 function given(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(body).filter(([, value]) => value !== null && value !== undefined),
@@ -85,7 +84,7 @@ function ownValue({ rules, maker }: TranslationRequest, name: string, value: unk
   if (values === undefined || typeof value !== 'string') return value;
   const own = values[value];
   if (own === undefined)
-    throw new UnsupportedField(name, `${name}: ${maker} has ${Object.keys(values).join(', ')}`);
+    throw new UnsupportedField(name, `${maker} supports only ${Object.keys(values).join(', ')}.`);
   return own;
 }
 

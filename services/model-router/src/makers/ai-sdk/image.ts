@@ -1,13 +1,13 @@
-// Images: OpenAI's request and answer around an AI SDK image model. Images that a maker gives as addresses are fetched
-// by its provider package, which lets no address through that is private; the caller gets base64 and nothing else.
+// Images: converts OpenAI's request and answer for an AI SDK image model. The provider package downloads images by URL,
+// from public addresses only; the caller always gets base64.
 import type { ImageModelV4 } from '@ai-sdk/provider';
 import { z } from 'zod';
-import { UnusableAnswer } from '../../answers/unusable-answer.ts';
+import { UnusableAnswer } from '../unusable-answer.ts';
 import { callEach, sumOfAll } from './calls-in-parts.ts';
 import { refusalIn } from './content-refused.ts';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation, type TranslationRequest, UnsupportedField } from './translation.ts';
-import { refuseWhatWasLeftOut } from './warnings.ts';
+import { refuseIgnored } from './warnings.ts';
 
 const FIELDS: FieldsOfType = {
   read: ['prompt', 'n', 'size', 'aspect_ratio', 'seed', 'response_format'],
@@ -29,7 +29,7 @@ export const answerImages: Translation<'image'> = async (model, request) => {
   const results = await callEach(counts, request.signal, (n, index, abortSignal) =>
     generate(model, request, { ...asked, n, seed: seedOf(asked, counts, index) }, abortSignal),
   );
-  for (const { warnings } of results) refuseWhatWasLeftOut(warnings, asked);
+  for (const { warnings } of results) refuseIgnored(warnings, asked);
   const images = results.flatMap(({ images: some }) => some.map(base64));
   const inputTokens = sumOfAll(results.map(({ usage }) => usage?.inputTokens));
   const outputTokens = sumOfAll(results.map(({ usage }) => usage?.outputTokens));
@@ -64,14 +64,13 @@ async function generate(
   } catch (error) {
     throw refusalIn(error) ?? error;
   }
-  // A model that will not draw answers with no image at all, and its provider package says whether asking again helps.
-  if (result.images.length === 0)
-    throw refusalIn(result) ?? new UnusableAnswer('the answer has no image in it');
-  // More than were asked for would be charged to a caller who did not ask for them.
+  // A refusing model returns no image, and the provider package says whether a retry may help.
+  if (result.images.length === 0) throw refusalIn(result) ?? new UnusableAnswer('the answer has no image');
+  // The caller must not pay for more images than requested.
   return { ...result, images: result.images.slice(0, n) as Result['images'] };
 }
 
-/** How many images each call is to make. */
+/** Number of images per call. */
 async function imagesOfEachCall(
   model: ImageModelV4,
   { rules }: TranslationRequest,
@@ -83,7 +82,7 @@ async function imagesOfEachCall(
   return Array.from({ length: calls }, (_, index) => Math.min(perCall, n - index * perCall));
 }
 
-/** Of several calls each has its own seed, or all would give the same image; the same request gives the same seeds. */
+/** Each call has its own seed, since equal seeds give equal images; the same request gives the same seeds. */
 function seedOf({ seed }: Fields, counts: readonly number[], index: number): number | undefined {
   if (seed === undefined) return undefined;
   return seed + counts.slice(0, index).reduce((sum, count) => sum + count, 0);
@@ -94,16 +93,16 @@ function base64(image: string | Uint8Array): string {
   return Buffer.from(image.buffer, image.byteOffset, image.length).toString('base64');
 }
 
-/** `aspect_ratio` only: what a maker without sizes says of one. */
-export const NO_SIZE = 'takes no size: ask for an aspect_ratio';
-/** Sizes only. */
-export const NO_ASPECT_RATIO = 'takes no aspect_ratio: ask for a size';
-export const NO_SEED = 'takes no seed';
+/** For makers with `aspect_ratio` only. */
+export const NO_SIZE = 'does not support size. Use aspect_ratio.';
+/** For makers with sizes only. */
+export const NO_ASPECT_RATIO = 'does not support aspect_ratio. Use size.';
+export const NO_SEED = 'does not support seed. Remove it.';
 
 /** The two numbers of `<width>x<height>`. */
 export function sizeOf(size: unknown): Record<'width' | 'height', number> {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(String(size)) ?? [];
   if (width === undefined || height === undefined)
-    throw new UnsupportedField('size', 'size: give it as <width>x<height>');
+    throw new UnsupportedField('size', 'Use <width>x<height>.');
   return { width: Number(width), height: Number(height) };
 }

@@ -1,7 +1,7 @@
-// How makers whose work is a job are asked for it: often enough, and for as long as an attempt may take at all. It is the
-// attempt's own clock, and the caller who goes away, that end it sooner.
+// Polling times for makers that run a request as a job. The attempt's own timeout, or the caller leaving, ends the polling
+// sooner.
 const INTERVAL_MS = 500;
-/** The longest attempt that a catalog may name. */
+/** Maximum attempt timeout in a catalog. */
 const TIMEOUT_MS = 600_000;
 
 export const jobTimes = {

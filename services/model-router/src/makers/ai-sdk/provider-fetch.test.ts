@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makersAgent } from '../registry.ts';
+import { makersAgent } from '../../http/makers-agent.ts';
 import { type MemberPlaces, mergeMembers, providerFetch, REHEARSAL, rawMembers } from './provider-fetch.ts';
 
 const dispatcher = makersAgent();
@@ -74,6 +74,39 @@ test('any members come out of any object as they went in', () => {
     }),
   );
 });
+
+test('a GET follows redirects within the origin, under our key, and five in a row at the most', async () => {
+  const fetch = fetchWith({});
+  answer = (response, { url }) => {
+    if (url === '/v1/job') response.writeHead(302, { location: '/v1/result' }).end();
+    else if (url === '/v1/loop') response.writeHead(302, { location: '/v1/loop' }).end();
+    else response.end('the result');
+  };
+  const init = { method: 'GET', headers: { 'x-api-key': 'k' } };
+  expect(await (await fetch(`${origin}/v1/job`, init)).text()).toBe('the result');
+  expect([last?.url, last?.headers['x-api-key']]).toEqual(['/v1/result', 'k']);
+  await expect(fetch(`${origin}/v1/loop`, init)).rejects.toThrow('more than 5 times');
+});
+
+test.each([301, 302, 303, 307, 308])(
+  'a redirect of a GET to another host is refused, and that host is not asked: %d',
+  async (status) => {
+    const asked: (string | undefined)[] = [];
+    const elsewhere = createServer((request, response) => {
+      asked.push(request.url);
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(elsewhere, 'listening');
+    const { port } = elsewhere.address() as AddressInfo;
+    const fetch = fetchWith({});
+    answer = (response) => response.writeHead(status, { location: `http://127.0.0.1:${port}/taken` }).end();
+    const get = fetch(`${origin}/v1/job`, { headers: { 'x-api-key': 'k' } });
+    await expect(get).rejects.toThrow('redirects to another host');
+    elsewhere.closeAllConnections();
+    elsewhere.close();
+    expect(asked).toEqual([]);
+  },
+);
 
 test('a redirect of a request with our key is refused', async () => {
   const fetch = fetchWith({});

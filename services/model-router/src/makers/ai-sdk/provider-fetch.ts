@@ -1,11 +1,11 @@
-// The fetch that a provider package is given for one call: our connections, no clocks but the attempt's, and the
-// caller's own members put into the maker's request body as bytes, since the AI SDK would check them against its own
-// schemas and drop what it does not know.
+// The fetch that a provider package uses for one call: our connections, only the attempt's timeouts, and the caller's
+// own members spliced into the request body as bytes. The AI SDK would validate such members and drop unknown ones.
 import { type Dispatcher, type RequestInit, FormData as UndiciFormData, fetch as undiciFetch } from 'undici';
-import { topLevelMembers } from '../../answers/json-members.ts';
-import { type Edit, splice } from '../../answers/splice.ts';
+import { withinOrigin } from '../../http/within-origin.ts';
+import { topLevelMembers } from '../../json/json-members.ts';
+import { splice, withMembers } from '../../json/splice.ts';
 
-/** Header of a call that is to go nowhere: the provider package is only asked what it would leave out (chat/settings.ts). */
+/** Marks a call that is not sent: the provider package only reports what it would ignore (chat/settings.ts). */
 export const REHEARSAL = 'x-switchyard-rehearsal';
 
 /** Members for the top level of the maker's body: JSON text by name, as the caller wrote it. */
@@ -14,24 +14,32 @@ export type WireMembers = ReadonlyMap<string, string>;
 export interface ProviderFetchOptions {
   dispatcher: Dispatcher;
   requestId: string;
-  /** Read when a request goes out: a translation adds to it until then. */
+  /** Read when a request is sent; a translation may add members until then. */
   members: WireMembers;
-  /** Where in the maker's request the members go: see declaration.ts. */
   places: MemberPlaces;
-  /** Sees every answer before the provider package does, and gives it the one to read. */
+  /** Intercepts each answer and returns the one that the provider package reads. */
   look?: (response: Response) => Response;
 }
 
-/** Where in the maker's request the members go: see declaration.ts. */
+/** Places of the caller's members in the maker's request; by default the top level of the body. */
 export interface MemberPlaces {
+  /**
+   * Objects in the maker's request body with settings that other makers have at the top level (Google's
+   * `generationConfig`). The caller's members are merged into ours there; elsewhere they replace ours.
+   */
   readonly containers?: readonly string[] | undefined;
+  /**
+   * Lists in the maker's request body whose elements are separate requests (Google's `requests`). The caller's members
+   * are added to each element, not beside the list.
+   */
   readonly repeated?: readonly string[] | undefined;
+  /** The maker reads settings from the query; the body is only the text or the audio. */
   readonly settingsInQuery?: boolean | undefined;
 }
 
 /**
- * The caller's members go into every POST: at the top level of a JSON body, as fields of a form, or as the query of a
- * body that is the file itself. GETs (a job's status, a result) go out as they are.
+ * Adds the caller's members to every POST: at the top level of a JSON body, as fields of a form, or in the query if the
+ * body is the file itself. GETs (a job's status, a result) are sent unchanged.
  */
 export function providerFetch(options: ProviderFetchOptions): typeof globalThis.fetch {
   const { dispatcher, requestId, members, places } = options;
@@ -40,19 +48,20 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
     if (headers.has(REHEARSAL)) return new Response('', { headers: { 'content-type': 'text/event-stream' } });
     headers.set('x-request-id', requestId);
     const posts = init.method?.toUpperCase() === 'POST';
-    const sent = posts ? withMembers(String(input), init.body, members, places) : { body: init.body };
-    const response = await undiciFetch(sent.url ?? input, {
-      ...(init.method === undefined ? {} : { method: init.method }),
-      signal: init.signal ?? null,
-      headers: [...headers],
-      body: sent.body as NonNullable<RequestInit['body']>,
-      dispatcher,
-      // A redirect would carry the maker's key to wherever it points.
-      redirect: (init.redirect ?? (posts ? 'error' : 'follow')) as NonNullable<RequestInit['redirect']>,
-    });
+    const sent = posts ? withCallersMembers(String(input), init.body, members, places) : { body: init.body };
+    const response = await withinOrigin(sent.url ?? input, init.method, (url) =>
+      undiciFetch(url, {
+        ...(init.method === undefined ? {} : { method: init.method }),
+        signal: init.signal ?? null,
+        headers: [...headers],
+        body: sent.body as NonNullable<RequestInit['body']>,
+        dispatcher,
+        redirect: 'manual',
+      }),
+    );
     return options.look?.(response as unknown as Response) ?? response;
   };
-  return fetch as unknown as typeof globalThis.fetch; // undici's own types of the same standard
+  return fetch as unknown as typeof globalThis.fetch; // undici has its own types for the same standard
 }
 
 interface Sent {
@@ -60,7 +69,7 @@ interface Sent {
   body: unknown;
 }
 
-function withMembers(url: string, body: unknown, members: WireMembers, places: MemberPlaces): Sent {
+function withCallersMembers(url: string, body: unknown, members: WireMembers, places: MemberPlaces): Sent {
   if (body instanceof FormData) return { body: withFields(body, members) };
   if (members.size === 0) return { body };
   if (typeof body !== 'string' || places.settingsInQuery) return { url: withQuery(url, members), body };
@@ -75,7 +84,7 @@ function withMembers(url: string, body: unknown, members: WireMembers, places: M
   return { body: splice(bytes, [{ start: list.valueStart, end: list.valueEnd, text }]) };
 }
 
-/** The caller's members in each object of a list; the list is the provider package's own, and nobody's bytes. */
+/** Adds the caller's members to each object of a list, which the provider package itself created. */
 function mergeIntoEach(list: Buffer, members: WireMembers, containers?: readonly string[]): string {
   const elements = JSON.parse(list.toString('utf8')) as unknown[];
   const merged = elements.map((one) => mergeMembers(Buffer.from(JSON.stringify(one)), members, containers));
@@ -84,24 +93,17 @@ function mergeIntoEach(list: Buffer, members: WireMembers, containers?: readonly
 
 const OPEN_LIST = 0x5b;
 
-/** The JSON object with these members: in place of its own of that name, merged into it in a container, else added. */
+/** Adds members to a JSON object: replaces members with the same name, merges into containers, appends the rest. */
 export function mergeMembers(body: Buffer, members: WireMembers, containers: readonly string[] = []): Buffer {
   const own = topLevelMembers(body);
-  const edits: Edit[] = [];
-  const added: string[] = [];
-  for (const [name, text] of members) {
-    const member = own.get(name);
-    if (!member) added.push(`${JSON.stringify(name)}:${text}`);
-    else {
-      const { valueStart: start, valueEnd: end } = member;
-      const merged = containers.includes(name) ? mergeObjects(body.subarray(start, end), text) : text;
-      edits.push({ start, end, text: merged });
-    }
-  }
-  const open = body.indexOf('{') + 1;
-  const text = added.join(',') + (own.size > 0 && added.length > 0 ? ',' : '');
-  if (text !== '') edits.push({ start: open, end: open, text });
-  return splice(body, edits);
+  const values = [...members].map(([name, text]) => {
+    const member = containers.includes(name) ? own.get(name) : undefined;
+    return [
+      name,
+      member ? mergeObjects(body.subarray(member.valueStart, member.valueEnd), text) : text,
+    ] as const;
+  });
+  return withMembers(body, own, values);
 }
 
 function mergeObjects(ours: Buffer, theirs: string): string {
@@ -111,7 +113,7 @@ function mergeObjects(ours: Buffer, theirs: string): string {
 
 const OPEN_BRACE = 0x7b;
 
-/** The members of a JSON object as they stand in it. */
+/** The unparsed members of a JSON object. */
 export function rawMembers(object: Buffer): Map<string, string> {
   const entries = [...topLevelMembers(object)];
   return new Map(
@@ -119,7 +121,7 @@ export function rawMembers(object: Buffer): Map<string, string> {
   );
 }
 
-/** The same form in undici's own class, which its fetch wants, with the caller's members as fields. */
+/** Converts the form to undici's own class, which its fetch requires, and adds the caller's members as fields. */
 function withFields(form: FormData, members: WireMembers): UndiciFormData {
   const copy = new UndiciFormData();
   for (const [name, value] of form)
@@ -139,7 +141,9 @@ function withQuery(url: string, members: WireMembers): string {
   return to.href;
 }
 
-/** Forms and queries have no types: a string goes without its quotes, a list as its field repeated, all else as JSON. */
+/**
+ * Converts a JSON value for forms and queries: a string without quotes, a list as a repeated field, the rest as JSON.
+ */
 function plain(json: string): string[] {
   if (json.startsWith('[')) return (JSON.parse(json) as unknown[]).map(asText);
   return [json.startsWith('"') ? asText(JSON.parse(json)) : json];

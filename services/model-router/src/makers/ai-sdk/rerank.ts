@@ -1,4 +1,4 @@
-// Reranking: Cohere's and Jina's request and answer around an AI SDK reranking model.
+// Reranking: converts Cohere's and Jina's request and answer for an AI SDK reranking model.
 import { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation } from './translation.ts';
@@ -17,7 +17,7 @@ const fields = z.looseObject({
   return_documents: z.boolean().optional(),
 });
 
-/** The maker's own count, as it stands in its answer: answers/read-answer.ts knows both shapes. */
+/** The maker's own count, unchanged; answers/read-answer.ts reads both shapes. */
 const counts = z.object({
   meta: z.looseObject({ billed_units: z.looseObject({}) }).optional(),
   usage: z.looseObject({}).optional(),

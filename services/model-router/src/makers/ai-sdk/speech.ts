@@ -1,12 +1,12 @@
-// Speech: OpenAI's request around an AI SDK speech model; the answer is the sound, as it comes.
+// Speech: converts OpenAI's request for an AI SDK speech model, and streams the audio.
 //
-// Provider packages read a maker's sound to its end before they give it. Where the maker's answer is the sound itself we
-// take it from the socket, and leave the package the rest: the request, the errors and the warnings.
+// Provider packages read the whole audio before they return it. When the maker's response is the audio itself, we take it
+// from the socket; the package still handles the request, errors and warnings.
 import { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { SOUND_HEAD_BYTES, soundType } from './sound-type.ts';
 import { once, type Translated, type Translation } from './translation.ts';
-import { refuseWhatWasLeftOut } from './warnings.ts';
+import { refuseIgnored } from './warnings.ts';
 
 const FIELDS: FieldsOfType = {
   read: ['input', 'voice', 'response_format', 'speed', 'instructions', 'stream_format'],
@@ -21,7 +21,7 @@ const fields = z.looseObject({
   instructions: z.string().optional(),
 });
 
-/** What is asked of the maker where the caller names no format: OpenAI's own default. */
+/** OpenAI's default, requested when the caller names no format. */
 const FORMAT_DEFAULT = 'mp3';
 
 export const answerSpeech: Translation<'speech'> = async (model, request) => {
@@ -50,17 +50,17 @@ export const answerSpeech: Translation<'speech'> = async (model, request) => {
     providerOptions: { ...request.rules.options },
     abortSignal: request.signal,
   });
-  refuseWhatWasLeftOut(warnings, { voice, response_format, speed, instructions });
+  refuseIgnored(warnings, { voice, response_format, speed, instructions });
   const taken = sound as { bytes: AsyncIterable<Uint8Array>; said: string | null } | null;
   if (taken !== null) return typed(taken.bytes, taken.said, asked);
   const bytes = typeof audio === 'string' ? Buffer.from(audio, 'base64') : audio;
   return typed(once(bytes), null, asked);
 };
 
-/** What the provider package reads in place of the sound: it refuses an empty answer. */
+/** The provider package reads this instead of the audio, since it refuses an empty body. */
 const STAND_IN = new Uint8Array(1);
 
-/** Waits for as many bytes as tell a container, and no more. */
+/** Reads only the bytes that identify the container. */
 async function typed(
   bytes: AsyncIterable<Uint8Array>,
   said: string | null,

@@ -1,11 +1,11 @@
-// Transcription: the audio to an AI SDK transcription model, and its answer in OpenAI's `verbose_json`, of which the
-// router makes the format that the caller asked for.
+// Transcription: sends the audio to an AI SDK transcription model and returns OpenAI's `verbose_json`, which the router
+// converts to the requested format.
 import type { TranscriptionModelV4 } from '@ai-sdk/provider';
 import type { transcriptionAnswer } from '@switchyard/contracts';
 import { z } from 'zod';
 import { type FieldsOfType, fieldsFor } from './field-rules.ts';
 import { jsonAnswer, type Translation } from './translation.ts';
-import { refuseWhatWasLeftOut } from './warnings.ts';
+import { refuseIgnored } from './warnings.ts';
 
 const FIELDS: FieldsOfType = {
   read: ['timestamp_granularities'],
@@ -24,12 +24,12 @@ export const answerTranscription: Translation<'transcription'> = async (model, r
   const result = await model.doGenerate({
     audio: request.sent.body,
     mediaType: request.sent.transcription?.media_type ?? FALLBACK_MEDIA_TYPE,
-    // Makers that tell words always do so; the AI SDK's own option is for one that must be asked.
+    // Makers that always return words need no option; the AI SDK's option is for the others.
     ...(granularities === undefined || wordsOf?.always ? {} : { timestampGranularities: granularities }),
     providerOptions: { ...request.rules.options },
     abortSignal: request.signal,
   });
-  refuseWhatWasLeftOut(result.warnings, { timestamp_granularities: granularities });
+  refuseIgnored(result.warnings, { timestamp_granularities: granularities });
   const words = wordsOf?.read(result.response.body) ?? [];
   const answer: z.input<typeof transcriptionAnswer> = {
     text: result.text,
@@ -49,9 +49,9 @@ export interface Word {
   end: number;
 }
 
-/** How the words of a maker's own answer are read. */
+/** How to read the words in a maker's answer. */
 export interface WordsOfAnswer {
-  /** The maker tells words and no segments: those are made of them. */
+  /** The maker returns words without segments; segments are built from the words. */
   readonly always: boolean;
   read(answer: unknown): Word[];
 }
@@ -60,13 +60,13 @@ function segments({ segments: some }: Awaited<ReturnType<TranscriptionModelV4['d
   return some.map(({ startSecond, endSecond, text }) => ({ start: startSecond, end: endSecond, text }));
 }
 
-/** A subtitle is no longer than this, by the habits of the trade. */
+/** The usual maximum length of a subtitle. */
 const SEGMENT_SECONDS_MAX = 7;
 const SEGMENT_CHARACTERS_MAX = 84;
-/** A pause that ends a segment. */
+/** A pause of this length ends a segment. */
 const PAUSE_SECONDS = 1;
 
-/** Words as segments: up to the end of a sentence, a pause, or what fits a subtitle. */
+/** Groups words into segments, which end at a sentence end, a pause, or the length of a subtitle. */
 export function segmentsOf(words: readonly Word[]): { start: number; end: number; text: string }[] {
   const made: { start: number; end: number; text: string }[] = [];
   for (const { word, start, end } of words) {

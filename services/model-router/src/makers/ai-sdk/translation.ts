@@ -1,9 +1,7 @@
-// One type of model between OpenAI's shapes and the AI SDK's: a request in, an answer in OpenAI's shape out. Each type
-// has its file beside this one (chat.ts, embed.ts, image.ts …); ai-sdk-maker.ts has the table of them.
-//
-// A translation does no more than that: clocks, falling back, prices and the usage event are the router's, the socket
-// is provider-fetch.ts's. It answers in the shape that answers/ reads from an OpenAI-compatible upstream, with the
-// maker's own counts in `usage` where it gives them.
+// Converts one type of model between OpenAI's shapes and the AI SDK's. Each type has its own file beside this one
+// (chat.ts, embed.ts, image.ts …); the table is in ai-sdk-maker.ts.
+// Timeouts, fallback, prices and the usage event belong to the router, and the socket to provider-fetch.ts. The answer
+// has the shape that answers/ reads from an OpenAI-compatible upstream, with the maker's own counts in `usage`.
 import type { ModelType } from '@switchyard/contracts';
 import type { UpstreamRequest } from '../maker.ts';
 import type { CallersFiles } from './callers-files.ts';
@@ -14,26 +12,26 @@ export interface TranslationRequest {
   /** The adapter's name: key of the maker's own options in `providerOptions`. */
   maker: string;
   declaration: MakerDeclaration;
-  /** What the maker makes of the caller's fields of this type. */
+  /** The rules for the caller's fields of this type. */
   rules: FieldRules;
   /**
-   * The caller's JSON; without `model`, `models` and `provider_options`, which are not a translation's affair. Of a
-   * transcription what was said beside the audio, which is `sent.body`.
+   * The caller's JSON without `model`, `models` and `provider_options`. For a transcription, the fields beside the
+   * audio; the audio is `sent.body`.
    */
   body: Readonly<Record<string, unknown>>;
-  /** What the router sends: the upstream, whether to stream, the bytes. */
+  /** The router's request: the upstream, whether to stream, the bytes. */
   sent: UpstreamRequest;
-  /** Ends the maker's request: the caller went away, or a clock ran out. */
+  /** Aborts the maker's request when the caller leaves or a timeout expires. */
   signal: AbortSignal;
-  /** For URLs that the maker does not fetch itself. */
+  /** Fetches URLs that the maker does not fetch itself. */
   files: CallersFiles;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Puts a member of the caller's body on the wire, at the top level of the maker's body, as the caller wrote it. */
+  /** Puts a member of the caller's body on the wire, unchanged, at the top level of the maker's body. */
   passOn(member: string): void;
-  /** Puts a member of our own there, unless the caller's `provider_options` have one of that name. */
+  /** Puts our own member there, unless the caller's `provider_options` have one with that name. */
   put(member: string, value: unknown): void;
-  /** Takes the maker's answers before the provider package reads them; what `look` returns is what it reads. */
+  /** Intercepts the maker's answers; the provider package reads what `look` returns. */
   onResponse(look: (response: Response) => Response): void;
 }
 
@@ -43,24 +41,28 @@ export interface Translated {
 }
 
 /**
- * Calls the model and gives its answer; the body may come while the model makes it.
- * @throws UnsupportedField for what the maker cannot do; whatever the AI SDK throws (errors.ts knows it).
+ * Calls the model and returns its answer; the body may be streamed while the model produces it.
+ * @throws UnsupportedField for a field that the maker does not support; any AI SDK error (see errors.ts).
  */
 export type Translation<T extends ModelType> = (
   model: ModelOfType[T],
   request: TranslationRequest,
 ) => Promise<Translated>;
 
-/** A field that we know and this maker cannot serve: the caller is told, and which one. */
+/** A known field that this maker does not support; the error names it for the caller. */
 export class UnsupportedField extends Error {
   readonly param: string;
-  constructor(param: string, message: string, options?: ErrorOptions) {
-    super(message, options);
+  /** @param why what is wrong, and what to do */
+  constructor(param: string, why: string, options?: ErrorOptions) {
+    super(`${param}: ${why}`, options);
     this.param = param;
   }
 }
 
-/** An answer in one piece of JSON. */
+/** The reason when there is no better advice. */
+export const NOT_SUPPORTED = 'This model does not support this field. Remove it.';
+
+/** An answer as one JSON body. */
 export function jsonAnswer(value: unknown): Translated {
   return { contentType: 'application/json', body: once(Buffer.from(JSON.stringify(value))) };
 }

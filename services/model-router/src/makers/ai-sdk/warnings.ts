@@ -1,8 +1,8 @@
-// The last net under field-rules.ts: a setting of the caller's that the AI SDK says it left out.
+// Last check after field-rules.ts: refuses an answer if the AI SDK ignored one of the caller's settings.
 import type { SharedV4Warning } from '@ai-sdk/provider';
-import { UnsupportedField } from './translation.ts';
+import { NOT_SUPPORTED, UnsupportedField } from './translation.ts';
 
-/** The AI SDK's names of our fields. */
+/** The AI SDK's names for our fields. */
 const FIELDS: Readonly<Record<string, string>> = {
   size: 'size',
   aspectRatio: 'aspect_ratio',
@@ -17,10 +17,10 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param fields what the caller asked of the model: a warning of anything else is none of the caller's.
- * @throws UnsupportedField where one of them was left out.
+ * @param fields the caller's fields; warnings about anything else are ignored.
+ * @throws UnsupportedField when one of these fields was ignored.
  */
-export function refuseWhatWasLeftOut(
+export function refuseIgnored(
   warnings: readonly SharedV4Warning[] | undefined,
   fields: Readonly<Record<string, unknown>>,
 ): void {
@@ -28,6 +28,6 @@ export function refuseWhatWasLeftOut(
     if (warning.type !== 'unsupported') continue;
     const field = FIELDS[warning.feature];
     if (field !== undefined && fields[field] !== undefined)
-      throw new UnsupportedField(field, `${field}: ${warning.details ?? 'the model does not take it'}`);
+      throw new UnsupportedField(field, warning.details ?? NOT_SUPPORTED);
   }
 }

@@ -1,4 +1,4 @@
-// The adapter of Anthropic against its documented and recorded answers.
+// Tests the Anthropic adapter against documented and recorded answers.
 import { describe, expect, test } from 'vitest';
 import {
   CONVERSATION,
@@ -15,14 +15,14 @@ import {
   TOOLS,
   usageOf,
   withMaker,
-} from '../ai-sdk/chat/replayed-chat.ts';
-import type { WireRequest } from '../ai-sdk/replayed-maker.ts';
+} from '../__fixtures__/replayed-chat.ts';
+import type { WireRequest } from '../__fixtures__/replayed-maker.ts';
 import { anthropic } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'claude-sonnet-4-6';
 
-describe('a chat goes onto the wire', () => {
+describe('a chat request', () => {
   test('as a Messages request with every part of the conversation in its place', () =>
     withMaker(anthropic, [answer('text')], async ({ call, requests }) => {
       const body = {
@@ -86,7 +86,7 @@ describe('a chat goes onto the wire', () => {
       });
     }));
 
-  test('with an image by its URL, marks for the cache, and thinking sent back as it was signed', () =>
+  test('has an image by its URL, cache marks, and thinking unchanged with its signature', () =>
     withMaker(anthropic, [answer('thinking-tool-calls'), answer('text')], async ({ call, requests }) => {
       const first = messageOf(await call('language', { ...HELLO, tools: TOOLS }, { model }));
       const cache = { type: 'ephemeral' };
@@ -134,15 +134,15 @@ describe('a chat goes onto the wire', () => {
       });
     }));
 
-  test('with provider_options and fields that nobody here knows at the top level, to the letter', () =>
+  test('has provider_options and unknown fields unchanged at the top level', () =>
     withMaker(anthropic, [answer('text')], async (maker) => {
       const { call, requests } = maker;
       const text = `{"model":"m","messages":[{"role":"user","content":"Hello"}],"mcp_servers":[],
-        "provider_options":{"thinking":{"type":"enabled","budget_tokens":10000},"max_tokens":12345678901234567890,"x":1.0}}`;
+        "provider_options":{"thinking":{"type":"enabled","budget_tokens":10000},"top_k":12345678901234567890,"x":1.0}}`;
       await call('language', {}, { model, bytes: Buffer.from(text) });
       const sent = requests[0]?.body.toString() ?? '';
       expect(sent).toContain('"thinking":{"type":"enabled","budget_tokens":10000}');
-      expect(sent).toContain('"max_tokens":12345678901234567890');
+      expect(sent).toContain('"top_k":12345678901234567890');
       expect(sent).toContain('"x":1.0');
       expect(sent).toContain('"mcp_servers":[]');
       expect(sent).not.toContain('provider_options');
@@ -150,7 +150,7 @@ describe('a chat goes onto the wire', () => {
     }));
 });
 
-describe('a field that it cannot serve is refused by its name, before anything is sent', () => {
+describe('an unsupported field is refused by name before anything is sent', () => {
   test.each([
     ['seed', { seed: 7 }],
     ['presence_penalty', { presence_penalty: 1 }],
@@ -192,7 +192,7 @@ describe('a field that it cannot serve is refused by its name, before anything i
     }),
   );
 
-  test('what asks for nothing special is no field to refuse', () =>
+  test('a field with its default value is not refused', () =>
     withMaker(anthropic, [answer('text')], async ({ call }) => {
       const ordinary = {
         n: 1,
@@ -209,7 +209,7 @@ describe('a field that it cannot serve is refused by its name, before anything i
 });
 
 describe('a whole answer', () => {
-  test('has its text, and counts what was read from and written to the cache as input', () =>
+  test('has its text, and counts cache reads and writes as input', () =>
     withMaker(anthropic, [answer('text')], async ({ call }) => {
       const outcome = await call('language', HELLO, { model });
       expect(outcome.json()).toMatchObject({
@@ -231,7 +231,7 @@ describe('a whole answer', () => {
       });
     }));
 
-  test('tells what is kept for an hour, which costs more', () =>
+  test('reports the tokens that are cached for an hour, which cost more', () =>
     withMaker(anthropic, [answer('cache-write-1h')], async ({ call }) => {
       const { usage } = (await call('language', HELLO, { model })).json();
       expect(usage).toMatchObject({
@@ -313,7 +313,7 @@ describe('a stream', () => {
       expect(read.toolCalls).toEqual([{ id: 'toolu_03', name: 'now', arguments: '{}' }]);
     }));
 
-  test('that begins with an error is an error with its status, and may be fallen back on', () =>
+  test('that begins with an error is an error with its status, and allows a fallback', () =>
     withMaker(anthropic, [answer('error-first-in-stream')], async ({ call }) => {
       const outcome = await call('language', { ...HELLO, stream: true }, { model });
       expect(outcome.status).toBe(529);
@@ -339,11 +339,11 @@ describe('an error', () => {
     ['error-529', { status: 529, kind: 'fault', said: /^Overloaded$/ }],
     ['error-too-long', { status: 400, kind: 'too_long', said: /208310 tokens/ }],
     ['error-credit', { status: 402, kind: 'fault' }],
-  ])('%s is told in the terms of falling back', async (name, { said = /./, ...expected }) => {
+  ])('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
     for (const failure of await failuresOf(anthropic, answer(name), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);
-      expect(failure.requests).toBe(1); // the AI SDK does not try again by itself
+      expect(failure.requests).toBe(1); // the AI SDK does not retry
     }
   });
 });

@@ -1,7 +1,7 @@
-// What a chat may ask of Anthropic beyond the AI SDK's common settings.
-import type { ChatHabits } from '../ai-sdk/declaration.ts';
+// Chat options of Anthropic beyond the AI SDK's common settings.
+import type { ChatOptions } from '../ai-sdk/declaration.ts';
 
-export const chat: ChatHabits = {
+export const chat: ChatOptions = {
   options: {
     parallel_tool_calls: (allowed) => ({ disableParallelToolUse: allowed === false }),
     user: (user) => ({ metadata: { userId: String(user) } }),

@@ -6,7 +6,7 @@ import {
   type ReplayedMaker,
   replayedMaker,
   type WireRequest,
-} from '../ai-sdk/replayed-maker.ts';
+} from '../__fixtures__/replayed-maker.ts';
 import { blackForestLabs } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -76,7 +76,7 @@ it('tells a prompt that moderation holds back as a refusal, at once', async () =
   expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
 });
 
-it('hangs up on the maker when the attempt is over', async () => {
+it('tells once that the maker has the job, and hangs up on it when the attempt is over', async () => {
   const looking = Promise.withResolvers<WireRequest>();
   await replay(async (request) => {
     if (request.method === 'POST') return read('submitted');
@@ -88,11 +88,11 @@ it('hangs up on the maker when the attempt is over', async () => {
   const look = await looking.promise;
   exchange.abort();
   await look.gone;
-  expect(exchange.heard).toEqual([]);
+  expect(exchange.heard).toEqual(['accepted']);
 });
 
 describe('errors', () => {
-  it('an account of ours without credits is no fault of the request', async () => {
+  it('an account of ours without credits is not an error of the request', async () => {
     await replay(() => read('no-credits'));
     expect(await maker.call('image', { prompt: 'x' })).toMatchObject({ status: 402 });
   });

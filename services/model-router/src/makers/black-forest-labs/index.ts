@@ -1,4 +1,4 @@
-// Black Forest Labs: images of the FLUX models. A job is started and asked for until it is ready.
+// Black Forest Labs: images of the FLUX models. A job is started and polled until it is ready.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { sizeOf } from '../ai-sdk/image.ts';
 import { jobTimes } from '../ai-sdk/job-times.ts';
@@ -11,7 +11,7 @@ export const blackForestLabs: MakerDeclaration = {
   apiKeyEnv: 'BFL_API_KEY',
   fields: {
     image: {
-      // Past the AI SDK, which would send an aspect ratio beside it.
+      // Not through the AI SDK, which would also send an aspect ratio.
       sent: { size: sizeOf, output_format: 'output_format' },
       options: {
         blackForestLabs: {

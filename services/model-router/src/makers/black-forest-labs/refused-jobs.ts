@@ -1,11 +1,11 @@
-// A job that moderation holds back stays in that state: the provider package asks on until its time is over, or does not
-// know the state at all. Here it is read for what it is.
+// Recognises a job that moderation stopped. The provider package would poll it until the timeout, or does not know the
+// state.
 import { z } from 'zod';
 import { ContentRefused } from '../ai-sdk/content-refused.ts';
 
 const state = z.object({ status: z.enum(['Request Moderated', 'Content Moderated']) });
 
-/** A fetch whose answers about a refused job are a refusal. */
+/** A fetch that throws ContentRefused for a refused job. */
 export function refusedJobs(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
@@ -22,6 +22,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return null; // the provider package says what is wrong with it
+    return null; // the provider package reports the error
   }
 }

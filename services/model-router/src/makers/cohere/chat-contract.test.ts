@@ -1,4 +1,4 @@
-// Cohere's chat against its documented and recorded answers.
+// Cohere's chat against documented and recorded answers.
 import { describe, expect, test } from 'vitest';
 import {
   CONVERSATION,
@@ -15,13 +15,13 @@ import {
   TOOLS,
   usageOf,
   withMaker,
-} from '../ai-sdk/chat/replayed-chat.ts';
+} from '../__fixtures__/replayed-chat.ts';
 import { cohere } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'command-a-03-2025';
 
-describe('a chat goes onto the wire', () => {
+describe('a chat request', () => {
   test('with every part of the conversation and the settings under its own names', () =>
     withMaker(cohere, [answer('text')], async ({ call, requests }) => {
       const body = {
@@ -117,7 +117,7 @@ describe('a whole answer', () => {
       expect(finishReasonOf(outcome)).toBe('tool_calls');
     }));
 
-  test('that reached its limit says so', () =>
+  test('that reached its limit has the finish reason length', () =>
     withMaker(cohere, [answer('length')], async ({ call }) => {
       expect(finishReasonOf(await call('language', HELLO, { model }))).toBe('length');
     }));
@@ -151,7 +151,7 @@ describe('a stream', () => {
     }));
 });
 
-describe('a field that it cannot serve is refused by its name, before anything is sent', () => {
+describe('an unsupported field is refused by name before anything is sent', () => {
   test.each([
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
@@ -177,7 +177,7 @@ describe('an error', () => {
     ['error-422', { status: 422, kind: 'rejected', said: /tool_choice/ }],
     ['error-503', { status: 503, kind: 'fault' }],
     ['error-too-long', { status: 400, kind: 'too_long', said: /140000/ }],
-  ])('%s is told in the terms of falling back', async (name, { said = /./, ...expected }) => {
+  ])('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
     for (const failure of await failuresOf(cohere, answer(name), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);

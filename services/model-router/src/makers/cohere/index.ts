@@ -9,7 +9,7 @@ export const cohere: MakerDeclaration = {
   apiKeyEnv: 'COHERE_API_KEY',
   chat,
   fields: {
-    // Past the AI SDK, which knows the dimensions of one model only.
+    // Not through the AI SDK, which supports dimensions for one model only.
     embedding: { sent: { dimensions: 'output_dimension' } },
     rerank: { sent: { max_tokens_per_doc: 'max_tokens_per_doc', priority: 'priority' } },
   },

@@ -6,7 +6,7 @@ import {
   fixture,
   type ReplayedMaker,
   replayedMaker,
-} from '../ai-sdk/replayed-maker.ts';
+} from '../__fixtures__/replayed-maker.ts';
 import { cohere } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -115,7 +115,7 @@ it('refuses rank_fields, which version 2 does not have', async () => {
 it.each([
   ['embedding', { input: 'x' }],
   ['rerank', { query: 'x', documents: ['a'] }],
-] as const)('%s: a model that is gone upstream is told with its status', async (type, body) => {
+] as const)('%s: a model removed upstream is reported with its status', async (type, body) => {
   await replay([read('invalid')]);
   expect(await maker.call(type, body)).toMatchObject({ status: 404 });
 });

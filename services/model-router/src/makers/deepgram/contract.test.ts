@@ -1,6 +1,6 @@
 // Deepgram's transcription and speech, replayed.
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
 import { deepgram } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -111,7 +111,7 @@ describe('errors', () => {
     ]);
   });
 
-  it('a key of ours that is refused is no fault of the request', async () => {
+  it('a refused key of ours is not an error of the request', async () => {
     await replay([read('bad-key')]);
     expect(await maker.call('speech', { input: 'Hello' }, { model: 'aura-2' })).toMatchObject({
       status: 401,

@@ -4,7 +4,7 @@ import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { deepgramWords } from './words.ts';
 
 const OWN_ORIGIN = 'https://api.deepgram.com';
-/** A family of voices (`aura-2`) wants one named. */
+/** A family of voices (`aura-2`) requires the name of one voice. */
 const VOICE_DEFAULT = 'thalia';
 
 export const deepgram: MakerDeclaration = {
@@ -15,17 +15,17 @@ export const deepgram: MakerDeclaration = {
   settingsInQuery: true,
   fields: {
     speech: {
-      refused: { instructions: 'takes no instructions; a voice has its manner' },
+      refused: { instructions: 'does not support instructions. Choose another voice.' },
       values: { response_format: { mp3: 'mp3', wav: 'wav', opus: 'opus', pcm: 'pcm' } },
       defaults: { voice: VOICE_DEFAULT },
     },
     transcription: {
       refused: {
-        prompt: 'takes no prompt; provider_options.keyterm is what it knows',
-        temperature: 'takes none',
+        prompt: 'does not support prompt. Use provider_options.keyterm.',
+        temperature: 'does not support temperature. Remove it.',
       },
       sent: { language: 'language' },
-      // Without them its text has neither full stops nor capitals, and no language.
+      // Without these the text has no punctuation, capitals or language.
       unlessSaid: { smart_format: true },
       without: { language: { detect_language: true } },
       words: { always: true, read: deepgramWords },

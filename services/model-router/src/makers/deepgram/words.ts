@@ -1,4 +1,4 @@
-// The words of a Deepgram answer, as they are written in its transcript.
+// Reads the words of a Deepgram answer, with punctuation.
 import { z } from 'zod';
 import type { Word } from '../ai-sdk/transcribe.ts';
 

@@ -1,6 +1,6 @@
 // ElevenLabs' speech and transcription, replayed.
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
 import { elevenlabs } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -67,11 +67,11 @@ describe('speech', () => {
     };
     await replay([speaking]);
     const exchange = maker.start('speech', { input: 'Hello' });
-    await expect.poll(() => exchange.heard).toEqual(['head', 'data']);
+    await expect.poll(() => exchange.heard).toEqual(['accepted', 'head', 'data']);
     exchange.abort();
     await maker.requests[0]?.gone;
     rest.resolve();
-    expect(exchange.heard).toEqual(['head', 'data']);
+    expect(exchange.heard).toEqual(['accepted', 'head', 'data']);
   });
 
   it('refuses instructions before a character is spoken', async () => {
@@ -138,7 +138,7 @@ describe('errors', () => {
     ]);
   });
 
-  it('an account of ours without credits is no fault of the request', async () => {
+  it('an account of ours without credits is not an error of the request', async () => {
     await replay([read('quota')]);
     expect(await maker.call('speech', { input: 'Hello' })).toMatchObject({ status: 401 });
     expect(await maker.transcribe(Buffer.from('sound'), {}, 'scribe_v2')).toMatchObject({ status: 401 });

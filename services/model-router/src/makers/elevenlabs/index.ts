@@ -1,4 +1,4 @@
-// ElevenLabs: speech (Eleven) and transcription (Scribe). A voice is an id of its own.
+// ElevenLabs: speech (Eleven) and transcription (Scribe). Voices are named by id.
 import { atBaseUrl } from '../ai-sdk/at-base-url.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { elevenlabsWords } from './words.ts';
@@ -12,9 +12,9 @@ export const elevenlabs: MakerDeclaration = {
   apiKeyEnv: 'ELEVENLABS_API_KEY',
   fields: {
     speech: {
-      refused: { instructions: 'takes no instructions; a voice has its manner' },
+      refused: { instructions: 'does not support instructions. Choose another voice.' },
       values: {
-        // Its names have the rate in them: 24 kHz is what OpenAI's callers know of pcm.
+        // Its format names include the rate; OpenAI's pcm has 24 kHz.
         response_format: {
           mp3: 'mp3_44100_128',
           wav: 'wav_24000',
@@ -25,7 +25,7 @@ export const elevenlabs: MakerDeclaration = {
       sent: { language: 'language_code' },
     },
     transcription: {
-      refused: { prompt: 'takes no prompt; provider_options.keyterms are what it knows' },
+      refused: { prompt: 'does not support prompt. Use provider_options.keyterms.' },
       sent: { language: 'language_code', temperature: 'temperature' },
       words: { always: true, read: elevenlabsWords },
     },

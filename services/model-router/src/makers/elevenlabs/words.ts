@@ -1,4 +1,4 @@
-// The words of a Scribe answer, among which it also tells the spaces between them and what else was heard.
+// Reads the words of a Scribe answer, which also lists spaces and other sounds.
 import { z } from 'zod';
 import type { Word } from '../ai-sdk/transcribe.ts';
 

@@ -1,6 +1,11 @@
 // fal's images, replayed.
 import { afterEach, expect, it } from 'vitest';
-import { type Answering, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import {
+  type Answering,
+  fixture,
+  type ReplayedMaker,
+  replayedMaker,
+} from '../__fixtures__/replayed-maker.ts';
 import { fal } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -60,7 +65,7 @@ it('takes no image from an address that is private', async () => {
   expect(maker.requests).toHaveLength(1);
 });
 
-it('tells a refusal of the prompt as what it is', async () => {
+it('reports a refusal of the prompt as a refusal', async () => {
   await replay(() => read('refused'));
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   expect([status, json().error]).toMatchObject([
@@ -69,7 +74,7 @@ it('tells a refusal of the prompt as what it is', async () => {
   ]);
 });
 
-it('a key of ours that is refused is no fault of the request', async () => {
+it('a refused key of ours is not an error of the request', async () => {
   await replay(() => read('bad-key'));
   expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 401 });
 });

@@ -17,7 +17,7 @@ export const fal: MakerDeclaration = {
   async create(settings) {
     const { createFal } = await import('@ai-sdk/fal');
     const maker = createFal(settings);
-    // The package knows one address of the queue, and no setting for another.
+    // The package has no setting for the address of the queue.
     const ownQueue = settings.baseURL === BASE_URL ? settings.fetch : atBaseUrl(QUEUE, settings);
     const queue = createFal({ ...settings, fetch: ownQueue });
     return { image: (id) => maker.imageModel(id), video: (id) => queue.videoModel(id) };

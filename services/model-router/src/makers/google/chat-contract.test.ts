@@ -1,4 +1,4 @@
-// Google's chat against its documented and recorded answers.
+// Google's chat against documented and recorded answers.
 import { describe, expect, test } from 'vitest';
 import {
   CONVERSATION,
@@ -15,14 +15,14 @@ import {
   TOOLS,
   usageOf,
   withMaker,
-} from '../ai-sdk/chat/replayed-chat.ts';
-import type { Fixture } from '../ai-sdk/replayed-maker.ts';
+} from '../__fixtures__/replayed-chat.ts';
+import type { Fixture } from '../__fixtures__/replayed-maker.ts';
 import { google } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'gemini-3-pro-preview';
 
-describe('a chat goes onto the wire', () => {
+describe('a chat request', () => {
   test('as contents, a system instruction, and settings in generationConfig', () =>
     withMaker(google, [answer('text')], async ({ call, requests }) => {
       const body = {
@@ -237,7 +237,7 @@ describe('a stream', () => {
     }));
 });
 
-describe('a field that it cannot serve is refused by its name, before anything is sent', () => {
+describe('an unsupported field is refused by name before anything is sent', () => {
   test.each([
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
@@ -262,7 +262,7 @@ describe('an error', () => {
     ['error-400', { status: 400, kind: 'rejected', said: /MINIMAL is not supported/ }],
     ['error-503', { status: 503, kind: 'fault' }],
     ['error-too-long', { status: 400, kind: 'too_long', said: /1200000/ }],
-  ])('%s is told in the terms of falling back', async (name, { said = /./, ...expected }) => {
+  ])('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
     for (const failure of await failuresOf(google, answer(name), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);

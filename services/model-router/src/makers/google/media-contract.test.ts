@@ -6,7 +6,7 @@ import {
   fixture,
   type ReplayedMaker,
   replayedMaker,
-} from '../ai-sdk/replayed-maker.ts';
+} from '../__fixtures__/replayed-maker.ts';
 import { google } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -157,7 +157,7 @@ describe('errors', () => {
     ['embedding', { input: 'x' }],
     ['image', { prompt: 'x' }],
     ['decision', { state: 'x', questions: { q: { type: 'boolean', instructions: 'Is it?' } } }],
-  ] as const)('%s: an exhausted quota is told with the delay of its RetryInfo', async (type, body) => {
+  ] as const)('%s: an exhausted quota has the delay of its RetryInfo', async (type, body) => {
     await replay([read('quota')]);
     const model = 'gemini-2.5-flash-image';
     expect(await maker.call(type, body, { model })).toMatchObject({ status: 429, retryAfterS: 34 });

@@ -1,6 +1,11 @@
 // Luma's images, replayed: a generation that is started, asked for, and fetched.
 import { afterEach, expect, it } from 'vitest';
-import { type Answering, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import {
+  type Answering,
+  fixture,
+  type ReplayedMaker,
+  replayedMaker,
+} from '../__fixtures__/replayed-maker.ts';
 import { luma } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -22,7 +27,6 @@ it('starts a generation, waits for it, and gives the image as base64', async () 
     aspect_ratio: '3:4',
     output_format: 'png',
     provider_options: {
-      callback_url: 'https://example.com',
       style_ref: [{ url: 'https://example.com/a', weight: 0.8 }],
     },
   };
@@ -36,7 +40,6 @@ it('starts a generation, waits for it, and gives the image as base64', async () 
     prompt: 'a kitten',
     aspect_ratio: '3:4',
     format: 'png',
-    callback_url: 'https://example.com',
     style_ref: [{ url: 'https://example.com/a', weight: 0.8 }],
   });
   expect(rest.map(({ path }) => path)).toEqual([

@@ -1,4 +1,4 @@
-// Luma: images of the Photon models. A generation is started and asked for until it is completed.
+// Luma: images of the Photon models. A generation is started and polled until it is completed.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_SEED, NO_SIZE } from '../ai-sdk/image.ts';
 import { jobTimes } from '../ai-sdk/job-times.ts';

@@ -1,4 +1,4 @@
-// Mistral's chat against its documented and recorded answers.
+// Mistral's chat against documented and recorded answers.
 import { describe, expect, test } from 'vitest';
 import {
   CONVERSATION,
@@ -15,13 +15,13 @@ import {
   TOOLS,
   usageOf,
   withMaker,
-} from '../ai-sdk/chat/replayed-chat.ts';
+} from '../__fixtures__/replayed-chat.ts';
 import { mistral } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'magistral-medium-latest';
 
-describe('a chat goes onto the wire', () => {
+describe('a chat request', () => {
   test('with every part of the conversation and the settings under its own names', () =>
     withMaker(mistral, [answer('text')], async ({ call, requests }) => {
       const response_format = {
@@ -124,7 +124,7 @@ describe('a whole answer', () => {
       expect(finishReasonOf(outcome)).toBe('tool_calls');
     }));
 
-  test('that reached its limit says so', () =>
+  test('that reached its limit has the finish reason length', () =>
     withMaker(mistral, [answer('length')], async ({ call }) => {
       expect(finishReasonOf(await call('language', HELLO, { model }))).toBe('length');
     }));
@@ -158,7 +158,7 @@ describe('a stream', () => {
     }));
 });
 
-describe('a field that it cannot serve is refused by its name, before anything is sent', () => {
+describe('an unsupported field is refused by name before anything is sent', () => {
   test.each([
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
@@ -183,7 +183,7 @@ describe('an error', () => {
     ['error-422', { status: 422, kind: 'rejected', said: /less than or equal to 1.5/ }],
     ['error-503', { status: 503, kind: 'fault' }],
     ['error-too-long', { status: 400, kind: 'too_long', said: /138241 tokens/ }],
-  ])('%s is told in the terms of falling back', async (name, { said = /./, ...expected }) => {
+  ])('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
     for (const failure of await failuresOf(mistral, answer(name), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);

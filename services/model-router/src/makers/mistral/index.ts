@@ -12,17 +12,17 @@ export const mistral: MakerDeclaration = {
   fields: {
     speech: {
       refused: {
-        instructions: 'takes no instructions; provider_options.ref_audio is a voice to speak like',
-        speed: 'takes no speed',
-        language: 'hears the language from the text',
+        instructions: 'does not support instructions. Use provider_options.ref_audio.',
+        speed: 'does not support speed. Remove it.',
+        language: 'detects the language itself. Remove it.',
       },
-      // Its pcm has samples of 32-bit floats, where callers of this API expect 16-bit integers.
+      // No pcm: Mistral's has 32-bit floats, callers of this API expect 16-bit integers.
       values: { response_format: { mp3: 'mp3', wav: 'wav', opus: 'opus' } },
     },
     transcription: {
-      refused: { prompt: 'takes no prompt; provider_options.context_bias are the words that it knows' },
+      refused: { prompt: 'does not support prompt. Use provider_options.context_bias.' },
       sent: { language: 'language', temperature: 'temperature', timestamp_granularities: segmentTimes },
-      // Without it there is nothing to make subtitles of.
+      // Subtitles need the segments.
       defaults: { timestamp_granularities: ['segment'] },
     },
   },

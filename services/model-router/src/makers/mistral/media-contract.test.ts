@@ -1,6 +1,6 @@
-// Mistral's embeddings, speech and transcription, replayed.
+// Replays Mistral's embeddings, speech and transcription.
 import { afterEach, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
 import { mistral } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -28,7 +28,7 @@ it('gives the vectors and the tokens, and puts provider_options on the wire', as
   });
 });
 
-it('splits what is over the 32 texts of one call', async () => {
+it('splits a request that exceeds the 32 texts of one call', async () => {
   await replay([read('embeddings')]);
   await maker.call('embedding', { input: Array.from({ length: 70 }, () => 'x') });
   expect(maker.requests.map((request) => (request.json().input as string[]).length).sort()).toEqual([
@@ -36,7 +36,7 @@ it('splits what is over the 32 texts of one call', async () => {
   ]);
 });
 
-it('tells an invalid request in the words of Mistral', async () => {
+it('reports an invalid request with Mistral’s message', async () => {
   await replay([read('invalid')]);
   const { status, json } = await maker.call('embedding', { input: 'x' });
   expect([status, json().error]).toMatchObject([
@@ -45,7 +45,7 @@ it('tells an invalid request in the words of Mistral', async () => {
   ]);
 });
 
-it('speaks: base64 of the maker becomes the sound itself, its container told by how it begins', async () => {
+it('decodes the maker’s base64 to audio, and detects its container by the first bytes', async () => {
   await replay([read('speech')]);
   const body = { input: 'Hello', voice: 'paul', provider_options: { expressiveness: 0.5, ref_audio: null } };
   const { contentType, body: sound } = await maker.call('speech', body, { model: 'voxtral-mini-tts-3-0' });
@@ -73,7 +73,7 @@ it.each([
   expect(maker.requests).toHaveLength(0);
 });
 
-it('hears: the text with its language, length and segments', async () => {
+it('transcribes: the text with its language, length and segments', async () => {
   await replay([read('transcription')]);
   const said = { language: 'en', provider_options: { diarize: true, context_bias: ['Chicago', 'farewell'] } };
   const { json } = await maker.transcribe(Buffer.from('sound'), said, 'voxtral-mini-transcribe-3-0');
@@ -94,7 +94,7 @@ it('hears: the text with its language, length and segments', async () => {
   expect(form.getAll('timestamp_granularities')).toEqual(['segment']);
 });
 
-it('refuses the times of words, which it tells in the place of segments', async () => {
+it('refuses word times, which Mistral sends instead of segments', async () => {
   await replay([read('transcription')]);
   const { status, json } = await maker.transcribe(Buffer.from('sound'), {
     timestamp_granularities: ['word'],
@@ -102,7 +102,7 @@ it('refuses the times of words, which it tells in the place of segments', async 
   expect([status, json().error]).toMatchObject([400, { param: 'timestamp_granularities' }]);
 });
 
-it('a key of ours that is refused is no fault of the request', async () => {
+it('a refused key of ours is not an error of the request', async () => {
   await replay([read('unauthorized')]);
   expect(await maker.call('speech', { input: 'Hello' })).toMatchObject({ status: 401 });
   expect(await maker.transcribe(Buffer.from('sound'), {})).toMatchObject({ status: 401 });

@@ -1,4 +1,4 @@
-// OpenAI's chat against its documented and recorded answers.
+// Tests the OpenAI chat adapter against documented and recorded answers.
 import { describe, expect, test } from 'vitest';
 import {
   CONVERSATION,
@@ -15,13 +15,13 @@ import {
   TOOLS,
   usageOf,
   withMaker,
-} from '../ai-sdk/chat/replayed-chat.ts';
+} from '../__fixtures__/replayed-chat.ts';
 import { openai } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'gpt-4.1-nano';
 
-describe('a chat goes onto the wire', () => {
+describe('a chat request', () => {
   test('with its settings as the caller wrote them, and every part of the conversation', () =>
     withMaker(openai, [answer('text')], async ({ call, requests }) => {
       const settings = {
@@ -109,7 +109,7 @@ describe('a whole answer', () => {
       expect(finishReasonOf(outcome)).toBe('tool_calls');
     }));
 
-  test('that refuses in words has them as its refusal, not as its content', () =>
+  test('with a refusal text has it as its refusal, not as its content', () =>
     withMaker(openai, [answer('refusal'), answer('refusal-stream')], async ({ call }) => {
       const outcome = await call('language', HELLO, { model });
       const refusal = "I'm sorry, I cannot assist with that request.";
@@ -152,14 +152,14 @@ describe('a stream', () => {
       expect(read.finishReasons).toEqual(['tool_calls']);
     }));
 
-  test('with an error in its middle breaks off with what the maker said', () =>
+  test('with an error in its middle ends with the maker’s message', () =>
     withMaker(openai, [answer('error-mid-stream')], async ({ call }) => {
       const broken = call('language', { ...HELLO, stream: true }, { model });
       await expect(broken).rejects.toThrow(/had an error while processing/);
     }));
 });
 
-describe('a field that it cannot serve is refused by its name, before anything is sent', () => {
+describe('an unsupported field is refused by name before anything is sent', () => {
   test.each([
     ['n', { n: 2 }],
     ['audio', { audio: { voice: 'alloy', format: 'wav' }, modalities: ['text', 'audio'] }],
@@ -182,7 +182,7 @@ describe('an error', () => {
     ['error-503', { status: 503, kind: 'fault' }],
     ['error-too-long', { status: 400, kind: 'too_long' }],
     ['error-refused', { status: 400, kind: 'rejected', said: /usage policy/ }],
-  ])('%s is told in the terms of falling back', async (name, { said = /./, ...expected }) => {
+  ])('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
     for (const failure of await failuresOf(openai, answer(name), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);

@@ -1,7 +1,7 @@
-// What a chat may ask of OpenAI: its fields are the caller's own, so they go onto the wire as they stand.
-import type { ChatHabits } from '../ai-sdk/declaration.ts';
+// Chat options of OpenAI: its fields are the caller's own, so they are sent unchanged.
+import type { ChatOptions } from '../ai-sdk/declaration.ts';
 
-export const chat: ChatHabits = {
+export const chat: ChatOptions = {
   onWire: [
     'frequency_penalty',
     'logit_bias',

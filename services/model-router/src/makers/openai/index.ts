@@ -1,11 +1,11 @@
-// OpenAI: chat completions (of its two APIs for text the one whose request and answer are ours), images, speech,
-// transcription, embeddings and decisions.
+// OpenAI: chat completions (the one of its two text APIs with the same shapes as ours), images, speech, transcription,
+// embeddings and decisions.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_ASPECT_RATIO, NO_SEED } from '../ai-sdk/image.ts';
 import { chat } from './chat.ts';
 import { openaiWords } from './words.ts';
 
-/** Questions in one call of its decisions. */
+/** Maximum questions per call. */
 const QUESTIONS_PER_CALL = 200;
 
 export const openai: MakerDeclaration = {

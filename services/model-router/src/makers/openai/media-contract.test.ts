@@ -1,4 +1,4 @@
-// OpenAI's images, speech, transcription, embeddings and decisions, replayed.
+// Replays OpenAI's images, speech, transcription, embeddings and decisions.
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   type Answering,
@@ -6,7 +6,7 @@ import {
   fixture,
   type ReplayedMaker,
   replayedMaker,
-} from '../ai-sdk/replayed-maker.ts';
+} from '../__fixtures__/replayed-maker.ts';
 import { openai } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -66,14 +66,14 @@ describe('images', () => {
     expect(maker.requests).toHaveLength(0);
   });
 
-  it('makes as many calls as a model of few images at once needs, and adds up their tokens', async () => {
+  it('splits a request for more images than one call allows, and adds up the tokens', async () => {
     await replay([read('images')]);
     const { json } = await maker.call('image', { prompt: 'x', n: 3 }, { model: 'dall-e-3' });
     expect(maker.requests.map((request) => request.json().n)).toEqual([1, 1, 1]);
     expect(json().usage).toEqual({ input_tokens: 150, output_tokens: 150 });
   });
 
-  it('tells a refusal of the prompt as what it is', async () => {
+  it('reports a refusal of the prompt as a refusal', async () => {
     await replay([read('images-refused')]);
     const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gpt-image-2' });
     expect(status).toBe(400);
@@ -82,7 +82,7 @@ describe('images', () => {
 });
 
 describe('speech', () => {
-  it('streams the sound as it comes, under the type that OpenAI states', async () => {
+  it('streams the audio as it arrives, with the content type that OpenAI states', async () => {
     await replay([read('speech')]);
     const { status, contentType, body } = await maker.call(
       'speech',
@@ -108,7 +108,7 @@ describe('speech', () => {
     });
   });
 
-  it('states a container that OpenAI does not name by how the sound begins', async () => {
+  it('detects the container by the first bytes when OpenAI does not name it', async () => {
     const wav = Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVEfmt '), Buffer.alloc(32)]).toString('base64');
     await replay([{ source: 'a WAV', headers: { 'content-type': 'application/octet-stream' }, base64: wav }]);
     const { contentType, body } = await maker.call('speech', { input: 'Hello', response_format: 'wav' });
@@ -151,14 +151,14 @@ describe('transcription', () => {
     expect(Buffer.from(await file.arrayBuffer()).toString()).toBe('the bytes of some audio');
   });
 
-  it('asks a model without verbose_json for what it has', async () => {
+  it('asks a model without verbose_json for a format that it supports', async () => {
     await replay([read('transcription')]);
     const { json } = await maker.transcribe(audio, {}, 'gpt-4o-transcribe');
     expect(json()).toMatchObject({ text: "Imagine the wildest idea that you've ever had.", segments: [] });
     expect((await maker.requests[0]?.form())?.get('response_format')).not.toBe('verbose_json');
   });
 
-  it('refuses word times of a model that has none', async () => {
+  it('refuses word times for a model that has none', async () => {
     await replay([read('transcription')]);
     const { status, json } = await maker.transcribe(
       audio,
@@ -188,7 +188,7 @@ describe('embeddings', () => {
     expect([0, 4, 8].map((at) => bytes.readFloatLE(at))).toEqual([0.5, 0.25, -0.125]);
   });
 
-  it('splits what is over one call, joins it in order and adds up the tokens', async () => {
+  it('splits inputs that exceed one call, joins the results in order and adds up the tokens', async () => {
     await replay(async (request) => {
       const input = request.json().input as string[];
       const data = input.map((text, index) => ({ object: 'embedding', index, embedding: [Number(text)] }));
@@ -206,7 +206,7 @@ describe('embeddings', () => {
     expect([data.length, usage.prompt_tokens]).toEqual([2050, 2050]);
   });
 
-  it('splits what has more bytes than one call takes, joined in order', async () => {
+  it('splits inputs that exceed the bytes of one call, and joins the results in order', async () => {
     await replay(async (request) => {
       const input = request.json().input as string[];
       const data = input.map((text, index) => ({ object: 'embedding', index, embedding: [text.length] }));
@@ -222,7 +222,7 @@ describe('embeddings', () => {
     );
   });
 
-  it('refuses token numbers, which the provider package cannot send', async () => {
+  it('refuses token ids, which the provider package cannot send', async () => {
     await replay([read('embeddings')]);
     const { status, json } = await maker.call('embedding', { input: [[1, 2, 3]] });
     expect([status, json().error]).toMatchObject([400, { param: 'input' }]);
@@ -278,7 +278,7 @@ describe('decisions', () => {
     ]);
   });
 
-  it('asks more questions than one call takes in several, and answers every one', async () => {
+  it('splits questions that exceed one call, and answers every one', async () => {
     await replay(async (request) => {
       const asked = request.json().questions as { name: string }[];
       const answers = asked.map(({ name }) => ({ type: 'predicate', name, probability: 0.5 }));
@@ -316,17 +316,17 @@ describe('errors', () => {
   } as const;
   const types = Object.keys(bodies) as (keyof typeof bodies)[];
 
-  it.each(types)('%s: OpenAI being busy is told with the time to wait', async (type) => {
+  it.each(types)('%s: a rate limit reports the time to wait', async (type) => {
     await replay([read('rate-limited')]);
     expect(await maker.call(type, bodies[type])).toMatchObject({ status: 429, retryAfterS: 7 });
   });
 
-  it.each(types)('%s: a key of ours that is refused is no fault of the request', async (type) => {
+  it.each(types)('%s: a refused key of ours is not an error of the request', async (type) => {
     await replay([read('bad-key')]);
     expect(await maker.call(type, bodies[type])).toMatchObject({ status: 401 });
   });
 
-  it('transcription: likewise', async () => {
+  it('transcription: both errors, too', async () => {
     await replay([read('rate-limited'), read('bad-key')]);
     expect(await maker.transcribe(Buffer.from('x'), {})).toMatchObject({ status: 429, retryAfterS: 7 });
     expect(await maker.transcribe(Buffer.from('x'), {})).toMatchObject({ status: 401 });

@@ -1,4 +1,4 @@
-// The words of OpenAI's verbose_json, which it gives where they are asked for.
+// Reads the words of OpenAI's verbose_json, which has them on request.
 import { z } from 'zod';
 import type { Word } from '../ai-sdk/transcribe.ts';
 

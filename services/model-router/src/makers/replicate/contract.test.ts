@@ -1,6 +1,11 @@
 // Replicate's images, replayed: a prediction that is started, asked for, and fetched.
 import { afterEach, expect, it } from 'vitest';
-import { type Answering, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import {
+  type Answering,
+  fixture,
+  type ReplayedMaker,
+  replayedMaker,
+} from '../__fixtures__/replayed-maker.ts';
 import { replicate } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -21,7 +26,7 @@ it('starts a prediction with its input, waits for it, and gives the image as bas
     prompt: 'a kitten',
     aspect_ratio: '16:9',
     seed: 7,
-    provider_options: { input: { go_fast: true, seed: 8 }, webhook: 'https://example.com' },
+    provider_options: { input: { go_fast: true, seed: 8 }, stream: false },
   };
   const { status, json } = await maker.call('image', body, model);
   expect([status, json().data]).toEqual([200, [{ b64_json: read('image').base64 }]]);
@@ -30,7 +35,7 @@ it('starts a prediction with its input, waits for it, and gives the image as bas
   expect(request?.headers).toMatchObject({ authorization: 'Bearer a key of ours', prefer: 'wait' });
   expect(request?.json()).toEqual({
     input: { prompt: 'a kitten', aspect_ratio: '16:9', seed: 8, num_outputs: 1, go_fast: true },
-    webhook: 'https://example.com',
+    stream: false,
   });
   expect(rest.map(({ path }) => path)).toEqual(['/v1/predictions/gm3', '/pbxt/out-0.png']);
 });

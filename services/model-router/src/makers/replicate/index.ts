@@ -1,5 +1,5 @@
-// Replicate: images and videos of many makers' models (`black-forest-labs/flux-schnell`). A prediction is started and asked for
-// until it is done. What a model takes is under `input`, and so are the caller's `provider_options.input`.
+// Replicate: images and videos of many makers' models (`black-forest-labs/flux-schnell`). A prediction is started and
+// polled until it is done. The model's settings and the caller's `provider_options.input` are under `input`.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { jobTimes } from '../ai-sdk/job-times.ts';
 

@@ -1,21 +1,22 @@
-// Makers of videos over the AI SDK, held to their documented answers on a real HTTP server: what goes over the wire to
-// start a job, how it is looked at, and how each of its ends is read.
+// Tests video makers over the AI SDK against documented answers on a real HTTP server: the start request, the status
+// checks, and every final state.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { upstream as upstreamSchema } from '@switchyard/contracts';
 import { freePort } from '@switchyard/local';
 import { afterEach, describe, expect, test } from 'vitest';
+import { makersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { fal } from '../fal/index.ts';
 import { google } from '../google/index.ts';
-import { makersAgent } from '../registry.ts';
 import { replicate } from '../replicate/index.ts';
 import { xai } from '../xai/index.ts';
 import { aiSdkVideos } from './ai-sdk-videos.ts';
 import { type VideoJob, VideoNotTaken, type VideoProgress } from './video-maker.ts';
 
 interface Answer {
+  location?: string;
   status?: number;
   json?: unknown;
   bytes?: Buffer;
@@ -47,7 +48,9 @@ const JOB: VideoJob = {
   further: {},
 };
 
-/** The maker behind a server that answers in turn; `{origin}` in an answer is its address. The last one stays. */
+/**
+ * A maker behind a server that sends these answers in turn and repeats the last; `{origin}` is the server's address.
+ */
 async function replayed(declaration: MakerDeclaration, model: string, answers: Answer[]) {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -59,6 +62,7 @@ async function replayed(declaration: MakerDeclaration, model: string, answers: A
     const answer = answers[seen.length - 1] ?? answers.at(-1);
     response.writeHead(answer?.status ?? 200, {
       'content-type': answer?.bytes ? 'video/mp4' : 'application/json',
+      ...(answer?.location ? { location: answer.location } : {}),
     });
     response.end(answer?.bytes ?? JSON.stringify(answer?.json).replaceAll('{origin}', origin));
   }).listen(0, '127.0.0.1');
@@ -100,7 +104,7 @@ describe('google', () => {
     },
   };
 
-  test('is started with its own names for everything, and provider_options in its parameters', async () => {
+  test('is started with Google’s own field names, and provider_options in its parameters', async () => {
     const maker = await replayed(google, 'veo-3.1-generate-preview', [{ json: operation }]);
     const job = await maker.start({
       providerOptions: { parameters: { negativePrompt: 'dogs', enhancePrompt: null } },
@@ -129,7 +133,7 @@ describe('google', () => {
     });
   });
 
-  test('is looked at until it is done, and its file fetched', async () => {
+  test('is polled until it is done, and its file is fetched', async () => {
     const maker = await replayed(google, 'veo', [{ json: operation }, { json: done }, { bytes: VIDEO }]);
     const job = JSON.stringify({ operationName: operation.name });
     expect(await maker.look(job)).toEqual({ state: 'pending' });
@@ -153,7 +157,7 @@ describe('google', () => {
     expect(await maker.look(job)).toMatchObject({ state: 'failed' });
   });
 
-  test('that refuses has not taken the job; that is in trouble neither, but may be asked again', async () => {
+  test('is not accepted after a refusal or an outage, but only the outage allows a fallback', async () => {
     const refusal = {
       error: { code: 400, message: 'durationSeconds must be 4, 6 or 8', status: 'INVALID_ARGUMENT' },
     };
@@ -171,7 +175,7 @@ describe('google', () => {
     await expect(maker.look(JSON.stringify({ operationName: 'operations/x' }))).rejects.toThrow('503');
   });
 
-  test('that cannot be reached has not taken the job; one that hangs up may have', async () => {
+  test('is not accepted when the maker is unreachable, but may be accepted after a hang-up', async () => {
     const maker = await replayed(google, 'veo', [{ json: operation }]);
     const nobody = aiSdkVideos(google, { secret: () => 'k', dispatcher: makersAgent(), now: Date.now });
     const upstream = upstreamSchema.parse({
@@ -261,6 +265,16 @@ describe('replicate', () => {
     const job = JSON.stringify({ getUrl: `${maker.origin}/predictions/p1` });
     expect(await maker.look(job)).toMatchObject({ state: 'failed' });
   });
+});
+
+test('redirected to another host is not fetched, neither its status nor the video', async () => {
+  const away = { status: 302, json: {}, location: 'http://127.0.0.1:9/taken' };
+  const done = { id: 'p1', urls: { get: '{origin}/p1' }, status: 'succeeded', output: '{origin}/out.mp4' };
+  const maker = await replayed(replicate, 'minimax/video-01', [away, { json: done }, away]);
+  const job = JSON.stringify({ getUrl: `${maker.origin}/predictions/p1` });
+  await expect(maker.look(job)).rejects.toThrow('redirects to another host');
+  await expect(maker.look(job)).rejects.toThrow('redirects to another host');
+  expect(maker.seen.map(({ path }) => path)).toEqual(['/predictions/p1', '/predictions/p1', '/out.mp4']);
 });
 
 describe('fal', () => {

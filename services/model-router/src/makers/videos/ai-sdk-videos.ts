@@ -1,23 +1,22 @@
-// A maker of videos through its AI SDK provider package, by `doStart` and `doStatus`: its own reference to the job is
-// whatever the package calls an operation.
+// A video maker that is called through its AI SDK provider package, with `doStart` and `doStatus`. The package's
+// operation is the reference to the job.
 import { Readable } from 'node:stream';
 import { AISDKError, type Experimental_VideoModelV4 as VideoModelV4 } from '@ai-sdk/provider';
 import type { Upstream } from '@switchyard/contracts';
-import { fetch as undiciFetch } from 'undici';
-import type { AiSdkSurroundings } from '../ai-sdk/ai-sdk-maker.ts';
-import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
-import { type Said, saidBy } from '../ai-sdk/errors.ts';
+import { type MakerDeclaration, modelsOf } from '../ai-sdk/declaration.ts';
+import { errorBody, type Said, saidBy } from '../ai-sdk/errors.ts';
 import { providerFetch, rawMembers, type WireMembers } from '../ai-sdk/provider-fetch.ts';
-import { notTaken, ofNetwork } from './start-error.ts';
+import type { ConnectedDeps } from '../maker.ts';
+import { download, videoBytes } from './download.ts';
+import { JOB_LOST, notTaken, ofNetwork } from './start-error.ts';
 import type { VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
 
 /** Objects in makers' bodies that hold settings: Google's, Replicate's. */
 const CONTAINERS = ['parameters', 'input'] as const;
 const ANSWER_TIMEOUT_MS = 30_000;
-/** The packages' own name for a job that is done and has no video: blocked by the maker, as a rule. */
+/** The packages' error name for a finished job without a video, usually blocked by the maker. */
 const ENDED_WITHOUT_VIDEO = /_VIDEO_GENERATION_ERROR$/;
-const MESSAGE_LENGTH_MAX = 1_000;
 
 type Operation = Awaited<ReturnType<NonNullable<VideoModelV4['doStart']>>>['operation'];
 type Data = Extract<
@@ -25,26 +24,38 @@ type Data = Extract<
   { status: 'completed' }
 >['videos'][number];
 
-export function aiSdkVideos(declaration: MakerDeclaration, on: AiSdkSurroundings): VideoMaker {
+export function aiSdkVideos(declaration: MakerDeclaration, deps: ConnectedDeps): VideoMaker {
   return {
-    // None of these makers promises that a second start with the same key is the same job.
+    // None of these makers guarantees that a second start with the same key returns the same job.
     startIsIdempotent: () => false,
     async start(upstream, job, signal) {
-      const fetch = fetchOf(on, job.id, membersOf(declaration, job));
-      return start(await modelOf(declaration, on, upstream, fetch), declaration, upstream, job, on, signal);
+      const fetch = fetchOf(deps, job.id, membersOf(declaration, job));
+      return start(
+        await modelOf(declaration, deps, upstream, fetch),
+        declaration,
+        upstream,
+        job,
+        deps,
+        signal,
+      );
     },
     async status({ id, upstream, job }, _input, signal) {
-      const fetch = knowing(fetchOf(on, id, new Map()));
-      return status(await modelOf(declaration, on, upstream, fetch), job, on, signal);
+      const fetch = knowing(fetchOf(deps, id, new Map()));
+      return status(await modelOf(declaration, deps, upstream, fetch), job, deps, signal);
     },
   };
 }
 
-function fetchOf(on: AiSdkSurroundings, requestId: string, members: WireMembers): typeof globalThis.fetch {
-  return providerFetch({ dispatcher: on.dispatcher, requestId, members, places: { containers: CONTAINERS } });
+function fetchOf(deps: ConnectedDeps, requestId: string, members: WireMembers): typeof globalThis.fetch {
+  return providerFetch({
+    dispatcher: deps.dispatcher,
+    requestId,
+    members,
+    places: { containers: CONTAINERS },
+  });
 }
 
-/** The caller's `provider_options`, and fields of ours that the AI SDK's interface does not carry to this maker. */
+/** The caller's `provider_options`, and our fields that the AI SDK's interface lacks for this maker. */
 function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
   const ours: Readonly<Record<string, unknown>> = {
     resolution: job.resolution,
@@ -60,31 +71,29 @@ function membersOf({ fields }: MakerDeclaration, job: VideoJob): WireMembers {
   return rawMembers(Buffer.from(JSON.stringify({ ...sent, ...job.providerOptions })));
 }
 
-/** Some packages take any error of a look for the end of the job: one that is the maker's own trouble is thrown here. */
+/**
+ * Some packages treat any error of a status check as the end of the job; an outage of the maker is thrown here instead.
+ */
 function knowing(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
     if (response.status < 500 && response.status !== 429 && response.status !== 408) return response;
     await response.body?.cancel();
-    throw new Error(`the upstream answered ${response.status} when asked how the job stands`);
+    throw new Error(`The maker answered ${response.status} to the status check of the job.`);
   };
 }
 
-/** @throws Error where the package has no videos, or none that can be looked at later. */
+/** @throws Error when the package has no videos, or no status checks for them. */
 async function modelOf(
-  { name, baseUrl, apiKeyEnv, create }: MakerDeclaration,
-  on: AiSdkSurroundings,
+  declaration: MakerDeclaration,
+  { secret }: ConnectedDeps,
   upstream: Upstream,
   fetch: typeof globalThis.fetch,
 ): Promise<Required<Pick<VideoModelV4, 'doStart' | 'doStatus'>>> {
-  const models = await create({
-    baseURL: (upstream.base_url ?? baseUrl).replace(/\/$/, ''),
-    apiKey: on.secret(upstream.api_key_env ?? apiKeyEnv) ?? '',
-    headers: {},
-    fetch,
-  });
+  const models = await modelsOf(declaration, upstream, { secret, fetch });
   const model = models.video?.(upstream.model);
-  if (!model?.doStart || !model.doStatus) throw new Error(`the adapter ${name} does not serve video models`);
+  if (!model?.doStart || !model.doStatus)
+    throw new Error(`the adapter ${declaration.name} does not serve video models`);
   return { doStart: model.doStart.bind(model), doStatus: model.doStatus.bind(model) };
 }
 
@@ -93,7 +102,7 @@ async function start(
   { namesResolutions }: MakerDeclaration,
   upstream: Upstream,
   job: VideoJob,
-  { now }: AiSdkSurroundings,
+  { now }: ConnectedDeps,
   signal: AbortSignal,
 ): Promise<string> {
   const size = videoSize(job.resolution, namesResolutions ? null : job.aspectRatio);
@@ -110,7 +119,7 @@ async function start(
       frameImages: undefined,
       inputReferences: undefined,
       generateAudio: job.generateAudio ?? undefined,
-      // On the wire by the fetch, unchanged: the package would drop what it does not know.
+      // The fetch adds them to the request unchanged, since the package would drop unknown members.
       providerOptions: {},
       headers: { 'idempotency-key': job.id },
       abortSignal: AbortSignal.any([signal, AbortSignal.timeout(upstream.attempt_timeout_ms)]),
@@ -119,13 +128,11 @@ async function start(
   } catch (error) {
     const said = answerIn(error, now);
     if (!said) throw ofNetwork(error);
-    const { message, code, param } = said;
-    const body = Buffer.from(JSON.stringify({ error: { message, code, param } }));
-    throw notTaken(said.status, body, said.retryAfterS);
+    throw notTaken(said.status, errorBody(said), said.retryAfterS);
   }
 }
 
-/** What the maker itself said of it; null where it was not the maker that spoke. */
+/** The maker's own error; null when the error is not from the maker. */
 function answerIn(error: unknown, now: () => number): Said | null {
   try {
     return saidBy(error, now);
@@ -137,7 +144,7 @@ function answerIn(error: unknown, now: () => number): Said | null {
 async function status(
   { doStatus }: Required<Pick<VideoModelV4, 'doStatus'>>,
   job: string,
-  { now, dispatcher }: AiSdkSurroundings,
+  deps: ConnectedDeps,
   signal: AbortSignal,
 ): Promise<VideoProgress> {
   let progress: Awaited<ReturnType<typeof doStatus>>;
@@ -148,21 +155,20 @@ async function status(
     });
   } catch (error) {
     if (AISDKError.isInstance(error) && ENDED_WITHOUT_VIDEO.test(error.name))
-      return { state: 'failed', message: error.message.slice(0, MESSAGE_LENGTH_MAX) };
-    if (answerIn(error, now)?.status === 404)
-      return { state: 'failed', message: 'the maker does not know the job any more' };
+      return { state: 'failed', message: error.message };
+    if (answerIn(error, deps.now)?.status === 404) return { state: 'failed', message: JOB_LOST };
     throw error;
   }
   if (progress.status === 'pending') return { state: 'pending' };
   if (progress.status === 'error') return { state: 'failed', message: progress.error };
   const [video] = progress.videos;
-  if (!video) return { state: 'failed', message: 'the maker completed the job without a video' };
-  return { state: 'completed', mediaType: video.mediaType, bytes: await bytesOf(video, dispatcher, signal) };
+  if (!video) return { state: 'failed', message: 'The maker completed the job without a video.' };
+  return { state: 'completed', mediaType: video.mediaType, bytes: await bytesOf(video, deps, signal) };
 }
 
 async function bytesOf(
   video: Data,
-  dispatcher: AiSdkSurroundings['dispatcher'],
+  deps: ConnectedDeps,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   switch (video.type) {
@@ -170,15 +176,11 @@ async function bytesOf(
       return Readable.from([Buffer.from(video.data)]);
     case 'base64':
       return Readable.from([Buffer.from(video.data, 'base64')]);
-    case 'url': {
-      const response = await undiciFetch(video.url, { dispatcher, signal });
-      if (response.ok && response.body) return Readable.fromWeb(response.body);
-      await response.body?.cancel();
-      throw new Error(`the maker answered ${response.status} when asked for the video`);
-    }
+    case 'url':
+      return videoBytes(await download(video.url, deps, signal));
     case 'uploaded':
-      throw new Error('the maker has put the video elsewhere');
+      throw new Error('The maker stored the video where it cannot be downloaded.');
     default:
-      throw new Error(`a video of a kind that nobody knows: ${String(video satisfies never)}`);
+      throw new Error(`unknown kind of video: ${String(video satisfies never)}`);
   }
 }

@@ -1,17 +1,18 @@
-// local/video as a maker: the rendering is done while somebody looks at how the job stands. So a start is nothing but a
-// promise, and may be repeated, and a rendering that died with its process is done again by whoever looks next.
+// local/video as a maker: the status check renders the video. A start does nothing and may be repeated, and the next
+// status check restarts a rendering that died with its process.
 import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LocalRefusal } from '../../local/local-refusal.ts';
-import { ProgramFailed, runProgram } from '../../local/run-program.ts';
-import { renderVideo } from '../../local/video/render-video.ts';
+import { LocalRefusal, ProgramFailed, renderVideo, runProgram } from '@switchyard/local-models';
 import { type VideoJob, type VideoMaker, VideoNotTaken, type VideoProgress } from './video-maker.ts';
+import { videoSize } from './video-size.ts';
 
-/** Renderings at once in a process: each takes a core and some 100 MB. */
+const RESOLUTION_DEFAULT = '480p';
+
+/** Concurrent renderings per process; each takes one core and about 100 MB. */
 const RENDERINGS_MAX = 2;
 
-/** @param folder for files of renderings, on a disk; what a killed process left there goes at the next start */
+/** @param folder for rendering files, on a disk; leftovers of a killed process are removed at the next start */
 export function localVideos(folder: string): VideoMaker {
   let rendering = 0;
   return {
@@ -32,7 +33,7 @@ export function localVideos(folder: string): VideoMaker {
   };
 }
 
-/** @throws VideoNotTaken where ffmpeg is missing: another model may be there. */
+/** @throws VideoNotTaken when ffmpeg is missing, so that another model can be tried */
 async function requireProgram(signal: AbortSignal): Promise<void> {
   const asked = runProgram('ffmpeg', ['-version'], signal);
   asked.input.end();
@@ -51,7 +52,9 @@ async function render(job: VideoJob, folder: string, signal: AbortSignal): Promi
   const own = await mkdtemp(join(folder, `${job.id}-`));
   const clear = () => rm(own, { recursive: true, force: true });
   try {
-    const file = await renderVideo(job, own, signal);
+    const { prompt, duration, generateAudio, image, seed } = job;
+    const size = videoSize(job.resolution ?? RESOLUTION_DEFAULT, job.aspectRatio);
+    const file = await renderVideo({ prompt, duration, size, generateAudio, image, seed }, own, signal);
     return { state: 'completed', mediaType: 'video/mp4', bytes: readAndClear(file, clear) };
   } catch (error) {
     await clear();

@@ -2,7 +2,7 @@
 import { upstream as upstreamSchema } from '@switchyard/contracts';
 import { startUpstream, type Upstream, type UpstreamHandler } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makersAgent } from '../registry.ts';
+import { makersAgent } from '../../http/makers-agent.ts';
 import { openAiVideos } from './openai-videos.ts';
 import { type VideoJob, VideoNotTaken, type VideoProgress } from './video-maker.ts';
 import { videoSize } from './video-size.ts';
@@ -25,6 +25,7 @@ const dispatcher = makersAgent();
 const maker = openAiVideos({
   secret: (name) => (name === 'ACME_KEY' ? 'a key of ours' : undefined),
   dispatcher,
+  now: Date.now,
 });
 
 let server: Upstream;
@@ -57,6 +58,34 @@ async function bytesOf(progress: VideoProgress): Promise<string> {
   for await (const chunk of progress.bytes) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
 }
+
+describe('a redirect to another host', () => {
+  let elsewhere: Upstream;
+  beforeAll(async () => {
+    elsewhere = await startUpstream();
+  });
+  afterAll(() => elsewhere?.close());
+  const redirected: UpstreamHandler = (_request, response) =>
+    void response.writeHead(302, { location: `${elsewhere.url}/videos/taken` }).end();
+
+  test('is not followed by a start, a look, or the fetching of a video', async () => {
+    const byPath: Record<string, UpstreamHandler> = {};
+    server.on('', (request, response) => byPath[request.path]?.(request, response));
+    server.on('sora-2', redirected);
+    await expect(maker.start(upstream(), JOB, signal)).rejects.toThrow('redirects to another host');
+    await server.request('sora-2');
+    byPath['/v1/videos/video_123'] = redirected;
+    await expect(look()).rejects.toThrow('redirects to another host');
+    byPath['/v1/videos/video_123'] = answers({ id: 'video_123', status: 'completed' });
+    byPath['/v1/videos/video_123/content'] = redirected;
+    await expect(look()).rejects.toThrow('redirects to another host');
+    const videos = [{ url: '/v1/elsewhere' }];
+    byPath['/v1/videos/video_123'] = answers({ id: 'video_123', status: 'completed', videos });
+    byPath['/v1/elsewhere'] = redirected;
+    await expect(look()).rejects.toThrow('redirects to another host');
+    expect(elsewhere.requests).toEqual([]);
+  });
+});
 
 describe('a start', () => {
   test('has what the caller gave, and nothing else, under our key and the job’s own', async () => {
@@ -158,8 +187,8 @@ describe('a look', () => {
 
   test.each([
     [{ status: 'failed', error: { code: 'x', message: 'it came to nothing' } }, 'it came to nothing'],
-    [{ status: 'cancelled' }, 'the maker ended the job as cancelled'],
-    [{ status: 'expired', error: null }, 'the maker ended the job as expired'],
+    [{ status: 'cancelled' }, 'The maker ended the job with status cancelled.'],
+    [{ status: 'expired', error: null }, 'The maker ended the job with status expired.'],
   ])('at one that ended otherwise tells why: %o', async (value, message) => {
     server.on('', answers({ id: 'video_123', ...value }));
     expect(await look()).toEqual({ state: 'failed', message });

@@ -1,27 +1,25 @@
 // Upstreams that make videos in OpenAI's shape: POST /videos, GET /videos/{id}, GET /videos/{id}/content,
-// DELETE /videos/{id} (https://platform.openai.com/docs/api-reference/videos). The request names the length and the size
-// in OpenAI's words (`seconds`, `size`, `input_reference`) and in ours, and answers are read in either: a finished job
-// may bring its video along in `videos`.
+// DELETE /videos/{id} (https://platform.openai.com/docs/api-reference/videos). The request has OpenAI's fields (`seconds`,
+// `size`, `input_reference`) and ours. A finished job may include its video in `videos`.
 import { Readable } from 'node:stream';
 import type { Upstream } from '@switchyard/contracts';
-import { type Dispatcher, type RequestInit, type Response, fetch as undiciFetch } from 'undici';
+import { type RequestInit, type Response, fetch as undiciFetch } from 'undici';
 import { z } from 'zod';
-import { notTaken, ofNetwork } from './start-error.ts';
+import { readBody } from '../../http/read-body.ts';
+import { readRetryAfter } from '../../http/retry-after.ts';
+import { withinOrigin } from '../../http/within-origin.ts';
+import type { ConnectedDeps } from '../maker.ts';
+import { download, videoBytes } from './download.ts';
+import { JOB_LOST, notTaken, ofNetwork } from './start-error.ts';
 import type { TakenVideo, VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
 
-/** For everything but a start, which has the upstream's own clock, and a download, which the worker times. */
+/** For all requests except a start, which uses the upstream's own timeout, and a download, which the worker times. */
 const ANSWER_TIMEOUT_MS = 30_000;
-/** Bytes of an answer that is no video: a video in base64 may be in it. */
+/** Maximum size of an answer other than a video; it may hold a video in base64. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 const ERROR_BYTES_MAX = 64 * 1024;
 const MEDIA_TYPE_DEFAULT = 'video/mp4';
-
-export interface OpenAiVideosOptions {
-  /** Reads an upstream's credentials by the name of their variable. */
-  secret(name: string): string | undefined;
-  dispatcher: Dispatcher;
-}
 
 const PENDING = new Set(['queued', 'in_progress', 'pending', 'processing', 'running', 'starting']);
 const COMPLETED = new Set(['completed', 'succeeded']);
@@ -42,14 +40,13 @@ const answerSchema = z.looseObject({
 });
 type Answer = z.infer<typeof answerSchema>;
 
-export function openAiVideos(options: OpenAiVideosOptions): VideoMaker {
-  const on = new Calls(options);
+export function openAiVideos(deps: ConnectedDeps): VideoMaker {
   return {
     startIsIdempotent: (upstream) => upstream.idempotent_starts === true,
-    start: (upstream, job, signal) => start(on, upstream, job, signal),
-    status: (taken, _input, signal) => status(on, taken, signal),
+    start: (upstream, job, signal) => start(deps, upstream, job, signal),
+    status: (taken, _input, signal) => status(deps, taken, signal),
     async cancel({ upstream, job }, signal) {
-      const response = await on.call(upstream, `/videos/${encodeURIComponent(job)}`, {
+      const response = await ask(deps, upstream, `/videos/${encodeURIComponent(job)}`, {
         method: 'DELETE',
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
       });
@@ -58,25 +55,33 @@ export function openAiVideos(options: OpenAiVideosOptions): VideoMaker {
   };
 }
 
-async function start(on: Calls, upstream: Upstream, job: VideoJob, signal: AbortSignal): Promise<string> {
+async function start(
+  deps: ConnectedDeps,
+  upstream: Upstream,
+  job: VideoJob,
+  signal: AbortSignal,
+): Promise<string> {
   let response: Response;
   try {
-    response = await on.call(upstream, '/videos', {
+    response = await ask(deps, upstream, '/videos', {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'idempotency-key': job.id },
       body: JSON.stringify(requestBody(upstream, job)),
       signal: AbortSignal.any([signal, AbortSignal.timeout(upstream.attempt_timeout_ms)]),
-      redirect: 'error', // it would carry our key to wherever it points
     });
   } catch (error) {
     throw ofNetwork(error);
   }
   if (!response.ok)
-    throw notTaken(response.status, await readBytes(response, ERROR_BYTES_MAX), retryAfterS(response));
+    throw notTaken(
+      response.status,
+      await readBody(response, ERROR_BYTES_MAX),
+      readRetryAfter(Object.fromEntries(response.headers), deps.now),
+    );
   return answerSchema.parse(await readJson(response)).id;
 }
 
-/** Fields of OpenAI's and ours for the same things; what the caller did not give is left out. */
+/** Sends OpenAI's and our fields for the same values; omits fields that the caller did not give. */
 function requestBody(upstream: Upstream, job: VideoJob): Record<string, unknown> {
   const size = videoSize(job.resolution, job.aspectRatio);
   const image = job.image && `data:${job.image.mediaType};base64,${job.image.bytes.toString('base64')}`;
@@ -100,100 +105,71 @@ function requestBody(upstream: Upstream, job: VideoJob): Record<string, unknown>
   };
 }
 
-async function status(on: Calls, taken: TakenVideo, signal: AbortSignal): Promise<VideoProgress> {
+async function status(deps: ConnectedDeps, taken: TakenVideo, signal: AbortSignal): Promise<VideoProgress> {
   const path = `/videos/${encodeURIComponent(taken.job)}`;
-  const response = await on.call(taken.upstream, path, {
+  const response = await ask(deps, taken.upstream, path, {
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
   });
   if (response.status === 404) {
     await response.body?.cancel();
-    return { state: 'failed', message: 'the maker does not know the job any more' };
+    return { state: 'failed', message: JOB_LOST };
   }
   if (!response.ok) {
     await response.body?.cancel();
-    throw new Error(`the upstream answered ${response.status} when asked how the job stands`);
+    throw new Error(`The maker answered ${response.status} to the status check of the job.`);
   }
   const answer = answerSchema.parse(await readJson(response));
   if (PENDING.has(answer.status)) return { state: 'pending' };
   if (!COMPLETED.has(answer.status)) return { state: 'failed', message: reasonOf(answer) };
-  return fetchVideo(on, taken, answer, signal);
+  return fetchVideo(deps, taken, answer, signal);
 }
 
 function reasonOf({ error, status }: Answer): string {
   const said = typeof error === 'string' ? error : error?.message;
-  return said || `the maker ended the job as ${status}`;
+  return said || `The maker ended the job with status ${status}.`;
 }
 
 async function fetchVideo(
-  on: Calls,
+  deps: ConnectedDeps,
   { upstream, job }: TakenVideo,
   { videos }: Answer,
   signal: AbortSignal,
 ): Promise<VideoProgress> {
   const [video] = videos ?? [];
   if (video?.b64_json) {
-    const bytes = Buffer.from(video.b64_json, 'base64');
-    return { state: 'completed', mediaType: video.media_type ?? MEDIA_TYPE_DEFAULT, bytes: once(bytes) };
+    const bytes = Readable.from([Buffer.from(video.b64_json, 'base64')]);
+    return { state: 'completed', mediaType: video.media_type ?? MEDIA_TYPE_DEFAULT, bytes };
   }
   const response = video?.url
-    ? await on.download(new URL(video.url, upstream.base_url), signal)
-    : await on.call(upstream, `/videos/${encodeURIComponent(job)}/content`, { signal });
-  if (!response.ok || !response.body) {
-    await response.body?.cancel();
-    throw new Error(`the upstream answered ${response.status} when asked for the video`);
-  }
+    ? await download(new URL(video.url, upstream.base_url), deps, signal)
+    : await ask(deps, upstream, `/videos/${encodeURIComponent(job)}/content`, { signal });
+  const bytes = await videoBytes(response);
   const said = response.headers.get('content-type')?.split(';')[0]?.trim();
   const mediaType = video?.media_type ?? (said?.startsWith('video/') ? said : MEDIA_TYPE_DEFAULT);
-  return { state: 'completed', mediaType, bytes: Readable.fromWeb(response.body) };
+  return { state: 'completed', mediaType, bytes };
 }
 
-/** Requests to upstreams: with their key, on connections of ours. */
-class Calls {
-  readonly #on: OpenAiVideosOptions;
-
-  constructor(on: OpenAiVideosOptions) {
-    this.#on = on;
-  }
-
-  call(upstream: Upstream, path: string, init: RequestInit): Promise<Response> {
-    const key = upstream.api_key_env === undefined ? undefined : this.#on.secret(upstream.api_key_env);
-    return undiciFetch(`${upstream.base_url?.replace(/\/$/, '')}${path}`, {
+/** Sends a request to an upstream with its key. */
+function ask(
+  { secret, dispatcher }: ConnectedDeps,
+  upstream: Upstream,
+  path: string,
+  init: RequestInit,
+): Promise<Response> {
+  const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
+  return withinOrigin(`${upstream.base_url?.replace(/\/$/, '')}${path}`, init.method, (url) =>
+    undiciFetch(url, {
       ...init,
       headers: {
         ...(init.headers as Record<string, string> | undefined),
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       },
-      dispatcher: this.#on.dispatcher,
-    });
-  }
-
-  /** Of an address that an upstream named: without its key, which is for the upstream alone. */
-  download(url: URL, signal: AbortSignal): Promise<Response> {
-    return undiciFetch(url, { signal, dispatcher: this.#on.dispatcher });
-  }
+      dispatcher,
+      redirect: 'manual',
+    }),
+  );
 }
 
 async function readJson(response: Response): Promise<unknown> {
-  return JSON.parse((await readBytes(response, ANSWER_BYTES_MAX)).toString('utf8'));
-}
-
-/** @throws Error when there are more. */
-async function readBytes(response: Response, bytesMax: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw new Error(`the answer is over ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-function retryAfterS(response: Response): number | null {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-  return seconds > 0 ? seconds : null;
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+  return JSON.parse((await readBody(response, ANSWER_BYTES_MAX)).toString('utf8'));
 }

@@ -1,16 +1,13 @@
-// Every maker of videos that the catalog may name as an `adapter`: one list.
-
-import { AI_SDK_MAKERS, makersAgent } from '../registry.ts';
+// The list of all video makers that the catalog may name as an `adapter`.
+import { makersAgent } from '../../http/makers-agent.ts';
+import type { MakerDeps } from '../maker.ts';
+import { AI_SDK_MAKERS } from '../registry.ts';
 import { aiSdkVideos } from './ai-sdk-videos.ts';
 import { localVideos } from './local-videos.ts';
 import { openAiVideos } from './openai-videos.ts';
 import type { VideoMaker } from './video-maker.ts';
 
-export interface VideoMakersOptions {
-  /** Reads an upstream's credentials by the name of their variable. */
-  secret(name: string): string | undefined;
-  /** Milliseconds since the epoch. */
-  now(): number;
+export interface VideoMakersDeps extends MakerDeps {
   /** For files of renderings. */
   folder: string;
 }
@@ -20,14 +17,14 @@ export interface VideoMakers {
   close(): Promise<void>;
 }
 
-export function createVideoMakers({ secret, now, folder }: VideoMakersOptions): VideoMakers {
+export function createVideoMakers({ secret, now, folder }: VideoMakersDeps): VideoMakers {
   const dispatcher = makersAgent();
   const aiSdk = AI_SDK_MAKERS.filter(({ types }) => types.includes('video')).map(
     (one) => [one.name, aiSdkVideos(one, { secret, dispatcher, now })] as const,
   );
   return {
     byName: {
-      'openai-compatible': openAiVideos({ secret, dispatcher }),
+      'openai-compatible': openAiVideos({ secret, dispatcher, now }),
       local: localVideos(folder),
       ...Object.fromEntries(aiSdk),
     },

@@ -1,8 +1,10 @@
-// What an error of a start says about whether the maker has the job now.
-import { type Failure, failureOfAnswer } from '../../calls/failure.ts';
+// Decides after a failed start whether the maker may have accepted the job.
+
+import { networkErrorIn } from '../../http/network-error.ts';
+import { failureOfAnswer } from '../failure.ts';
 import { VideoNotTaken } from './video-maker.ts';
 
-/** Errors of a connection that was never made: nothing was asked, so nothing was taken. */
+/** Errors of a connection that was never established, so that the maker cannot have the job. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -16,26 +18,19 @@ const NEVER_SENT = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
-const CAUSES_MAX = 8;
 
-/** The maker answered with an error: it did not take the job. */
+/** The maker lost the job, so no video will come. */
+export const JOB_LOST = 'The maker no longer has the job. Create the video again.';
+
+/** The maker answered with an error, so it did not accept the job. */
 export function notTaken(status: number, body: Buffer, retryAfterS: number | null): VideoNotTaken {
   return new VideoNotTaken(failureOfAnswer(status, body, retryAfterS));
 }
 
-/** VideoNotTaken for an error of a connection that was never made; the error itself for all others. */
+/** VideoNotTaken for a connection that was never established; otherwise the error itself. */
 export function ofNetwork(error: unknown): unknown {
-  let deepest: unknown = error;
-  for (let depth = 0; depth < CAUSES_MAX && deepest instanceof Error; depth += 1) {
-    const { code } = deepest as Error & { code?: unknown };
-    if (typeof code === 'string' && NEVER_SENT.has(code))
-      return new VideoNotTaken(unreachable(code), { cause: error });
-    deepest = deepest.cause;
-  }
-  return error;
-}
-
-function unreachable(code: string): Failure {
+  const code = networkErrorIn(error)?.code;
+  if (code === undefined || !NEVER_SENT.has(code)) return error;
   const message = `the upstream could not be reached: ${code}`;
-  return { status: null, message, kind: 'fault', retryAfterS: null };
+  return new VideoNotTaken({ status: null, message, kind: 'fault', retryAfterS: null }, { cause: error });
 }

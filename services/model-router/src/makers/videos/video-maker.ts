@@ -1,16 +1,16 @@
-// What services/video-worker needs of a maker of videos. A video is a job: it is started once, looked at now and then,
-// and fetched when it is done; whoever asks may die between any two of these.
+// The interface of a video maker for services/video-worker. A video is a job: started once, checked periodically, and
+// fetched when it is done. The worker may die between any two of these steps.
 import type { Upstream } from '@switchyard/contracts';
-import type { Failure } from '../../calls/failure.ts';
+import type { Failure } from '../failure.ts';
 
 export interface VideoImage {
   mediaType: string;
   bytes: Buffer;
 }
 
-/** What is to be made. */
+/** The video to make. */
 export interface VideoJob {
-  /** Ours, the same for every start of the same job; on the wire as `Idempotency-Key`. */
+  /** Our id, the same for every start of the job; sent as `Idempotency-Key`. */
   id: string;
   prompt: string;
   /** Seconds. */
@@ -25,27 +25,27 @@ export interface VideoJob {
   seed: number | null;
   /** For the maker's own request body, unchanged. */
   providerOptions: Readonly<Record<string, unknown>>;
-  /** Fields of the caller's that are none of ours. */
+  /** The caller's fields that are not part of our API. */
   further: Readonly<Record<string, unknown>>;
 }
 
-/** A job that a maker has. */
+/** A job that a maker accepted. */
 export interface TakenVideo {
   id: string;
   upstream: Upstream;
-  /** The maker's own reference to it, as `start` returned it. */
+  /** The maker's reference to the job, as `start` returned it. */
   job: string;
 }
 
 export type VideoProgress =
   | { state: 'pending' }
-  /** The maker's own end of it: there will be no video. */
+  /** The maker ended the job without a video. */
   | { state: 'failed'; message: string }
   | { state: 'completed'; mediaType: string; bytes: AsyncIterable<Uint8Array> };
 
 /**
- * Thrown by `start` where it is certain that the maker did not take the job; any other error leaves that open: the
- * question may have reached it.
+ * Thrown by `start` when the maker certainly did not accept the job. After any other error the request may have reached
+ * the maker.
  */
 export class VideoNotTaken extends Error {
   override readonly name = 'VideoNotTaken';
@@ -58,18 +58,18 @@ export class VideoNotTaken extends Error {
 }
 
 export interface VideoMaker {
-  /** Whether starting the same job again is the same job, so that a start of unknown end may be repeated. */
+  /** Whether a repeated start returns the same job, so that a start with unknown outcome may be repeated. */
   startIsIdempotent(upstream: Upstream): boolean;
   /**
-   * Asks the maker to begin, and returns its reference to the job.
-   * @throws VideoNotTaken, or anything else where the end is not known.
+   * Starts the job at the maker, and returns the maker's reference to it.
+   * @throws VideoNotTaken, or any other error when the outcome is unknown
    */
   start(upstream: Upstream, job: VideoJob, signal: AbortSignal): Promise<string>;
   /**
-   * How the job stands. What it needs of the job itself it reads by `input`.
-   * @throws anything for a look that told nothing: it is repeated later.
+   * Status of the job; `input` reads the job's input if needed.
+   * @throws any error when the status is unknown; the check is repeated later
    */
   status(taken: TakenVideo, input: () => Promise<VideoJob>, signal: AbortSignal): Promise<VideoProgress>;
-  /** Tells the maker that nobody wants it any more. */
+  /** Cancels the job at the maker. */
   cancel?(taken: TakenVideo, signal: AbortSignal): Promise<void>;
 }

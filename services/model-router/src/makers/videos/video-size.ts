@@ -10,6 +10,8 @@ const RATIO_DEFAULT = '16:9';
 const SIDE_STEP = 2;
 
 /** `720p` with `9:16` is 720x1280; a size is itself; null where the model is to choose. */
+export function videoSize(resolution: string, aspectRatio: string | null): VideoSize;
+export function videoSize(resolution: string | null, aspectRatio: string | null): VideoSize | null;
 export function videoSize(resolution: string | null, aspectRatio: string | null): VideoSize | null {
   if (resolution === null) return null;
   const size = /^(\d+)x(\d+)$/.exec(resolution);

@@ -1,6 +1,6 @@
 // Voyage's embeddings and reranking, replayed.
 import { afterEach, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
 import { voyage } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -69,7 +69,7 @@ it('ranks, with the tokens that Voyage charges', async () => {
 it.each([
   ['embedding', { input: 'x' }],
   ['rerank', { query: 'x', documents: ['a'] }],
-] as const)('%s: an invalid request is told in the words of Voyage', async (type, body) => {
+] as const)('%s: an invalid request has Voyage’s message', async (type, body) => {
   await replay([read('invalid')]);
   const { status, json } = await maker.call(type, body);
   expect([status, json().error]).toMatchObject([

@@ -1,5 +1,5 @@
-// Voyage AI: embeddings and reranking. Its provider package has the AI SDK's interface of the version before, which
-// differs from today's in nothing that is used of it but its name.
+// Voyage AI: embeddings and reranking. Its provider package implements version 3 of the AI SDK's interface, which differs
+// from version 4 only in its name for what is used here.
 import type {
   EmbeddingModelV3,
   EmbeddingModelV4,

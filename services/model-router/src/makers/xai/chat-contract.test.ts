@@ -1,4 +1,4 @@
-// xAI's chat against its documented and recorded answers.
+// Tests the xAI chat adapter against documented and recorded answers.
 import { describe, expect, test } from 'vitest';
 import {
   CONVERSATION,
@@ -15,14 +15,14 @@ import {
   TOOLS,
   usageOf,
   withMaker,
-} from '../ai-sdk/chat/replayed-chat.ts';
+} from '../__fixtures__/replayed-chat.ts';
 import { xai } from './index.ts';
 
 const answer = (name: string) => chatFixture(import.meta.dirname, `chat-${name}`);
 const model = 'grok-4';
 
-describe('a chat goes onto the wire', () => {
-  test('as a Responses request with every part of the conversation, kept nowhere unless asked', () =>
+describe('a chat request', () => {
+  test('is a Responses request with every part of the conversation, and is not stored by default', () =>
     withMaker(xai, [answer('text')], async ({ call, requests }) => {
       const body = {
         messages: CONVERSATION,
@@ -120,7 +120,7 @@ describe('a whole answer', () => {
       expect(finishReasonOf(outcome)).toBe('tool_calls');
     }));
 
-  test('that reached its limit says so', () =>
+  test('that reached its limit has the finish reason length', () =>
     withMaker(xai, [answer('length')], async ({ call }) => {
       expect(finishReasonOf(await call('language', HELLO, { model }))).toBe('length');
     }));
@@ -149,7 +149,7 @@ describe('a stream', () => {
     }));
 });
 
-describe('a field that it cannot serve is refused by its name, before anything is sent', () => {
+describe('an unsupported field is refused by name before anything is sent', () => {
   test.each([
     ['n', { n: 2 }],
     ['stop', { stop: 'END' }],
@@ -175,7 +175,7 @@ describe('an error', () => {
     ['error-503', { status: 503, kind: 'fault' }],
     ['error-too-long', { status: 400, kind: 'too_long', said: /131072/ }],
     ['error-refused', { status: 400, kind: 'rejected', said: /usage guidelines/ }],
-  ])('%s is told in the terms of falling back', async (name, { said = /./, ...expected }) => {
+  ])('%s is classified for fallback', async (name, { said = /./, ...expected }) => {
     for (const failure of await failuresOf(xai, answer(name), model)) {
       expect(failure).toMatchObject(expected);
       expect(failure.message).toMatch(said);

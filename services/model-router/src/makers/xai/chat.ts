@@ -1,15 +1,15 @@
-// What a chat may ask of xAI's Responses API beyond the AI SDK's common settings.
-import type { ChatHabits } from '../ai-sdk/declaration.ts';
+// Chat options of xAI's Responses API beyond the AI SDK's common settings.
+import type { ChatOptions } from '../ai-sdk/declaration.ts';
 
 const INCOMPLETE: Readonly<Record<string, 'length' | 'content-filter'>> = {
   max_output_tokens: 'length',
   content_filter: 'content-filter',
 };
 
-export const chat: ChatHabits = {
+export const chat: ChatOptions = {
   onWire: ['parallel_tool_calls', 'prompt_cache_key', 'safety_identifier', 'user'],
   options: { store: (store) => ({ store: store === true }) },
-  // OpenAI's chat keeps nothing unless it is asked to, xAI's does: its reasoning then comes encrypted, to be sent back.
+  // xAI stores chats by default, OpenAI's does not. Without storage xAI returns the reasoning encrypted, to be sent back.
   defaults: { store: false },
   imageDetail: 'imageDetail',
   finishOf: (body) => {

@@ -1,4 +1,4 @@
-// xAI: text by its Responses API, the only one that its provider package speaks; images; videos.
+// xAI: text by its Responses API, the only one that its provider package supports; images; videos.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_SEED, NO_SIZE } from '../ai-sdk/image.ts';
 import { chat } from './chat.ts';

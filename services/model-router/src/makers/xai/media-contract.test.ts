@@ -1,6 +1,6 @@
 // xAI's images, replayed.
 import { afterEach, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../ai-sdk/replayed-maker.ts';
+import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
 import { xai } from './index.ts';
 
 const read = (name: string) => fixture(import.meta.dirname, name);
@@ -18,7 +18,7 @@ it('draws in the aspect ratio asked for', async () => {
     n: 1,
     aspect_ratio: '16:9',
     quality: 'high',
-    provider_options: { resolution: '2k', new: {} },
+    provider_options: { new: {} },
   };
   const { status, json } = await maker.call('image', body, model);
   expect([status, json().data]).toMatchObject([200, [{ b64_json: expect.stringMatching(/^iVBOR/) }]]);
@@ -29,7 +29,6 @@ it('draws in the aspect ratio asked for', async () => {
     n: 1,
     aspect_ratio: '16:9',
     quality: 'high',
-    resolution: '2k',
     new: {},
     response_format: 'b64_json',
   });
@@ -51,7 +50,7 @@ it('tells an image that was filtered as a refusal', async () => {
   expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
 });
 
-it('a key of ours that is refused is no fault of the request', async () => {
+it('a refused key of ours is not an error of the request', async () => {
   await replay([read('bad-key')]);
   expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 401 });
 });

@@ -7,14 +7,14 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
-/** What is left of an answer that is given piece by piece, found as it is asked for. */
+/** The rest of an answer that is returned in batches. Each batch is searched for when the client asks for it. */
 final class Answer extends AbstractCursor {
 
   private final Matches matches;
   private final UnaryOperator<List<Document>> projection;
   private long left;
 
-  /** @param limit 0: none */
+  /** @param limit 0: no limit */
   Answer(long cursorId, Matches matches, int skip, int limit, UnaryOperator<List<Document>> projection) {
     super(cursorId);
     this.matches = matches;
@@ -36,10 +36,10 @@ final class Answer extends AbstractCursor {
     return projection.apply(taken);
   }
 
-  /** Documents that match, in the order of the answer. */
+  /** Matching documents, in the order of the answer. */
   interface Matches extends Iterator<Document> {
 
-    /** Called before it is gone on with after a pause. */
+    /** Called before iteration continues after a pause. */
     void goOn();
 
     static Matches of(List<Document> documents) {

@@ -6,7 +6,7 @@ import de.bwaldvogel.mongo.wire.bson.BsonEncoder;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;
 
-/** Documents as bytes, as on the wire. */
+/** Converts documents to and from BSON. */
 final class Bson {
 
   private static final int INITIAL_BYTES = 1024;

@@ -11,33 +11,32 @@ import java.util.Set;
 import org.h2.mvstore.MVStore;
 
 /**
- * Commits the store before a write is acknowledged, and before a reader is told what could else be lost.
+ * Commits the store before a write is acknowledged, and before a majority read is answered.
  *
- * <p>Writers take turns: a commit in the middle of another command could keep an entry of a unique index without
- * its document. Those that come while the file is written wait together, and the next commit is for all of them.
- * A reader that asks for what is on the disk of a majority ({@code readConcern: majority}) waits for the writes that
- * it may have seen; others wait for nobody.
+ * <p>Writers run one at a time: a commit in the middle of another command could persist an entry of a unique index
+ * without its document. Writers that arrive during a commit share the next one. A read with {@code readConcern:
+ * majority} waits for the commit of the writes that it may have seen; other reads do not wait.
  */
 final class CommittingBackend extends AbstractMongoBackend {
 
-  /** Commands, in lower case, that never change the store. Everything else is taken for a write. */
+  /** Commands, in lower case, that never change the store. All other commands count as writes. */
   private static final Set<String> READS =
       Set.of(
           "buildinfo", "collstats", "connectionstatus", "count", "dbstats", "distinct", "endsessions", "find",
           "getcmdlineopts", "getlog", "getmore", "hello", "hostinfo", "ismaster", "killcursors", "listcollections",
           "listdatabases", "listindexes", "ping", "serverstatus", "validate", "whatsmyuri");
 
-  /** Of documents of one insert, and the like: as MongoDB has it. A driver cuts what is more into several. */
+  /** Most operations of one write command, as in MongoDB. Drivers split larger writes. */
   private static final int WRITE_BATCH_MAX = 100_000;
 
   private final MVStore store;
   private final Object writing = new Object();
   private final Object committing = new Object();
 
-  /** Writes that were begun; under the lock {@code writing} they have all ended. */
+  /** Number of writes started. Under the lock {@code writing} all of them have ended. */
   private volatile long begun;
 
-  /** So many of them are in the file, and the file is on the disk. */
+  /** Number of writes that are on the disk. */
   private volatile long committed;
 
   CommittingBackend(MVStore store) {
@@ -85,12 +84,12 @@ final class CommittingBackend extends AbstractMongoBackend {
         return super.handleMessage(message);
       }
     } finally {
-      // Also after a failure: what a failed command left behind can be seen, so it has to last.
+      // Also after a failure: readers can see what a failed command left, so it must be durable.
       awaitCommit(own);
     }
   }
 
-  /** Returns when so many writes are on the disk: by the commit of another, or by its own. */
+  /** Returns when this number of writes is on the disk, committed by this thread or by another. */
   private void awaitCommit(long count) {
     if (committed >= count) return;
     synchronized (committing) {
@@ -100,7 +99,7 @@ final class CommittingBackend extends AbstractMongoBackend {
         now = begun;
         store.commit();
       }
-      store.sync(); // meanwhile others may write
+      store.sync(); // other writers may continue meanwhile
       committed = now;
     }
   }
@@ -120,7 +119,7 @@ final class CommittingBackend extends AbstractMongoBackend {
             .anyMatch(stage -> stage instanceof Document one && (one.containsKey("$out") || one.containsKey("$merge")));
   }
 
-  /** What goes on with an answer does not repeat what the query asked for: it is taken for one that did. */
+  /** A getMore does not repeat the read concern of its query, so it is treated as a majority read. */
   private static boolean isOfMajority(Document command) {
     if (nameOf(command).equals("getmore")) return true;
     return command.get("readConcern") instanceof Document concern && "majority".equals(concern.get("level"));

@@ -12,12 +12,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a query asks of single fields, as far as an index can tell. Every document that the query matches fulfils it;
- * what else fulfils it is found out document by document.
+ * The conditions of a query that an index can use. Every document that matches the query satisfies them. The reverse
+ * does not hold: the rest of the query is checked on each document.
  */
 final class Conditions {
 
-  /** Bounds of a field, both taken as inside; null: none. */
+  /** Inclusive bounds of a field; null: no bound. */
   record Range(Object lower, Object upper) {}
 
   private final Map<String, List<Object>> equal = new HashMap<>();
@@ -31,12 +31,12 @@ final class Conditions {
     return conditions;
   }
 
-  /** The values of which the field has one; null: it is not said. */
+  /** The values that the field may have; null: no equality condition. */
   List<Object> equal(String field) {
     return equal.get(field);
   }
 
-  /** Null: none. */
+  /** The bounds of the field; null: no range condition. */
   Range range(String field) {
     return ranges.get(field);
   }
@@ -83,7 +83,7 @@ final class Conditions {
     return Collections.singletonList(value);
   }
 
-  /** Null, where it is among the values, is written as what an absent field is. */
+  /** Replaces null by the value of an absent field, because both have the same key. */
   private static List<Object> withoutNulls(Collection<?> values) {
     return values.stream()
         .map(value -> value == null ? (Object) Missing.getInstance() : value)
@@ -104,7 +104,7 @@ final class Conditions {
     return !document.isEmpty() && document.keySet().iterator().next().startsWith("$");
   }
 
-  /** Whether equality with it is equality of keys. A list is equal to a list and to one that holds it. */
+  /** Whether equal values have equal keys. Not lists: a list also matches a list that contains it. */
   private static boolean isPlain(Object value) {
     return !(value instanceof Collection) && !(value instanceof BsonRegularExpression);
   }

@@ -17,9 +17,9 @@ import org.h2.mvstore.MVMap;
 import org.h2.mvstore.MVStore;
 
 /**
- * An index, unique or not: the sorted keys of the documents and where these are. A document with a list in an indexed
- * field has a key for each element. A key that is not unique ends in its document's position, so that each is there
- * once. Which way a field is sorted is not kept: it is read from either end.
+ * An index, unique or not: a map from sorted keys to the positions of documents. A document with a list in an indexed
+ * field has one key for each element. In an index that is not unique each key ends in the document's position, so that
+ * keys differ. The sort direction of a field is not stored: the map can be read from either end.
  */
 final class KeyIndex extends Index<Long> {
 
@@ -29,7 +29,7 @@ final class KeyIndex extends Index<Long> {
   private final boolean isNew;
   private final List<String> fields;
 
-  /** For each field whether some document has had a list there. Kept in the map, under keys that no document has. */
+  /** For each field, whether a document ever had a list there. Stored in the map under keys that no document has. */
   private final boolean[] hasLists;
 
   KeyIndex(MVStore store, String mapName, String name, List<IndexKey> keys, boolean sparse, boolean unique) {
@@ -51,7 +51,7 @@ final class KeyIndex extends Index<Long> {
     return !isSparse();
   }
 
-  /** Whether a document may have several keys by this field. */
+  /** Whether a document may have several keys because of this field. */
   boolean hasLists(int field) {
     return hasLists[field];
   }
@@ -65,7 +65,7 @@ final class KeyIndex extends Index<Long> {
     return unique;
   }
 
-  /** The keys of a document, in order; without its position, also where they are not unique. */
+  /** The keys of a document, in order, without its position. */
   List<byte[]> keysOf(Document document) {
     var values = new ArrayList<Object>(fields.size());
     boolean isAbsent = true;
@@ -111,8 +111,8 @@ final class KeyIndex extends Index<Long> {
   }
 
   /**
-   * @throws DuplicateKeyError where the index is unique and another document has one of the keys; then it has none of
-   *     them for this one.
+   * @throws DuplicateKeyError if the index is unique and another document has one of the keys; none of the keys is
+   *     added then.
    */
   void put(List<byte[]> keys, long position, Document document, MongoCollection<Long> collection) {
     for (byte[] key : keys) {
@@ -145,7 +145,7 @@ final class KeyIndex extends Index<Long> {
     return new DuplicateKeyError(this, collection, getKeys(), new KeyValue(values));
   }
 
-  /** Where the document is; null where the index is not unique, and cannot tell. */
+  /** The position of the document; null if the index is not unique or has no key of it. */
   @Override
   public Long getPosition(Document document) {
     if (!unique) return null;
@@ -194,7 +194,7 @@ final class KeyIndex extends Index<Long> {
     throw new UnsupportedOperationException("the collection takes its documents out of its indexes");
   }
 
-  /** Queries are planned by the collection: {@link Scan}. */
+  /** The collection plans queries: {@link Scan}. */
   @Override
   public boolean canHandle(Document query) {
     return false;
@@ -212,7 +212,7 @@ final class KeyIndex extends Index<Long> {
     return map.sizeAsLong() - marks;
   }
 
-  /** Asked for to know whether the documents that are there have to be added: one that was opened has them. */
+  /** The base class asks whether to add existing documents. An index opened from the file already has them. */
   @Override
   public boolean isEmpty() {
     return isNew && map.isEmpty();

@@ -11,8 +11,8 @@ import org.h2.mvstore.type.ByteArrayDataType;
 import org.h2.mvstore.type.LongDataType;
 
 /**
- * What the store holds: of each collection its documents as BSON, by their positions, which grow in the order of
- * insertion; of each index the positions, by sorted keys. Written here as they are; H2's own type for objects would
+ * The maps of the store. A collection maps positions, which grow in insertion order, to documents as BSON. An index
+ * maps sorted keys to positions. Keys and values are written as plain bytes, because H2's own type for objects would
  * serialize both sides of every comparison.
  */
 final class Maps {
@@ -20,7 +20,7 @@ final class Maps {
   static final String DOCUMENTS = "documents/";
   private static final String INDEX = "index/";
 
-  /** While everything is copied. */
+  /** Used by {@link #copy(MVStore, MVStore)}. */
   private static final int ENTRIES_PER_COMMIT = 10_000;
 
   private Maps() {}
@@ -38,7 +38,7 @@ final class Maps {
     return INDEX + namespace + "/" + index;
   }
 
-  /** All that lives, into an empty store. */
+  /** Copies all current entries into an empty store. */
   static void copy(MVStore from, MVStore into) {
     for (String name : from.getMapNames()) {
       if (name.startsWith(DOCUMENTS)) copy(openDocuments(from, name), openDocuments(into, name), into);
@@ -62,12 +62,12 @@ final class Maps {
         new MVMap.Builder<Long, byte[]>().keyType(LongDataType.INSTANCE).valueType(ByteArrayDataType.INSTANCE));
   }
 
-  /** Compared unsigned, byte by byte. */
+  /** Byte arrays compared byte by byte, unsigned. */
   private static final class SortedBytes extends BasicDataType<byte[]> {
 
     static final SortedBytes INSTANCE = new SortedBytes();
 
-    /** Of an array's own header, bytes. */
+    /** Size of the header of a Java array, bytes. */
     private static final int HEADER_BYTES = 16;
 
     @Override

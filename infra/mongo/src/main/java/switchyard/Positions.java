@@ -4,16 +4,16 @@ import java.util.Iterator;
 import org.h2.mvstore.Cursor;
 import org.h2.mvstore.MVMap;
 
-/** Where documents are, one after the other. */
+/** Iterates over positions of documents. */
 interface Positions extends Iterator<Long> {
 
   /**
-   * Called before it is gone on with after a pause. What is there by now is read then: of a state that is long past,
-   * the file may not have the pages any more.
+   * Called before iteration continues after a pause. Reopens the cursor on the current state, because the file may no
+   * longer have the pages of the old state.
    */
   void goOn();
 
-  /** Of all documents, in the order in which they came, or the other way round. */
+  /** Positions of all documents, in insertion order or reversed. */
   static Positions all(MVMap<Long, byte[]> documents, boolean isReverse) {
     return new Positions() {
       private Cursor<Long, byte[]> cursor = documents.cursor(null, null, isReverse);

@@ -5,8 +5,8 @@ import java.util.AbstractList;
 import java.util.List;
 
 /**
- * Documents to insert as they came, in BSON: what is stored as it is need not be taken apart and put together again. To
- * those who do not know it a list like any other; each of its documents is then made when it is asked for.
+ * Documents to insert, kept as the BSON that arrived, so that they are stored without decoding and encoding. Code that
+ * does not know this class sees a list that decodes a document when it is read.
  */
 final class RawDocuments extends AbstractList<Document> {
 

@@ -12,10 +12,10 @@ import io.netty.channel.ChannelHandlerContext;
 import java.io.IOException;
 import java.util.ArrayList;
 
-/** Reads requests as mongo-java-server does, but leaves the documents of an insert as they came: {@link RawDocuments}. */
+/** Reads requests like mongo-java-server, but keeps the documents of an insert as raw BSON: {@link RawDocuments}. */
 final class RequestDecoder extends MongoWireProtocolHandler {
 
-  /** Length, id, the id that it answers, kind, flags: four bytes each. */
+  /** Header offsets: length, id, id of the answered request, kind, flags; four bytes each. */
   private static final int LENGTH_AT = 0;
 
   private static final int ID_AT = 4;
@@ -24,7 +24,7 @@ final class RequestDecoder extends MongoWireProtocolHandler {
   private static final int FLAGS_AT = 16;
   private static final int HEADER_BYTES = 20;
 
-  /** The field of an insert that may come as a sequence of its own behind the command. */
+  /** The field of an insert that may arrive as a separate sequence after the command. */
   private static final String DOCUMENTS = "documents";
 
   @Override
@@ -44,7 +44,7 @@ final class RequestDecoder extends MongoWireProtocolHandler {
     return new MongoMessage(context.channel(), header, command(in.readSlice(length - HEADER_BYTES)));
   }
 
-  /** The command, with the sequences behind it as fields of their names. */
+  /** The command, with each sequence after it as a field of the sequence's name. */
   private static Document command(ByteBuf sections) throws IOException {
     Document command = null;
     var sequences = new Document();

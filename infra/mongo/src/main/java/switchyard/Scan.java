@@ -13,15 +13,15 @@ import java.util.TreeSet;
 import org.h2.mvstore.Cursor;
 
 /**
- * The stretches of an index in which a query's documents are: equality on its first fields, a range on the next. Where
- * the fields after those with equality are those that the answer is sorted by, the stretch is read in that order.
+ * The ranges of an index that contain a query's documents: equality on the first fields, a range on the next field. If
+ * the answer is sorted by the fields after those with equality, the index is read in that order.
  */
 final class Scan {
 
-  /** With more values than this for its fields, an index is read by fewer of them. */
+  /** Most ranges of one scan. With more combinations of values, the scan uses fewer fields of the index. */
   private static final int STRETCHES_MAX = 20_000;
 
-  /** A document that a unique index names is found at once, whatever other indexes may say. */
+  /** Worth of a lookup by a complete unique key: it beats every other index. */
   private static final int FOUND_AT_ONCE = 1_000;
 
   private static final int FOR_EACH_EQUAL_FIELD = 4;
@@ -62,7 +62,7 @@ final class Scan {
             + (order == Order.NONE ? 0 : FOR_THE_ORDER);
   }
 
-  /** The best of the indexes for a query; null where none is of use. */
+  /** The scan of the best index for a query; null if no index helps. */
   static Scan best(List<KeyIndex> indexes, Document query, Document orderBy) {
     if (query.isEmpty() && (orderBy == null || orderBy.isEmpty())) return null;
     var conditions = Conditions.of(query);
@@ -75,7 +75,7 @@ final class Scan {
     return best;
   }
 
-  /** A sparse index has the documents that have one of its fields: those where the first one has a value. */
+  /** A sparse index contains only documents that have a field of it. Usable if the query needs a value there. */
   private static boolean mayHoldAll(KeyIndex index, Conditions conditions) {
     if (index.holdsAll()) return true;
     var first = index.fields().get(0);
@@ -84,12 +84,12 @@ final class Scan {
     return values.stream().allMatch(Missing::isNeitherNullNorMissing);
   }
 
-  /** Whether the documents come as the query wants them sorted. */
+  /** Whether the scan returns documents in the order that the query asks for. */
   boolean isInOrder() {
     return order != Order.NONE;
   }
 
-  /** Whether the query asks for nothing but what {@link #holds} tells. */
+  /** Whether {@link #holds} checks everything that the query asks for. */
   boolean isExact(Document query) {
     return isWhole
         && !mayRepeat()
@@ -97,7 +97,7 @@ final class Scan {
         && query.values().stream().allMatch(Scan::isOneCondition);
   }
 
-  /** Whether the document still has one of the keys: it may have been changed since the index was read. */
+  /** Whether the document still has one of the keys. It may have changed since the index was read. */
   boolean holds(Document document) {
     return index.keysOf(document).stream()
         .anyMatch(key -> Collections.binarySearch(beginnings, key, Arrays::compareUnsigned) >= 0);
@@ -107,7 +107,7 @@ final class Scan {
     return !(wanted instanceof Document operators) || operators.keySet().equals(Set.of("$in"));
   }
 
-  /** Whether a document may be named more than once: by several elements of a list. */
+  /** Whether the scan may return a document more than once: once for each element of a list. */
   boolean mayRepeat() {
     for (int field = 0; field < index.fields().size(); field += 1) if (index.hasLists(field)) return true;
     return false;
@@ -130,7 +130,7 @@ final class Scan {
     return List.copyOf(sorted);
   }
 
-  /** Of a list one element may fulfil one bound and another the other: then only one bound narrows the stretch. */
+  /** In a list, different elements may satisfy the two bounds, so only one bound narrows the range then. */
   private Conditions.Range usable(Conditions.Range wanted, int field) {
     if (wanted == null || wanted.lower() == null || !index.hasLists(field)) return wanted;
     return new Conditions.Range(wanted.lower(), null);
@@ -141,7 +141,7 @@ final class Scan {
     Order all = null;
     int next = equal;
     for (var entry : orderBy.entrySet()) {
-      if (index.fields().subList(0, equal).contains(entry.getKey())) continue; // all have the same there
+      if (index.fields().subList(0, equal).contains(entry.getKey())) continue; // equal in all documents
       if (next >= index.fields().size() || !index.fields().get(next).equals(entry.getKey())) return Order.NONE;
       if (index.hasLists(next) || !(entry.getValue() instanceof Number direction)) return Order.NONE;
       var one = direction.intValue() < 0 ? Order.DESCENDING : Order.ASCENDING;
@@ -152,13 +152,13 @@ final class Scan {
     return all == null ? Order.ASCENDING : all;
   }
 
-  /** Where the documents are. */
+  /** Positions of the documents, in the order of the scan. */
   Positions positions() {
     if (isWhole && index.isUnique()) return new Found();
     return new Stretches();
   }
 
-  /** Documents by unique keys. */
+  /** Positions looked up by complete unique keys. */
   private final class Found implements Positions {
 
     private final Iterator<byte[]> keys = beginnings.iterator();
@@ -211,7 +211,7 @@ final class Scan {
       if (last == null) return;
       cursor = index.map().cursor(last, end, isDescending);
       var again = index.map().cursor(last, end, isDescending);
-      if (again.hasNext() && Arrays.equals(again.next(), last)) cursor = again; // that one was handed out
+      if (again.hasNext() && Arrays.equals(again.next(), last)) cursor = again; // skips what was returned
     }
 
     private void open(byte[] beginning) {

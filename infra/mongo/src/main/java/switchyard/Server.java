@@ -20,18 +20,18 @@ import java.net.SocketAddress;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Serves a backend at an address. It is mongo-java-server's own server, but for what reads the requests. */
+/** Serves a backend at an address. Copy of mongo-java-server's server with our own {@link RequestDecoder}. */
 final class Server {
 
   private static final int ACCEPTING_THREADS = 1;
 
-  /** Each serves the connections that fall to it one after the other, and waits with a writer for the disk. */
+  /** Each thread serves its connections one after the other, and blocks while a writer waits for the disk. */
   private static final int SERVING_THREADS = 32;
 
-  /** Connections that wait to be accepted. */
+  /** Connections waiting to be accepted. */
   private static final int BACKLOG = 100;
 
-  /** For answers under way when it is shut down. */
+  /** Time for unfinished answers at shutdown. */
   private static final int SHUTDOWN_SECONDS_MAX = 5;
 
   private final MongoBackend backend;
@@ -40,13 +40,13 @@ final class Server {
   private final ChannelGroup clients = new DefaultChannelGroup(serving.next());
   private final Channel socket;
 
-  /** Serves from now on. */
+  /** Binds the address and starts serving. */
   Server(MongoBackend backend, SocketAddress address) {
     this.backend = backend;
     try {
       socket = bind(address);
     } catch (Throwable error) {
-      endLoops(); // else they would keep the process alive
+      endLoops(); // their threads would keep the process alive
       throw error;
     }
   }
@@ -79,7 +79,7 @@ final class Server {
     return new MultiThreadIoEventLoopGroup(threads, NioIoHandler.newFactory());
   }
 
-  /** Takes no more requests, ends the connections, and closes the backend. */
+  /** Stops accepting requests, closes the connections, and closes the backend. */
   void shutdown() {
     socket.close().syncUninterruptibly();
     clients.close().syncUninterruptibly();

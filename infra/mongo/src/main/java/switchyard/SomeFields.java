@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collection;
 
-/** Some fields of documents by their names, read from BSON without what is in the others. */
+/** Reads the fields of given names from BSON and skips the others without decoding them. */
 final class SomeFields {
 
   private static final VarHandle INT =
@@ -31,9 +31,9 @@ final class SomeFields {
   }
 
   /**
-   * A document of those of the fields that this one has.
+   * A document of those given fields that are present.
    *
-   * @throws IllegalArgumentException or IndexOutOfBoundsException where it is no BSON
+   * @throws IllegalArgumentException or IndexOutOfBoundsException if the bytes are not BSON
    */
   Document of(byte[] bson) {
     var found = new Document();
@@ -67,7 +67,7 @@ final class SomeFields {
     return -1;
   }
 
-  /** Of the value of this type that begins there, bytes. */
+  /** Bytes of the value of this type at this offset. */
   private static int lengthOf(byte type, byte[] bson, int at) {
     return switch (type) {
       case BsonConstants.TYPE_UNDEFINED,

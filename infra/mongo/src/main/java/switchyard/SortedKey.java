@@ -19,13 +19,13 @@ import java.util.Map;
 import java.util.UUID;
 
 /**
- * Values as bytes that compare, unsigned and byte by byte, as the values do: what the indexes are sorted by. Values that
- * are equal to MongoDB (1 and 1.0, null and absent) have the same bytes, and no value's bytes begin those of another,
- * so keys of several values are simply written one after the other.
+ * Encodes values as bytes that sort, unsigned and byte by byte, like the values. Values that MongoDB treats as equal (1
+ * and 1.0, null and absent) have the same bytes. No value's bytes are a prefix of another's, so a key of several values
+ * is the concatenation of their bytes.
  */
 final class SortedKey {
 
-  /** Above every byte that a value begins with: {@code prefix + PAST_ALL} ends all keys that begin with the prefix. */
+  /** Greater than the first byte of every value: {@code prefix + PAST_ALL} is above all keys with that prefix. */
   static final int PAST_ALL = 0xFF;
 
   private static final int MIN_KEY = 0x05;
@@ -49,7 +49,7 @@ final class SortedKey {
   private static final int NOT_THE_END = 0xFF;
   private static final int MORE = 0x01;
 
-  /** Integers are at most so far from the nearest double, and half of that to either side. */
+  /** Makes the distance between an integer and its nearest double positive. */
   private static final int BEYOND_DOUBLE_BIAS = 0x8000;
 
   private static final int INITIAL_BYTES = 128;
@@ -68,7 +68,7 @@ final class SortedKey {
     this.length = length;
   }
 
-  /** One to go on with on its own. */
+  /** An independent copy, to append to. */
   SortedKey copy() {
     return new SortedKey(Arrays.copyOf(bytes, Math.max(bytes.length, INITIAL_BYTES)), length);
   }
@@ -77,12 +77,12 @@ final class SortedKey {
     return Arrays.copyOf(bytes, length);
   }
 
-  /** Where values of the type of this one begin. */
+  /** Appends the lower end of all values of this value's type. */
   SortedKey appendTypeOf(Object value) {
     return appendByte(typeOf(value));
   }
 
-  /** Where values of the types after that of this one begin. */
+  /** Appends the upper end of all values of this value's type. */
   SortedKey appendPastTypeOf(Object value) {
     return appendByte(typeOf(value) + 1);
   }
@@ -147,7 +147,7 @@ final class SortedKey {
     throw new IllegalArgumentException("a value that no index can hold: " + value.getClass());
   }
 
-  /** The nearest double, then how far an integer is from it: 2^53 and 2^53 + 1 differ, 1 and 1.0 do not. */
+  /** The nearest double, then the integer's distance to it: 2^53 and 2^53 + 1 differ, 1 and 1.0 do not. */
   private void appendNumber(Number value) {
     double nearest = value.doubleValue() + 0.0; // -0.0 becomes 0.0
     long bits = Double.doubleToLongBits(nearest);
@@ -161,7 +161,7 @@ final class SortedKey {
     appendEscaped(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Ended by 0; a 0 inside is followed by 255, which begins no value. */
+  /** Terminated by 0. A 0 inside is followed by 255, which is the first byte of no value. */
   private void appendEscaped(byte[] data) {
     int from = 0;
     for (int i = 0; i < data.length; i += 1)
@@ -195,7 +195,7 @@ final class SortedKey {
     appendLong(uuid.getLeastSignificantBits());
   }
 
-  /** Of another key, or of a fixed length. */
+  /** Appends bytes that need no terminator: another key, or a value of fixed length. */
   SortedKey appendAll(byte[] data) {
     return appendAll(data, 0, data.length);
   }

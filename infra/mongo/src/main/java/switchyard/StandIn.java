@@ -7,21 +7,20 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * The stand-in for MongoDB on machines that have neither a server nor an image: mongo-java-server over one H2
- * file, with the one property billing stands on added to it. A write that was acknowledged is in the file, and
- * still there after {@code kill -9}.
+ * The stand-in for MongoDB on machines that have neither a server nor an image: mongo-java-server over one H2 file. It
+ * adds the durability that billing needs: an acknowledged write is in the file and survives {@code kill -9}.
  *
  * <p>Usage: {@code java -cp 'lib/*' switchyard.StandIn <file> <port> [host]}. Prints {@code ready} when it serves.
- * SIGTERM closes the file; nothing is lost without it.
+ * SIGTERM closes the file; without SIGTERM nothing is lost.
  */
 public final class StandIn {
 
-  /** What the official drivers of today ask for at the least: their handshake refuses an older server. */
+  /** The oldest version that current official drivers accept in their handshake. */
   private record Version(List<Integer> getVersionArray, int getWireVersion) implements MongoVersion {}
 
   private static final Version MONGO_5_0 = new Version(List.of(5, 0, 0), 13);
 
-  /** Only this machine may connect unless it is told otherwise: there are no users and no passwords. */
+  /** Only this machine may connect by default, because there are no users and no passwords. */
   private static final String HOST_DEFAULT = "127.0.0.1";
 
   private StandIn() {}

@@ -30,8 +30,8 @@ import org.h2.mvstore.MVMap;
 import org.h2.mvstore.MVStore;
 
 /**
- * A collection: its documents by position, and indexes that find positions. Writers take turns (the backend sees to
- * that); readers read what is there when they come by, and what they get is their own.
+ * A collection: its documents by position, and indexes that find positions. The backend runs one writer at a time.
+ * Readers see the current state and get documents of their own.
  */
 final class StandInCollection extends AbstractMongoCollection<Long> {
 
@@ -42,7 +42,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
   private long lastPosition;
   private volatile List<KeyIndex> keyIndexes = List.of();
 
-  /** What the keys of a document are made of, and its id. */
+  /** The indexed fields of a document, and its id. */
   private volatile SomeFields indexedFields = new SomeFields(List.of(ID));
 
   StandInCollection(
@@ -57,7 +57,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
     try {
       super.addIndex(index);
     } catch (RuntimeException error) {
-      index.drop(); // else what it holds of the documents would be taken for all of them
+      index.drop(); // a partial index would be taken for a complete one
       throw error;
     }
     indexesChanged();
@@ -109,7 +109,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
     add(document, Bson.encode(document));
   }
 
-  /** @param indexed the document, or those of its fields that are indexed */
+  /** @param indexed the document, or at least its indexed fields */
   private void add(Document indexed, byte[] bytes) {
     if (indexed.get(ID) instanceof Collection) throw new InvalidIdFieldError("The '_id' value cannot be of type array");
     long position = lastPosition + 1;
@@ -176,7 +176,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
     return documents.isEmpty();
   }
 
-  /** Its size is counted when it is asked for. */
+  /** The size is computed on request. */
   @Override
   protected boolean tracksDataSize() {
     return false;
@@ -239,7 +239,7 @@ final class StandInCollection extends AbstractMongoCollection<Long> {
     return queryDocuments(query, orderBy, skip, limit, batchSize, fields);
   }
 
-  /** The documents at these positions that are still there and match. */
+  /** The documents at these positions that still exist and match. */
   private final class Found implements Answer.Matches {
 
     private final Positions positions;

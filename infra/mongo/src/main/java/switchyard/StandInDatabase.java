@@ -14,7 +14,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.h2.mvstore.MVStore;
 
-/** A database in the store. Its collections and indexes are described in two collections of its own. */
+/** A database in the store. Two collections of the database describe its collections and indexes. */
 final class StandInDatabase extends AbstractSynchronizedMongoDatabase<Long> {
 
   private static final String NAMESPACES = "system.namespaces";
@@ -27,7 +27,7 @@ final class StandInDatabase extends AbstractSynchronizedMongoDatabase<Long> {
     initializeNamespacesAndIndexes();
   }
 
-  /** The databases that the store has. */
+  /** Names of the databases in the store. */
   static Set<String> names(MVStore store) {
     var end = "." + NAMESPACES;
     return store.getMapNames().stream()
@@ -68,16 +68,6 @@ final class StandInDatabase extends AbstractSynchronizedMongoDatabase<Long> {
   @Override
   public void moveCollection(MongoDatabase from, MongoCollection<?> collection, String newName) {
     throw new UnsupportedOperationException("the stand-in renames no collections");
-  }
-
-  /** All of a collection as it was elsewhere. Its indexes grow with it, so that it can be committed in between. */
-  void adopt(String collectionName, Iterable<Document> documents, Iterable<Document> indexes, Runnable onDocument) {
-    var collection = resolveOrCreateCollection(collectionName);
-    for (Document index : indexes) addIndex(index.clone());
-    for (Document document : documents) {
-      collection.addDocument(document);
-      onDocument.run();
-    }
   }
 
   @Override

@@ -1,4 +1,4 @@
-// A real HTTP server that answers as Ollama and vLLM document it, keeps what it was asked, and can lose its models.
+// A real HTTP server that answers as Ollama and vLLM document, records requests, and can lose its models.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,25 +8,31 @@ import vllm from './vllm-models.json' with { type: 'json' };
 
 export interface ModelServers {
   url: string;
-  /** Method and path of each request, with the model that was asked about. */
+  /** Method and path of each request, with the requested model. */
   asked: string[];
-  /** Authorization of the last request. */
+  /** Authorization header of the last request. */
   authorization(): string | undefined;
-  /** From now on it has no model of this name. */
+  /** Removes the model with this name. */
   remove(name: string): void;
-  /** Answers like this from now on; null: as documented again. */
-  answerWith(answer: { status: number; body: string } | null): void;
+  /** Sends this answer from now on; null restores the documented answers. */
+  answerWith(answer: Instead | null): void;
   close(): Promise<void>;
+}
+
+interface Instead {
+  status: number;
+  body: string;
+  location?: string;
 }
 
 export async function startModelServers(): Promise<ModelServers> {
   const asked: string[] = [];
   const removed = new Set<string>();
-  let instead: { status: number; body: string } | null = null;
+  let instead: Instead | null = null;
   let authorization: string | undefined;
   const cards: Record<string, unknown> = show.answers;
 
-  const answerTo = async (request: IncomingMessage): Promise<{ status: number; body: string }> => {
+  const answerTo = async (request: IncomingMessage): Promise<Instead> => {
     const name = request.method === 'POST' ? await modelIn(request) : '';
     asked.push(`${request.method} ${request.url}${name === '' ? '' : ` ${name}`}`);
     authorization = request.headers.authorization;
@@ -40,8 +46,9 @@ export async function startModelServers(): Promise<ModelServers> {
     return { status: 404, body: '{"error":"not found"}' };
   };
   const server = createServer(async (request, response) => {
-    const { status, body } = await answerTo(request);
-    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+    const { status, body, location } = await answerTo(request);
+    const headers = { 'content-type': 'application/json', ...(location ? { location } : {}) };
+    response.writeHead(status, headers).end(body);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,7 +68,7 @@ export async function startModelServers(): Promise<ModelServers> {
   };
 }
 
-/** As Ollama's OpenAI-compatible endpoint answers. */
+/** An answer of Ollama's OpenAI-compatible endpoint. */
 function completionBy(model: string): object {
   return {
     id: 'chatcmpl-461',

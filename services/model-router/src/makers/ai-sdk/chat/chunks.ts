@@ -1,7 +1,7 @@
 // The AI SDK's stream as OpenAI's `chat.completion.chunk`s.
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { UnusableAnswer } from '../../../answers/unusable-answer.ts';
-import type { ChatHabits } from '../declaration.ts';
+import { UnusableAnswer } from '../../unusable-answer.ts';
+import type { ChatOptions } from '../declaration.ts';
 import type { CompletionFrame } from './completion.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
@@ -10,37 +10,37 @@ import { toUsage } from './usage.ts';
 
 type Part<Type> = Extract<LanguageModelV4StreamPart, { type: Type }>;
 
-/** Turns the parts of one stream into chunks, one after the other. */
+/** Converts the parts of one stream to chunks, in order. */
 export class ChunkMaker {
   readonly #frame: CompletionFrame;
-  readonly #habits: ChatHabits;
+  readonly #chatOptions: ChatOptions;
   #begun = false;
   #finished = false;
   /** Index of each tool call that has begun, by its id. */
   readonly #toolCalls = new Map<string, { index: number; hasArguments: boolean }>();
-  /** Stretches of thinking, by their id: signed at their beginning, at their end, or in between. */
+  /** Reasoning blocks by id. The maker signs a block at its start, at its end, or in between. */
   readonly #thoughts = new Map<
     string,
     { text: string; metadata: Part<'reasoning-end'>['providerMetadata'] }
   >();
-  /** A refusal that the AI SDK is about to give as text. */
+  /** A refusal that the AI SDK returns next as text. */
   #refusal: string | null = null;
   #refused = false;
 
-  constructor(frame: CompletionFrame, habits: ChatHabits) {
+  constructor(frame: CompletionFrame, chatOptions: ChatOptions) {
     this.#frame = { ...frame };
-    this.#habits = habits;
+    this.#chatOptions = chatOptions;
   }
 
-  /** @throws UnusableAnswer where the stream ended without having said so. */
+  /** @throws UnusableAnswer when the stream ended without a finish part. */
   end(): void {
     if (!this.#finished)
       throw new UnusableAnswer(this.#begun ? 'the stream was cut short' : 'the stream has no events');
   }
 
   /**
-   * The chunks that a part becomes; none of most of the frame around the words.
-   * @throws what the maker reported as an error; UnusableAnswer where its stream was cut off.
+   * The chunks of a part; most framing parts have none.
+   * @throws the maker's reported error; UnusableAnswer when its stream was cut.
    */
   chunksOf(part: LanguageModelV4StreamPart): object[] {
     switch (part.type) {
@@ -114,7 +114,7 @@ export class ChunkMaker {
     return this.#delta({ tool_calls: [{ index: call.index, function: { arguments: delta } }] });
   }
 
-  /** The whole call: news of those that did not come in pieces, and of what the maker wants back with it. */
+  /** A complete call: new when it was not streamed in pieces; it may also add the maker's metadata. */
   #toolCall(part: Part<'tool-call'>): object[] {
     const whole = toToolCall(part);
     if (!whole) return [];
@@ -136,7 +136,7 @@ export class ChunkMaker {
   #finish({ finishReason, usage, providerMetadata }: Part<'finish'>): object[] {
     this.#finished = true;
     const reason = this.#refused ? 'stop' : toFinishReason(finishReason);
-    const counted = toUsage(usage, this.#habits);
+    const counted = toUsage(usage, this.#chatOptions);
     const logprobs = providerMetadata?.openai?.logprobs;
     const choice = {
       index: 0,

@@ -1,6 +1,6 @@
 // The AI SDK's whole answer as OpenAI's `chat.completion`.
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from '@ai-sdk/provider';
-import type { ChatHabits } from '../declaration.ts';
+import type { ChatOptions } from '../declaration.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { toAnnotation, toImage, toReasoningDetail, toToolCall } from './message-parts.ts';
 import { refusalOfCompletion } from './openai-refusal.ts';
@@ -13,15 +13,15 @@ export interface CompletionFrame {
   created: number;
 }
 
-/** @throws UnusableAnswer where the maker says that it failed. */
+/** @throws UnusableAnswer when the maker reports that it failed. */
 export function toCompletion(
   result: LanguageModelV4GenerateResult,
   frame: CompletionFrame,
-  habits: ChatHabits,
+  chatOptions: ChatOptions,
 ) {
   const { content, finishReason, usage, response, providerMetadata } = result;
   const refusal = refusalOfCompletion(response?.body);
-  const counted = toUsage(usage, habits);
+  const counted = toUsage(usage, chatOptions);
   const logprobs = providerMetadata?.openai?.logprobs;
   return {
     id: response?.id ?? frame.id,
@@ -33,9 +33,9 @@ export function toCompletion(
         index: 0,
         message: toMessage(content, refusal),
         logprobs: logprobs ? { content: logprobs, refusal: null } : null,
-        // OpenAI itself says `stop` of a refusal in words, and that is what its clients expect.
+        // OpenAI reports `stop` for a refusal in text, which its clients expect.
         finish_reason:
-          refusal === null ? toFinishReason(habits.finishOf?.(response?.body) ?? finishReason) : 'stop',
+          refusal === null ? toFinishReason(chatOptions.finishOf?.(response?.body) ?? finishReason) : 'stop',
       },
     ],
     ...(counted && { usage: counted }),
@@ -63,7 +63,7 @@ function toMessage(content: readonly LanguageModelV4Content[], refusal: string |
   };
 }
 
-/** A member that is there only where there is something in it. */
+/** A member that is left out when it is empty. */
 function listed(name: string, values: readonly unknown[]): Record<string, readonly unknown[]> {
   const present = values.filter((value) => value !== null);
   return present.length > 0 ? { [name]: present } : {};

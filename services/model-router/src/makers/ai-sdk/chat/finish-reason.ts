@@ -1,10 +1,10 @@
-// Why a model stopped, in OpenAI's words.
+// Converts the AI SDK's finish reason to OpenAI's.
 import type { LanguageModelV4FinishReason } from '@ai-sdk/provider';
-import { UnusableAnswer } from '../../../answers/unusable-answer.ts';
+import { UnusableAnswer } from '../../unusable-answer.ts';
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-/** @throws UnusableAnswer where the maker says that it failed, or where its answer was cut off. */
+/** @throws UnusableAnswer when the maker reports a failure, or its answer was cut. */
 export function toFinishReason({ unified, raw }: LanguageModelV4FinishReason): FinishReason {
   switch (unified) {
     case 'stop':

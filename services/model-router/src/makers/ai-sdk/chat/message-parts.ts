@@ -1,5 +1,4 @@
-// What a model may say beside its text, in the shapes that OpenAI's clients know, or that are common for what OpenAI has
-// no shape for.
+// Converts the parts of an answer other than text to OpenAI's shapes, or to common shapes where OpenAI has none.
 import type { LanguageModelV4Content } from '@ai-sdk/provider';
 
 type Content<Type> = Extract<LanguageModelV4Content, { type: Type }>;
@@ -13,8 +12,8 @@ export interface ToolCallSaid {
 }
 
 /**
- * A call of one of the caller's tools; null of one that the maker ran itself. What the maker wants back with it (Gemini's
- * thought signature) goes along as `extra_content`, where Google's own OpenAI-compatible endpoint has it.
+ * A call of one of the caller's tools; null for a tool that the maker ran itself. `extra_content` holds what the maker
+ * needs back with the call (Gemini's thought signature), as in Google's own OpenAI-compatible endpoint.
  */
 export function toToolCall(call: Content<'tool-call'>): ToolCallSaid | null {
   if (call.providerExecuted) return null;
@@ -26,20 +25,20 @@ export function toToolCall(call: Content<'tool-call'>): ToolCallSaid | null {
   };
 }
 
-/** A stretch of thinking that its maker signed, to be sent back unchanged; null of one that it did not sign. */
+/** A reasoning block that its maker signed, to be sent back unchanged; null for an unsigned block. */
 export function toReasoningDetail(text: string, metadata: Metadata) {
   if (!hasContent(metadata)) return null;
   return { type: 'reasoning.text', text, extra_content: metadata };
 }
 
-/** A page that the model drew on, as OpenAI's annotation of the whole text. */
+/** A source of the model, as OpenAI's annotation of the whole text. */
 export function toAnnotation(source: Content<'source'>) {
   if (source.sourceType !== 'url') return null;
   const { url, title } = source;
   return { type: 'url_citation', url_citation: { url, title: title ?? url, start_index: 0, end_index: 0 } };
 }
 
-/** A picture among the words. */
+/** An image in the answer. */
 export function toImage({ data, mediaType }: Content<'file'>) {
   if (!mediaType.startsWith('image/')) return null;
   const url =

@@ -1,5 +1,5 @@
-// OpenAI's refusals in words. The AI SDK gives them as text like any other; a caller is to see them as what they are, so
-// they are read from the maker's own answer. Of other makers' answers nothing has this shape.
+// OpenAI's refusals in text. The AI SDK returns them as normal text, so they are read from the maker's own answer and
+// reported as refusals. No other maker's answer has this shape.
 
 /** Of a whole answer. */
 export function refusalOfCompletion(body: unknown): string | null {

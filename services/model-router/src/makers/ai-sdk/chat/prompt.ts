@@ -1,9 +1,9 @@
-// OpenAI's messages as the AI SDK's prompt. What a maker cannot be told is refused, naming where it stands.
+// Converts OpenAI's messages to the AI SDK's prompt. Unsupported content is refused with its position.
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { isUrlSupported } from '@ai-sdk/provider-utils';
 import type { CallersFiles } from '../callers-files.ts';
-import type { ChatHabits } from '../declaration.ts';
-import { UnsupportedField } from '../translation.ts';
+import type { ChatOptions } from '../declaration.ts';
+import { NOT_SUPPORTED, UnsupportedField } from '../translation.ts';
 import type { ChatMessage, ContentPart, ToolCall } from './request.ts';
 
 type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
@@ -16,11 +16,11 @@ type FileData = Extract<UserPart, { type: 'file' }>['data'];
 export interface PromptContext {
   maker: string;
   model: LanguageModelV4;
-  habits: ChatHabits;
+  chatOptions: ChatOptions;
   files: CallersFiles;
 }
 
-/** @throws UnsupportedField naming the message or the part that the maker cannot be told. */
+/** @throws UnsupportedField naming the message or part that the maker does not support. */
 export async function toPrompt(
   messages: readonly ChatMessage[],
   context: PromptContext,
@@ -32,14 +32,14 @@ export async function toPrompt(
   for (const [index, message] of messages.entries()) {
     const next = await translator.translate(message, `messages.${index}`);
     const last = prompt.at(-1);
-    // The results of parallel calls belong into one turn.
+    // The results of parallel calls belong in one turn.
     if (next.role === 'tool' && last?.role === 'tool') last.content.push(...next.content);
     else prompt.push(next);
   }
   return prompt;
 }
 
-/** A tool's result names the call only; makers want the tool's name too. */
+/** A tool result names only its call; makers also need the tool's name. */
 function namesOfToolCalls(messages: readonly ChatMessage[]): Map<string, string> {
   const calls = messages.flatMap(({ tool_calls: calls }) => calls ?? []);
   return new Map(calls.map(({ id, function: called }) => [id, called?.name ?? '']));
@@ -73,20 +73,13 @@ class MessageTranslator {
       case 'tool':
         return { role: 'tool', content: [this.#toolResult(message, at)] };
       default:
-        throw new UnsupportedField(
-          `${at}.role`,
-          `${at}.role: ${message.role} is no role that this maker knows`,
-        );
+        throw new UnsupportedField(`${at}.role`, 'Use system, developer, user, assistant or tool.');
     }
   }
 
   #nameOf({ name, role }: ChatMessage, at: string): { providerOptions?: Options } {
     if (!name || role === 'tool') return {};
-    if (!this.#context.habits.messageNames)
-      throw new UnsupportedField(
-        `${at}.name`,
-        `${at}.name: ${this.#context.maker} takes no names of participants`,
-      );
+    if (!this.#context.chatOptions.messageNames) throw new UnsupportedField(`${at}.name`, NOT_SUPPORTED);
     return { providerOptions: { [this.#context.maker]: { name } } };
   }
 
@@ -98,7 +91,7 @@ class MessageTranslator {
     return { role: 'system', content: texts.join('\n'), ...(options && { providerOptions: options }) };
   }
 
-  /** One after the other: files that are fetched share one limit. */
+  /** Sequential, since fetched files share one limit. */
   async #parts(message: ChatMessage, at: string): Promise<UserPart[]> {
     const parts: UserPart[] = [];
     for (const [index, part] of partsOf(message).entries())
@@ -119,17 +112,14 @@ class MessageTranslator {
       case 'file':
         return { ...(await this.#file(part, `${at}.file`)), ...extra };
       default:
-        throw new UnsupportedField(
-          `${at}.type`,
-          `${at}.type: parts of type ${part.type} cannot be passed on`,
-        );
+        throw new UnsupportedField(`${at}.type`, 'Use text, image_url, input_audio or file.');
     }
   }
 
   async #image({ image_url: image }: ContentPart, at: string): Promise<UserPart> {
     const url = typeof image === 'string' ? image : image?.url;
     if (typeof url !== 'string')
-      throw new UnsupportedField(`${at}.url`, `${at}.url: a URL or a data URL is needed`);
+      throw new UnsupportedField(`${at}.url`, 'Give an http(s) URL or a data URL.');
     return { type: 'file', ...(await this.#fileOf(url, 'image/*', `${at}.url`)) };
   }
 
@@ -145,10 +135,7 @@ class MessageTranslator {
       };
     }
     if (typeof file?.file_data !== 'string')
-      throw new UnsupportedField(
-        `${at}.file_data`,
-        `${at}.file_data: a data URL is needed, or a file_id of the maker`,
-      );
+      throw new UnsupportedField(`${at}.file_data`, "Give a data URL, or the maker's file_id.");
     return {
       type: 'file',
       ...(await this.#fileOf(file.file_data, 'application/pdf', `${at}.file_data`)),
@@ -156,15 +143,15 @@ class MessageTranslator {
     };
   }
 
-  /** A data URL as its bytes; another URL as it is where the maker fetches it, else as the bytes behind it. */
+  /** Decodes a data URL; passes other URLs on if the maker fetches them, otherwise downloads the bytes. */
   async #fileOf(url: string, kind: string, at: string): Promise<{ data: FileData; mediaType: string }> {
     const data = /^data:([^;,]*)(?:;[^,]*)?,/.exec(url);
     if (data && /;base64,$/i.test(data[0]))
       return { data: { type: 'data', data: url.slice(data[0].length) }, mediaType: data[1] || kind };
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
-      throw new UnsupportedField(at, `${at}: neither an http(s) URL nor a data URL with base64`);
+      throw new UnsupportedField(at, 'Give an http(s) URL, or a data URL with base64.');
     const takes =
-      (kind === 'image/*' && this.#context.habits.imageUrls) ||
+      (kind === 'image/*' && this.#context.chatOptions.imageUrls) ||
       isUrlSupported({ mediaType: kind, url, supportedUrls: this.#supportedUrls });
     if (!takes) {
       const { bytes, mediaType } = await this.#context.files.fetch(url, kind, at);
@@ -189,7 +176,7 @@ class MessageTranslator {
     return parts;
   }
 
-  /** What the maker signed of its thinking, as our answers give it in `reasoning_details`: it wants it back unchanged. */
+  /** The signed thinking from `reasoning_details`, which the maker needs unchanged. */
   #reasoning({ reasoning_details: details }: ChatMessage): AssistantPart[] {
     return (details ?? []).flatMap(({ text, extra_content: extra }) => {
       const options = this.#own(extra);
@@ -199,7 +186,7 @@ class MessageTranslator {
 
   #toolCall({ id, type, function: called, extra_content: extra }: ToolCall, at: string): AssistantPart {
     if (!called || (type !== undefined && type !== 'function'))
-      throw new UnsupportedField(`${at}.type`, `${at}.type: only calls of functions can be passed on`);
+      throw new UnsupportedField(`${at}.type`, 'Only function calls are supported.');
     const options = this.#own(extra);
     return {
       type: 'tool-call',
@@ -210,7 +197,7 @@ class MessageTranslator {
     };
   }
 
-  /** What this maker gave to be sent back; another maker's is not its affair. */
+  /** This maker's own data; data of other makers is dropped. */
   #own(extra: ToolCall['extra_content']): Options | undefined {
     const { maker } = this.#context;
     const own = extra?.[maker];
@@ -221,10 +208,7 @@ class MessageTranslator {
     const id = message.tool_call_id ?? '';
     const toolName = this.#toolNames.get(id);
     if (toolName === undefined)
-      throw new UnsupportedField(
-        `${at}.tool_call_id`,
-        `${at}.tool_call_id: no call of an earlier message has the id ${JSON.stringify(id)}`,
-      );
+      throw new UnsupportedField(`${at}.tool_call_id`, `No tool call has the id ${JSON.stringify(id)}.`);
     const parts = partsOf(message);
     const texts = parts.map((part, index) => textOf(part, `${at}.content.${index}`));
     const cached = parts.findLast((part) => part.cache_control);
@@ -239,13 +223,13 @@ class MessageTranslator {
   }
 
   #optionsOf({ cache_control: cache, image_url: image }: ContentPart): Options | undefined {
-    const { maker, habits } = this.#context;
-    const detail = typeof image === 'object' && image?.detail && habits.imageDetail;
-    if (!detail && !(cache && habits.cacheControl)) return undefined;
+    const { maker, chatOptions } = this.#context;
+    const detail = typeof image === 'object' && image?.detail && chatOptions.imageDetail;
+    if (!detail && !(cache && chatOptions.cacheControl)) return undefined;
     return {
       [maker]: {
         ...(detail && { [detail]: image.detail }),
-        ...(cache && habits.cacheControl && { cacheControl: cache }),
+        ...(cache && chatOptions.cacheControl && { cacheControl: cache }),
       },
     } as Options;
   }
@@ -258,12 +242,11 @@ function partsOf({ content }: ChatMessage): readonly ContentPart[] {
 
 function textOf(part: ContentPart, at: string): string {
   if (part.type === 'text' && typeof part.text === 'string') return part.text;
-  throw new UnsupportedField(`${at}.type`, `${at}.type: only text can be passed on here`);
+  throw new UnsupportedField(`${at}.type`, 'Only text is supported here.');
 }
 
 function audioOf({ input_audio: audio }: ContentPart, at: string): UserPart {
-  if (typeof audio?.data !== 'string')
-    throw new UnsupportedField(`${at}.data`, `${at}.data: base64 is needed`);
+  if (typeof audio?.data !== 'string') throw new UnsupportedField(`${at}.data`, 'Give the audio in base64.');
   const mediaType = audio.format === 'mp3' ? 'audio/mpeg' : `audio/${audio.format ?? 'wav'}`;
   return { type: 'file', data: { type: 'data', data: audio.data }, mediaType };
 }
@@ -272,6 +255,6 @@ function argumentsOf(text: string | undefined, at: string): unknown {
   try {
     return JSON.parse(text || '{}') as unknown;
   } catch {
-    throw new UnsupportedField(at, `${at}: no JSON`);
+    throw new UnsupportedField(at, 'Give valid JSON.');
   }
 }

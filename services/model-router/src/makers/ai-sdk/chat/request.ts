@@ -1,9 +1,9 @@
-// The parts of a chat request that a translation reads. The edge has checked the body's frame (contracts' chat.ts);
-// what is deeper may be anything, so it is parsed here, and what does not fit is refused, naming where it stands.
+// The parts of a chat request that a translation reads. The edge has validated the top level (contracts' chat.ts); deeper
+// members are validated here, and an invalid member is refused with its path.
 import { z } from 'zod';
 import { UnsupportedField } from '../translation.ts';
 
-/** Anthropic's mark of what to keep in the cache, as OpenAI's shape commonly carries it. */
+/** Anthropic's cache mark, in the form commonly added to OpenAI's shape. */
 const cacheControl = z.looseObject({ type: z.string() }).nullish();
 
 const contentPart = z.looseObject({
@@ -25,7 +25,7 @@ const contentPart = z.looseObject({
 });
 export type ContentPart = z.infer<typeof contentPart>;
 
-/** What a maker wants back unchanged with what it belongs to, under the maker's name: signatures of its thinking. */
+/** Data that a maker needs back unchanged, such as signatures of reasoning, by the maker's name. */
 const extraContent = z.record(z.string(), z.record(z.string(), z.unknown())).nullish();
 
 const toolCall = z.looseObject({
@@ -96,11 +96,11 @@ const chatRequest = z.looseObject({
 });
 export type ChatRequest = z.infer<typeof chatRequest>;
 
-/** @throws UnsupportedField naming the first member that is not as OpenAI has it. */
+/** @throws UnsupportedField naming the first invalid member. */
 export function readChatRequest(body: Readonly<Record<string, unknown>>): ChatRequest {
   const parsed = chatRequest.safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const at = issue?.path.join('.') ?? '';
-  throw new UnsupportedField(at, `${at}: ${issue?.message}`);
+  throw new UnsupportedField(at, issue?.message ?? 'Invalid value.');
 }

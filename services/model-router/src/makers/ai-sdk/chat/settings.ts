@@ -1,5 +1,5 @@
-// OpenAI's fields beside the messages: to the AI SDK's settings, onto the wire as they stand, or refused. Nothing that
-// changes an answer is left out in silence.
+// Maps OpenAI's fields beside the messages to the AI SDK's settings, passes them on unchanged, or refuses them. A field
+// that changes the answer is never ignored silently.
 import type {
   JSONObject,
   LanguageModelV4,
@@ -7,42 +7,50 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
 } from '@ai-sdk/provider';
-import type { ChatHabits } from '../declaration.ts';
+import type { ChatOptions } from '../declaration.ts';
 import { REHEARSAL } from '../provider-fetch.ts';
-import { type TranslationRequest, UnsupportedField } from '../translation.ts';
+import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from '../translation.ts';
 import type { ChatRequest } from './request.ts';
 
 export type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;
 
-/** Fields that the AI SDK has a setting for: a maker that takes them under OpenAI's name gets them on the wire instead. */
-const TRANSLATED: {
-  readonly [field: string]: (request: ChatRequest, to: { maker: string; habits: ChatHabits }) => ChatSettings;
-} = {
-  max_tokens: ({ max_tokens: max }) => set('maxOutputTokens', max),
-  max_completion_tokens: ({ max_completion_tokens: max }) => set('maxOutputTokens', max),
-  temperature: ({ temperature }) => set('temperature', temperature),
-  top_p: ({ top_p: topP }) => set('topP', topP),
-  top_k: ({ top_k: topK }) => set('topK', topK),
-  stop: ({ stop }) => set('stopSequences', typeof stop === 'string' ? [stop] : stop),
-  seed: ({ seed }) => set('seed', seed),
-  presence_penalty: ({ presence_penalty: penalty }) => set('presencePenalty', penalty),
-  frequency_penalty: ({ frequency_penalty: penalty }) => set('frequencyPenalty', penalty),
-  reasoning_effort: ({ reasoning_effort: effort }) => set('reasoning', effort),
+/** Fields with an AI SDK setting; a maker that takes them under OpenAI's name gets them on the wire instead. */
+const SETTINGS: { readonly [field: string]: keyof ChatSettings } = {
+  max_tokens: 'maxOutputTokens',
+  max_completion_tokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  stop: 'stopSequences',
+  seed: 'seed',
+  presence_penalty: 'presencePenalty',
+  frequency_penalty: 'frequencyPenalty',
+  reasoning_effort: 'reasoning',
+  response_format: 'responseFormat',
+  tools: 'tools',
+  tool_choice: 'toolChoice',
+};
+
+type Convert = (request: ChatRequest, target: { maker: string; chatOptions: ChatOptions }) => unknown;
+
+/** The values of settings whose shape differs from the field's; undefined leaves the setting out. */
+const CONVERTED: { readonly [field: string]: Convert } = {
+  stop: ({ stop }) => (typeof stop === 'string' ? [stop] : stop),
   response_format: ({ response_format: format }) => responseFormatOf(format),
-  tools: ({ tools }, { maker, habits }) =>
+  tools: ({ tools }, { maker, chatOptions }) =>
     tools?.length
-      ? { tools: tools.map((tool, index) => toolOf(tool, index, habits.cacheControl ? maker : null)) }
-      : {},
+      ? tools.map((tool, index) => toolOf(tool, index, chatOptions.cacheControl ? maker : null))
+      : undefined,
   tool_choice: ({ tool_choice: choice }) => toolChoiceOf(choice),
 };
 
-/** Fields that are the router's, or that a translation reads elsewhere. */
+/** Fields that the router or another translation step reads. */
 const READ_ELSEWHERE = new Set(['messages', 'stream', 'stream_options']);
 
-/** Notes for the maker that change no answer: on the wire where it has them, left out where not (docs/catalog.md). */
+/** Metadata that does not change the answer: sent if the maker supports it, otherwise dropped (docs/catalog.md). */
 const NOTES = new Set(['metadata', 'prompt_cache_key', 'safety_identifier', 'store', 'user']);
 
-/** Fields of OpenAI that no setting stands for, and the values that ask for nothing special. */
+/** OpenAI fields without a setting, and their values that have no effect. */
 const OPENAI_ONLY: { readonly [field: string]: readonly unknown[] } = {
   audio: [],
   function_call: [],
@@ -59,54 +67,48 @@ const OPENAI_ONLY: { readonly [field: string]: readonly unknown[] } = {
   web_search_options: [],
 };
 
-/** What no answer of the AI SDK could carry back, whoever the maker is. */
+/** Fields whose result no AI SDK answer can carry, for any maker. */
 const UNANSWERABLE = new Set(['audio', 'function_call', 'functions', 'n']);
 
-/** @throws UnsupportedField for a field that we know and this maker cannot serve. */
+/** @throws UnsupportedField for a known field that this maker does not support. */
 export function toSettings(
   request: ChatRequest,
   { maker, declaration, passOn }: TranslationRequest,
 ): ChatSettings {
-  const habits: ChatHabits = declaration.chat ?? {};
-  const onWire = new Set(habits.onWire);
-  const settings: ChatSettings = habits.defaults ? { providerOptions: { [maker]: habits.defaults } } : {};
+  const chatOptions: ChatOptions = declaration.chat ?? {};
+  const onWire = new Set(chatOptions.onWire);
+  const settings: ChatSettings = chatOptions.defaults
+    ? { providerOptions: { [maker]: chatOptions.defaults } }
+    : {};
   for (const [field, value] of Object.entries(request)) {
     if (value === null || value === undefined || READ_ELSEWHERE.has(field)) continue;
     if (OPENAI_ONLY[field]?.includes(value) || isTextOnly(field, value)) continue;
     const known = field in OPENAI_ONLY || NOTES.has(field);
-    if (UNANSWERABLE.has(field)) refuse(field, 'is not served through this maker');
+    if (UNANSWERABLE.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
     else if (onWire.has(field)) passOn(field);
-    else if (TRANSLATED[field]) Object.assign(settings, TRANSLATED[field](request, { maker, habits }));
-    else if (habits.options?.[field])
-      settings.providerOptions = withOption(settings.providerOptions, maker, habits.options[field](value));
+    else if (SETTINGS[field]) {
+      const convert = CONVERTED[field];
+      const setting = convert ? convert(request, { maker, chatOptions }) : value;
+      if (setting !== undefined) Object.assign(settings, { [SETTINGS[field]]: setting });
+    } else if (chatOptions.options?.[field])
+      settings.providerOptions = withOption(
+        settings.providerOptions,
+        maker,
+        chatOptions.options[field](value),
+      );
     else if (!known)
-      passOn(field); // the maker's own affair
-    else if (!NOTES.has(field)) refuse(field, `${maker} has nothing like it`);
+      passOn(field); // unknown field: for the maker to judge
+    else if (!NOTES.has(field)) throw new UnsupportedField(field, NOT_SUPPORTED);
   }
   return settings;
 }
 
-const WARNED_FIELDS: { readonly [feature: string]: string } = {
-  maxOutputTokens: 'max_tokens',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  stopSequences: 'stop',
-  seed: 'seed',
-  presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty',
-  reasoning: 'reasoning_effort',
-  responseFormat: 'response_format',
-  toolChoice: 'tool_choice',
-};
-
 const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
 
 /**
- * Asks the AI SDK what it would leave out of these settings for this very model, before anything is sent: it tells by
- * warnings, and those come with the answer only, when the call has been made and paid. So the call is rehearsed with
- * a prompt of one character and no network behind the fetch.
- * @throws UnsupportedField for the first setting that would be left out.
+ * Finds the settings that the AI SDK would ignore for this model, before anything is sent. The AI SDK reports them as
+ * warnings with the paid answer, so this calls the model with a prompt of one character and a fetch without network.
+ * @throws UnsupportedField for the first ignored setting.
  */
 export async function rehearse(model: LanguageModelV4, settings: ChatSettings): Promise<void> {
   if (Object.keys(settings).length === 0) return;
@@ -118,22 +120,14 @@ export async function rehearse(model: LanguageModelV4, settings: ChatSettings): 
   if (first?.type !== 'stream-start') return;
   for (const warning of first.warnings) {
     if (warning.type !== 'unsupported') continue;
-    const field = WARNED_FIELDS[warning.feature];
-    if (field) refuse(field, warning.details ?? 'this model does not take it');
+    const field = Object.keys(SETTINGS).find((name) => SETTINGS[name] === warning.feature);
+    if (field) throw new UnsupportedField(field, warning.details ?? NOT_SUPPORTED);
   }
 }
 
-function refuse(field: string, why: string): never {
-  throw new UnsupportedField(field, `${field}: ${why}`);
-}
-
-/** Text is all that is answered anyway. */
+/** A request for text only has no effect, since answers are always text. */
 function isTextOnly(field: string, value: unknown): boolean {
   return field === 'modalities' && Array.isArray(value) && value.every((one) => one === 'text');
-}
-
-function set<Name extends keyof ChatSettings>(name: Name, value: ChatSettings[Name] | null): ChatSettings {
-  return value === null || value === undefined ? {} : { [name]: value };
 }
 
 type ProviderOptions = NonNullable<ChatSettings['providerOptions']>;
@@ -146,34 +140,26 @@ function withOption(
   return { ...options, [maker]: { ...options?.[maker], ...more } };
 }
 
-function responseFormatOf(format: ChatRequest['response_format']): ChatSettings {
-  if (!format || format.type === 'text') return {};
-  if (format.type === 'json_object') return { responseFormat: { type: 'json' } };
+function responseFormatOf(format: ChatRequest['response_format']): ChatSettings['responseFormat'] {
+  if (!format || format.type === 'text') return undefined;
+  if (format.type === 'json_object') return { type: 'json' };
   const { schema, name, description } = format.json_schema ?? {};
-  if (format.type !== 'json_schema' || !schema) {
-    const field =
-      format.type === 'json_schema' ? 'response_format.json_schema.schema' : 'response_format.type';
-    refuse(field, 'text, json_object, or json_schema with its schema is needed');
-  }
-  return {
-    responseFormat: {
-      type: 'json',
-      schema,
-      ...(name ? { name } : {}),
-      ...(description ? { description } : {}),
-    },
-  };
+  if (format.type !== 'json_schema')
+    throw new UnsupportedField('response_format.type', 'Use text, json_object or json_schema.');
+  if (!schema) throw new UnsupportedField('response_format.json_schema.schema', 'Give the JSON Schema.');
+  return { type: 'json', schema, ...(name ? { name } : {}), ...(description ? { description } : {}) };
 }
 
 type Tool = NonNullable<ChatRequest['tools']>[number];
 
-/** @param caching the maker, where it takes marks for its cache. */
+/** @param caching the maker, if it supports cache marks. */
 function toolOf(
   { type, function: declared, cache_control: cache }: Tool,
   index: number,
   caching: string | null,
 ): LanguageModelV4FunctionTool {
-  if (type !== 'function' || !declared) refuse(`tools.${index}.type`, 'only functions can be passed on');
+  if (type !== 'function' || !declared)
+    throw new UnsupportedField(`tools.${index}.type`, 'Only functions are supported.');
   const { name, description, parameters, strict } = declared;
   return {
     type: 'function',
@@ -185,10 +171,9 @@ function toolOf(
   };
 }
 
-function toolChoiceOf(choice: ChatRequest['tool_choice']): ChatSettings {
-  if (choice === 'auto' || choice === 'none' || choice === 'required')
-    return { toolChoice: { type: choice } };
+function toolChoiceOf(choice: ChatRequest['tool_choice']): ChatSettings['toolChoice'] {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { type: choice };
   if (typeof choice === 'object' && choice?.type === 'function' && choice.function)
-    return { toolChoice: { type: 'tool', toolName: choice.function.name } };
-  refuse('tool_choice', 'auto, none, required or a function is needed');
+    return { type: 'tool', toolName: choice.function.name };
+  throw new UnsupportedField('tool_choice', 'Use auto, none, required or a function.');
 }

@@ -1,7 +1,6 @@
-// What a call used, in OpenAI's shape: cached input and input written to a cache are part of the input, thinking is part
-// of the output.
+// Converts the usage to OpenAI's shape: input includes cache reads and writes, output includes reasoning.
 import type { LanguageModelV4Usage } from '@ai-sdk/provider';
-import type { ChatHabits } from '../declaration.ts';
+import type { ChatOptions } from '../declaration.ts';
 
 export interface OpenAiUsage {
   prompt_tokens: number;
@@ -15,10 +14,10 @@ export interface OpenAiUsage {
   completion_tokens_details: { reasoning_tokens: number };
 }
 
-/** Null where the maker counted nothing: the router then estimates. */
+/** Null when the maker sent no count; the router then estimates. */
 export function toUsage(
   usage: LanguageModelV4Usage,
-  { billedTokens, cacheWrites1h }: ChatHabits,
+  { billedTokens, cacheWrites1h }: ChatOptions,
 ): OpenAiUsage | null {
   const billed = usage.raw && billedTokens?.(usage.raw);
   const input = billed?.input ?? usage.inputTokens.total;

@@ -1,0 +1,35 @@
+/** The addresses of a running stack, for other programs on this machine: `npm run events`, `npm run tour`. */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type LauncherConfig, ROOT } from './config.ts';
+import type { StackFacts } from './service-environment.ts';
+
+/** The file that holds NATS_URL, MONGODB_URL and SWITCHYARD_URL of the running stack, as JSON. */
+export function addressesFile(dataFolder: string): string {
+  return resolve(ROOT, dataFolder, 'run', 'addresses.json');
+}
+
+export async function writeAddresses(facts: StackFacts): Promise<void> {
+  const file = addressesFile(facts.dataFolder);
+  const addresses = {
+    NATS_URL: facts.natsUrl,
+    MONGODB_URL: facts.mongoUrl,
+    SWITCHYARD_URL: reachable(urlOf(facts)),
+  };
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(addresses, null, 2)}\n`, { mode: 0o600 });
+}
+
+export async function removeAddresses(dataFolder: string): Promise<void> {
+  await rm(addressesFile(dataFolder), { force: true });
+}
+
+/** The address at which the edge listens. */
+export function urlOf({ host, port }: Pick<LauncherConfig, 'host' | 'port'>): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The address to connect to, for an edge that listens on all addresses. */
+export function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}

@@ -1,0 +1,71 @@
+// Reads events of a stream in order, from a position on, with an ordered consumer that resumes by itself.
+import { type ConsumerMessages, DeliverPolicy } from '@nats-io/jetstream';
+import { type Event, type EventStream, parseEvent } from '@switchyard/contracts';
+import type { Bus } from './bus.ts';
+
+/** Events that are fetched ahead of their reader. */
+const AHEAD_MAX = 256;
+
+export interface EventReaderOptions {
+  readonly stream: EventStream;
+  /** Stream subjects that do not overlap. */
+  readonly subjects: readonly string[];
+  /** Sequence before the first event to read. */
+  readonly after: number;
+}
+
+export interface ReadMessage {
+  readonly sequence: number;
+  readonly subject: string;
+  /** Null for a message that is not an event of ours. */
+  event(): Event | null;
+}
+
+export interface EventReader {
+  /** Events that were waiting when the reader was opened. */
+  readonly pending: number;
+  /** Ends after `stop`; also when the consumer cannot continue. */
+  readonly messages: AsyncIterable<ReadMessage>;
+  stop(): void;
+}
+
+/** Sequence of the last message of a stream. */
+export async function lastSequence(bus: Bus, stream: EventStream): Promise<number> {
+  const { state } = await bus.jsm.streams.info(stream);
+  return state.last_seq;
+}
+
+export async function openEventReader(
+  bus: Bus,
+  { stream, subjects, after }: EventReaderOptions,
+): Promise<EventReader> {
+  const consumer = await bus.js.consumers.get(stream, {
+    filter_subjects: [...subjects],
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: after + 1,
+  });
+  const { num_pending: pending } = await consumer.info(true);
+  const messages = await consumer.consume({ max_messages: AHEAD_MAX });
+  return { pending, messages: read(messages), stop: () => messages.stop() };
+}
+
+async function* read(messages: ConsumerMessages): AsyncGenerator<ReadMessage> {
+  try {
+    for await (const message of messages) {
+      const { seq: sequence, subject } = message;
+      yield {
+        sequence,
+        subject,
+        event() {
+          try {
+            return parseEvent(message.json());
+          } catch {
+            return null;
+          }
+        },
+      };
+    }
+  } finally {
+    messages.stop();
+  }
+}

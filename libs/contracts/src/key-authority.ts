@@ -1,0 +1,67 @@
+// Which keys a key may make and manage: none that may do more than itself. Pure.
+import { LIMIT_INTERVALS, type SpendLimit } from './accounts.ts';
+import { ID_PREFIXES, newId } from './ids.ts';
+import { type KeyRecord, mayUse } from './keys.ts';
+import { allows } from './permissions.ts';
+
+/** Keys in one line: a limited key, a key that it makes, and so on. The id of a longer line does not fit in an id. */
+export const KEY_LINE_MAX = 4;
+
+const RANDOM_LENGTH = newId('key').length - ID_PREFIXES.key.length;
+const MADE_BY_LIMITED = new RegExp(
+  `^${ID_PREFIXES.key}[\\w-]{${RANDOM_LENGTH}}(_[\\w-]{${RANDOM_LENGTH}})+$`,
+);
+
+/**
+ * A new id for a key that `maker` makes. Under a spending limit it continues the maker's id, so that every event and
+ * ledger row says in whose limits it counts, also after the key was revoked.
+ */
+export function newKeyId(maker: Pick<KeyRecord, 'id' | 'limit'>): string {
+  const id = newId('key');
+  if (!isSpendingLimited(maker)) return id;
+  return `${maker.id}_${id.slice(ID_PREFIXES.key.length)}`;
+}
+
+/** The keys in whose limits this key's spending counts beside its own: the first of its line first, its maker last. */
+export function makersOf(id: string): string[] {
+  const makers: string[] = [];
+  for (let rest = id; MADE_BY_LIMITED.test(rest); ) {
+    rest = rest.slice(0, -RANDOM_LENGTH - 1);
+    makers.unshift(rest);
+  }
+  return makers;
+}
+
+/** Whether a limit, its own or that of a maker, counts what a key spends. */
+export function isSpendingLimited({ id, limit }: Pick<KeyRecord, 'id' | 'limit'>): boolean {
+  return Boolean(limit) || makersOf(id).length > 0;
+}
+
+export type KeyStrength = 'permissions' | 'models' | 'expires_at' | 'limit';
+
+/** The first field by which a key may do more than another key; null: it is not stronger. */
+export function strongerIn(key: KeyRecord, than: KeyRecord): KeyStrength | null {
+  if (key.permissions.some((one) => !allows(than.permissions, one))) return 'permissions';
+  if (than.models && !key.models?.every((model) => mayUse(than, model))) return 'models';
+  if (isLater(key.expires_at, than.expires_at)) return 'expires_at';
+  return maySpendMore(key, than) ? 'limit' : null;
+}
+
+function isLater(end: string | null, than: string | null): boolean {
+  return than !== null && (end === null || Date.parse(end) > Date.parse(than));
+}
+
+/** Amounts alone do not tell: a key whose spending counts elsewhere is a second budget for its holder. */
+function maySpendMore(key: KeyRecord, than: KeyRecord): boolean {
+  const counts = than.limit ? than.id : makersOf(than.id).at(-1);
+  if (counts === undefined) return false;
+  if (key.id !== counts && !makersOf(key.id).includes(counts)) return true;
+  return isLarger(key.limit, than.limit);
+}
+
+function isLarger(limit: SpendLimit | null | undefined, than: SpendLimit | null | undefined): boolean {
+  if (!than) return false;
+  if (!limit) return true;
+  const isShorter = LIMIT_INTERVALS.indexOf(limit.interval) < LIMIT_INTERVALS.indexOf(than.interval);
+  return limit.amount > than.amount || isShorter;
+}

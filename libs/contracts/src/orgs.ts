@@ -1,0 +1,83 @@
+// Orgs: the tenants of an installation. An operator makes them, bounds them, suspends them and deletes them.
+import { z } from 'zod';
+import { billingMode, dollarAmount, type OrgRecord } from './accounts.ts';
+import { idOf } from './ids.ts';
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from './lists.ts';
+
+export const ORG_NAME_LENGTH_MAX = 100;
+export const ORGS_MAX = 10_000;
+/** Days for which the data of a deleted org are kept. */
+export const DELETED_ORG_DAYS = 30;
+
+export const ORG_STATUSES = ['active', 'suspended'] as const;
+const orgStatus = z.enum(ORG_STATUSES);
+
+const name = z.string().min(1).max(ORG_NAME_LENGTH_MAX).describe('Name of the org, for people');
+const MONTHLY_LIMIT = 'US dollars that a postpaid org may spend in a month of UTC; null: no limit';
+const monthlyLimit = dollarAmount.nullable().describe(MONTHLY_LIMIT);
+
+export const createOrgRequest = z
+  .strictObject({
+    name,
+    billing: billingMode.default('postpaid').describe('prepaid: spends credits; postpaid: pays afterwards'),
+    monthly_limit: dollarAmount.nullish().describe(MONTHLY_LIMIT),
+    credits: dollarAmount.nullish().describe('US dollars of credits to begin with, at most 9 decimals'),
+  })
+  .meta({
+    examples: [
+      { name: 'Acme', billing: 'prepaid', credits: 25 },
+      { name: 'Umbrella', monthly_limit: 250 },
+    ],
+  });
+export type CreateOrgRequest = z.infer<typeof createOrgRequest>;
+
+export const updateOrgRequest = z
+  .strictObject({
+    name: name.optional(),
+    billing: billingMode.optional().describe('prepaid: spends credits; postpaid: pays afterwards'),
+    monthly_limit: monthlyLimit.optional(),
+    status: orgStatus
+      .optional()
+      .describe('suspended: its keys are refused and its computers stopped; active: also undoes a deletion'),
+  })
+  .meta({ examples: [{ monthly_limit: 500 }, { status: 'suspended' }] });
+export type UpdateOrgRequest = z.infer<typeof updateOrgRequest>;
+
+export const orgObject = z.object({
+  id: idOf('org').describe('Id of the org'),
+  object: z.literal('org').describe('Always org'),
+  name,
+  status: orgStatus.describe('suspended: its keys are refused and its computers stopped'),
+  billing: billingMode.describe('How it pays'),
+  monthly_limit: monthlyLimit,
+  created_at: z.iso.datetime().describe('When it was made'),
+  suspended_at: z.iso.datetime().nullable().describe('Since when it is suspended; null: it is not'),
+  removed_at: z.iso
+    .datetime()
+    .nullable()
+    .describe('When the data of a deleted org are removed; null: it was not deleted'),
+});
+export type OrgObject = z.infer<typeof orgObject>;
+
+export const createdOrg = orgObject.extend({
+  key: z.string().describe('The first API key of the org, shown this once'),
+  key_id: idOf('key').describe('Id of that key'),
+});
+export type CreatedOrg = z.infer<typeof createdOrg>;
+
+export const orgsQuery = z.strictObject({
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(LIST_LIMIT_MAX)
+    .optional()
+    .meta({ description: 'Maximum number of orgs', default: LIST_LIMIT_DEFAULT }),
+  cursor: z.string().max(200).optional().describe('`next_cursor` of the page before'),
+});
+
+export function toOrgObject(record: OrgRecord): OrgObject {
+  const { id, name, billing, monthly_limit, created_at, suspended_at, removed_at } = record;
+  const status = suspended_at === null ? 'active' : 'suspended';
+  return { id, object: 'org', name, status, billing, monthly_limit, created_at, suspended_at, removed_at };
+}

@@ -1,0 +1,32 @@
+// The whole of local/chat's judgement, in order: what tools brought, JSON if JSON is wanted, tools to call, then rules.
+import type { ChatRequest } from './chat-request.ts';
+import { type Conversation, readConversation } from './conversation.ts';
+import { answerByRules } from './rules/index.ts';
+import type { FillSchema } from './schema/schema-worker.ts';
+import { structuredOutput } from './structured-output.ts';
+import { type PlannedCall, planToolCalls } from './tool-calls.ts';
+import { tellToolResults } from './tool-results.ts';
+
+export type Reply = { type: 'text'; text: string } | { type: 'tool_calls'; calls: PlannedCall[] };
+
+/** @throws LocalRefusal for a schema that cannot be filled. */
+export async function composeReply(request: ChatRequest, now: Date, fill: FillSchema): Promise<Reply> {
+  const conversation = readConversation(request.messages, now);
+  const { toolPolicy, format } = request;
+  // Tools that were called have answered: they are called again only where the caller insists.
+  if (toolPolicy.required || conversation.toolResults.length === 0) {
+    const calls = await planToolCalls(toolPolicy, conversation, fill);
+    if (calls.length > 0) return { type: 'tool_calls', calls };
+  }
+  const spoken = speak(conversation);
+  return {
+    type: 'text',
+    text: format.type === 'text' ? spoken : await structuredOutput(format, conversation, spoken, fill),
+  };
+}
+
+function speak(conversation: Conversation): string {
+  return conversation.toolResults.length > 0
+    ? tellToolResults(conversation.toolResults)
+    : answerByRules(conversation);
+}

@@ -1,0 +1,75 @@
+// The messages as the rules see them: what is said now, and what was said before.
+import { sentencesOf } from '../text/sentences.ts';
+import type { ChatMessage } from './chat-request.ts';
+import type { ImageNote } from './image-note.ts';
+
+/** Characters of one message that the rules read; counting tokens reads all of it. */
+const MESSAGE_LENGTH_READ_MAX = 100_000;
+/**
+ * Characters of an instruction: the rules' regular expressions read no more, as some take time by the square of it. Of
+ * a longer message its beginning and its end are the instruction: a text is brought along between or after them.
+ */
+const INSTRUCTION_LENGTH_MAX = 2_000;
+/** Sentences of earlier messages that are searched, the latest kept. */
+const STATEMENTS_MAX = 2_000;
+
+export interface Statement {
+  role: ChatMessage['role'];
+  sentence: string;
+}
+
+export interface ToolResult {
+  tool: string;
+  text: string;
+}
+
+export interface Conversation {
+  /** The user's last message. */
+  said: string;
+  /** The part of it that may ask for something. */
+  instruction: string;
+  /** Its images. */
+  images: ImageNote[];
+  /** Everything before it, oldest first. */
+  earlier: ChatMessage[];
+  /** Results that came in after the last word of user or assistant, in order. */
+  toolResults: ToolResult[];
+  now: Date;
+}
+
+export function readConversation(messages: readonly ChatMessage[], now: Date): Conversation {
+  const lastUser = messages.findLastIndex((message) => message.role === 'user');
+  const asked = messages[lastUser] ?? messages.at(-1);
+  const said = (asked?.text ?? '').slice(0, MESSAGE_LENGTH_READ_MAX).trim();
+  return {
+    said,
+    instruction: instructionOf(said),
+    images: asked?.images ?? [],
+    earlier: messages.slice(0, Math.max(lastUser, 0)),
+    toolResults: freshToolResults(messages),
+    now,
+  };
+}
+
+function instructionOf(said: string): string {
+  const half = INSTRUCTION_LENGTH_MAX / 2;
+  return said.length <= INSTRUCTION_LENGTH_MAX ? said : `${said.slice(0, half)}\n${said.slice(-half)}`;
+}
+
+/** Sentences of the earlier messages and of the present one but for its questions. */
+export function statementsOf({ earlier, said }: Conversation): Statement[] {
+  const before = earlier.flatMap(({ role, text }) =>
+    sentencesOf(text.slice(0, MESSAGE_LENGTH_READ_MAX)).map((sentence) => ({ role, sentence })),
+  );
+  const present = sentencesOf(said).map((sentence) => ({ role: 'user' as const, sentence }));
+  return [...before, ...present].filter(({ sentence }) => !sentence.endsWith('?')).slice(-STATEMENTS_MAX);
+}
+
+function freshToolResults(messages: readonly ChatMessage[]): ToolResult[] {
+  const start = messages.findLastIndex((message) => message.role !== 'tool') + 1;
+  const calls = messages[start - 1]?.toolCalls ?? [];
+  return messages.slice(start).map(({ answers, text }) => ({
+    tool: calls.find((call) => call.id === answers)?.name ?? 'the tool',
+    text: text.slice(0, MESSAGE_LENGTH_READ_MAX),
+  }));
+}

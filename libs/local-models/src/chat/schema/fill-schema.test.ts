@@ -1,0 +1,285 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { fillSchema } from './fill-schema.ts';
+import { type JsonSchema, SchemaRefused } from './json-schema.ts';
+
+const now = new Date('2026-11-21T10:00:00Z');
+
+function fill(schema: JsonSchema, text: string): unknown {
+  return fillSchema(schema, text, { now, freeText: 'a reply', plainText: 'a topic', answering: true }).value;
+}
+
+/** Fills a zod schema through JSON Schema, as clients do, and lets zod judge the result. */
+function fillZod<S extends z.ZodType>(schema: S, text: string): z.output<S> {
+  return schema.parse(fill(z.toJSONSchema(schema) as JsonSchema, text));
+}
+
+describe('fillSchema takes from the text', () => {
+  it('names, numbers and dates', () => {
+    const person = z.object({ name: z.string(), age: z.int(), born: z.iso.date() });
+    expect(fillZod(person, 'Ada Lovelace was born on 10 December 1815 and is 36 years old.')).toEqual({
+      name: 'Ada Lovelace',
+      age: 36,
+      born: '1815-12-10',
+    });
+  });
+
+  it('values beside their labels', () => {
+    const order = z.object({ item: z.string(), quantity: z.int(), price: z.number() });
+    expect(fillZod(order, 'item: desk lamp, price: $19.90, quantity: 3')).toEqual({
+      item: 'desk lamp',
+      quantity: 3,
+      price: 19.9,
+    });
+  });
+
+  it('enums by their words, and a sentiment by praise and blame', () => {
+    const review = z.object({
+      sentiment: z.enum(['positive', 'negative', 'neutral']),
+      category: z.enum(['shipping', 'product_quality', 'other']),
+    });
+    expect(fillZod(review, 'I love the quality of this product, it is great.')).toEqual({
+      sentiment: 'positive',
+      category: 'product_quality',
+    });
+    expect(fillZod(review, 'The shipping was terrible.')).toEqual({
+      sentiment: 'negative',
+      category: 'shipping',
+    });
+    expect(fillZod(review, 'A box.')).toEqual({ sentiment: 'neutral', category: 'other' });
+  });
+
+  it('booleans by mention and negation', () => {
+    const room = z.object({ balcony: z.boolean(), parking: z.boolean(), is_furnished: z.boolean() });
+    expect(fillZod(room, 'It has a balcony. There is no parking.')).toEqual({
+      balcony: true,
+      parking: false,
+      is_furnished: false,
+    });
+  });
+
+  it('lists, and objects out of each clause', () => {
+    expect(fillZod(z.object({ colors: z.array(z.string()) }), 'The colors are red, green and blue.')).toEqual(
+      {
+        colors: ['red', 'green', 'blue'],
+      },
+    );
+    const people = z.object({ people: z.array(z.object({ name: z.string(), age: z.int() })) });
+    expect(fillZod(people, 'Ada is 36 years old; Grace is 85 years old')).toEqual({
+      people: [
+        { name: 'Ada', age: 36 },
+        { name: 'Grace', age: 85 },
+      ],
+    });
+  });
+
+  it('e-mail addresses, links and identifiers', () => {
+    const contact = z.object({ email: z.email(), website: z.url(), order_id: z.string() });
+    expect(
+      fillZod(contact, 'Order A-1234: write to ada@example.org or see https://ada.example.org/x.'),
+    ).toEqual({
+      email: 'ada@example.org',
+      website: 'https://ada.example.org/x',
+      order_id: 'A-1234',
+    });
+  });
+
+  it('what a sum comes to', () => {
+    expect(fillZod(z.object({ answer: z.number() }), 'What is 6*7?')).toEqual({ answer: 42 });
+  });
+
+  it('the alternative that the text speaks of', () => {
+    const shape = z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('circle'), radius: z.number() }),
+      z.object({ kind: z.literal('square'), side: z.number() }),
+    ]);
+    expect(fillZod(z.object({ shape }), 'A square with side 4')).toEqual({
+      shape: { kind: 'square', side: 4 },
+    });
+  });
+
+  it('a text that fits the pattern', () => {
+    const schema = z.object({ part: z.string().regex(/^[A-Z]{2}-\d{3}$/) });
+    expect(fillZod(schema, 'Please send part QX-417 today')).toEqual({ part: 'QX-417' });
+    expect(fillZod(schema, 'Please send it').part).toMatch(/^[A-Z]{2}-\d{3}$/);
+  });
+
+  it('only what is there, where a field is optional or may be null', () => {
+    const note = z.object({ city: z.string().optional(), count: z.int().nullable() });
+    expect(fillZod(note, 'nothing of note')).toEqual({ count: null });
+    expect(fillZod(note, 'We saw 12 of them in Oslo.')).toEqual({ city: 'Oslo', count: 12 });
+  });
+});
+
+describe('fillSchema takes little time', () => {
+  const FIELDS = 100;
+  /** A hundred fields took ten seconds of a processor by the square of the run's length, and take a tenth of one. */
+  const CPU_MS_MAX = 2_000;
+
+  it.each([
+    ['digits', '1'],
+    ['groups of digits', '1,'],
+    ['decimals', '1.'],
+    ['zeros', '0,000'],
+  ])('over a long run of %s', (_, unit) => {
+    const names = Array.from({ length: FIELDS }, (_, index) => `${KINDS_OF_NUMBERS[index % 4]}_${index}`);
+    const schema = {
+      type: 'object',
+      properties: Object.fromEntries(names.map((name) => [name, { type: 'integer' }])),
+      required: names,
+    };
+    const before = process.cpuUsage();
+    expect(Object.keys(fill(schema, `${unit.repeat(8_000 / unit.length)}x`) as object)).toEqual(names);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(CPU_MS_MAX);
+  });
+  const KINDS_OF_NUMBERS = ['count', 'price', 'temperature', 'percent'];
+});
+
+describe('fillSchema satisfies', () => {
+  it('references, recursion and allOf', () => {
+    const schema = {
+      type: 'object',
+      properties: { root: { $ref: '#/$defs/node' } },
+      required: ['root'],
+      $defs: {
+        node: {
+          allOf: [
+            { type: 'object', properties: { label: { type: 'string' } }, required: ['label'] },
+            { properties: { children: { type: 'array', items: { $ref: '#/$defs/node' } } } },
+          ],
+        },
+      },
+    };
+    expect(fill(schema, 'label: trunk')).toEqual({ root: { label: 'trunk' } });
+  });
+
+  it('trees that need their branches', () => {
+    const node = z.object({
+      label: z.string(),
+      get children() {
+        return z.array(node);
+      },
+    });
+    expect(fillZod(node, 'label: trunk')).toEqual({ label: 'trunk', children: [] });
+    const list = z.object({
+      value: z.int(),
+      get next() {
+        return list.nullable();
+      },
+    });
+    expect(fillZod(list, 'value: 7')).toEqual({ value: 7, next: null });
+  });
+
+  it('counts and uniqueness of items', () => {
+    const tags = fill(
+      { type: 'array', items: { type: 'string' }, minItems: 3, uniqueItems: true },
+      'x',
+    ) as string[];
+    expect(new Set(tags).size).toBe(3);
+    expect(fill({ type: 'array', items: { type: 'integer' }, maxItems: 2 }, '1, 2, 3 and 4')).toEqual([1, 2]);
+  });
+
+  it('names that objects have of their own', () => {
+    const filled = fill(
+      { type: 'object', properties: { ['__proto__']: { type: 'integer' } }, required: ['__proto__'] },
+      '7',
+    );
+    expect(JSON.stringify(filled)).toBe('{"__proto__":7}');
+  });
+
+  it.each([
+    ['a keyword that it cannot honour', { type: 'object', not: {} }, '"not"'],
+    ['bounds without a number between', { type: 'integer', minimum: 5, maximum: 4 }, '"minimum"'],
+    ['a pattern beyond its means', { type: 'string', pattern: '(?=a)b' }, 'pattern'],
+    ['endless nesting', { $ref: '#' }, 'levels deep'],
+    ['a reference that leads nowhere', { $ref: '#/$defs/x' }, 'leads nowhere'],
+    ['too large a document', nested(6), 'values'],
+  ])('nothing by pretending: %s is refused', (_, schema, reason) => {
+    expect(() => fill(schema, 'text')).toThrow(SchemaRefused);
+    expect(() => fill(schema, 'text')).toThrow(reason);
+  });
+
+  it('any schema of the usual kind, whatever the text', () => {
+    const scalar = fc.oneof(
+      fc.record({ min: fc.integer({ min: -50, max: 50 }), span: fc.nat(100) }).map(({ min, span }) =>
+        z
+          .int()
+          .min(min)
+          .max(min + span),
+      ),
+      fc.record({ min: fc.nat(8), span: fc.nat(20) }).map(({ min, span }) =>
+        z
+          .string()
+          .min(min)
+          .max(min + span),
+      ),
+      fc.constantFrom(
+        z.boolean(),
+        z.null(),
+        z.number(),
+        z.email(),
+        z.uuid(),
+        z.url(),
+        z.iso.date(),
+        z.iso.datetime(),
+        z.iso.time(),
+        z.ipv4(),
+        z.ipv6(),
+        z.iso.duration(),
+        z.hostname(),
+      ),
+      fc
+        .uniqueArray(fc.stringMatching(/^[a-z_]{1,8}$/), { minLength: 1, maxLength: 4 })
+        .map((values) => z.enum(values)),
+      fc.integer({ min: 1, max: 9 }).map((step) => z.number().multipleOf(step).min(step)),
+    );
+    const name = fc.constantFrom(
+      'name',
+      'city',
+      'age',
+      'date',
+      'tags',
+      'answer',
+      'price',
+      'to',
+      'is_open',
+      'order_id',
+    );
+    const { schema } = fc.letrec<{ schema: z.ZodType }>((tie) => ({
+      schema: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        scalar as fc.Arbitrary<z.ZodType>,
+        fc
+          .dictionary(name, tie('schema'), { maxKeys: 4, noNullPrototype: true })
+          .map((shape) => z.strictObject(shape)),
+        fc.record({ item: tie('schema'), min: fc.nat(3) }).map(({ item, min }) =>
+          z
+            .array(item)
+            .min(min)
+            .max(min + 2),
+        ),
+        fc.tuple(tie('schema'), tie('schema')).map((options) => z.union(options)),
+        tie('schema').map((inner) => inner.nullable()),
+      ),
+    }));
+    const text = fc.oneof(
+      fc.lorem({ mode: 'sentences', maxCount: 3 }),
+      fc.constant(
+        'Ada Lovelace, 36, of London wrote to bob@example.org on 2026-01-02 at 14:30: price $12.50, not open.',
+      ),
+      fc.string({ unit: 'grapheme' }),
+    );
+    fc.assert(
+      fc.property(schema, text, (one, words) => {
+        one.parse(fill(z.toJSONSchema(one) as JsonSchema, words));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+/** An array of arrays: 10 to the power of `levels` values. */
+function nested(levels: number): JsonSchema {
+  return levels === 0 ? { type: 'boolean' } : { type: 'array', minItems: 10, items: nested(levels - 1) };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { LocalRefusal } from '../../local-refusal.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { SchemaWorker } from './schema-worker.ts';
+
+const context = { now: new Date(0), freeText: 'a reply', plainText: 'a topic', answering: true };
+const here = new AbortController().signal;
+const worker = new SchemaWorker();
+const fill = (schema: JsonSchema, text = 'x', signal = here) =>
+  worker.fill({ schema, text, context }, signal);
+
+/** At most this much work of the router's own thread, whatever the schema. */
+const CPU_MS_MAX = 250;
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+describe('a schema worker', () => {
+  it.each<[string, JsonSchema, string]>([
+    [
+      'a pattern that backtracks for years',
+      { type: 'string', pattern: '^((a+)+)+$', default: `${'a'.repeat(200)}!` },
+      'too much time',
+    ],
+    ['a pattern that writes gigabytes', { type: 'string', pattern: '(((a{999}){999}){999}){999}' }, ''],
+    ['a text of gigabytes', { type: 'string', minLength: 2 ** 31 }, ''],
+    ['a list of a million', { type: 'array', minItems: 1_000_000, items: { type: 'null' } }, 'values'],
+    ['a list of a million different ones', { type: 'array', uniqueItems: true, minItems: 1e6 }, ''],
+    ['endless nesting', { $ref: '#' }, 'levels deep'],
+    ['an invalid pattern', { type: 'string', pattern: '(' }, 'Unterminated group'],
+    ['no schema at all', { type: 7, $ref: 8, properties: 9 }, ''],
+  ])('refuses %s, and keeps no other call waiting', async (_, schema, reason) => {
+    const before = cpuMs();
+    const failure = await fill(schema).catch((error: unknown) => error);
+    expect(cpuMs() - before).toBeLessThan(CPU_MS_MAX);
+    expect(failure).toBeInstanceOf(LocalRefusal);
+    expect((failure as LocalRefusal).message).toContain(reason);
+    expect(await fill({ type: 'integer' }, '7')).toEqual({ value: 7, found: 1 });
+  });
+
+  it('generates what needs keywords that no text gives', async () => {
+    const schema = {
+      type: 'object',
+      properties: { kind: { const: 'a' }, size: { type: 'integer', not: { const: 0 } } },
+      required: ['kind', 'size'],
+      if: { properties: { kind: { const: 'a' } } },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { required: ['reason'], properties: { reason: { type: 'string', minLength: 3 } } },
+    };
+    const { value } = await fill(schema);
+    expect(value).toMatchObject({ kind: 'a', size: expect.any(Number), reason: expect.any(String) });
+    expect(await fill(schema)).toEqual({ value, found: 0 });
+  });
+
+  it('lets a caller leave while it waits', async () => {
+    const caller = new AbortController();
+    const first = fill({ type: 'integer' }, '1');
+    const second = fill({ type: 'integer' }, '2', caller.signal);
+    caller.abort(new Error('gone'));
+    await expect(second).rejects.toThrow('gone');
+    expect((await first).value).toBe(1);
+  });
+});

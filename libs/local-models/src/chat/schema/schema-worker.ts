@@ -1,0 +1,65 @@
+// Fills schemas in a thread of its own, since a caller's schema can take any time and memory: a pattern that backtracks
+// for years, a million items. The thread is started at the first schema, kept, and replaced when a schema overruns it.
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { LocalRefusal } from '../../local-refusal.ts';
+import { Places } from '../../places.ts';
+import type { Filled, JsonSchema } from './json-schema.ts';
+import type { StringContext } from './string-values.ts';
+
+export interface FillJob {
+  schema: JsonSchema;
+  text: string;
+  context: StringContext;
+}
+
+export type FillSchema = (job: FillJob) => Promise<Filled>;
+
+/** What the thread answers; `refusal` says why the schema cannot be filled. */
+export type FillAnswer = { filled: Filled } | { refusal: string };
+
+/** Usual schemas take a few milliseconds. */
+const FILL_MS_MAX = 2_000;
+/** Usually a tenth of a second; longer on a busy machine. */
+const START_MS_MAX = 30_000;
+const THREAD_MEMORY_MB_MAX = 128;
+
+export class SchemaWorker {
+  #thread: Worker | null = null;
+  readonly #turn = new Places(1);
+
+  /** Fills the schema from the text. @throws LocalRefusal 400 naming the reason, the signal's reason */
+  fill(job: FillJob, signal: AbortSignal): Promise<Filled> {
+    return this.#turn.run(signal, async () => {
+      const answer = await this.#ask(job);
+      if ('filled' in answer) return answer.filled;
+      const message = `local/chat cannot fill this JSON schema: ${answer.refusal}`;
+      throw new LocalRefusal(400, 'invalid_request', message, null);
+    });
+  }
+
+  async #ask(job: FillJob): Promise<FillAnswer> {
+    const thread = this.#thread ?? (await startThread());
+    this.#thread = thread;
+    try {
+      thread.postMessage(job);
+      const [answer] = await once(thread, 'message', { signal: AbortSignal.timeout(FILL_MS_MAX) });
+      return answer as FillAnswer;
+    } catch {
+      this.#thread = null;
+      void thread.terminate();
+      return { refusal: 'it takes too much time or memory; simplify it' };
+    }
+  }
+}
+
+async function startThread(): Promise<Worker> {
+  const thread = new Worker(new URL('./schema-thread.ts', import.meta.url), {
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB_MAX },
+  });
+  thread.unref();
+  // Reported by the job that waits; an error between two jobs must not end the process.
+  thread.on('error', () => {});
+  await once(thread, 'message', { signal: AbortSignal.timeout(START_MS_MAX) });
+  return thread;
+}

@@ -1,0 +1,95 @@
+// Which tools a message asks for, by the words that they share, and with which arguments.
+import { identifierStems, keywordsOf, stem, wordsOf } from '../text/words.ts';
+import { findExpression } from './arithmetic/find-expression.ts';
+import type { Tool, ToolPolicy } from './chat-request.ts';
+import type { Conversation } from './conversation.ts';
+import { isSchema } from './schema/json-schema.ts';
+import type { FillSchema } from './schema/schema-worker.ts';
+
+export interface PlannedCall {
+  name: string;
+  /** JSON that satisfies the tool's schema. */
+  arguments: string;
+}
+
+/** A word of the tool's name weighs as much as three of its description or parameters. */
+const NAME_WEIGHT = 3;
+/** Below it a message is not about a tool. */
+const SCORE_MIN = 3;
+/** A further tool is called too when it fits nearly as well as the best. */
+const NEARLY_AS_WELL = 0.75;
+const CALLS_MAX = 8;
+
+/** Parts of names that say nothing of what a tool is about. */
+const GENERIC = new Set(
+  'get set fetch find list lookup do run call make tool function api current new current retrieve show'
+    .split(' ')
+    .map(stem),
+);
+const CALCULATING = new Set(
+  ['calculate', 'calculator', 'math', 'expression', 'arithmetic', 'evaluate'].map(stem),
+);
+/** Tools for one operation only fit sums of that operation. */
+const OPERATORS = new Map(
+  Object.entries({ add: '+', sum: '+', subtract: '-', multiply: '*', divide: '/' }).map(([name, sign]) => [
+    stem(name),
+    sign,
+  ]),
+);
+
+/** Empty: the message is about no tool, and none must be called. */
+export async function planToolCalls(
+  policy: ToolPolicy,
+  conversation: Conversation,
+  fill: FillSchema,
+): Promise<PlannedCall[]> {
+  if (policy.tools.length === 0) return [];
+  const scored = policy.tools
+    .map((tool) => ({ tool, score: scoreTool(tool, conversation.instruction) }))
+    .sort((a, b) => b.score - a.score);
+  const best = scored[0]?.score ?? 0;
+  const least = Math.max(SCORE_MIN, best * NEARLY_AS_WELL);
+  const fitting = scored.filter(({ score }) => score >= least).slice(0, policy.parallel ? CALLS_MAX : 1);
+  const called = fitting.length === 0 && policy.required ? scored.slice(0, 1) : fitting;
+  return Promise.all(called.map(({ tool }) => plan(tool, conversation, fill)));
+}
+
+async function plan(tool: Tool, { said, now }: Conversation, fill: FillSchema): Promise<PlannedCall> {
+  const { value } = await fill({
+    schema: { type: 'object', ...tool.parameters },
+    text: said,
+    context: { now, freeText: said, plainText: said, answering: false },
+  });
+  return { name: tool.name, arguments: JSON.stringify(value) };
+}
+
+function scoreTool(tool: Tool, said: string): number {
+  const spoken = new Set(wordsOf(said).map(stem));
+  const name = identifierStems(tool.name).filter((part) => !GENERIC.has(part));
+  const described = new Set(
+    [...keywordsOf(tool.description), ...parameterWords(tool)].filter((word) => !GENERIC.has(word)),
+  );
+  const byName = name.filter((part) => spoken.has(part)).length * NAME_WEIGHT;
+  const byWords = [...described].filter((word) => spoken.has(word) && !name.includes(word)).length;
+  return byName + byWords + (calculates(name, described, said) ? NAME_WEIGHT : 0);
+}
+
+/** Whether the message has a sum and the tool works it out. */
+function calculates(name: readonly string[], described: ReadonlySet<string>, said: string): boolean {
+  const found = findExpression(said);
+  if (found === null) return false;
+  const signs = new Set(found.expression.match(/[-+*/%^!]|sqrt/g));
+  if (name.some((part) => signs.size === 1 && signs.has(OPERATORS.get(part) ?? ''))) return true;
+  return [...name, ...described].some((word) => CALCULATING.has(word));
+}
+
+/** Names, descriptions and enum values of the parameters. */
+function parameterWords({ parameters }: Tool): string[] {
+  if (!isSchema(parameters.properties)) return [];
+  return Object.entries(parameters.properties).flatMap(([name, property]) => {
+    const description =
+      isSchema(property) && typeof property.description === 'string' ? property.description : '';
+    const values = isSchema(property) && Array.isArray(property.enum) ? property.enum.map(String) : [];
+    return [...identifierStems(name), ...keywordsOf(description), ...values.flatMap(keywordsOf)];
+  });
+}

@@ -1,0 +1,106 @@
+// Evidence of the facts for a description: positive for it, negative against it, 0 when it is not mentioned.
+import { shownBy } from '../text/concepts.ts';
+import { type Facts, type Field, isNegated, meaningOf } from './facts.ts';
+import { comparisonIn } from './numbers.ts';
+
+/** A decisive field or number outweighs any number of words. */
+const SETTLED = 4;
+const WORDS_WEIGHT = 3;
+const CONCEPT_WEIGHT = 1.2;
+/** Maximum mentions of a concept that count. */
+const CONCEPT_MENTIONS_MAX = 4;
+
+/** A parsed description. `context` is its subject, e.g. the question that an option belongs to. */
+export interface Description {
+  text: string;
+  context: string;
+  /**
+   * A negated claim is evidence against it. A negated topic is still a mention: "my parcel has not arrived" is about
+   * parcels.
+   */
+  kind: 'claim' | 'topic';
+}
+
+/** Weight of a mention whose negation does not concern the topic itself. */
+const OTHER_DENIAL_SHARE = 0.8;
+
+export function evidenceFor(facts: Facts, { text, context, kind }: Description): number {
+  const denied = isNegated(text);
+  const sign = denied ? -1 : 1;
+  const settled = byNumber(facts, text, context) ?? byField(facts, text, context);
+  if (settled !== null) return sign * settled * SETTLED;
+  if (kind === 'claim') return sign * byWords(facts, text, (negated) => (negated ? -1 : 1));
+  return byWords(facts, text, (negated) => (negated === denied ? 1 : OTHER_DENIAL_SHARE));
+}
+
+/** 1 or -1 when the text compares a number with one of the facts; otherwise null. */
+function byNumber(facts: Facts, text: string, context: string): 1 | -1 | null {
+  const comparison = comparisonIn(text);
+  if (!comparison) return null;
+  const about = meaningOf(`${context} ${text.replace(comparison.words, ' ')}`);
+  const value = numberAbout(facts, about);
+  if (value === null) return null;
+  // "not more than" is a single comparison: its "not" does not negate the rest.
+  const turned = isNegated(comparison.words) ? -1 : 1;
+  return comparison.holds(value) ? turned : turned === 1 ? -1 : 1;
+}
+
+/** The number whose field or sentence shares most words; without a match, the only number. */
+function numberAbout({ fields, statements }: Facts, about: string[]): number | null {
+  const numeric = fields.filter(
+    (field): field is Field & { value: number } => typeof field.value === 'number',
+  );
+  const candidates = [
+    ...numeric.map(({ path, value }) => ({ stems: new Set(path), value })),
+    ...statements.flatMap(({ stems, numbers }) => numbers.map((value) => ({ stems, value }))),
+  ];
+  let best: { value: number; shared: number } | null = null;
+  for (const { stems, value } of candidates) {
+    const shared = about.filter((one) => stems.has(one)).length;
+    if (shared > (best?.shared ?? 0)) best = { value, shared };
+  }
+  const values = new Set(candidates.map(({ value }) => value));
+  return best?.value ?? (values.size === 1 ? ([...values][0] ?? null) : null);
+}
+
+/** Evidence of a field that the words name: its truth, or whether they also name its value. */
+function byField({ fields }: Facts, text: string, context: string): 1 | -1 | null {
+  const said = new Set(meaningOf(text));
+  const about = new Set([...said, ...meaningOf(context)]);
+  let answer: 1 | -1 | null = null;
+  for (const { path, value } of fields) {
+    const named = path.at(-1) !== undefined && path.slice(-1).every((step) => about.has(step));
+    const truth = typeof value === 'boolean' ? named && (value ? 1 : -1) : byValue(said, path, value, named);
+    if (truth === 1) return 1;
+    if (truth === -1) answer = -1;
+  }
+  return answer;
+}
+
+function byValue(said: Set<string>, path: string[], value: string | number, named: boolean): 1 | -1 | false {
+  const words = typeof value === 'number' ? [String(value)] : meaningOf(value.slice(0, 200));
+  if (!named || words.length === 0 || words.length > 4) return false;
+  const other = [...said].filter((one) => !path.includes(one));
+  if (other.length === 0) return false;
+  return words.every((word) => said.has(word)) ? 1 : -1;
+}
+
+/** The best match of the words with one statement, plus every mention of the named concept. */
+function byWords({ statements }: Facts, text: string, weightOf: (negated: boolean) => number): number {
+  const words = meaningOf(text);
+  if (words.length === 0) return 0;
+  const shows = shownBy(words);
+  let best = 0;
+  let mentions = 0;
+  for (const { stems, negated } of statements) {
+    const weight = weightOf(negated);
+    const share = words.filter((word) => stems.has(word)).length / words.length;
+    if (share > Math.abs(best)) best = weight * share;
+    // "Not good" is no praise, whatever the question.
+    for (const shown of shows.words)
+      if (stems.has(shown)) mentions += shows.canBeDenied && negated ? -1 : weight;
+  }
+  const notion = Math.max(-CONCEPT_MENTIONS_MAX, Math.min(mentions, CONCEPT_MENTIONS_MAX));
+  // Half of the words counts less than half, since common words occur everywhere.
+  return WORDS_WEIGHT * best * Math.abs(best) + CONCEPT_WEIGHT * notion;
+}

@@ -1,0 +1,119 @@
+// The facts in a state: its fields (JSON, or lines of `key: value`) and its statements, as stems with negation.
+import { sentencesOf } from '../text/sentences.ts';
+import { identifierStems, isStopWord, keywordsOf, stem, wordsOf } from '../text/words.ts';
+import { numbersIn } from './numbers.ts';
+
+export interface Field {
+  /** Stems of the field's path: `order.totalAmount` -> order, total, amount. */
+  path: string[];
+  value: string | number | boolean;
+}
+
+export interface Statement {
+  stems: ReadonlySet<string>;
+  negated: boolean;
+  numbers: number[];
+}
+
+export interface Facts {
+  fields: Field[];
+  statements: Statement[];
+}
+
+/** Maximum length of a state's texts that is read, and maximum values of a JSON state: a call may ask 300 questions. */
+export const STATE_LENGTH_READ_MAX = 50_000;
+const STATE_FIELDS_MAX = 2_000;
+const STATEMENTS_MAX = 2_000;
+const DEPTH_MAX = 50;
+
+const NEGATION =
+  /\b(?:not|no|never|none|nobody|nothing|neither|nor|without|hardly|cannot|isn|aren|wasn|weren|doesn|don|didn|won|can|couldn|hasn|haven|hadn|wouldn|shouldn)\b(?:['’]t\b)?/gi;
+/** `can` and `don` are negations only as `can't` and `don't`. */
+const SHORT_FORM = /^(?:isn|aren|wasn|weren|doesn|don|didn|won|can|couldn|hasn|haven|hadn|wouldn|shouldn)$/i;
+const CLAUSE_END = /[;,]\s+|\s+(?:but|however|although|though|while|whereas)\s+/i;
+const LABELLED = /^\s*[-*]?\s*([\p{L}][\p{L}\p{N} _-]{0,40}?)\s*[:=]\s*(\S.*)$/u;
+
+export function factsOf(state: unknown): Facts {
+  const facts: Facts = { fields: [], statements: [] };
+  const reading = { lengthLeft: STATE_LENGTH_READ_MAX };
+  if (typeof state === 'string') addText(facts, read(reading, state));
+  else addJson(facts, reading, [], state, 0);
+  return facts;
+}
+
+/** The remaining length and values that may be read of a state. */
+interface Reading {
+  lengthLeft: number;
+}
+
+/** Collapses runs of whitespace, since the patterns here take quadratic time in the length of a run. */
+function read(reading: Reading, text: string): string {
+  const part = text.slice(0, reading.lengthLeft);
+  reading.lengthLeft -= part.length;
+  return part.replace(/[^\S\n]+/g, ' ');
+}
+
+/** Whether the text has an odd number of negations. */
+export function isNegated(text: string): boolean {
+  const denials = (text.match(NEGATION) ?? []).filter((word) => !SHORT_FORM.test(word));
+  return denials.length % 2 === 1;
+}
+
+function addText(facts: Facts, text: string): void {
+  for (const line of text.split('\n')) {
+    const [, label, value] = LABELLED.exec(line) ?? [];
+    if (label && value && facts.fields.length < STATE_FIELDS_MAX)
+      addField(facts, identifierStems(label), value.trim());
+  }
+  for (const sentence of sentencesOf(text))
+    for (const clause of sentence.split(CLAUSE_END)) addStatement(facts, clause, []);
+}
+
+function addJson(facts: Facts, reading: Reading, path: string[], value: unknown, depth: number): void {
+  if (facts.fields.length >= STATE_FIELDS_MAX || depth > DEPTH_MAX) return;
+  if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) {
+      const step = Array.isArray(value) ? [] : identifierStems(key);
+      addJson(facts, reading, [...path, ...step], inner, depth + 1);
+    }
+  else if (typeof value === 'string') {
+    const text = read(reading, value);
+    addField(facts, path, text);
+    for (const sentence of sentencesOf(text))
+      for (const clause of sentence.split(CLAUSE_END)) addStatement(facts, clause, path);
+  } else if (typeof value === 'number' || typeof value === 'boolean') addField(facts, path, value);
+}
+
+function addField({ fields }: Facts, path: string[], value: string | number | boolean): void {
+  fields.push({ path, value: typeof value === 'string' ? typed(value) : value });
+}
+
+function addStatement({ statements }: Facts, text: string, path: string[]): void {
+  if (text.trim() === '' || statements.length >= STATEMENTS_MAX) return;
+  statements.push({
+    stems: new Set([...path, ...keywordsOf(text)]),
+    negated: isNegated(text),
+    numbers: numbersIn(text),
+  });
+}
+
+function typed(value: string): string | number | boolean {
+  if (/^(?:true|yes)[.!]?$/i.test(value)) return true;
+  if (/^(?:false|no)[.!]?$/i.test(value)) return false;
+  const [number, ...more] = numbersIn(value);
+  return number !== undefined && more.length === 0 && wordsOf(value).length <= 2 ? number : value;
+}
+
+/** Stems of the meaningful words; of all words if none is meaningful. */
+export function meaningOf(text: string): string[] {
+  const keywords = [...new Set(keywordsOf(text))];
+  return keywords.length > 0
+    ? keywords
+    : [
+        ...new Set(
+          wordsOf(text)
+            .filter((word) => !isStopWord(word))
+            .map(stem),
+        ),
+      ];
+}

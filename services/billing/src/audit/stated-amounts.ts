@@ -1,0 +1,44 @@
+// The check that does not use billing's table of events: the amount that each message states must be in the ledger,
+// under the id and org of the message. It finds an event that the table ignores or reads wrongly.
+import type { JsMsg } from '@nats-io/jetstream';
+import { z } from 'zod';
+import { statedAmount } from '../store/batch-plan.ts';
+import type { LedgerRow } from '../store/documents.ts';
+
+const nanos = z.string().transform(BigInt).optional();
+const pricedEvent = z.object({
+  id: z.string(),
+  data: z.object({ org: z.string(), cost_nano: nanos, amount_nano: nanos }),
+});
+
+export interface StatedAmount {
+  readonly message: JsMsg;
+  /** Id of the event. */
+  readonly id: string;
+  readonly org: string;
+  /** Nano-dollars, without a sign. */
+  readonly amount: bigint;
+}
+
+/** The amount that a message states; null when it states none, or is no event. */
+export function amountOf(message: JsMsg): StatedAmount | null {
+  const event = pricedEvent.safeParse(jsonOf(message));
+  if (!event.success) return null;
+  const { id, data } = event.data;
+  const amount = data.cost_nano ?? data.amount_nano ?? 0n;
+  return amount === 0n ? null : { message, id, org: data.org, amount };
+}
+
+/** Whether the row has the stated amount, for the stated org. */
+export function isBooked({ org, amount }: StatedAmount, row: LedgerRow): boolean {
+  const booked = statedAmount(row);
+  return row.org === org && (booked < 0n ? -booked : booked) === amount;
+}
+
+function jsonOf(message: JsMsg): unknown {
+  try {
+    return message.json();
+  } catch {
+    return null;
+  }
+}

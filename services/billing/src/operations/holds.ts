@@ -1,0 +1,49 @@
+// holds.take, holds.settle, holds.renew: the holds of limited calls.
+import type { OperationContext } from '@switchyard/bus';
+import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import type { HoldRequest } from '../accounts/hold-desk.ts';
+import type { BillingDeps } from '../register.ts';
+
+/**
+ * Holds the maximum cost of a limited call. Waits while other holds may shrink.
+ * @throws ServiceError `insufficient_funds` or `budget_exceeded`; `service_unavailable` while the budgets are read
+ */
+export async function holdsTake(
+  { org, key_id, call, amount_nano, exact, lasting }: OperationRequest<'holds.take'>,
+  { accounts }: BillingDeps,
+  { signal }: OperationContext,
+): Promise<OperationResponse<'holds.take'>> {
+  const limits = await accounts.limitsOf(org, key_id);
+  if (limits.length === 0) return { granted_nano: null, capped: false };
+  const { granted, capped } = await accounts.desk.take(
+    { call, org, limits, amount: BigInt(amount_nano), exact, lasting: lasting === true },
+    signal,
+  );
+  return { granted_nano: granted.toString(), capped };
+}
+
+/** Ends the hold of a call and frees the part that the call did not cost. Idempotent. */
+export async function holdsSettle(
+  { call, event, cost_nano }: OperationRequest<'holds.settle'>,
+  { accounts }: BillingDeps,
+): Promise<OperationResponse<'holds.settle'>> {
+  accounts.desk.settle(call, event, BigInt(cost_nano));
+  return {};
+}
+
+/** Renews the holds of an instance. A new owner of the partition learns earlier holds from it. */
+export async function holdsRenew(
+  { holds }: OperationRequest<'holds.renew'>,
+  { accounts }: BillingDeps,
+): Promise<OperationResponse<'holds.renew'>> {
+  const unknown: HoldRequest[] = [];
+  for (const { org, key_id, call, amount_nano, lasting } of holds) {
+    if (accounts.desk.renewed(call)) continue; // needs no budget: a hold survives while budgets cannot be read
+    const limits = await accounts.limitsOf(org, key_id);
+    if (limits.length === 0) continue;
+    const amount = BigInt(amount_nano);
+    unknown.push({ call, org, limits, amount, exact: false, lasting: lasting === true });
+  }
+  await accounts.restore(unknown);
+  return {};
+}

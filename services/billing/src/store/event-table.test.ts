@@ -1,0 +1,43 @@
+import { EVENTS, makeEvent } from '@switchyard/contracts';
+import { describe, expect, test } from 'vitest';
+import { completed, metered, TIME, videoCharged, videoRefunded, voided } from '../fixtures/events.ts';
+import { EVENT_TABLE, type EventTable, entryOf } from './event-table.ts';
+
+describe('an event', () => {
+  test('that billing ignores has no entry', () => {
+    const data = { key_id: 'key_1', org: 'org_a', by_key_id: null };
+    const event = makeEvent({ name: 'key.created', id: 'key_1:created', source: 's', time: TIME, data });
+    expect(entryOf(event)).toBeNull();
+  });
+
+  test.each([
+    ['a call under another id', { ...completed('req_1', 1n), id: 'req_2' }],
+    ['a void under another id', { ...voided('req_1'), id: 'req_1' }],
+    ['a minute under another id', { ...metered('cmp_1', 3, 1n), id: 'cmp_1:1:4' }],
+    ['a charge below zero', completed('req_1', -1n)],
+    ['a video under another id', { ...videoCharged('vid_1', 1n), id: 'vid_1' }],
+    ['a refund under the id of a difference', { ...videoRefunded('vid_1', 1n), id: 'vid_1:difference' }],
+    ['a refund below zero', videoRefunded('vid_1', -1n)],
+    ['a quantity below zero', completed('req_1', 1n, { quantities: { input_tokens: -1 } })],
+  ])('that contradicts itself is refused: %s', (_, event) => {
+    expect(() => entryOf(event)).toThrow(RangeError);
+  });
+
+  test('of a call that fell back is found under the model that served and the requested model', () => {
+    const entry = entryOf(completed('req_1', 1n, { requested_model: 'acme/a', model: 'acme/b' }));
+    expect(entry).toMatchObject({ what: 'occurrence', log: { models: ['acme/a', 'acme/b'] } });
+  });
+});
+
+test('an event without a line in the table, or a charging event without a ledger row, does not compile', () => {
+  const { 'video.charged': line, ...forgotten } = EVENT_TABLE;
+  // @ts-expect-error the line of an event is missing
+  forgotten satisfies EventTable;
+  // @ts-expect-error an event that states a cost is not free
+  'free' satisfies EventTable['video.charged'];
+  // @ts-expect-error an event that states a cost has a ledger row
+  ({ ...line, kind: null }) satisfies EventTable['video.charged'];
+  ({ ...EVENT_TABLE['call.refused'], kind: null }) satisfies EventTable['call.refused'];
+  'free' satisfies EventTable['key.created'];
+  expect(Object.keys(EVENT_TABLE).sort()).toEqual(Object.keys(EVENTS).sort());
+});

@@ -1,0 +1,246 @@
+// The table of all events: what billing writes for each. To add an event that charges, add its line here; a test of the
+// types (event-table.test.ts) shows that an event without a line, or a charging event that is `free`, does not compile.
+import { type Event, type EventData, type EventName, eventIds, isRefusal } from '@switchyard/contracts';
+import type { LedgerKind, LogRow, UnnumberedRow } from './documents.ts';
+import type { Entry } from './entries.ts';
+import { newLedgerRow, newLogRow } from './new-rows.ts';
+import { negateQuantities, storeQuantities } from './quantities.ts';
+
+/** Events that state an amount of money: they have a ledger row. */
+type Priced = { readonly cost_nano: string } | { readonly amount_nano: string };
+
+/** The fields of the rows of an event, besides id, kind, time and org. */
+interface Rows {
+  /** Fields of both rows. */
+  readonly both?: Partial<
+    Pick<LogRow & UnnumberedRow, 'key' | 'type' | 'model' | 'maker' | 'cost' | 'quantities'>
+  >;
+  /** Fields of the ledger row; null: this event has none. */
+  readonly row?: Partial<UnnumberedRow> | null;
+  readonly log?: Partial<LogRow>;
+}
+
+type Conversion =
+  | Rows
+  /** Id of the call that the event voids. */
+  | { readonly voids: string }
+  /** The charge that a manual refund reduces, and its sequence number among the refunds of this charge. */
+  | (Rows & { readonly charge: string; readonly number: number });
+
+/** How billing books one event. */
+interface Booked<N extends EventName> {
+  /** The id that the event must have. Exactly-once booking depends on it. */
+  readonly id: (data: EventData<N>) => string;
+  /** Kind of its ledger row; null: it has none. */
+  readonly kind: LedgerKind | (EventData<N> extends Priced ? never : null);
+  /** Kind of its log row; null: it has none of its own. */
+  readonly log: LogRow['kind'] | null;
+  /** How an audit compares times: a minute or a void that is repeated after a crash may carry another time. */
+  readonly audit: 'same_time' | 'any_time';
+  /** @throws RangeError for a figure that cannot be booked */
+  readonly convert: (event: Event<N>) => Conversion;
+}
+
+export type EventTable = {
+  readonly [N in EventName]: Booked<N> | (EventData<N> extends Priced ? never : 'free');
+};
+
+/**
+ * Every event, with its ledger row, its log row and how an audit compares them. `free`: billing ignores it.
+ *
+ * Booking and the audit both read this table, so a wrong line here misleads both. Three checks of the audit are
+ * independent of it: the amount, org and id of each event, read from the message itself (audit/stated-amounts.ts); the
+ * cost that callers received (audit/receipts-check.ts); and the sums of ledger, logs, usage and statements.
+ */
+export const EVENT_TABLE = {
+  'call.completed': {
+    id: ({ request_id }) => eventIds.call(request_id),
+    ...{ kind: 'call', log: 'call', audit: 'same_time', convert: callCompleted },
+  },
+  'call.refused': {
+    id: ({ request_id }) => eventIds.refused(request_id),
+    ...{ kind: null, log: 'call', audit: 'same_time', convert: callRefused },
+  },
+  'call.voided': {
+    id: ({ request_id }) => eventIds.voided(request_id),
+    ...{ kind: 'void', log: null, audit: 'any_time', convert: ({ data }) => ({ voids: data.request_id }) },
+  },
+  'computer.metered': {
+    id: ({ computer_id, run, minute }) => eventIds.minute(computer_id, run, minute),
+    ...{ kind: 'computer_minute', log: 'computer_minute', audit: 'any_time', convert: computerMetered },
+  },
+  'video.charged': {
+    id: ({ video_id }) => eventIds.videoCharge(video_id),
+    ...{ kind: 'video', log: 'call', audit: 'same_time', convert: videoCharged },
+  },
+  'video.refunded': {
+    id: ({ video_id, reason }) =>
+      reason === 'cheaper_model' ? eventIds.videoDifference(video_id) : eventIds.videoRefund(video_id),
+    ...{ kind: 'refund', log: 'refund', audit: 'same_time', convert: videoRefunded },
+  },
+  'charge.refunded': {
+    id: ({ charge, number }) => eventIds.refund(charge, number),
+    ...{ kind: 'refund', log: 'refund', audit: 'same_time', convert: chargeRefunded },
+  },
+  'credit.granted': {
+    id: ({ credit_id }) => eventIds.credit(credit_id),
+    ...{ kind: 'credit', log: null, audit: 'same_time', convert: creditGranted },
+  },
+  'computer.created': 'free',
+  'computer.started': 'free',
+  'computer.stopped': 'free',
+  'computer.deleted': 'free',
+  'video.completed': 'free',
+  'video.failed': 'free',
+  'account.updated': 'free',
+  'org.created': 'free',
+  'org.suspended': 'free',
+  'org.restored': 'free',
+  'org.removed': 'free',
+  'key.created': 'free',
+  'key.updated': 'free',
+  'key.revoked': 'free',
+} as const satisfies EventTable;
+
+type AnyBooked = Booked<EventName> & { readonly kind: LedgerKind | null };
+
+/** The line of an event; TypeScript cannot express that the line and the event have the same name. */
+function lineOf(name: EventName): AnyBooked | null {
+  const line = EVENT_TABLE[name];
+  return line === 'free' ? null : (line as unknown as AnyBooked);
+}
+
+/**
+ * The entry of an event; null for events that billing ignores.
+ * @throws RangeError when the event contradicts itself, or has a figure that cannot be booked
+ */
+export function entryOf(event: Event): Entry | null {
+  const line = lineOf(event.type);
+  if (!line) return null;
+  const { id, type: source, data } = event;
+  if (id !== line.id(data)) throw new RangeError(`the event ${id} should have the id ${line.id(data)}`);
+  const head = { _id: id, at: new Date(event.time), org: data.org };
+  const fields = line.convert(event);
+  if ('voids' in fields) return { what: 'void', id, org: head.org, at: head.at, requestId: fields.voids };
+  const { both, row: own = {}, log: logged } = fields;
+  const { kind } = line;
+  const row = kind === null || own === null ? null : newLedgerRow({ ...head, kind, ...both, ...own });
+  const log = line.log && newLogRow({ ...head, source, kind: line.log, ...both, ...logged });
+  if (!('charge' in fields)) return { what: 'occurrence', log, row };
+  if (!row || !log) throw new Error(`${source} needs a ledger row and a log row`);
+  return { what: 'refund', log, row, charge: fields.charge, number: fields.number };
+}
+
+/** Whether a repetition of this event may carry another time than the booked one. */
+export function mayRepeatLater(name: EventName): boolean {
+  return lineOf(name)?.audit === 'any_time';
+}
+
+/** Kinds of ledger rows whose event may be repeated with another time. */
+export const KINDS_REPEATED_LATER: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap(
+  (line) => (line !== 'free' && line.audit === 'any_time' ? line.kind : []),
+);
+
+/** Kinds of ledger rows whose event has a log row of its own. */
+export const KINDS_LOGGED: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap((line) =>
+  line !== 'free' && line.log !== null ? line.kind : [],
+);
+
+function callCompleted(event: Event<'call.completed'>): Conversion {
+  const { data } = event;
+  const { status, http_status, error_code, path, requested_model, model, stream, basis } = data;
+  return {
+    both: {
+      ...{ key: data.key_id, type: data.type, model, maker: data.maker },
+      ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities(data.quantities) },
+    },
+    row: isRefusal(event) ? null : { status, calls: 1n, ...ratesOf(data.lines) },
+    log: {
+      ...{ status, http_status, error_code, method: 'POST', path, requested_model, stream, basis },
+      models: [...new Set([requested_model, model ?? requested_model])],
+      ...{ latency_ms: data.latency_ms, first_byte_ms: data.first_byte_ms, attempts: data.attempts },
+    },
+  };
+}
+
+function callRefused({ data }: Event<'call.refused'>): Conversion {
+  const { http_status, error_code, method, path, requested_model, latency_ms } = data;
+  return {
+    both: { key: data.key_id, type: data.type },
+    log: {
+      ...{ status: 'refused', http_status, error_code, method, path, requested_model, latency_ms },
+      computer: data.computer_id,
+      models: requested_model === null ? [] : [requested_model],
+    },
+  };
+}
+
+function computerMetered({ data }: Event<'computer.metered'>): Conversion {
+  const computer = data.computer_id;
+  return {
+    both: {
+      ...{ key: data.key_id, type: 'computer' },
+      ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities({ minutes: 1 }) },
+    },
+    row: { computer, ...ratesOf(data.lines) },
+    log: { computer, basis: 'metered' },
+  };
+}
+
+/** A video job is a call. A failed one also has a refund, and both add up to zero. */
+function videoCharged({ id, data }: Event<'video.charged'>): Conversion {
+  const { path, requested_model, model, latency_ms } = data;
+  return {
+    both: {
+      ...{ key: data.key_id, type: 'video', model, maker: data.maker },
+      ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities({ seconds: data.duration }) },
+    },
+    row: { status: 'ok', calls: 1n, ...ratesOf(data.lines) },
+    log: {
+      ...{ _id: data.request_id, charge: id, http_status: 202, method: 'POST', path, requested_model },
+      ...{ models: [...new Set([requested_model, model])], latency_ms },
+    },
+  };
+}
+
+function videoRefunded({ data }: Event<'video.refunded'>): Conversion {
+  const { model, maker } = data;
+  return {
+    both: {
+      ...{ key: data.key_id, type: 'video', model, maker, cost: -nonNegative(data.cost_nano) },
+      quantities: negateQuantities(storeQuantities({ seconds: data.seconds })),
+    },
+    row: { status: 'ok', refunds: eventIds.videoCharge(data.video_id) },
+    log: { method: 'POST', models: [model], corrects: data.request_id },
+  };
+}
+
+function chargeRefunded({ data }: Event<'charge.refunded'>): Conversion {
+  const { refund_id: id, key_id: key, charge, number, reason, reference } = data;
+  return {
+    both: { cost: -nonNegative(data.amount_nano) },
+    row: { refunds: charge, refund: { id, key, reason, reference } },
+    log: { corrects: data.request_id, correction: { of: charge, reason, reference } },
+    ...{ charge, number },
+  };
+}
+
+/** A credit costs nothing: its amount is not in `cost`, and in no sum of Usage. */
+function creditGranted({ data }: Event<'credit.granted'>): Conversion {
+  const { org, key_id: key, reason, reference } = data;
+  return { row: { credit: { org, key, amount: nonNegative(data.amount_nano), reason, reference } } };
+}
+
+function nonNegative(nanos: string): bigint {
+  const amount = BigInt(nanos);
+  if (amount < 0n) throw new RangeError(`a charge below zero: ${nanos}`);
+  return amount;
+}
+
+/** Rates of the counted units: `<unit> <dollars>`, or `<unit> <dollars>/<parts>` where parts of a unit were counted. */
+function ratesOf(lines: EventData<'call.completed'>['lines']): Pick<UnnumberedRow, 'rates'> {
+  const rates = lines
+    .filter(({ quantity }) => Number(quantity) !== 0)
+    .map(({ unit, rate, per = 1 }) => (per === 1 ? `${unit} ${rate}` : `${unit} ${rate}/${per}`));
+  return rates.length > 0 ? { rates } : {};
+}

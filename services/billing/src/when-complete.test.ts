@@ -1,0 +1,46 @@
+// Sums that a batch left unfinished are not readable until they are recovered.
+import { systemClock } from '@switchyard/service';
+import { expect, test } from 'vitest';
+import { BookingLock } from './accounts/booking-lock.ts';
+import { Progress } from './progress.ts';
+import { whenComplete } from './when-complete.ts';
+
+function deps() {
+  return { accounts: { lock: new BookingLock() }, progress: new Progress(), clock: systemClock };
+}
+
+test('complete sums are read at once, between two batches', async () => {
+  const on = deps();
+  on.progress.recovered();
+  const booked: string[] = [];
+  const batch = on.accounts.lock.run(async () => {
+    await new Promise(setImmediate);
+    booked.push('batch');
+  });
+  await whenComplete(on, async () => booked.push('read'));
+  await batch;
+  expect(booked).toEqual(['batch', 'read']);
+});
+
+test('after an interrupted batch, sums are read once they are recovered', async () => {
+  const on = deps();
+  on.progress.recovered();
+  const failing = on.accounts.lock.run(async () => {
+    on.progress.interrupted();
+    throw new Error('the database is away');
+  });
+  failing.catch(() => {});
+  let reads = 0;
+  const reading = whenComplete(on, async () => (reads += 1));
+  await expect(failing).rejects.toThrow('away');
+  await on.accounts.lock.run(async () => {});
+  expect(reads).toBe(0);
+  on.progress.recovered();
+  expect(await reading).toBe(1);
+});
+
+test('sums that are not recovered in time are not shown', async () => {
+  await expect(whenComplete(deps(), async () => 'half')).rejects.toMatchObject({
+    code: 'service_unavailable',
+  });
+});

@@ -1,0 +1,198 @@
+// The containers of this host, and everything on the host that belongs to one: its slot names its socket, its mount
+// point, its system disk and its claim.
+import { randomBytes } from 'node:crypto';
+import { ServiceError } from '@switchyard/contracts';
+import type { ContainerOptions, ContainerState, Engine, EngineContainer, SizeMb } from '../docker/engine.ts';
+import { raiseInitPriority } from '../docker/init-priority.ts';
+import type { MountSlots } from '../docker/mounts.ts';
+import type { Claims } from './claims.ts';
+import type { ControlSockets } from './control-sockets.ts';
+import { connectInit, type InitClient } from './init-client.ts';
+import type { HostLogger } from './logger.ts';
+import type { SystemDisks } from './system-disks.ts';
+import type { Workspaces } from './workspaces.ts';
+
+export interface ContainerRef {
+  readonly containerId: string;
+  readonly slot: string;
+}
+
+export interface StartedContainer extends ContainerRef {
+  readonly init: InitClient;
+}
+
+export interface NewContainer extends ContainerOptions {
+  readonly slot: string;
+  /** What it writes outside of /workspace goes to a disk of its own. */
+  readonly systemDisk: boolean;
+  /** Host folder that is its /workspace. Default: its mount point, on which files are mounted later. */
+  readonly folder?: string | undefined;
+}
+
+export interface ContainersDeps {
+  readonly engine: Engine;
+  readonly sockets: ControlSockets;
+  readonly claims: Claims;
+  /** undefined: this process cannot mount. */
+  readonly slots: MountSlots | undefined;
+  readonly systemDisks: SystemDisks;
+  readonly workspaces: Pick<Workspaces, 'close'>;
+  readonly logger: HostLogger;
+}
+
+export class Containers {
+  /** Host path of the compiled init, once there is one. Only creating containers needs it. */
+  initBinary = '';
+  readonly #deps: ContainersDeps;
+  /** Container -> slot, to clean up after a container that was removed from outside and cannot be inspected. */
+  readonly #slots = new Map<string, string>();
+  /** Containers that this agent has begun to end. */
+  readonly #ending = new Set<string>();
+
+  constructor(deps: ContainersDeps) {
+    this.#deps = deps;
+  }
+
+  async list(): Promise<EngineContainer[]> {
+    const found = await this.#deps.engine.list();
+    for (const { containerId, slot } of found) this.#slots.set(containerId, slot);
+    return found;
+  }
+
+  /** Leaves nothing behind when it fails. @throws ServiceError `computer_failed` */
+  async create({ slot, systemDisk, folder, ...options }: NewContainer): Promise<ContainerRef> {
+    const { engine, sockets, systemDisks, slots } = this.#deps;
+    let containerId: string | undefined;
+    try {
+      await sockets.create(slot);
+      if (folder === undefined) await slots?.create(slot);
+      const disk = systemDisk ? await systemDisks.create(slot) : undefined;
+      const directory = folder ?? slots?.directory(slot);
+      if (directory === undefined) throw new Error('this process cannot mount');
+      containerId = await engine.create({
+        ...options,
+        slot,
+        initBinary: this.initBinary,
+        controlDirectory: sockets.directory(slot),
+        workspace: { directory, followsMounts: folder === undefined },
+        networkFiles: disk?.networkFiles,
+      });
+      this.#slots.set(containerId, slot);
+      if (disk) await disk.carry(await engine.writablePlaces(containerId));
+      return { containerId, slot };
+    } catch (error) {
+      if (containerId === undefined) await this.#clearSlot(slot);
+      else await this.remove({ containerId, slot });
+      throw new ServiceError('computer_failed', 'the container of the computer could not be created', {
+        cause: error,
+      });
+    }
+  }
+
+  /** Starts a container and connects to its init. Leaves nothing behind when it fails. */
+  async start({ containerId, slot }: ContainerRef): Promise<StartedContainer> {
+    const { engine, sockets, logger } = this.#deps;
+    try {
+      await engine.start(containerId);
+      const init = await connectInit(await sockets.take(slot));
+      await raiseInitPriority((await engine.inspect(containerId))?.pid ?? 0, containerId);
+      return { containerId, slot, init };
+    } catch (error) {
+      await this.remove({ containerId, slot }).catch((failure: unknown) =>
+        logger.warn({ err: failure, container: containerId }, 'a container that did not start is left over'),
+      );
+      if (error instanceof ServiceError) throw error;
+      throw new ServiceError('computer_failed', 'the container of the computer could not be started', {
+        cause: error,
+      });
+    }
+  }
+
+  /** Connects to a container that an earlier agent started. @throws ServiceError `computer_failed` */
+  async connect(containerId: string): Promise<StartedContainer & { readonly size: SizeMb }> {
+    const { engine, sockets } = this.#deps;
+    const state = await engine.inspect(containerId);
+    if (!state?.running)
+      throw new ServiceError('computer_failed', 'the container of the computer no longer runs');
+    const { slot, size } = state;
+    return { containerId, slot, size, init: await connectInit(await sockets.find(slot)) };
+  }
+
+  inspect(containerId: string): Promise<ContainerState | undefined> {
+    return this.#deps.engine.inspect(containerId);
+  }
+
+  /** This agent has begun to end the container. */
+  isEnding(containerId: string): boolean {
+    return this.#ending.has(containerId);
+  }
+
+  /**
+   * Ends the processes in order, SIGTERM first, then removes the container. Asks the init if possible, because the
+   * engine starts a program to signal a container, which slows neighbours.
+   */
+  async stop({ containerId, slot, init }: StartedContainer): Promise<void> {
+    const { engine } = this.#deps;
+    this.#ending.add(containerId);
+    if (await init.stop()) await engine.ended(containerId);
+    else await engine.stop(containerId);
+    await this.remove({ containerId, slot });
+  }
+
+  /** Removes a container that runs no command. */
+  destroy({ containerId, slot, init }: StartedContainer): Promise<void> {
+    init.close();
+    return this.remove({ containerId, slot });
+  }
+
+  /** Kills and removes the container, and everything that belongs to its slot. */
+  async remove({ containerId, slot }: ContainerRef): Promise<void> {
+    this.#ending.add(containerId);
+    await this.#deps.systemDisks.uncoverVolumes(slot);
+    await this.#deps.engine.remove(containerId);
+    await this.#clearSlot(slot);
+    this.#slots.delete(containerId);
+    this.#ending.delete(containerId);
+  }
+
+  /** The same, by its id. Does nothing if the container is unknown. */
+  async removeById(containerId: string): Promise<void> {
+    const slot = (await this.inspect(containerId))?.slot ?? this.#slots.get(containerId);
+    if (slot !== undefined) await this.remove({ containerId, slot });
+  }
+
+  /**
+   * Removes containers that no computer has claimed, such as the pool of an earlier agent, and slots without a container. Lists containers again, because the engine
+   * may have been making or removing one when that agent died.
+   */
+  async clearUp(): Promise<void> {
+    const { sockets, claims, slots, systemDisks } = this.#deps;
+    const left = await this.list();
+    for (const { containerId, slot } of left) if (!claims.has(slot)) await this.remove({ containerId, slot });
+    const keptSlots = new Set(left.map(({ slot }) => slot));
+    for (const slot of new Set([
+      ...((await slots?.list()) ?? []),
+      ...(await sockets.list()),
+      ...claims.list(),
+      ...(await systemDisks.list()),
+    ])) {
+      if (!keptSlots.has(slot)) await this.#clearSlot(slot);
+    }
+  }
+
+  /** Removes everything that belongs to a slot. The container must be gone. */
+  async #clearSlot(slot: string): Promise<void> {
+    const { slots, sockets, systemDisks, claims, workspaces } = this.#deps;
+    const claim = claims.get(slot);
+    await slots?.remove(slot);
+    await sockets.remove(slot);
+    await systemDisks.remove(slot);
+    await claims.clear(slot);
+    if (claim && !claims.holds(claim.computerId)) workspaces.close(claim.computerId);
+  }
+}
+
+/** Random name of a container's slot; also part of the container's name. */
+export function newSlot(): string {
+  return randomBytes(8).toString('hex');
+}

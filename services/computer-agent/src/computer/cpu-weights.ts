@@ -1,0 +1,78 @@
+// Lowers the CPU weight of computers that compute for seconds, so that short commands of their neighbours run first.
+// Weights matter only while the cores of the host are contended. Among busy computers their sizes still decide.
+import { sharesOf } from '../docker/engine.ts';
+import type { InitClient } from './init-client.ts';
+import type { HostLogger } from './logger.ts';
+import { readCpuSeconds } from './meter.ts';
+
+const SAMPLE_EVERY_MS = 1_000;
+/** Cores. A computer above this for SAMPLES_TO_YIELD samples in a row is busy. The smallest size is guaranteed as much. */
+export const BUSY_CORES = 0.25;
+/** Cores. A busy computer below this for SAMPLES_TO_RECOVER samples in a row gets its full weight back. */
+export const RESTED_CORES = 0.05;
+export const SAMPLES_TO_YIELD = 2;
+export const SAMPLES_TO_RECOVER = 3;
+/** Weight of a busy computer, as a fraction of the weight of its size. */
+export const BUSY_SHARE = 1 / 16;
+
+/** Decides from samples of one computer whether it is busy. Pure: no I/O, no clock. */
+export class BusyDetector {
+  busy = false;
+  #samplesInARow = 0;
+
+  /** @param cores used on average since the last sample */
+  sample(cores: number): void {
+    const contradicts = this.busy ? cores < RESTED_CORES : cores > BUSY_CORES;
+    this.#samplesInARow = contradicts ? this.#samplesInARow + 1 : 0;
+    if (this.#samplesInARow < (this.busy ? SAMPLES_TO_RECOVER : SAMPLES_TO_YIELD)) return;
+    this.busy = !this.busy;
+    this.#samplesInARow = 0;
+  }
+}
+
+export interface CpuWeightsDeps {
+  /** Sets the CPU shares of a running container. Rejects when it has ended. */
+  readonly setShares: (containerId: string, shares: number) => Promise<void>;
+  readonly logger: HostLogger;
+}
+
+export interface CpuWeights {
+  /** Watches a computer until its init closes the connection. @param cpu cores of its size */
+  watch(container: { readonly containerId: string; readonly init: InitClient }, cpu: number): void;
+}
+
+/** Samples every watched computer once per SAMPLE_EVERY_MS and adjusts its weight when it becomes busy or rests. */
+export function openCpuWeights({ setShares, logger }: CpuWeightsDeps): CpuWeights {
+  return {
+    watch({ containerId, init }, cpu) {
+      const detector = new BusyDetector();
+      let before: { seconds: number; atMs: number } | undefined;
+      let hasLessWeight = false; // as the engine was last asked; an attempt that failed is repeated
+      let sampling = false; // a computer under load may answer late; samples do not queue
+      const sample = async () => {
+        const seconds = await readCpuSeconds(init);
+        const atMs = performance.now();
+        const cores = before && (seconds - before.seconds) / ((atMs - before.atMs) / 1_000);
+        before = { seconds, atMs };
+        if (cores !== undefined) detector.sample(cores);
+        const { busy } = detector;
+        if (busy === hasLessWeight) return;
+        await setShares(containerId, sharesOf(cpu) * (busy ? BUSY_SHARE : 1));
+        hasLessWeight = busy;
+      };
+      const timer = setInterval(() => {
+        if (sampling) return;
+        sampling = true;
+        sample()
+          .catch((error: unknown) => {
+            if (!init.isClosed)
+              logger.warn({ err: error, container: containerId }, 'CPU weight not adjusted');
+          })
+          .finally(() => {
+            sampling = false;
+          });
+      }, SAMPLE_EVERY_MS).unref();
+      void init.closed.then(() => clearInterval(timer));
+    },
+  };
+}

@@ -1,0 +1,140 @@
+// One exec on a connection to an init: starts it or attaches to it, and collects output until its end.
+import { ServiceError } from '@switchyard/contracts';
+import { type AttachOptions, type ExecOptions, type ExecResult, STREAM_WINDOW_BYTES } from './exec.ts';
+import type { InitConnection } from './init-connection.ts';
+import {
+  decodeEnd,
+  decodeFailure,
+  EXEC_ID_BYTES_MAX,
+  encodeStart,
+  encodeUint32,
+  FRAME_PAYLOAD_BYTES_MAX,
+} from './init-frames.ts';
+
+/** Time that the init may need, beyond a command's timeout, to kill a tree that resists. */
+const KILL_GRACE_MS = 20_000;
+/**
+ * The same for a stream, counted from its last output, because its end is reported only after the output was
+ * consumed.
+ */
+const STREAM_GRACE_MS = 120_000;
+
+export interface FirstFrame {
+  /** `E` starts an exec, `A` attaches to one. */
+  readonly type: 'E' | 'A';
+  readonly payload: Buffer;
+}
+
+/** The frame that starts an exec. @throws ServiceError `invalid_request` that names the option */
+export function startFrame(options: ExecOptions): FirstFrame {
+  checkExec(options);
+  const { id, command, timeoutMs, outputBytesMax, cwd = '', env = {}, stdin, keep: kept = false } = options;
+  const streamed = options.consume !== undefined;
+  const payload = encodeStart({ id, command, cwd, env, timeoutMs, outputBytesMax, stdin, streamed, kept });
+  // The init closes the connection on larger frames, which would look like the computer's end. The kernel's limit
+  // is lower.
+  if (payload.length > FRAME_PAYLOAD_BYTES_MAX)
+    throw new ServiceError('invalid_request', 'command and environment are too big together', {
+      param: 'env',
+    });
+  return { type: 'E', payload };
+}
+
+/** @throws ServiceError `invalid_request`, `computer_failed` */
+export async function followExec(
+  connection: InitConnection,
+  { type, payload }: FirstFrame,
+  timeoutMs: number,
+  { consume, onOutput, signal }: AttachOptions & Pick<ExecOptions, 'consume'>,
+): Promise<ExecResult> {
+  const result = Promise.withResolvers<ExecResult>();
+  const output: Buffer[] = [];
+  const keepOutput = (chunk: Buffer) => {
+    output.push(chunk);
+    onOutput?.(chunk);
+  };
+  const channel = connection.openChannel({
+    onFrame({ type, payload }) {
+      if (type === 'O') {
+        if (consume) overdue.refresh();
+        take(Buffer.from(payload));
+      } else if (type === 'X') {
+        result.resolve({ ...decodeEnd(payload), output: joined(output) });
+      } else if (type === 'F') {
+        result.reject(failureOf(decodeFailure(payload)));
+      }
+    },
+    onLost: result.reject,
+  });
+  const grant = (bytes: number) => channel.send('W', encodeUint32(bytes));
+  const take = consume ? withCredit(consume, grant) : keepOutput;
+  const cancel = () => channel.send('K');
+  const overdue = setTimeout(
+    () => {
+      const message = 'the computer did not report the end of the command';
+      result.reject(new ServiceError('computer_failed', message));
+    },
+    timeoutMs + (consume ? STREAM_GRACE_MS : KILL_GRACE_MS),
+  );
+  try {
+    channel.send(type, payload);
+    if (consume) grant(STREAM_WINDOW_BYTES);
+    if (signal?.aborted) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    return await result.promise;
+  } finally {
+    clearTimeout(overdue);
+    signal?.removeEventListener('abort', cancel);
+    channel.close();
+    channel.send('R');
+  }
+}
+
+/** Passes output on, and grants new credit for consumed output in steps of half a window. */
+function withCredit(
+  consume: (chunk: Buffer) => void | Promise<void>,
+  grant: (bytes: number) => void,
+): (chunk: Buffer) => void {
+  let consumedBytes = 0;
+  const onConsumed = (bytes: number) => {
+    consumedBytes += bytes;
+    if (consumedBytes < STREAM_WINDOW_BYTES / 2) return;
+    grant(consumedBytes);
+    consumedBytes = 0;
+  };
+  return (chunk) => {
+    const consuming = consume(chunk);
+    if (consuming) void consuming.then(() => onConsumed(chunk.length));
+    else onConsumed(chunk.length);
+  };
+}
+
+function joined(chunks: Buffer[]): Buffer {
+  const [only] = chunks;
+  return chunks.length === 1 && only ? only : Buffer.concat(chunks);
+}
+
+/** Refuses what the init's frames cannot carry. */
+function checkExec({ id, command, cwd, env }: ExecOptions): void {
+  const refuse = (param: string, message: string): never => {
+    throw new ServiceError('invalid_request', message, { param });
+  };
+  if (id.length === 0 || Buffer.byteLength(id) > EXEC_ID_BYTES_MAX || id.includes('\0'))
+    throw new TypeError(`not the id of an exec: ${id}`);
+  if (command.includes('\0')) refuse('command', 'command must not hold a zero byte');
+  if (cwd?.includes('\0')) refuse('cwd', 'cwd must not hold a zero byte');
+  for (const [name, value] of Object.entries(env ?? {})) {
+    if (name === '' || /[=\0]/.test(name))
+      refuse('env', 'env has a name that is empty or holds "=" or a zero byte');
+    if (value.includes('\0')) refuse('env', `env.${name} must not hold a zero byte`);
+  }
+}
+
+/** Request parameter at fault for each failure caused by the caller; other failures are the computer's. */
+const BLAMED_PARAMS: Readonly<Record<string, string>> = { bad_cwd: 'cwd', too_big: 'env' };
+
+function failureOf({ code, message }: { code: string; message: string }): ServiceError {
+  const param = BLAMED_PARAMS[code];
+  if (param) return new ServiceError('invalid_request', message, { param });
+  return new ServiceError('computer_failed', message, { details: { reason: code } });
+}

@@ -1,0 +1,207 @@
+// Containers for computers: from the warm pool or created for a new run, or found again after a restart of the agent.
+import { ServiceError } from '@switchyard/contracts';
+import { type ContainerOptions, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
+import type { MountSlots } from '../docker/mounts.ts';
+import type { Claim, Claims } from './claims.ts';
+import { Container } from './container.ts';
+import { type Containers, newSlot, type StartedContainer } from './containers.ts';
+import type { CpuWeights } from './cpu-weights.ts';
+import type { Disks } from './disks.ts';
+import type { ExecActivity } from './exec-activity.ts';
+import type { HostFeatures } from './host-features.ts';
+import type { HostLogger } from './logger.ts';
+import { Spares } from './spares.ts';
+import type { Workspaces } from './workspaces.ts';
+
+/** An idle container reserved for one computer. */
+export interface Reservation {
+  /** Docker's id. Write it into the computer's record before calling `start`. */
+  readonly containerId: string;
+  /** The container came from the warm pool. */
+  readonly warm: boolean;
+  /**
+   * Mounts the computer's /workspace and sets its size. Commands can run once it resolves.
+   * @throws ServiceError `computer_failed`; the container is then removed
+   */
+  start(): Promise<Container>;
+  /** Removes the container. Use it when the record could not be written. */
+  discard(): Promise<void>;
+}
+
+export interface ReservationsDeps {
+  readonly engine: Engine;
+  readonly containers: Containers;
+  readonly claims: Claims;
+  readonly disks: Disks;
+  readonly workspaces: Workspaces;
+  readonly slots: MountSlots | undefined;
+  readonly features: HostFeatures;
+  /** Number of containers in the warm pool, their image, and their size: a computer of this size needs no update. */
+  readonly poolSize: number;
+  readonly pooledImage: string;
+  readonly pooledSize: SizeMb;
+  readonly activity: ExecActivity;
+  readonly cpuWeights: CpuWeights;
+  readonly logger: HostLogger;
+  readonly killed?: AbortSignal | undefined;
+}
+
+export class Reservations {
+  readonly #deps: ReservationsDeps;
+  /** Started containers of the standard image that wait for a computer to claim them. */
+  readonly #pool: Spares<StartedContainer>;
+  /** Slots of containers that wait in the pool or are being made for it. */
+  readonly #pooledSlots = new Set<string>();
+
+  constructor(deps: ReservationsDeps) {
+    this.#deps = deps;
+    this.#pool = new Spares({
+      ...deps,
+      name: 'container of the warm pool',
+      size: deps.poolSize,
+      make: () => this.#makePooled(),
+      destroy: (container) => this.#destroy(container),
+      ended: ({ init }) => init.closed,
+    });
+  }
+
+  /** Fills the warm pool from now on. */
+  startPool(): void {
+    this.#pool.start();
+  }
+
+  poolFilled(): Promise<void> {
+    return this.#pool.filled();
+  }
+
+  closePool(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  /** False for a container that was claimed, and for one that ended and could not be removed. */
+  isPooled(slot: string): boolean {
+    return this.#pooledSlots.has(slot);
+  }
+
+  /** From the warm pool; undefined if it is empty. */
+  async pooled(computerId: string, { cpu, memoryMb }: SizeMb): Promise<Reservation | undefined> {
+    const { claims, pooledSize } = this.#deps;
+    const started = this.#pool.claim();
+    if (!started) return undefined;
+    this.#pooledSlots.delete(started.slot);
+    const claim = { computerId, cpu, memoryMb };
+    await claims.set(started.slot, claim);
+    return {
+      containerId: started.containerId,
+      warm: true,
+      start: () => this.#settled(started, claim, pooledSize),
+      discard: () => this.#destroy(started),
+    };
+  }
+
+  /** Creates a container with its final size; only the mount into it follows at start. */
+  async created(computerId: string, options: ContainerOptions): Promise<Reservation> {
+    const { containers, claims, disks, features, workspaces } = this.#deps;
+    if (!features.mounts && disks.has(computerId))
+      throw new ServiceError('computer_failed', 'The host cannot mount the computer’s disk. Retry later.');
+    const slot = newSlot();
+    const claim = { computerId, cpu: options.cpu, memoryMb: options.memoryMb };
+    await claims.set(slot, claim);
+    const container = await containers.create({
+      ...options,
+      slot,
+      systemDisk: features.systemDisks,
+      folder: features.mounts ? undefined : workspaces.path(computerId),
+    });
+    return {
+      containerId: container.containerId,
+      warm: false,
+      start: async () => this.#settled(await containers.start(container), claim, claim),
+      discard: () => containers.remove(container),
+    };
+  }
+
+  /** Connects to a container that an earlier agent started. @throws ServiceError `computer_failed` if it has ended */
+  async connect(containerId: string): Promise<Container> {
+    const found = await this.#deps.containers.connect(containerId);
+    const claim = this.#deps.claims.get(found.slot);
+    try {
+      // An agent may have died between writing the record and mounting the files.
+      if (claim) await this.#settle(found, claim, found.size);
+    } catch (error) {
+      found.init.close();
+      throw error;
+    }
+    return this.#running(found, claim?.cpu ?? found.size.cpu);
+  }
+
+  async #makePooled(): Promise<StartedContainer> {
+    const { containers, features, pooledImage: image, pooledSize: size } = this.#deps;
+    const slot = newSlot();
+    this.#pooledSlots.add(slot);
+    try {
+      const created = await containers.create({ slot, image, ...size, systemDisk: features.systemDisks });
+      return await containers.start(created);
+    } catch (error) {
+      this.#pooledSlots.delete(slot);
+      throw error;
+    }
+  }
+
+  #destroy(container: StartedContainer): Promise<void> {
+    this.#pooledSlots.delete(container.slot);
+    return this.#deps.containers.destroy(container);
+  }
+
+  /** Removes the container when it cannot be settled. */
+  async #settled(started: StartedContainer, claim: Claim, has: SizeMb): Promise<Container> {
+    try {
+      await this.#settle(started, claim, has);
+    } catch (error) {
+      await this.#destroy(started);
+      throw error;
+    }
+    return this.#running(started, claim.cpu);
+  }
+
+  /** Gives a claimed container its computer's files and size, where missing. */
+  async #settle({ containerId, slot }: StartedContainer, claim: Claim, has: SizeMb): Promise<void> {
+    await Promise.all([this.#showFiles(slot), this.#giveSize(containerId, claim, has)]);
+  }
+
+  #running(started: StartedContainer, cpu: number): Container {
+    this.#deps.cpuWeights.watch(started, cpu);
+    return new Container(started, {
+      ...this.#deps,
+      remountWorkspace: () => this.#showFiles(started.slot),
+    });
+  }
+
+  /** Makes the files of a computer visible in its container, unless the container was created with their folder. */
+  async #showFiles(slot: string): Promise<void> {
+    const { claims, slots, workspaces } = this.#deps;
+    const computerId = claims.get(slot)?.computerId;
+    if (computerId === undefined || !slots || !(await slots.list()).includes(slot)) return;
+    try {
+      await workspaces.open(computerId);
+      const files = workspaces.path(computerId);
+      if (!(await slots.shows(slot, files))) await slots.mount(slot, files);
+    } catch (error) {
+      throw new ServiceError('computer_failed', 'The computer’s files could not be mounted. Retry later.', {
+        cause: error,
+      });
+    }
+  }
+
+  /** An update takes the engine about 50 ms, so it is skipped when the size is already right. */
+  async #giveSize(containerId: string, { cpu, memoryMb }: SizeMb, has: SizeMb): Promise<void> {
+    if (sharesOf(cpu) === sharesOf(has.cpu) && memoryMb === has.memoryMb) return;
+    try {
+      await this.#deps.engine.resize(containerId, { cpu, memoryMb });
+    } catch (error) {
+      throw new ServiceError('computer_failed', 'The computer’s size could not be set. Retry later.', {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,233 @@
+// One attempt to pull one image: asks its registry, and streams the layers into the engine as an archive. It is given up
+// when it takes too long, makes no progress, or its caller disconnects.
+import { networkInterfaces } from 'node:os';
+import { Readable } from 'node:stream';
+import type { CreationProgress } from '@switchyard/contracts';
+import { createEgress, type Lookup, parseAllowList } from '@switchyard/egress';
+import { linesOf } from '@switchyard/service';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import type { HostLogger } from '../computer/logger.ts';
+import { imageArchive, tooLarge } from './image-archive.ts';
+import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
+import type { ImageReference } from './image-reference.ts';
+import { ImageRegistry, type RemoteConfig, type RemoteImage } from './image-registry.ts';
+import { PullProgress } from './pull-progress.ts';
+
+const PULL_TIMEOUT_MS = 300_000;
+/** A pull without progress for this time is given up. */
+const STALLED_MS_MAX = 60_000;
+const LOG_EVERY_MS = 5_000;
+const BYTES_PER_GB = 1024 ** 3;
+/** Characters of a digest by which the engine names a layer that it unpacks. */
+const SHORT_ID_CHARS = 12;
+export const NO_ROOM = 'the disk of its computer’s host is nearly full';
+
+/** One line of the engine's answer while it loads an archive. */
+const loadEvent = z.object({
+  id: z.string().nullish(),
+  progressDetail: z.object({ current: z.number().nullish() }).nullish(),
+  error: z.string().nullish(),
+});
+
+export interface ImagePullDeps {
+  readonly docker: Docker;
+  /** Maximum GB, unpacked. */
+  readonly gbMax: number;
+  /** Whether this host's disk has room; called repeatedly. */
+  readonly hasRoom: () => boolean;
+  readonly logger: HostLogger;
+  /** Private networks (CIDR) that may contain registries. */
+  readonly allowedNetworks?: readonly string[];
+  readonly lookup?: Lookup;
+  readonly timeoutMs?: number;
+  readonly stalledMsMax?: number;
+}
+
+export interface ImageRequest {
+  readonly image: string;
+  /** Called with progress during a pull. Not called if the image is present. */
+  readonly onPull?: ((progress: CreationProgress) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a registry has under the name of an image. */
+export interface FoundImage {
+  readonly registry: ImageRegistry;
+  readonly image: RemoteImage;
+  readonly config: RemoteConfig;
+}
+
+export class ImagePull {
+  readonly #deps: ImagePullDeps;
+  readonly #request: ImageRequest;
+  readonly #reference: ImageReference;
+  readonly #progress = new PullProgress();
+  /** Aborted with the reason why the pull ends. */
+  readonly #abort = new AbortController();
+  readonly #timeout: NodeJS.Timeout;
+  #stalled: NodeJS.Timeout | undefined;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #isHandedOver = false;
+
+  constructor(deps: ImagePullDeps, request: ImageRequest, reference: ImageReference) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#reference = reference;
+    const { timeoutMs = PULL_TIMEOUT_MS } = deps;
+    this.#timeout = setTimeout(
+      () => this.#giveUp('too_slow', `the pull took longer than ${timeoutMs / 1_000} s`),
+      timeoutMs,
+    );
+    this.#restartStallTimer();
+    const { signal } = request;
+    const onCallerGone = () => this.#abort.abort(signal?.reason);
+    if (signal?.aborted) onCallerGone();
+    else signal?.addEventListener('abort', onCallerGone, { signal: this.#abort.signal });
+  }
+
+  /** The engine has the whole archive and loads it, even if the caller has disconnected. */
+  get isHandedOver(): boolean {
+    return this.#isHandedOver;
+  }
+
+  /** Ends the timers and requests. Call it exactly once. */
+  end(): void {
+    clearTimeout(this.#timeout);
+    clearTimeout(this.#stalled);
+    this.#abort.abort();
+  }
+
+  /** Asks the registry for manifest and configuration. */
+  async lookUp(): Promise<FoundImage> {
+    const { docker, gbMax, lookup, allowedNetworks = [] } = this.#deps;
+    const { onPull } = this.#request;
+    onPull?.({ ...this.#progress.now, phase: 'looking_up' });
+    const egress = createEgress({
+      allow: parseAllowList(allowedNetworks.join(',')),
+      refused: hostAddresses(),
+      ...(lookup === undefined ? {} : { lookup }),
+    });
+    const registry = new ImageRegistry({
+      egress,
+      reference: this.#reference,
+      architecture: async () => (await docker.version()).Arch,
+      signal: this.#abort.signal,
+    });
+    const image = await this.#orAborted(registry.lookUp());
+    this.#restartStallTimer();
+    this.#progress.begin(image.layers);
+    onPull?.(this.#progress.now);
+    if (this.#progress.totalBytes > gbMax * BYTES_PER_GB) throw tooLarge(gbMax);
+    return { registry, image, config: await this.#orAborted(registry.config(image)) };
+  }
+
+  /** Streams the layers into the engine. @param tag of the image there */
+  async fetch({ registry, image, config }: FoundImage, tag: string): Promise<void> {
+    const { docker, gbMax, logger } = this.#deps;
+    const archive = imageArchive({
+      registry,
+      image,
+      config,
+      tag,
+      gbMax,
+      onBytes: ({ digest }, bytesDone) => {
+        this.#progress.fetched(digest, bytesDone);
+        this.#onProgress();
+      },
+    });
+    await this.#load(Readable.from(archive, { objectMode: false }), { image, config });
+    const { Size: bytes } = await docker.getImage(tag).inspect();
+    this.#progress.loaded();
+    logger.info({ image: this.#request.image, pinned: tag, bytes }, 'Image pulled');
+  }
+
+  async #load(body: Readable, found: Pick<FoundImage, 'image' | 'config'>): Promise<void> {
+    const { docker } = this.#deps;
+    const sending = new AbortController();
+    let failure: unknown;
+    body.on('error', (error) => {
+      failure = error;
+      sending.abort(error);
+    });
+    body.once('end', () => {
+      this.#isHandedOver = true;
+    });
+    const load = async () => {
+      const answer = await docker.loadImage(body, { quiet: '0', abortSignal: sending.signal });
+      await this.#follow(answer as Readable, found);
+    };
+    await this.#orAborted(load()).catch((error: unknown) => {
+      if (!this.#isHandedOver) {
+        sending.abort();
+        body.destroy();
+      }
+      throw failure ?? error;
+    });
+  }
+
+  /** Reads the engine's progress in unpacking. */
+  async #follow(
+    answer: Readable,
+    { image: { layers }, config: { diffIds } }: Pick<FoundImage, 'image' | 'config'>,
+  ): Promise<void> {
+    const shortIdOf = (diffId: string) => diffId.slice('sha256:'.length).slice(0, SHORT_ID_CHARS);
+    const layerOf = new Map(diffIds.map((diffId, at) => [shortIdOf(diffId), layers[at]?.digest]));
+    for await (const line of linesOf(answer)) {
+      const { id, progressDetail, error } = loadEvent.parse(JSON.parse(line));
+      if (error)
+        throw new ImageFailure('failed', 'the engine of its host cannot unpack it', new Error(error));
+      const digest = layerOf.get(id ?? '');
+      if (digest !== undefined) this.#progress.unpacked(digest, progressDetail?.current ?? 0);
+      this.#onProgress();
+    }
+  }
+
+  /** Called after each step. @throws ImageFailure if the host's disk has no room for more */
+  #onProgress(): void {
+    if (this.#abort.signal.aborted) return; // the engine unpacks, and the caller has disconnected
+    const { hasRoom, logger } = this.#deps;
+    const { image, onPull } = this.#request;
+    this.#restartStallTimer();
+    onPull?.(this.#progress.now);
+    if (!hasRoom()) throw new ImageFailure('no_room', NO_ROOM);
+    if (performance.now() - this.#loggedAt < LOG_EVERY_MS) return;
+    this.#loggedAt = performance.now();
+    logger.info({ image, progress: String(this.#progress) }, 'Pulling an image');
+  }
+
+  #restartStallTimer(): void {
+    const { stalledMsMax = STALLED_MS_MAX } = this.#deps;
+    clearTimeout(this.#stalled);
+    this.#stalled = setTimeout(
+      () => this.#giveUp('stalled', `its registry has sent nothing for ${stalledMsMax / 1_000} s`),
+      stalledMsMax,
+    );
+  }
+
+  #giveUp(reason: ImageFailureReason, why: string): void {
+    this.#abort.abort(new ImageFailure(reason, `${why} (${this.#progress})`));
+  }
+
+  /** The result of `work`, or a rejection when the pull is aborted. */
+  async #orAborted<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#abort;
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = () => aborted.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    work.catch(() => {}); // handled below unless the abort came first
+    try {
+      return await Promise.race([work, aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+/** All addresses of this host, public ones too: its services are not for renters. */
+function hostAddresses(): Set<string> {
+  return new Set(
+    Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address)),
+  );
+}

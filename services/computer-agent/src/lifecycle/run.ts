@@ -1,0 +1,144 @@
+// A run that has not ended: its clocks, its commands, and when it ends by itself.
+import { type ComputerLimits, completedMinutes, MINUTE_MS } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { Container } from '../computer/container.ts';
+import { Meter } from '../computer/meter.ts';
+import type { BillableClock } from '../metering/billable-clock.ts';
+import type { RunHolds } from '../metering/run-holds.ts';
+import { ExecResults } from './exec-results.ts';
+import type { RecoveredExecs } from './recovered-execs.ts';
+
+export interface RunOptions {
+  readonly container: Container;
+  /** Money held for the run. */
+  readonly holds: RunHolds;
+  readonly clock: Clock;
+  readonly billable: BillableClock;
+  readonly limits: Pick<ComputerLimits, 'idleStopMs' | 'maxLifetimeMs'>;
+  /** Billable milliseconds before this object was created; 0 for a new run. */
+  readonly elapsedMs: number;
+  /** Milliseconds since the run began, and since its last command ended. */
+  readonly ageMs: number;
+  readonly idleMs: number;
+  /** Minutes of the run whose event is published. */
+  readonly minutesPublished: number;
+}
+
+/** Why a run must end now, and its billable milliseconds. */
+export interface Due {
+  readonly reason: 'idle' | 'max_lifetime' | 'insufficient_funds';
+  readonly elapsedMs: number;
+}
+
+export class Run {
+  readonly container: Container;
+  readonly holds: RunHolds;
+  /** Commands that an earlier agent started. */
+  recovered: RecoveredExecs | null = null;
+  readonly execResults: ExecResults;
+  readonly meter: Meter;
+  /** Minutes whose event is durable; the record may lag while its store is away. */
+  minutesPublished: number;
+  /** The container has ended by itself. */
+  hasEnded = false;
+  /** Billable milliseconds that can be paid; the run ends there. */
+  paidMs = Number.POSITIVE_INFINITY;
+  /** Timers of run-watch.ts. */
+  cancelLook: (() => void) | null = null;
+  cancelRetry: (() => void) | null = null;
+  cancelActivityWrite: (() => void) | null = null;
+  /** Monotonic clock. */
+  activityWrittenAt = Number.NEGATIVE_INFINITY;
+  readonly #clock: Clock;
+  readonly #billable: BillableClock;
+  readonly #billableOrigin: number;
+  readonly #limits: RunOptions['limits'];
+  readonly #startedAt: number;
+  #busy = 0;
+  #idleSince: number;
+
+  constructor(options: RunOptions) {
+    this.container = options.container;
+    this.holds = options.holds;
+    this.execResults = new ExecResults(options.container);
+    this.meter = new Meter(options.container);
+    this.minutesPublished = options.minutesPublished;
+    this.#clock = options.clock;
+    this.#billable = options.billable;
+    this.#limits = options.limits;
+    this.#billableOrigin = options.billable.now() - options.elapsedMs;
+    this.#startedAt = options.clock.monotonic() - options.ageMs;
+    this.#idleSince = options.clock.monotonic() - options.idleMs;
+  }
+
+  /** Billable milliseconds so far, whole ones. */
+  get elapsedMs(): number {
+    return Math.floor(this.#billable.now() - this.#billableOrigin);
+  }
+
+  /** This agent has no more to do with the run. `release`: the computer itself keeps running. */
+  close({ release }: { release: boolean }): void {
+    this.cancelLook?.();
+    this.cancelRetry?.();
+    this.cancelActivityWrite?.();
+    this.recovered?.close();
+    if (release) {
+      this.container.release();
+      this.holds.leave();
+    } else this.holds.giveBack();
+  }
+
+  /** Marks the computer as busy until the returned function is called; further calls of it have no effect. */
+  beginCommand(): () => void {
+    this.#busy += 1;
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      this.#busy -= 1;
+      this.#idleSince = this.#clock.monotonic();
+    };
+  }
+
+  /** Wall-clock time of the last command's end; null while one runs. */
+  get idleSince(): Date | null {
+    if (this.#busy > 0) return null;
+    return new Date(this.#clock.now() - Math.round(this.#clock.monotonic() - this.#idleSince));
+  }
+
+  /** Whether the run must end now; if several reasons apply, the earliest. */
+  due(): Due | null {
+    const due = this.#dueByClock();
+    if (this.elapsedMs < this.paidMs || (due && due.elapsedMs <= this.paidMs)) return due;
+    return { reason: 'insufficient_funds', elapsedMs: this.paidMs };
+  }
+
+  #dueByClock(): Due | null {
+    const now = this.#clock.monotonic();
+    const lifetimeEnd = this.#startedAt + this.#limits.maxLifetimeMs;
+    const idleEnd = this.#idleEnd;
+    if (idleEnd <= now && idleEnd <= lifetimeEnd)
+      return { reason: 'idle', elapsedMs: this.#elapsedAt(idleEnd) };
+    if (lifetimeEnd <= now) return { reason: 'max_lifetime', elapsedMs: this.#elapsedAt(lifetimeEnd) };
+    return null;
+  }
+
+  /** Milliseconds until the next check: the end of a minute or of the run. */
+  nextLookMs(): number {
+    const elapsed = this.elapsedMs;
+    if (completedMinutes(elapsed) > this.minutesPublished) return 0;
+    const toMinute = (completedMinutes(elapsed) + 1) * MINUTE_MS - elapsed;
+    const now = this.#clock.monotonic();
+    const toEnd = Math.min(this.#idleEnd, this.#startedAt + this.#limits.maxLifetimeMs) - now;
+    return Math.max(0, Math.ceil(Math.min(toMinute, toEnd, this.paidMs - elapsed)));
+  }
+
+  get #idleEnd(): number {
+    return this.#busy > 0 ? Infinity : this.#idleSince + this.#limits.idleStopMs;
+  }
+
+  /** Timers are late: time beyond the announced end is not billed. */
+  #elapsedAt(end: number): number {
+    return Math.max(0, Math.floor(this.#billable.at(end) - this.#billableOrigin));
+  }
+}

@@ -1,0 +1,120 @@
+// The transitions of a computer that a caller asks for. They run one at a time under its lock. Their steps are ordered
+// so that a crash between any two neither loses nor doubles a minute, and never leaves a stopped computer recorded as
+// running: `begin-run.ts`, `end-run.ts`. After a crash, a begun transition is undone and an ending is finished:
+// `reconcile.ts`.
+import { type ComputerRecord, ServiceError, type StopReason } from '@switchyard/contracts';
+import { beginRun } from './begin-run.ts';
+import { type Computer, notFound } from './computer.ts';
+import { CreationReport, type TellProgress } from './creation-report.ts';
+import { endRun, finishTransition, removeComputer } from './end-run.ts';
+import { exclusively } from './exclusively.ts';
+import { changedEvent } from './lifecycle-event.ts';
+import { writeActivity } from './run-watch.ts';
+
+export interface CreateOptions {
+  /** Whether a spending limit applies to the key; undefined: not known. */
+  readonly limited: boolean | undefined;
+  /** Aborting it ends the wait for an image. */
+  readonly signal: AbortSignal;
+  /** Receives progress: first when the registry is queried, or when the image is present. */
+  readonly tell?: TellProgress;
+}
+
+/**
+ * Starts a computer for the first time, after control has made its record. A repeated call returns the computer
+ * unchanged.
+ * @throws ServiceError `no_capacity`, `image_unavailable`, `computer_failed`, `insufficient_funds`,
+ * `budget_exceeded`; `computer_not_found` if it was deleted meanwhile. Nothing is left on this host then.
+ */
+export function createComputer(
+  computer: Computer,
+  { limited, signal, tell }: CreateOptions,
+): Promise<ComputerRecord> {
+  const { host, records } = computer.deps;
+  return exclusively(computer, async () => {
+    if (computer.record.state === 'running') return computer.record;
+    if (computer.record.state !== 'creating') throw notFound();
+    const creation = new AbortController();
+    computer.creation = creation;
+    try {
+      await host.workspaces.create(computer.id, computer.record.disk_gb);
+      await beginRun(computer, {
+        first: true,
+        limited,
+        signal: AbortSignal.any([signal, creation.signal]),
+        report: new CreationReport(computer, tell),
+      });
+    } catch (error) {
+      await host.workspaces.delete(computer.id);
+      if (creation.signal.aborted) await records.delete(computer.entry);
+      computer.leave();
+      throw error;
+    } finally {
+      computer.creation = null;
+    }
+    return published(computer, 'created');
+  });
+}
+
+/** Starts a stopped computer; returns a running one unchanged. @throws as `createComputer` */
+export async function startComputer(
+  computer: Computer,
+  limited: boolean | undefined,
+): Promise<ComputerRecord> {
+  computer.requireCreated();
+  return exclusively(computer, async () => {
+    await finishTransition(computer);
+    const { state, error } = computer.record;
+    if (state === 'running') return computer.record;
+    if (state === 'error') throw new ServiceError('computer_failed', error ?? 'broken');
+    if (state !== 'stopped') throw notFound();
+    if (!(await computer.deps.host.workspaces.exists(computer.id))) {
+      const error = 'its files are no longer on the host: delete it';
+      await computer.write({ state: 'error', error });
+      throw new ServiceError('computer_failed', error);
+    }
+    await beginRun(computer, { first: false, limited });
+    return published(computer, 'started');
+  });
+}
+
+/** Stops a running computer and keeps its files; returns a stopped one unchanged. */
+export async function stopComputer(computer: Computer, reason: StopReason): Promise<ComputerRecord> {
+  computer.requireCreated();
+  return exclusively(computer, async () => {
+    await finishTransition(computer);
+    if (computer.record.state === 'running') await endRun(computer, reason, computer.elapsedMs);
+    if (computer.record.state === 'creating' || computer.record.state === 'deleting') throw notFound();
+    return computer.record;
+  });
+}
+
+/** Removes the computer and its files. Cancels a creation in progress. */
+export function deleteComputer(computer: Computer): Promise<void> {
+  computer.creation?.abort(
+    new ServiceError('computer_not_found', 'the computer was deleted while it was being created'),
+  );
+  return exclusively(computer, async () => {
+    if (computer.record.state === 'creating') throw notFound();
+    await removeComputer(computer);
+  });
+}
+
+/** Disconnects from the computer and leaves it running for the next agent. */
+export async function releaseComputer(computer: Computer): Promise<void> {
+  computer.creation?.abort(new ServiceError('service_unavailable', 'the computer’s host is shut down'));
+  await computer.lock.run(async () => {
+    if (computer.run && computer.record.state === 'running') await writeActivity(computer).catch(() => {});
+    computer.forgetRun({ release: true });
+  });
+}
+
+/** Stops the computer because the host shuts down. */
+export async function shutDownComputer(computer: Computer): Promise<void> {
+  if (computer.record.state === 'running') await stopComputer(computer, 'host_lost');
+}
+
+async function published(computer: Computer, change: 'created' | 'started'): Promise<ComputerRecord> {
+  await computer.deps.events.publish(changedEvent(computer.record, change, computer.now));
+  return computer.record;
+}

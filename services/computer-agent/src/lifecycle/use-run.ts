@@ -1,0 +1,139 @@
+// Work on the current run of a computer: commands, connections, files. Several may be done at a time.
+import type { Duplex } from 'node:stream';
+import { type ExecRequest, type ExecResult, ServiceError } from '@switchyard/contracts';
+import type { Container } from '../computer/container.ts';
+import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
+import type { Expected, ReceivedFile } from '../computer/staging.ts';
+import type { WorkspacePath } from '../computer/workspace-path.ts';
+import { type CommandOptions, runCommand } from './command.ts';
+import { type Computer, notRunning } from './computer.ts';
+import type { Run } from './run.ts';
+import { noteActivity } from './run-watch.ts';
+
+/**
+ * The current run. Does not count as activity.
+ * @throws ServiceError `computer_not_found`, `computer_not_running`, `computer_busy`
+ */
+export async function currentRun(computer: Computer): Promise<Run> {
+  computer.requireCreated();
+  return computer.lock.run(() => computer.requireRun());
+}
+
+/**
+ * Does `work` on the current run, which is busy until it ends.
+ * @throws errors of `work`, and as `currentRun`; `computer_not_running` if the computer ended during `work`
+ */
+export async function useRun<T>(computer: Computer, work: (run: Run) => Promise<T>): Promise<T> {
+  const run = await currentRun(computer);
+  const ended = run.beginCommand();
+  noteActivity(computer);
+  try {
+    return await work(run);
+  } catch (error) {
+    throw await reasonOf(computer, run, error);
+  } finally {
+    ended();
+    noteActivity(computer);
+  }
+}
+
+/**
+ * Runs a command. An id known from before a restart of the agent is not run again: its result is awaited.
+ * @throws ServiceError `computer_not_running`, `command_timed_out`, `computer_failed`, `invalid_request`
+ */
+export function exec(
+  computer: Computer,
+  request: ExecRequest,
+  options: Omit<CommandOptions, 'outputBytesMax'> & {
+    /** Called when the computer has accepted the command. */
+    readonly onStart?: () => void;
+  },
+): Promise<ExecResult> {
+  return useRun(computer, (run) => {
+    options.onStart?.();
+    return runCommand(run, request, { ...options, outputBytesMax: computer.deps.outputBytesMax });
+  });
+}
+
+/**
+ * Opens a connection to a port or terminal, passes it to `use`, and closes it when `use` returns. When the computer
+ * ends, the connection ends.
+ * @throws ServiceError `computer_not_running`, `port_unreachable`, `rate_limited`, `computer_failed`; errors of `use`
+ */
+export function connect<C extends Duplex>(
+  computer: Computer,
+  open: (container: Container) => Promise<C>,
+  use: (connection: C) => Promise<void>,
+): Promise<void> {
+  return useRun(computer, async (run) => {
+    const connection = await open(run.container);
+    try {
+      await use(connection);
+    } finally {
+      connection.destroy();
+    }
+    // The computer may have ended in the middle of the server's answer: wait for the transition and its reason.
+    await computer.settled();
+    if (computer.run !== run) throw notRunning(computer.record);
+  });
+}
+
+/**
+ * Puts a file into /workspace, completely, before it resolves.
+ * @throws ServiceError `computer_not_running`, also when the computer stops during the upload; `invalid_request`
+ * for an invalid path; `computer_failed`; errors of the source
+ */
+export function upload(
+  computer: Computer,
+  path: WorkspacePath,
+  source: AsyncIterable<Uint8Array>,
+  expected: Expected,
+): Promise<ReceivedFile> {
+  const { workspaces } = computer.deps.host;
+  return useRun(computer, async (run) => {
+    const staging = await workspaces.staging(computer.id);
+    const staged = await staging.receive(source, expected);
+    try {
+      await computer.lock.run(async () => {
+        if (computer.requireRun() !== run) throw notRunning(computer.record);
+        await workspaces.place(computer.id, staged.path, path);
+      });
+    } finally {
+      await staged.discard();
+    }
+    return staged;
+  });
+}
+
+/**
+ * Opens a file or folder of /workspace for `work`. It is closed as soon as the computer ends, so that no open file
+ * holds its disk when that is mounted again.
+ * @throws ServiceError `computer_not_running`, `path_not_found`, `invalid_request`, `computer_failed`
+ */
+export function read<T>(
+  computer: Computer,
+  names: readonly string[],
+  work: (entry: OpenEntry) => Promise<T>,
+): Promise<T> {
+  return useRun(computer, async (run) => {
+    const lost = run.container.exited.then(() => {
+      throw new ServiceError('computer_failed', 'the computer ended while its file was read');
+    });
+    lost.catch(() => {}); // it rejects long after most reads have finished
+    const entry = await openEntry(computer.deps.host.workspaces.path(computer.id), names);
+    try {
+      return await Promise.race([work(entry), lost]);
+    } finally {
+      await entry.handle.close();
+    }
+  });
+}
+
+/** Work fails before the end of the computer is recorded; the transition has the reason. */
+async function reasonOf(computer: Computer, run: Run, error: unknown): Promise<unknown> {
+  const lost = error instanceof ServiceError && error.code === 'computer_failed';
+  if (!lost) return error;
+  if (run.container.isEnding) await run.container.exited;
+  await computer.settled();
+  return computer.run === run ? error : notRunning(computer.record, error);
+}

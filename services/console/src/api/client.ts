@@ -1,0 +1,119 @@
+// Calls of the API by the session cookie. The session's token against cross-site requests is kept in memory only.
+import { CSRF_HEADER, type SessionObject } from '@switchyard/contracts';
+import { QueryClient, type UseQueryResult, useQuery } from '@tanstack/react-query';
+
+/** Sent when the token is not known yet: after a reload. */
+const NO_TOKEN = '?';
+
+let csrfToken = NO_TOKEN;
+let onSignedOut = () => {};
+
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface CallOptions {
+  readonly method?: string;
+  /** Sent as JSON, unless it is a form or a file. */
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+}
+
+/** @throws ApiError for an answer that is an error */
+export async function call(path: string, options: CallOptions = {}): Promise<Response> {
+  const { body, signal } = options;
+  const raw = body instanceof FormData || body instanceof Blob || body === undefined;
+  const answer = await fetch(path, {
+    method: options.method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: {
+      [CSRF_HEADER]: csrfToken,
+      ...(raw ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  });
+  if (answer.ok) return answer;
+  const { error } = (await answer.json().catch(() => ({}))) as { error?: { code: string; message: string } };
+  if (answer.status === 401 && !path.startsWith('/v1/session')) onSignedOut();
+  throw new ApiError(answer.status, error?.code ?? 'unknown', error?.message ?? `status ${answer.status}`);
+}
+
+export async function json<T>(path: string, options?: CallOptions): Promise<T> {
+  return (await call(path, options)).json() as Promise<T>;
+}
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status < 500),
+      staleTime: 5_000,
+    },
+  },
+});
+
+/** GET of a path, kept up to date by live events (see `refresh`). */
+export function useGet<T>(path: string | null): UseQueryResult<T> {
+  return useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => json<T>(path as string, { signal }),
+    enabled: path !== null,
+  });
+}
+
+/** Loads again what is shown of these paths. */
+export function refresh(...prefixes: string[]): Promise<void> {
+  return queries.invalidateQueries({
+    predicate: ({ queryKey: [path] }) =>
+      typeof path === 'string' && prefixes.some((prefix) => path.startsWith(prefix)),
+  });
+}
+
+/** Signs in with a key, with the token of a sign-in link, or by the cookie that the browser has. */
+export async function signIn(by: { key: string } | { token: string } | null): Promise<SessionObject> {
+  const session = await json<SessionObject>('/v1/session', optionsOf(by));
+  csrfToken = session.csrf_token;
+  return session;
+}
+
+function optionsOf(by: { key: string } | { token: string } | null): CallOptions {
+  if (by === null) return {};
+  if ('token' in by) return { body: by };
+  return { method: 'POST', headers: { authorization: `Bearer ${by.key}` } };
+}
+
+export async function signOut(): Promise<void> {
+  await call('/v1/session', { method: 'DELETE' }).catch(() => {});
+  csrfToken = NO_TOKEN;
+  queries.clear();
+  onSignedOut();
+}
+
+export function whenSignedOut(listener: () => void): void {
+  onSignedOut = listener;
+}
+
+/** Sends a form and reports the share that was sent: `fetch` cannot. */
+export function upload(path: string, body: FormData | Blob, onShare: (share: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open(body instanceof FormData ? 'POST' : 'PUT', path);
+    request.setRequestHeader(CSRF_HEADER, csrfToken);
+    request.upload.onprogress = ({ loaded, total }) => onShare(total === 0 ? 0 : loaded / total);
+    request.onerror = () => reject(new Error('The connection was lost. Try again.'));
+    request.onload = () => {
+      if (request.status < 300) return resolve();
+      const { error } = JSON.parse(request.responseText) as { error: { code: string; message: string } };
+      reject(new ApiError(request.status, error.code, error.message));
+    };
+    request.send(body);
+  });
+}

@@ -1,0 +1,121 @@
+// Live events: one connection of this tab to GET /v1/events, which resumes where it was. Pages listen to it, and what
+// they show of an event's noun is loaded again.
+import type { EventName, StreamedEvent } from '@switchyard/contracts';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { call, refresh } from './client.ts';
+import { serverEvents } from './server-events.ts';
+
+const AGAIN_MS = 1_000;
+const AGAIN_MS_MAX = 15_000;
+/** A hidden tab gives its connection up: browsers allow six for a host. It resumes when it is shown. */
+const HIDDEN_MS_MAX = 30_000;
+/** Logs and usage are booked within a second of the event. */
+const BOOKED_MS = 1_200;
+
+type Noun = EventName extends `${infer N}.${string}` ? N : never;
+
+/** What shows each kind of event. */
+const SHOWN_BY: Record<Noun, readonly string[]> = {
+  call: ['/v1/usage', '/v1/logs', '/v1/account', '/v1/keys/'],
+  computer: ['/v1/computers', '/v1/usage', '/v1/logs', '/v1/account'],
+  video: ['/v1/videos', '/v1/usage', '/v1/logs', '/v1/account'],
+  credit: ['/v1/account', '/v1/credits'],
+  charge: ['/v1/account', '/v1/usage', '/v1/logs'],
+  account: ['/v1/account'],
+  key: ['/v1/keys'],
+  org: ['/v1/account'],
+};
+
+export type LiveState = 'connecting' | 'live' | 'offline';
+
+const listeners = new Set<(event: StreamedEvent) => void>();
+const stateListeners = new Set<() => void>();
+let state: LiveState = 'connecting';
+let lastId: string | null = null;
+let running: AbortController | null = null;
+let due = new Set<string>();
+
+/** Begins to follow; returns the function that ends it. */
+export function followEvents(): () => void {
+  const stop = new AbortController();
+  let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
+  const look = () => {
+    clearTimeout(hiddenTimer);
+    if (document.hidden) hiddenTimer = setTimeout(() => running?.abort(), HIDDEN_MS_MAX);
+    else if (!running) void follow(stop.signal);
+  };
+  document.addEventListener('visibilitychange', look, { signal: stop.signal });
+  void follow(stop.signal);
+  return () => {
+    stop.abort();
+    running?.abort();
+    clearTimeout(hiddenTimer);
+    lastId = null;
+  };
+}
+
+async function follow(stop: AbortSignal): Promise<void> {
+  const connection = new AbortController();
+  running = connection;
+  let pauseMs = AGAIN_MS;
+  const ended = () => stop.aborted || connection.signal.aborted;
+  while (!ended()) {
+    try {
+      const headers: Record<string, string> = lastId === null ? {} : { 'last-event-id': lastId };
+      const answer = await call('/v1/events', { headers, signal: connection.signal });
+      for await (const { id, event, data } of serverEvents(answer)) {
+        if (id !== null) lastId = id;
+        if (event === 'error') break;
+        setState('live');
+        pauseMs = AGAIN_MS;
+        if (data) dispatch(JSON.parse(data) as StreamedEvent);
+      }
+    } catch {
+      pauseMs = Math.min(pauseMs * 2, AGAIN_MS_MAX);
+    }
+    if (ended()) break;
+    setState('offline');
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  if (running === connection) running = null;
+}
+
+function dispatch(event: StreamedEvent): void {
+  for (const listener of listeners) listener(event);
+  const noun = event.type.split('.')[0] as Noun;
+  if (due.size === 0) setTimeout(load, BOOKED_MS);
+  for (const path of SHOWN_BY[noun] ?? []) due.add(path);
+}
+
+function load(): void {
+  const paths = [...due];
+  due = new Set();
+  void refresh(...paths);
+}
+
+function setState(next: LiveState): void {
+  if (state === next) return;
+  state = next;
+  for (const listener of stateListeners) listener();
+}
+
+/** Calls `listener` with each event while the component is shown. */
+export function useLiveEvents(listener: (event: StreamedEvent) => void): void {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useEffect(() => {
+    const relay = (event: StreamedEvent) => latest.current(event);
+    listeners.add(relay);
+    return () => void listeners.delete(relay);
+  }, []);
+}
+
+export function useLiveState(): LiveState {
+  return useSyncExternalStore(
+    (listener) => {
+      stateListeners.add(listener);
+      return () => void stateListeners.delete(listener);
+    },
+    () => state,
+  );
+}

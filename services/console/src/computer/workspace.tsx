@@ -1,0 +1,192 @@
+// Files of /workspace: browse, edit, upload (also by drag and drop), download, delete.
+import { Anchor, Breadcrumbs, Button, FileButton, Group, Paper, Stack, Text, Textarea } from '@mantine/core';
+import type { WorkspaceEntry, WorkspaceFolder } from '@switchyard/contracts';
+import { type DragEvent, useState } from 'react';
+import { call, refresh, upload, useGet } from '../api/client.ts';
+import type { TabProps } from '../pages/computer.tsx';
+import { Confirm, useWork } from '../parts/action.tsx';
+import { saveAs } from '../parts/save-as.ts';
+import { bytes, DataTable, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded } from '../parts/state.tsx';
+
+const EDITABLE_BYTES_MAX = 256 * 1024;
+const filesOf = (id: string, path: string) => `/v1/computers/${id}/files?path=${encodeURIComponent(path)}`;
+const join = (folder: string, name: string) => (folder === '' ? name : `${folder}/${name}`);
+
+export default function Workspace({ id }: TabProps) {
+  const [path, setPath] = useState('');
+  const [editing, setEditing] = useState<{ path: string; text: string } | null>(null);
+  const folder = useGet<WorkspaceFolder>(filesOf(id, path));
+  const work = useWork();
+  const changed = () => refresh(`/v1/computers/${id}/files`);
+  const send = (files: readonly File[]) =>
+    void work.run(async () => {
+      for (const file of files) await upload(filesOf(id, join(path, file.name)), file, () => {});
+      await changed();
+    });
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    send([...event.dataTransfer.files]);
+  };
+  const edit = (file: string) =>
+    void work.run(async () => setEditing({ path: file, text: await (await call(filesOf(id, file))).text() }));
+  if (editing) return <Editor id={id} {...editing} onClose={() => setEditing(null)} />;
+  return (
+    <Stack gap="sm" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+      <Group justify="space-between">
+        <Path path={path} onChange={setPath} />
+        <FileButton onChange={send} multiple>
+          {(props) => (
+            <Button {...props} size="compact-md" loading={work.busy}>
+              Upload here
+            </Button>
+          )}
+        </FileButton>
+      </Group>
+      {work.error && <Failure error={work.error} />}
+      <Loaded of={folder}>
+        {({ entries, has_more }) =>
+          entries.length === 0 ? (
+            <Empty title="This folder is empty">Drop files here, or upload some.</Empty>
+          ) : (
+            <>
+              <Entries
+                id={id}
+                folder={path}
+                entries={entries}
+                onOpen={setPath}
+                onEdit={edit}
+                onChanged={changed}
+              />
+              {has_more && <Text size="sm">There are more entries than are shown.</Text>}
+            </>
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}
+
+function Path({ path, onChange }: { path: string; onChange: (path: string) => void }) {
+  const parts = path === '' ? [] : path.split('/');
+  return (
+    <Breadcrumbs>
+      {['/workspace', ...parts].map((name, at) => (
+        <Anchor
+          key={parts.slice(0, at).join('/')}
+          component="button"
+          size="sm"
+          underline="always"
+          onClick={() => onChange(parts.slice(0, at).join('/'))}
+        >
+          {name}
+        </Anchor>
+      ))}
+    </Breadcrumbs>
+  );
+}
+
+interface EntriesProps extends TabProps {
+  readonly folder: string;
+  readonly entries: readonly WorkspaceEntry[];
+  readonly onOpen: (path: string) => void;
+  readonly onEdit: (path: string) => void;
+  readonly onChanged: () => Promise<void>;
+}
+
+function Entries({ id, folder, entries, onOpen, onEdit, onChanged }: EntriesProps) {
+  return (
+    <DataTable
+      label="Files"
+      rows={entries}
+      idOf={({ name }) => name}
+      columns={[
+        {
+          title: 'Name',
+          show: ({ name, type }) =>
+            type === 'folder' ? (
+              <Anchor
+                component="button"
+                size="sm"
+                underline="always"
+                onClick={() => onOpen(join(folder, name))}
+              >
+                {name}/
+              </Anchor>
+            ) : (
+              name
+            ),
+        },
+        {
+          title: 'Size',
+          number: true,
+          show: (entry) => (entry.type === 'file' ? bytes(entry.bytes) : entry.type),
+        },
+        { title: 'Changed', show: ({ modified_at }) => <When at={modified_at} /> },
+        {
+          title: 'Actions',
+          show: (entry) => (
+            <Group gap="xs" wrap="nowrap">
+              {entry.type === 'file' && entry.bytes <= EDITABLE_BYTES_MAX && (
+                <Button size="compact-sm" variant="default" onClick={() => onEdit(join(folder, entry.name))}>
+                  Edit
+                </Button>
+              )}
+              {entry.type === 'file' && (
+                <Button
+                  size="compact-sm"
+                  variant="default"
+                  onClick={async () =>
+                    saveAs(await (await call(filesOf(id, join(folder, entry.name)))).blob(), entry.name)
+                  }
+                >
+                  Download
+                </Button>
+              )}
+              <Confirm
+                label="Delete"
+                question={`${entry.name} is deleted${entry.type === 'folder' ? ' with all that is in it' : ''}.`}
+                work={async () => {
+                  await call(`${filesOf(id, join(folder, entry.name))}&recursive=true`, { method: 'DELETE' });
+                  await onChanged();
+                }}
+              />
+            </Group>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function Editor({ id, path, text, onClose }: TabProps & { path: string; text: string; onClose: () => void }) {
+  const [content, setContent] = useState(text);
+  const work = useWork();
+  const save = async () => {
+    if (await work.run(() => upload(filesOf(id, path), new Blob([content]), () => {}))) onClose();
+  };
+  return (
+    <Paper withBorder p="md">
+      <Stack gap="sm">
+        <Textarea
+          label={`/workspace/${path}`}
+          value={content}
+          onChange={(event) => setContent(event.currentTarget.value)}
+          autosize
+          minRows={8}
+          maxRows={30}
+          styles={{ input: { fontFamily: 'monospace' } }}
+        />
+        {work.error && <Failure error={work.error} />}
+        <Group>
+          <Button loading={work.busy} onClick={() => void save()}>
+            Save
+          </Button>
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+        </Group>
+      </Stack>
+    </Paper>
+  );
+}

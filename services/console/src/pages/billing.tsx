@@ -1,0 +1,262 @@
+// The account: how the org pays, its credits and statements, and whether its books agree.
+import { Badge, Button, Group, NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import type { AccountObject, accountAudit, creditObject, StatementSummary } from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
+import { call, refresh, useGet } from '../api/client.ts';
+import { useMay } from '../api/session.ts';
+import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { saveAs } from '../parts/save-as.ts';
+import { DataTable, dollars, Figure, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Page, Panel } from '../parts/state.tsx';
+
+type AccountAudit = (typeof accountAudit)['_output'];
+type CreditObject = (typeof creditObject)['_output'];
+
+export default function Billing() {
+  const may = useMay('usage:read');
+  if (!may)
+    return (
+      <Page title="Billing">
+        <Empty title="This key may not read the bill">Sign in with a key that has usage:read.</Empty>
+      </Page>
+    );
+  return (
+    <Page title="Billing">
+      <Account />
+      <Audit />
+      <Credits />
+      <Statements />
+    </Page>
+  );
+}
+
+function Account() {
+  const account = useGet<AccountObject>('/v1/account');
+  const mayWrite = useMay('operator');
+  return (
+    <Panel title="Account">
+      <Loaded of={account}>
+        {({ billing, balance, spent, held, month }) => (
+          <Stack>
+            <SimpleGrid cols={{ base: 2, md: 4 }}>
+              <Figure
+                name="This month"
+                hint={month.limit === null ? 'no limit' : `of ${dollars(month.limit)}`}
+              >
+                {dollars(month.spent)}
+              </Figure>
+              <Figure name="Pays">{billing}</Figure>
+              <Figure name="Balance" hint={balance === null ? 'pays afterwards' : 'credits left'}>
+                {balance === null ? '–' : dollars(balance)}
+              </Figure>
+              <Figure
+                name="Ever spent"
+                hint={held > 0 ? `${dollars(held)} held for running work` : undefined}
+              >
+                {dollars(spent)}
+              </Figure>
+            </SimpleGrid>
+            {mayWrite && <ChangeAccount billing={billing} limit={month.limit} />}
+          </Stack>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function ChangeAccount({ billing, limit }: { billing: AccountObject['billing']; limit: number | null }) {
+  const [amount, setAmount] = useState<number | string>(limit ?? '');
+  const work = useWork();
+  const other = billing === 'prepaid' ? 'postpaid' : 'prepaid';
+  const change = async (body: unknown) => {
+    await call('/v1/account', { method: 'PATCH', body });
+    await refresh('/v1/account');
+  };
+  return (
+    <Group align="end">
+      {billing === 'postpaid' && (
+        <>
+          <NumberInput
+            label="Limit of a month in dollars"
+            placeholder="none"
+            value={amount}
+            onChange={setAmount}
+            min={0}
+            decimalScale={2}
+          />
+          <Button
+            variant="default"
+            loading={work.busy}
+            onClick={() =>
+              void work.run(() => change({ monthly_limit: amount === '' ? null : Number(amount) }))
+            }
+          >
+            Set the limit
+          </Button>
+        </>
+      )}
+      <Confirm
+        label={`Switch to ${other}`}
+        color="blue"
+        size="sm"
+        question={
+          other === 'prepaid'
+            ? 'The org spends its credits, and is refused when they are used up.'
+            : 'The org pays afterwards, up to the limit of a month.'
+        }
+        work={() => change({ billing: other })}
+      />
+      {work.error && <Failure error={work.error} />}
+    </Group>
+  );
+}
+
+function Audit() {
+  const audit = useGet<AccountAudit>('/v1/account/audit');
+  return (
+    <Panel title="Books">
+      <Loaded of={audit}>
+        {({ drift, gapless, answers_wrong, answers_compared, checked_at, ledger }) => {
+          const agree = drift === 0 && gapless && answers_wrong === 0;
+          return (
+            <Group>
+              <Badge variant="light" color={agree ? 'green' : 'red'}>
+                {agree ? 'books agree' : 'books differ'}
+              </Badge>
+              <Text size="sm">
+                Checked <When at={checked_at} />: {dollars(ledger)} in ledger, logs and usage
+                {agree ? '' : `, drift ${dollars(drift)}`}; {answers_compared} answers compared,{' '}
+                {answers_wrong} wrong.
+              </Text>
+              <Button
+                variant="default"
+                size="compact-sm"
+                loading={audit.isFetching}
+                onClick={() => void audit.refetch()}
+              >
+                Check again
+              </Button>
+            </Group>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Credits() {
+  const credits = useGet<{ data: CreditObject[] }>('/v1/credits');
+  const mayWrite = useMay('operator');
+  return (
+    <Panel
+      title="Credits"
+      actions={
+        mayWrite && (
+          <Dialog label="Grant credits" title="Grant credits">
+            {(close) => <Grant onGranted={close} />}
+          </Dialog>
+        )
+      }
+    >
+      <Loaded of={credits}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              No credits were granted. A prepaid org needs some.
+            </Text>
+          ) : (
+            <DataTable
+              label="Credits"
+              rows={data}
+              idOf={({ id }) => id}
+              columns={[
+                { title: 'When', show: ({ created_at }) => <When at={created_at} /> },
+                { title: 'Reason', show: ({ reason }) => reason },
+                { title: 'Reference', show: ({ reference }) => reference ?? '' },
+                { title: 'Amount', number: true, show: ({ amount }) => dollars(amount) },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Grant({ onGranted }: { onGranted: () => void }) {
+  const [amount, setAmount] = useState<number | string>(10);
+  const [reason, setReason] = useState('');
+  const work = useWork();
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const granted = await work.run(() => call('/v1/credits', { body: { amount: Number(amount), reason } }));
+    if (!granted) return;
+    await refresh('/v1/account', '/v1/credits');
+    onGranted();
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack>
+        <NumberInput
+          label="Dollars"
+          value={amount}
+          onChange={setAmount}
+          min={0}
+          decimalScale={9}
+          required
+          data-autofocus
+        />
+        <TextInput
+          label="Reason"
+          value={reason}
+          onChange={(event) => setReason(event.currentTarget.value)}
+          required
+        />
+        {work.error && <Failure error={work.error} />}
+        <Button type="submit" loading={work.busy}>
+          Grant
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+function Statements() {
+  const statements = useGet<{ data: StatementSummary[] }>('/v1/statements');
+  const save = async (month: string) =>
+    saveAs(await (await call(`/v1/statements/${month}?format=html`)).blob(), `statement-${month}.html`);
+  return (
+    <Panel title="Statements">
+      <Loaded of={statements}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              There is a statement for each month in which something was used.
+            </Text>
+          ) : (
+            <DataTable
+              label="Statements"
+              rows={data}
+              idOf={({ month }) => month}
+              columns={[
+                { title: 'Month', show: ({ month }) => month },
+                { title: 'State', show: ({ status }) => status },
+                { title: 'Charges', number: true, show: ({ charges }) => dollars(charges) },
+                { title: 'Refunds', number: true, show: ({ refunds }) => dollars(refunds) },
+                { title: 'Total', number: true, show: ({ total }) => dollars(total) },
+                {
+                  title: 'Actions',
+                  show: ({ month }) => (
+                    <Button size="compact-sm" variant="default" onClick={() => void save(month)}>
+                      Download to print
+                    </Button>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}

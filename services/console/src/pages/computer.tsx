@@ -1,0 +1,128 @@
+// One computer: its state, and a tab each for terminal, files, ports and metrics.
+import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import type { ComputerObject } from '@switchyard/contracts';
+import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { call, refresh, useGet } from '../api/client.ts';
+import { useMay } from '../api/session.ts';
+import { Confirm, useWork } from '../parts/action.tsx';
+import { dollars, Figure, Status, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Loading, Page } from '../parts/state.tsx';
+
+export interface TabProps {
+  readonly id: string;
+}
+
+const TABS: Record<string, ComponentType<TabProps>> = {
+  Terminal: lazy(() => import('../computer/terminal.tsx')),
+  Files: lazy(() => import('../computer/workspace.tsx')),
+  Ports: lazy(() => import('../computer/ports.tsx')),
+  Metrics: lazy(() => import('../computer/metrics.tsx')),
+};
+
+export default function Computer({ id }: { id: string }) {
+  const computer = useGet<ComputerObject>(`/v1/computers/${id}`);
+  return (
+    <Page
+      title={computer.data?.name ?? 'Computer'}
+      actions={
+        <Anchor component={Link} href="/console/computers" underline="always">
+          All computers
+        </Anchor>
+      }
+    >
+      <Loaded of={computer}>
+        {(loaded) => (
+          <Stack>
+            <State computer={loaded} />
+            {loaded.status === 'running' ? (
+              <Parts id={id} />
+            ) : (
+              <Empty title="It does not run">
+                Start it to use its terminal, files and ports. Its /workspace is kept.
+              </Empty>
+            )}
+          </Stack>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function State({
+  computer: { id, name, status, cpu, memory_mb, image, cost, minutes, stops_at, stop_reason, error },
+}: {
+  computer: ComputerObject;
+}) {
+  const mayWrite = useMay('computers:write');
+  const [, go] = useLocation();
+  const work = useWork();
+  const act = (action: string) =>
+    void work.run(async () => {
+      await call(`/v1/computers/${id}/${action}`, { method: 'POST' });
+      await refresh('/v1/computers');
+    });
+  return (
+    <Stack gap="sm">
+      <SimpleGrid cols={{ base: 2, md: 4 }}>
+        <Figure name="State" hint={stop_reason ? `stopped: ${stop_reason}` : undefined}>
+          <Status is={status} />
+        </Figure>
+        <Figure name="Cost" hint={`${minutes} minutes`}>
+          {dollars(cost)}
+        </Figure>
+        <Figure name="Size" hint={image}>
+          {cpu} cores, {memory_mb} MB
+        </Figure>
+        <Figure name="Stops by itself">{stops_at ? <When at={stops_at} dateless /> : '–'}</Figure>
+      </SimpleGrid>
+      {error && <Text size="sm">{error}</Text>}
+      {mayWrite && (
+        <Group>
+          {status === 'running' ? (
+            <Button variant="default" size="compact-sm" loading={work.busy} onClick={() => act('stop')}>
+              Stop
+            </Button>
+          ) : (
+            <Button size="compact-sm" loading={work.busy} onClick={() => act('start')}>
+              Start
+            </Button>
+          )}
+          <Confirm
+            label="Delete"
+            size="compact-sm"
+            question={`${name} and all its files are deleted.`}
+            work={async () => {
+              await call(`/v1/computers/${id}`, { method: 'DELETE' });
+              go('/console/computers');
+              await refresh('/v1/computers');
+            }}
+          />
+        </Group>
+      )}
+      {work.error && <Failure error={work.error} />}
+    </Stack>
+  );
+}
+
+function Parts({ id }: TabProps) {
+  const [tab, setTab] = useState('Terminal');
+  return (
+    <Tabs value={tab} onChange={(chosen) => chosen && setTab(chosen)} keepMounted={false}>
+      <Tabs.List mb="sm">
+        {Object.keys(TABS).map((name) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {Object.entries(TABS).map(([name, Part]) => (
+        <Tabs.Panel key={name} value={name}>
+          <Suspense fallback={<Loading />}>
+            <Part id={id} />
+          </Suspense>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}

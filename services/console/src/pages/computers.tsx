@@ -1,0 +1,172 @@
+// Rented computers: live list with cost, and creation with the price an hour.
+import { Anchor, Button, Group, NativeSelect, Slider, Stack, Text, TextInput } from '@mantine/core';
+import type { ComputerObject, ComputerOptions } from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { json, refresh, useGet } from '../api/client.ts';
+import { useMay } from '../api/session.ts';
+import { Dialog, useWork } from '../parts/action.tsx';
+import { DataTable, dollars, Status, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+
+const OWN_IMAGE = 'own';
+const MB_PER_GB = 1_024;
+
+export default function Computers() {
+  const mayRead = useMay('computers:read');
+  const mayWrite = useMay('computers:write');
+  const computers = useGet<{ data: ComputerObject[] }>(mayRead ? '/v1/computers' : null);
+  if (!mayRead)
+    return (
+      <Page title="Computers">
+        <Empty title="This key may not see computers">Sign in with a key that has computers:read.</Empty>
+      </Page>
+    );
+  return (
+    <Page
+      title="Computers"
+      actions={
+        mayWrite && (
+          <Dialog label="Create a computer" title="Create a computer">
+            {() => <CreateComputer />}
+          </Dialog>
+        )
+      }
+    >
+      <Loaded of={computers}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="There is no computer">
+              Create one: it is ready in about a second, and stops by itself when it is idle.
+            </Empty>
+          ) : (
+            <ComputerTable rows={data} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function ComputerTable({ rows }: { rows: readonly ComputerObject[] }) {
+  return (
+    <DataTable
+      label="Computers"
+      rows={rows}
+      idOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Name',
+          show: ({ id, name }) => (
+            <Anchor component={Link} href={`/console/computers/${id}`} size="sm" underline="always">
+              {name}
+            </Anchor>
+          ),
+        },
+        { title: 'State', show: ({ status }) => <Status is={status} /> },
+        { title: 'Size', show: ({ cpu, memory_mb }) => `${cpu} cores, ${memory_mb} MB` },
+        {
+          title: 'Stops',
+          show: ({ stops_at, stop_reason }) =>
+            stops_at ? <When at={stops_at} dateless /> : stop_reason ? `stopped: ${stop_reason}` : '',
+        },
+        { title: 'Cost', number: true, show: ({ cost }) => dollars(cost) },
+      ]}
+    />
+  );
+}
+
+function CreateComputer() {
+  const options = useGet<ComputerOptions>('/v1/computers/options');
+  return <Loaded of={options}>{(loaded) => <CreateForm options={loaded} />}</Loaded>;
+}
+
+function CreateForm({
+  options: { cpu, memory_mb, images, pricing, idle_stop_minutes },
+}: {
+  options: ComputerOptions;
+}) {
+  const [name, setName] = useState('');
+  const [cores, setCores] = useState(cpu.default);
+  const [memory, setMemory] = useState(memory_mb.default);
+  const [image, setImage] = useState(images[0]?.id ?? OWN_IMAGE);
+  const [ownImage, setOwnImage] = useState('');
+  const [, go] = useLocation();
+  const work = useWork();
+  const perHour =
+    60 *
+    (pricing.per_minute +
+      cores * pricing.per_vcpu_minute +
+      (memory / MB_PER_GB) * pricing.per_gb_memory_minute +
+      pricing.disk_gb * pricing.per_gb_disk_minute);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const chosen = image === OWN_IMAGE ? ownImage : image;
+    const body = { cpu: cores, memory_mb: memory, image: chosen, ...(name.trim() === '' ? {} : { name }) };
+    await work.run(async () => {
+      const { id } = await json<ComputerObject>('/v1/computers', { body });
+      await refresh('/v1/computers');
+      go(`/console/computers/${id}`);
+    });
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack>
+        <TextInput
+          label="Name"
+          placeholder="generated"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          data-autofocus
+        />
+        <Sized label={`Cores: ${cores}`} range={cpu} value={cores} onChange={setCores} />
+        <Sized label={`Memory: ${memory} MB`} range={memory_mb} value={memory} onChange={setMemory} />
+        <NativeSelect
+          label="Image"
+          data={[
+            ...images.map(({ id, name: label }) => ({ value: id, label })),
+            { value: OWN_IMAGE, label: 'another image' },
+          ]}
+          value={image}
+          onChange={(event) => setImage(event.currentTarget.value)}
+        />
+        {image === OWN_IMAGE && (
+          <TextInput
+            label="Name of the image"
+            placeholder="python:3.13-slim"
+            value={ownImage}
+            onChange={(event) => setOwnImage(event.currentTarget.value)}
+            required
+          />
+        )}
+        <Group justify="space-between">
+          <Text size="sm">
+            <b>{dollars(perHour)}</b> an hour while it runs. It stops after {idle_stop_minutes} idle minutes.
+          </Text>
+          <Button type="submit" loading={work.busy}>
+            Create
+          </Button>
+        </Group>
+        {work.error && <Failure error={work.error} />}
+      </Stack>
+    </form>
+  );
+}
+
+interface SizedProps {
+  readonly label: string;
+  readonly range: { min: number; max: number; step: number };
+  readonly value: number;
+  readonly onChange: (value: number) => void;
+}
+
+function Sized({ label, range, value, onChange }: SizedProps) {
+  return (
+    <Stack gap={4}>
+      <Text size="sm" fw={500}>
+        {label}
+      </Text>
+      <Slider {...range} value={value} onChange={onChange} label={null} thumbLabel={label} />
+    </Stack>
+  );
+}

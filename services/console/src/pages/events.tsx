@@ -1,0 +1,76 @@
+// The live tail of all events of the org.
+import { Button, Group, NativeSelect, Paper, Stack, TextInput, UnstyledButton } from '@mantine/core';
+import { EVENTS, type StreamedEvent } from '@switchyard/contracts';
+import { useState } from 'react';
+import { useLiveEvents } from '../api/live.ts';
+import { EventLine } from '../parts/event-line.tsx';
+import { Code } from '../parts/show.tsx';
+import { Empty, Page } from '../parts/state.tsx';
+
+const SHOWN_MAX = 200;
+
+export default function Events() {
+  const [events, setEvents] = useState<readonly StreamedEvent[]>([]);
+  const [paused, setPaused] = useState(false);
+  const [type, setType] = useState('');
+  const [text, setText] = useState('');
+  const [open, setOpen] = useState<string | null>(null);
+  useLiveEvents((event) => {
+    if (!paused) setEvents((before) => [event, ...before].slice(0, SHOWN_MAX));
+  });
+  const shown = events.filter(
+    (event) => (type === '' || event.type === type) && (text === '' || JSON.stringify(event).includes(text)),
+  );
+  return (
+    <Page
+      title="Events"
+      actions={
+        <Group gap="xs">
+          <Button
+            variant="default"
+            size="compact-sm"
+            onClick={() => setPaused(!paused)}
+            aria-pressed={paused}
+          >
+            {paused ? 'Go on' : 'Pause'}
+          </Button>
+          <Button variant="default" size="compact-sm" onClick={() => setEvents([])}>
+            Clear
+          </Button>
+        </Group>
+      }
+    >
+      <Group align="end">
+        <NativeSelect
+          label="Type"
+          data={[{ value: '', label: 'all' }, ...Object.keys(EVENTS)]}
+          value={type}
+          onChange={(event) => setType(event.currentTarget.value)}
+        />
+        <TextInput
+          label="Key, computer, or any text"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+      </Group>
+      {shown.length === 0 ? (
+        <Empty title="Waiting for events">They appear as they happen: make a call in the playground.</Empty>
+      ) : (
+        <Stack gap={4} data-testid="events">
+          {shown.map((event) => (
+            <Paper key={event.id} withBorder px="sm" py={6}>
+              <UnstyledButton
+                w="100%"
+                aria-expanded={open === event.id}
+                onClick={() => setOpen(open === event.id ? null : event.id)}
+              >
+                <EventLine event={event} />
+              </UnstyledButton>
+              {open === event.id && <Code label="The event as JSON">{JSON.stringify(event, null, 2)}</Code>}
+            </Paper>
+          ))}
+        </Stack>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,217 @@
+// API keys: create, rotate, revoke, and what each has spent.
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Group,
+  NativeSelect,
+  NumberInput,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import {
+  ALL_PERMISSIONS,
+  type CreatedKey,
+  type KeyObject,
+  LIMIT_INTERVALS,
+  PERMISSIONS,
+  type Permission,
+} from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
+import { call, json, refresh, useGet } from '../api/client.ts';
+import { useMay, useSession } from '../api/session.ts';
+import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { Code, DataTable, dollars, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+
+export default function Keys() {
+  const may = useMay('keys:write');
+  const keys = useGet<{ data: KeyObject[] }>(may ? '/v1/keys' : null);
+  const [secret, setSecret] = useState<CreatedKey | null>(null);
+  if (!may)
+    return (
+      <Page title="Keys">
+        <Empty title="This key may not manage keys">Sign in with a key that has keys:write.</Empty>
+      </Page>
+    );
+  return (
+    <Page
+      title="Keys"
+      actions={
+        <Dialog label="Create a key" title="Create a key">
+          {(close) => (
+            <CreateKey
+              onCreated={(created) => {
+                setSecret(created);
+                close();
+              }}
+            />
+          )}
+        </Dialog>
+      }
+    >
+      {secret && (
+        <Alert
+          color="green"
+          title={`The key ${secret.name} is shown this once`}
+          withCloseButton
+          closeButtonLabel="Close"
+          onClose={() => setSecret(null)}
+        >
+          <Code label="API key">{secret.key}</Code>
+        </Alert>
+      )}
+      <Loaded of={keys}>{({ data }) => <KeyTable rows={data} onRotated={setSecret} />}</Loaded>
+    </Page>
+  );
+}
+
+function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: (key: CreatedKey) => void }) {
+  const own = useSession().key.id;
+  const remove = async (id: string) => {
+    await call(`/v1/keys/${id}`, { method: 'DELETE' });
+    await refresh('/v1/keys');
+  };
+  const rotate = async (id: string) => {
+    onRotated(await json<CreatedKey>(`/v1/keys/${id}/rotate`, { body: {} }));
+    await refresh('/v1/keys');
+  };
+  return (
+    <DataTable
+      label="API keys"
+      rows={rows}
+      idOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Name',
+          show: ({ name, prefix, id }) => (
+            <Stack gap={0}>
+              <Text size="sm" fw={600}>
+                {name}
+                {id === own ? ' (this session)' : ''}
+              </Text>
+              <Text size="xs" c="dimmed" ff="monospace">
+                {prefix}…
+              </Text>
+            </Stack>
+          ),
+        },
+        {
+          title: 'Permissions',
+          show: ({ permissions }) =>
+            permissions.length === ALL_PERMISSIONS.length ? 'all' : permissions.join(', '),
+        },
+        {
+          title: 'Limit',
+          show: ({ limit }) => (limit ? `${dollars(limit.amount)} a ${limit.interval}` : 'none'),
+        },
+        { title: 'Spent', number: true, show: ({ id }) => <Spent id={id} /> },
+        { title: 'Expires', show: ({ expires_at }) => (expires_at ? <When at={expires_at} /> : 'never') },
+        {
+          title: 'Actions',
+          show: ({ id, name }) => (
+            <Group gap="xs" wrap="nowrap">
+              <Confirm
+                label="Rotate"
+                color="blue"
+                question={`${name} gets a new secret. The former one works for another hour.`}
+                work={() => rotate(id)}
+              />
+              <Confirm
+                label="Revoke"
+                question={`Everything that uses ${name} is refused at once. This cannot be undone.`}
+                work={() => remove(id)}
+              />
+            </Group>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function Spent({ id }: { id: string }) {
+  const key = useGet<{ spent: number }>(`/v1/keys/${id}`);
+  return key.data ? dollars(key.data.spent) : '–';
+}
+
+function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
+  const held = useSession().key.permissions;
+  const [name, setName] = useState('');
+  const [permissions, setPermissions] = useState<string[]>(['models:write']);
+  const [amount, setAmount] = useState<number | string>('');
+  const [interval, setInterval] = useState<string>('month');
+  const [models, setModels] = useState('');
+  const [expires, setExpires] = useState('');
+  const work = useWork();
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const list = models.split(/[\s,]+/).filter(Boolean);
+    const body = {
+      name,
+      permissions,
+      ...(amount === '' ? {} : { limit: { amount: Number(amount), interval } }),
+      ...(list.length === 0 ? {} : { models: list }),
+      ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
+    };
+    await work.run(async () => {
+      onCreated(await json<CreatedKey>('/v1/keys', { body }));
+      await refresh('/v1/keys');
+    });
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack>
+        <TextInput
+          label="Name"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          required
+          data-autofocus
+        />
+        <Checkbox.Group label="Permissions" value={permissions} onChange={setPermissions}>
+          <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt={6}>
+            {ALL_PERMISSIONS.map((one: Permission) => (
+              <Checkbox key={one} value={one} label={PERMISSIONS[one]} disabled={!held.includes(one)} />
+            ))}
+          </SimpleGrid>
+        </Checkbox.Group>
+        <Group grow>
+          <NumberInput
+            label="Limit in dollars"
+            placeholder="none"
+            value={amount}
+            onChange={setAmount}
+            min={0}
+            decimalScale={9}
+          />
+          <NativeSelect
+            label="In each"
+            data={[...LIMIT_INTERVALS]}
+            value={interval}
+            onChange={(event) => setInterval(event.currentTarget.value)}
+          />
+        </Group>
+        <TextInput
+          label="Models"
+          description="Separated by commas, maker/* for all of a maker; empty: all"
+          value={models}
+          onChange={(event) => setModels(event.currentTarget.value)}
+        />
+        <TextInput
+          type="datetime-local"
+          label="Expires"
+          description="Empty: never"
+          value={expires}
+          onChange={(event) => setExpires(event.currentTarget.value)}
+        />
+        {work.error && <Failure error={work.error} />}
+        <Button type="submit" loading={work.busy} disabled={permissions.length === 0}>
+          Create
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,107 @@
+// The catalog: what can be called here, at which price, and what to set for the rest.
+import { Badge, Group, NativeSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { MODEL_TYPES, type ModelObject, type ModelType } from '@switchyard/contracts';
+import { useState } from 'react';
+import { useGet } from '../api/client.ts';
+import { DataTable } from '../parts/show.tsx';
+import { Empty, Loaded, Page } from '../parts/state.tsx';
+
+const MILLION = 1_000_000;
+
+export default function Models() {
+  const models = useGet<{ data: ModelObject[] }>('/v1/models');
+  const [text, setText] = useState('');
+  const [type, setType] = useState('');
+  const [available, setAvailable] = useState(true);
+  return (
+    <Page title="Models">
+      <Group align="end">
+        <TextInput label="Search" value={text} onChange={(event) => setText(event.currentTarget.value)} />
+        <NativeSelect
+          label="Type"
+          data={[{ value: '', label: 'all' }, ...Object.keys(MODEL_TYPES)]}
+          value={type}
+          onChange={(event) => setType(event.currentTarget.value)}
+        />
+        <Switch
+          label="Only those that can be called here"
+          checked={available}
+          onChange={(event) => setAvailable(event.currentTarget.checked)}
+          mb={8}
+        />
+      </Group>
+      <Loaded of={models}>
+        {({ data }) => {
+          const wanted = text.toLowerCase();
+          const rows = data.filter(
+            (model) =>
+              (type === '' || model.type === (type as ModelType)) &&
+              (!available || model.available) &&
+              `${model.id} ${model.name} ${model.description}`.toLowerCase().includes(wanted),
+          );
+          if (rows.length === 0)
+            return (
+              <Empty title="No model is like that">Change the search, or show those without a key too.</Empty>
+            );
+          return <ModelTable rows={rows} />;
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+function ModelTable({ rows }: { rows: readonly ModelObject[] }) {
+  return (
+    <DataTable
+      label="Models"
+      rows={rows}
+      idOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Model',
+          show: ({ id, description }) => (
+            <Stack gap={0}>
+              <Text size="sm" fw={600}>
+                {id}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {description}
+              </Text>
+            </Stack>
+          ),
+        },
+        { title: 'Type', show: ({ type }) => type },
+        { title: 'Price', show: ({ pricing }) => <Prices pricing={pricing} /> },
+        { title: 'Context', number: true, show: (model) => model.context_length?.toLocaleString() ?? '–' },
+        {
+          title: 'Here',
+          show: ({ available, unavailable_reason: why }) =>
+            available ? (
+              <Badge variant="light" color="green">
+                ready
+              </Badge>
+            ) : (
+              <Text size="xs">{why}</Text>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function Prices({ pricing }: Pick<ModelObject, 'pricing'>) {
+  const lines = Object.entries(pricing).map(([unit, price]) => {
+    const name = unit.replaceAll('_', ' ');
+    if (typeof price === 'object')
+      return `${name}: ${Object.entries(price)
+        .map(([size, rate]) => `$${Number(rate)} (${size})`)
+        .join(', ')}`;
+    if (unit.endsWith('token')) return `${name}s: $${Number((Number(price) * MILLION).toFixed(6))} a million`;
+    return `${name}: $${Number(price)}`;
+  });
+  return lines.map((line) => (
+    <Text key={line} size="xs">
+      {line}
+    </Text>
+  ));
+}

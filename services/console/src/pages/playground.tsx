@@ -1,0 +1,49 @@
+// One part for each type of model.
+import { Tabs } from '@mantine/core';
+import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
+import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { Loading, Page } from '../parts/state.tsx';
+import { type TypeProps, WithModels } from '../playground/try-it.tsx';
+
+const PARTS: Record<ModelType, { label: string; Part: ComponentType<TypeProps> }> = {
+  language: { label: 'Chat', Part: lazy(() => import('../playground/chat.tsx')) },
+  image: { label: 'Images', Part: lazy(() => import('../playground/image.tsx')) },
+  video: { label: 'Video', Part: lazy(() => import('../playground/video.tsx')) },
+  speech: { label: 'Speech', Part: lazy(() => import('../playground/speech.tsx')) },
+  transcription: { label: 'Transcription', Part: lazy(() => import('../playground/transcription.tsx')) },
+  embedding: { label: 'Embeddings', Part: lazy(() => import('../playground/embedding.tsx')) },
+  decision: { label: 'Decisions', Part: lazy(() => import('../playground/decision.tsx')) },
+  rerank: { label: 'Rerank', Part: lazy(() => import('../playground/rerank.tsx')) },
+};
+const TYPES = Object.keys(MODEL_TYPES) as ModelType[];
+
+export default function Playground() {
+  const [type, setType] = useState<ModelType>('language');
+  return (
+    <Page title="Playground">
+      <Tabs value={type} onChange={(chosen) => chosen && setType(chosen as ModelType)} keepMounted={false}>
+        <Tabs.List mb="md">
+          {TYPES.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {PARTS[one].label}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {TYPES.map((one) => {
+          const { Part } = PARTS[one];
+          return (
+            <Tabs.Panel key={one} value={one} maw={820}>
+              <WithModels type={one}>
+                {(models) => (
+                  <Suspense fallback={<Loading />}>
+                    <Part models={models} />
+                  </Suspense>
+                )}
+              </WithModels>
+            </Tabs.Panel>
+          );
+        })}
+      </Tabs>
+    </Page>
+  );
+}

@@ -1,0 +1,62 @@
+import { Anchor, Button, Center, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
+import type { SessionObject } from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
+import { signIn } from '../api/client.ts';
+import { Failure } from '../parts/state.tsx';
+
+interface SignInProps {
+  /** Why a sign-in link was refused. */
+  readonly refusal: string | null;
+  readonly onSignedIn: (session: SessionObject) => void;
+}
+
+export function SignIn({ refusal, onSignedIn }: SignInProps) {
+  const [key, setKey] = useState('');
+  const [error, setError] = useState<Error | null>(refusal === null ? null : new Error(refusal));
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      onSignedIn(await signIn({ key: key.trim() }));
+    } catch (refused) {
+      setError(refused as Error);
+    }
+    setBusy(false);
+  };
+  return (
+    <Center mih="100vh" p="md" component="main">
+      <title>Sign in · Switchyard</title>
+      <Paper withBorder p="xl" w="100%" maw={420}>
+        <form onSubmit={(event) => void submit(event)}>
+          <Stack>
+            <Title order={1} size="h3">
+              Sign in to Switchyard
+            </Title>
+            <Text size="sm" c="dimmed">
+              With an API key. It is exchanged for a session of twelve hours and stored nowhere in this
+              browser.
+            </Text>
+            {error && <Failure error={error} />}
+            <PasswordInput
+              label="API key"
+              value={key}
+              onChange={(event) => setKey(event.currentTarget.value)}
+              autoComplete="off"
+              required
+              autoFocus
+              data-autofocus
+            />
+            <Button type="submit" loading={busy}>
+              Sign in
+            </Button>
+            <Text size="xs" c="dimmed">
+              <code>npm start</code> prints a link that signs you in, and keeps the first key in{' '}
+              <code>.data/key</code>. The API is described in the <Anchor href="/docs">reference</Anchor>.
+            </Text>
+          </Stack>
+        </form>
+      </Paper>
+    </Center>
+  );
+}

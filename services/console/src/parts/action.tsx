@@ -1,0 +1,93 @@
+// Buttons and dialogs that change something.
+import { Button, type ButtonProps, Group, Modal, Stack, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { type ReactNode, useState } from 'react';
+import { Failure } from './state.tsx';
+
+export interface Work {
+  readonly busy: boolean;
+  readonly error: Error | null;
+  /** Resolves with whether it worked. */
+  run(work: () => Promise<unknown>): Promise<boolean>;
+}
+
+export function useWork(): Work {
+  const [state, setState] = useState<{ busy: boolean; error: Error | null }>({ busy: false, error: null });
+  return {
+    ...state,
+    async run(work) {
+      setState({ busy: true, error: null });
+      try {
+        await work();
+        setState({ busy: false, error: null });
+        return true;
+      } catch (error) {
+        setState({ busy: false, error: error as Error });
+        return false;
+      }
+    },
+  };
+}
+
+interface ConfirmProps extends ButtonProps {
+  readonly label: string;
+  readonly question: string;
+  readonly work: () => Promise<unknown>;
+}
+
+/** A button that asks before it does what cannot be undone. */
+export function Confirm({ label, question, work, ...button }: ConfirmProps) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const action = useWork();
+  return (
+    <>
+      <Button variant="light" color="red" size="compact-sm" {...button} onClick={open}>
+        {label}
+      </Button>
+      <Modal opened={opened} onClose={close} title={label} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <Stack>
+          <Text size="sm">{question}</Text>
+          {action.error && <Failure error={action.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close} data-autofocus>
+              Cancel
+            </Button>
+            <Button
+              color="red"
+              loading={action.busy}
+              onClick={async () => (await action.run(work)) && close()}
+            >
+              {label}
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </>
+  );
+}
+
+interface DialogProps {
+  readonly label: string;
+  readonly title: string;
+  /** The content; `close` ends the dialog. */
+  readonly children: (close: () => void) => ReactNode;
+}
+
+/** A button that opens a dialog. */
+export function Dialog({ label, title, children }: DialogProps) {
+  const [opened, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button onClick={open}>{label}</Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        title={title}
+        size="lg"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {opened && children(close)}
+      </Modal>
+    </>
+  );
+}

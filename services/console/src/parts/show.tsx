@@ -1,0 +1,150 @@
+// How amounts, times, states and codes are shown everywhere.
+import { Badge, Button, CopyButton, Group, Stack, Table, Text } from '@mantine/core';
+import type { ComputerStatus, LogEntry } from '@switchyard/contracts';
+import type { ReactNode } from 'react';
+
+/** Dollars with as many decimals as they need, at least two and at most nine. */
+export function dollars(amount: number): string {
+  const abs = Math.abs(amount);
+  const decimals = abs === 0 || abs >= 1 ? 2 : Math.min(9, Math.max(2, 2 - Math.floor(Math.log10(abs)) + 1));
+  return `${amount < 0 ? '−' : ''}$${abs.toFixed(decimals).replace(/(\.\d\d\d*?)0+$/, '$1')}`;
+}
+
+export function ofNanos(nanos: unknown): number {
+  return Number(nanos) / 1e9;
+}
+
+export function bytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const step = Math.min(units.length - 1, count === 0 ? 0 : Math.floor(Math.log10(count) / 3));
+  return `${(count / 1000 ** step).toFixed(step === 0 || count / 1000 ** step >= 100 ? 0 : 1)} ${units[step]}`;
+}
+
+export function milliseconds(ms: number | null): string {
+  if (ms === null) return '–';
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+export function When({ at, dateless }: { at: string; dateless?: true }) {
+  const date = new Date(at);
+  return (
+    <time dateTime={at} title={TIME.format(date)} className="number">
+      {dateless ? date.toLocaleTimeString() : TIME.format(date)}
+    </time>
+  );
+}
+
+type LogStatus = LogEntry['status'];
+
+const STATUS_COLORS: Record<LogStatus | ComputerStatus, string> = {
+  ok: 'green',
+  refused: 'orange',
+  error: 'red',
+  cancelled: 'gray',
+  voided: 'gray',
+  creating: 'blue',
+  running: 'green',
+  stopped: 'gray',
+  unreachable: 'orange',
+};
+
+export function Status({ is }: { is: LogStatus | ComputerStatus }) {
+  return (
+    <Badge variant="light" color={STATUS_COLORS[is]}>
+      {is}
+    </Badge>
+  );
+}
+
+/** Code with a button that copies it. */
+export function Code({ children, label = 'Code' }: { children: string; label?: string }) {
+  return (
+    <Stack gap={4}>
+      <Group justify="space-between">
+        <Text size="xs" c="dimmed">
+          {label}
+        </Text>
+        <CopyButton value={children}>
+          {({ copied, copy }) => (
+            <Button size="compact-xs" variant="default" onClick={copy}>
+              {copied ? 'Copied' : 'Copy'}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys */}
+      <section tabIndex={0} aria-label={label} className="code">
+        <pre>{children}</pre>
+      </section>
+    </Stack>
+  );
+}
+
+export interface Column<T> {
+  readonly title: string;
+  readonly show: (row: T) => ReactNode;
+  readonly number?: true;
+}
+
+export interface DataTableProps<T> {
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly idOf: (row: T) => string;
+}
+
+/** A table that scrolls sideways on a narrow screen. */
+export function DataTable<T>({ label, columns, rows, idOf }: DataTableProps<T>) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys
+    <section className="scroll" tabIndex={0} aria-label={label}>
+      <Table striped highlightOnHover verticalSpacing={6} miw={columns.length * 110}>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map(({ title, number }) => (
+              <Table.Th key={title} ta={number ? 'right' : 'left'}>
+                {title}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={idOf(row)}>
+              {columns.map(({ title, show, number }) => (
+                <Table.Td
+                  key={title}
+                  ta={number ? 'right' : 'left'}
+                  {...(number ? { className: 'number' } : {})}
+                >
+                  {show(row)}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  );
+}
+
+/** A figure with its name. */
+export function Figure({ name, children, hint }: { name: string; children: ReactNode; hint?: ReactNode }) {
+  return (
+    <Stack gap={2}>
+      <Text size="sm" c="dimmed">
+        {name}
+      </Text>
+      <Text size="xl" fw={650} className="number" component="div">
+        {children}
+      </Text>
+      {hint && (
+        <Text size="xs" c="dimmed">
+          {hint}
+        </Text>
+      )}
+    </Stack>
+  );
+}

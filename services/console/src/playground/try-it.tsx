@@ -1,0 +1,158 @@
+// What the eight parts of the playground share: the choice of a model, a run with its state, and the call as curl.
+import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
+import type { ModelObject, ModelType } from '@switchyard/contracts';
+import { type ReactNode, useRef, useState } from 'react';
+import { useGet } from '../api/client.ts';
+import { Code, dollars } from '../parts/show.tsx';
+import { Empty, Failure, Loaded } from '../parts/state.tsx';
+
+export interface TypeProps {
+  readonly models: readonly ModelObject[];
+}
+
+/** Loads the models of a type that can be called here. */
+export function WithModels({
+  type,
+  children,
+}: {
+  type: ModelType;
+  children: (models: ModelObject[]) => ReactNode;
+}) {
+  const models = useGet<{ data: ModelObject[] }>('/v1/models');
+  return (
+    <Loaded of={models}>
+      {({ data }) => {
+        const usable = data.filter((model) => model.type === type && model.available);
+        if (usable.length > 0) return children(usable);
+        return (
+          <Empty title="No model of this type can be called here">
+            The page Models shows which variable to set for each.
+          </Empty>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+export function ModelChoice({
+  models,
+  value,
+  onChange,
+}: TypeProps & { value: string; onChange: (id: string) => void }) {
+  return (
+    <NativeSelect
+      label="Model"
+      data={models.map(({ id }) => id)}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+export interface Run<T> {
+  readonly busy: boolean;
+  readonly error: Error | null;
+  readonly result: T | null;
+  start(work: (signal: AbortSignal) => Promise<T>): void;
+  stop(): void;
+}
+
+/** One call at a time; a new one ends the one before. */
+export function useRun<T>(): Run<T> {
+  const [state, setState] = useState<{ busy: boolean; error: Error | null; result: T | null }>({
+    busy: false,
+    error: null,
+    result: null,
+  });
+  const running = useRef<AbortController | null>(null);
+  return {
+    ...state,
+    start(work) {
+      running.current?.abort();
+      const mine = new AbortController();
+      running.current = mine;
+      setState({ busy: true, error: null, result: null });
+      work(mine.signal).then(
+        (result) => running.current === mine && setState({ busy: false, error: null, result }),
+        (error: Error) =>
+          running.current === mine &&
+          setState({ busy: false, error: mine.signal.aborted ? null : error, result: null }),
+      );
+    },
+    stop: () => running.current?.abort(),
+  };
+}
+
+export interface TryItProps {
+  readonly run: Pick<Run<unknown>, 'busy' | 'error' | 'stop'>;
+  readonly action: string;
+  readonly onRun: () => void;
+  readonly path: string;
+  /** The body as JSON, or the fields of a form. */
+  readonly body: unknown;
+  readonly form?: true;
+  readonly disabled?: boolean;
+  readonly fields: ReactNode;
+  /** The result. */
+  readonly children: ReactNode;
+}
+
+export function TryIt({ run, action, onRun, path, body, form, disabled, fields, children }: TryItProps) {
+  return (
+    <Stack>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onRun();
+        }}
+      >
+        <Stack gap="sm">
+          {fields}
+          <Group>
+            <Button type="submit" loading={run.busy} disabled={disabled ?? false}>
+              {action}
+            </Button>
+            {run.busy && (
+              <Button variant="default" onClick={run.stop}>
+                Stop
+              </Button>
+            )}
+          </Group>
+        </Stack>
+      </form>
+      {run.error && <Failure error={run.error} />}
+      <div aria-live="polite">{children}</div>
+      <Code label="The same call with curl">{form ? curlForm(path, body) : curlJson(path, body)}</Code>
+    </Stack>
+  );
+}
+
+export function Cost({ of }: { of: number | string | null | undefined }) {
+  if (of === null || of === undefined) return null;
+  return (
+    <Text size="sm" c="dimmed" data-testid="cost">
+      Cost: {dollars(Number(of))}
+    </Text>
+  );
+}
+
+export function costOf(answer: Response): string | null {
+  return answer.headers.get('x-service-cost');
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+function curlJson(path: string, body: unknown): string {
+  return [
+    `curl ${location.origin}${path} -H "Authorization: Bearer $KEY"`,
+    `  -H 'Content-Type: application/json'`,
+    `  -d ${quoted(JSON.stringify(body))}`,
+  ].join(' \\\n');
+}
+
+function curlForm(path: string, fields: unknown): string {
+  const parts = Object.entries(fields as Record<string, string>).map(
+    ([name, value]) => `  -F ${quoted(`${name}=${value}`)}`,
+  );
+  return [`curl ${location.origin}${path} -H "Authorization: Bearer $KEY"`, ...parts].join(' \\\n');
+}

@@ -1,0 +1,52 @@
+// Validates a requested computer against the platform's limits and fills in the defaults.
+import {
+  type ComputerLimits,
+  type ComputerSpec,
+  type CreateComputerRequest,
+  isImageReference,
+  ServiceError,
+  STANDARD_IMAGE,
+} from '@switchyard/contracts';
+import { computerName } from './computer-name.ts';
+
+/**
+ * @param random a number from 0 up to, but not including, 1
+ * @throws ServiceError `invalid_request` that names the parameter
+ */
+export function specOf(
+  { stream: _, ...chosen }: CreateComputerRequest,
+  { limits, random }: { readonly limits: ComputerLimits; readonly random: () => number },
+): ComputerSpec {
+  return {
+    ...chosen,
+    name: chosen.name ?? computerName(random),
+    image: imageOf(chosen.image),
+    cpu: inRange('cpu', chosen.cpu, limits.cpu),
+    memory_mb: inRange('memory_mb', chosen.memory_mb, limits.memoryMb),
+    disk_gb: limits.diskGb,
+  };
+}
+
+const STANDARD_REPOSITORY = STANDARD_IMAGE.slice(0, STANDARD_IMAGE.lastIndexOf(':'));
+
+function imageOf(image: string = STANDARD_IMAGE): string {
+  if (!isImageReference(image)) {
+    const message = `image: ${JSON.stringify(image)} is not an image reference`;
+    throw new ServiceError('invalid_request', message, { param: 'image' });
+  }
+  return image === STANDARD_REPOSITORY ? STANDARD_IMAGE : image;
+}
+
+/** Steps are exact binary fractions (0.25, 256), so the remainder is exact too. */
+function inRange(
+  param: string,
+  value: number | undefined,
+  { min, max, step, default: standard }: ComputerLimits['cpu'],
+): number {
+  if (value === undefined) return standard;
+  const refuse = (why: string) => new ServiceError('invalid_request', `${param}: ${why}`, { param });
+  if (value < min) throw refuse(`${value} is too small. Use at least ${min}.`);
+  if (value > max) throw refuse(`${value} is too large. Use at most ${max}.`);
+  if (value % step !== 0) throw refuse(`${value} is not allowed. Use a multiple of ${step}.`);
+  return value;
+}

@@ -1,0 +1,31 @@
+import type { CreatedKey, KeyRecord, OperationRequest } from '@switchyard/contracts';
+import { TENANT_PERMISSIONS } from '@switchyard/contracts';
+import { findCaller } from '../keys/authority.ts';
+import { findOrg, type OrgDeps } from '../orgs/org-records.ts';
+import { createKey, issueKey, type KeyOperations } from './keys-create.ts';
+
+/**
+ * Creates a key of an org for its operator. It inherits no bounds of the operator's key, and cannot hold `operator`. In
+ * the operator's own org it is a key like any other.
+ * @throws ServiceError `org_not_found`; `permission_denied`; `invalid_request`; `invalid_api_key`
+ */
+export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly keys: KeyOperations }) {
+  return async ({
+    org: own,
+    key_id: by,
+    id,
+    body,
+  }: OperationRequest<'orgs.keys.create'>): Promise<CreatedKey> => {
+    if (id === own) return createKey(keys)({ org: own, key_id: by, body });
+    /** Runs again after the key is written: the operator's key may be revoked, and the org removed, meanwhile. */
+    const findMaker = async (): Promise<KeyRecord> => {
+      await findCaller(keys, { org: own, key_id: by });
+      const { value: org } = await findOrg(orgs, id);
+      return {
+        ...{ id: by, org: org.id, name: org.name, permissions: TENANT_PERMISSIONS, prefix: '' },
+        ...{ created_at: org.created_at, expires_at: null, limit: null, models: null },
+      };
+    };
+    return issueKey(keys, { by, body, findMaker });
+  };
+}

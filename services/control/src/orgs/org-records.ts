@@ -1,0 +1,64 @@
+// Org records in KV: found by id, changed by compare-and-set.
+import { type Bucket, type Entry, type EventPublisher, type Mirror, RevisionConflict } from '@switchyard/bus';
+import { DEFAULT_ORG, ID_PATTERN, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+
+export interface OrgDeps {
+  readonly orgs: Bucket<OrgRecord>;
+  /** Mirror of all orgs, for lists. */
+  readonly knownOrgs: Pick<Mirror<OrgRecord>, 'entries' | 'caughtUp'>;
+  readonly events: Pick<EventPublisher, 'publish'>;
+  readonly clock: Clock;
+}
+
+export const EVENT_SOURCE = '/switchyard/control';
+
+/** Creates the record of the operator's own org if it is missing. Idempotent, for any number of instances. */
+export async function ensureDefaultOrg(orgs: Bucket<OrgRecord>, now: number): Promise<void> {
+  const at = new Date(now).toISOString();
+  const record: OrgRecord = {
+    ...{ id: DEFAULT_ORG, name: 'default', billing: 'postpaid', monthly_limit: null },
+    ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
+  };
+  await orgs.create(DEFAULT_ORG, record).catch((error: unknown) => {
+    if (!(error instanceof RevisionConflict)) throw error; // it exists
+  });
+}
+
+/** @throws ServiceError `org_not_found` */
+export async function findOrg(orgs: Bucket<OrgRecord>, id: string): Promise<Entry<OrgRecord>> {
+  // An invalid id cannot be a bucket key, and could act as a wildcard.
+  return (ID_PATTERN.test(id) ? await orgs.get(id) : null) ?? notFound(id);
+}
+
+function notFound(id: string): never {
+  throw new ServiceError('org_not_found', `Org not found: ${id}. GET /v1/orgs lists all orgs.`, {
+    param: 'id',
+  });
+}
+
+export interface ChangedOrg {
+  readonly before: OrgRecord;
+  readonly record: OrgRecord;
+  readonly revision: number;
+}
+
+/**
+ * Changes an org. `change` may run again on a newer record.
+ * @throws ServiceError `org_not_found`; the errors of `change`
+ */
+export async function changeOrg(
+  { orgs, clock }: Pick<OrgDeps, 'orgs' | 'clock'>,
+  id: string,
+  change: (record: OrgRecord) => OrgRecord,
+): Promise<ChangedOrg> {
+  let { value: before } = await findOrg(orgs, id);
+  const updated_at = new Date(clock.now()).toISOString();
+  const changed = await orgs.change(id, (entry) => {
+    if (!entry) return null;
+    before = entry.value;
+    return { ...change(before), updated_at };
+  });
+  if (!changed) return notFound(id);
+  return { before, record: changed.value, revision: changed.revision };
+}

@@ -1,0 +1,241 @@
+// Orgs on a real nats-server, with a clock that the test controls and a billing that grants or refuses credits.
+import {
+  type Bucket,
+  type Bus,
+  connectBus,
+  openBucket,
+  openObjectStore,
+  request,
+  serve,
+} from '@switchyard/bus';
+import {
+  type CreatedOrg,
+  type CreateOrgRequest,
+  DEFAULT_ORG,
+  DELETED_ORG_DAYS,
+  type FileRecord,
+  fileKey,
+  type KeyRecord,
+  newId,
+  type OrgRecord,
+  ServiceError,
+  TENANT_PERMISSIONS,
+  type UpdateOrgRequest,
+} from '@switchyard/contracts';
+import { makeLogger, type Running, readConfig } from '@switchyard/service';
+import {
+  type EventLog,
+  FakeClock,
+  openEventLog,
+  startNats,
+  type TestServer,
+  temporaryFolder,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { config as controlConfig } from '../config.ts';
+import { firstKeyId } from '../keys/first-key.ts';
+import { hashKey } from '../keys/secret.ts';
+import { start } from '../run.ts';
+
+const logger = makeLogger('control', 'silent');
+const FIRST = 'sy_the_first_key_of_all';
+const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
+const DAY_MS = 24 * 3_600_000;
+const clock = new FakeClock();
+
+let nats: TestServer;
+let bus: Bus;
+let controlBus: Bus;
+let control: Running;
+let events: EventLog;
+let orgs: Bucket<OrgRecord>;
+let keys: Bucket<KeyRecord>;
+let files: Bucket<FileRecord>;
+/** Credits that were asked for; billing refuses them while `isBillingAway`. */
+let granted: { org: string; amount: number }[] = [];
+let isBillingAway = false;
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger });
+  controlBus = await connectBus({ url: nats.url, service: 'control', logger });
+  const billing = await serve(bus, { name: 'billing', version: '0.0.1', description: 'of a test' });
+  billing.handle('credits.create', async ({ org, key_id, body: { amount, reason } }) => {
+    if (isBillingAway) throw new ServiceError('service_unavailable', 'billing is away');
+    granted.push({ org, amount });
+    const created_at = new Date().toISOString();
+    return { id: newId('credit'), object: 'credit', amount, reason, reference: null, key_id, created_at };
+  });
+  const config = readConfig(controlConfig, {
+    SWITCHYARD_DATA: await temporaryFolder('control'),
+    SWITCHYARD_KEY: FIRST,
+  });
+  control = await start({ config, bus: controlBus, logger, clock });
+  [orgs, keys, files] = await Promise.all([
+    openBucket(bus, 'orgs'),
+    openBucket(bus, 'keys'),
+    openBucket(bus, 'files'),
+  ]);
+  events = await openEventLog(bus);
+});
+afterAll(async () => {
+  await events?.stop();
+  await control?.stop();
+  await controlBus?.close();
+  await bus?.close();
+  await nats?.stop();
+});
+beforeEach(() => {
+  granted = [];
+  isBillingAway = false;
+});
+
+const create = (body: Partial<CreateOrgRequest> = {}): Promise<CreatedOrg> =>
+  request(bus, 'orgs.create', { ...caller, body: { name: 'Acme', billing: 'postpaid', ...body } });
+const update = (id: string, body: UpdateOrgRequest) => request(bus, 'orgs.update', { ...caller, id, body });
+const remove = (id: string) => request(bus, 'orgs.delete', { ...caller, id });
+const get = (id: string) => request(bus, 'orgs.get', { ...caller, id });
+const eventsOf = (id: string) => events.all.filter(({ data }) => data.org === id);
+
+describe('an org that is created', () => {
+  test('has a first key with every permission but that of the operator, its credits, and an event', async () => {
+    const { key, key_id, ...org } = await create({ billing: 'prepaid', credits: 25 });
+    expect(org).toMatchObject({ object: 'org', name: 'Acme', status: 'active', billing: 'prepaid' });
+    expect(granted).toEqual([{ org: org.id, amount: 25 }]);
+    expect((await keys.get(hashKey(key)))?.value).toMatchObject({
+      ...{ id: key_id, org: org.id, permissions: TENANT_PERMISSIONS },
+      ...{ limit: null, models: null, expires_at: null },
+    });
+    expect(await get(org.id)).toEqual(org);
+    await events.until('created', ({ id }) => id === `${org.id}:created`);
+  });
+
+  test('is not made when its credits cannot be granted', async () => {
+    isBillingAway = true;
+    const before = await orgs.keys();
+    await expect(create({ credits: 1 })).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect((await orgs.keys()).sort()).toEqual(before.sort());
+  });
+
+  test('is refused a monthly limit when it is prepaid', async () => {
+    const refused = create({ billing: 'prepaid', monthly_limit: 5 });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_request', param: 'monthly_limit' });
+  });
+
+  test('gets more keys from its operator, none of them with `operator`', async () => {
+    const { id } = await create();
+    const more = (permissions: KeyRecord['permissions']) =>
+      request(bus, 'orgs.keys.create', { ...caller, id, body: { name: 'more', permissions } });
+    const { key } = await more(['models:write', 'keys:write']);
+    const made = (await keys.get(hashKey(key)))?.value;
+    expect(made).toMatchObject({ org: id, permissions: ['models:write', 'keys:write'] });
+    const refusal = { code: 'permission_denied', param: 'permissions' };
+    await expect(more(['operator'])).rejects.toMatchObject(refusal);
+    const own = { org: id, key_id: made?.id ?? '' };
+    const body = { name: 'mine', permissions: ['operator' as const] };
+    await expect(request(bus, 'keys.create', { ...own, body })).rejects.toMatchObject(refusal);
+    await expect(
+      request(bus, 'keys.update', { ...own, id: own.key_id, body: { permissions: ['operator'] } }),
+    ).rejects.toMatchObject(refusal);
+  });
+});
+
+test('an operator key with bounds makes no key without them in its own org', async () => {
+  const limit = { amount: 10, interval: 'day' as const };
+  const body = { name: 'operator for a day', permissions: ['operator' as const], limit };
+  const { id: key_id } = await request(bus, 'keys.create', { ...caller, body });
+  const own = { org: DEFAULT_ORG, key_id };
+  const make = (id: string, permissions: KeyRecord['permissions']) =>
+    request(bus, 'orgs.keys.create', { ...own, id, body: { name: 'more', permissions } });
+  await expect(make(DEFAULT_ORG, ['models:write'])).rejects.toMatchObject({ code: 'permission_denied' });
+  expect(await make(DEFAULT_ORG, ['operator'])).toMatchObject({ limit });
+  const tenant = await create();
+  expect(await make(tenant.id, ['models:write'])).toMatchObject({ limit: null });
+  await request(bus, 'keys.delete', { ...caller, id: key_id });
+  await expect(make(tenant.id, ['models:write'])).rejects.toMatchObject({ code: 'invalid_api_key' });
+});
+
+test('orgs are listed by id, in pages', async () => {
+  for (let made = 0; made < 3; made++) await create();
+  const ids = (await orgs.keys()).sort();
+  expect(ids).toContain(DEFAULT_ORG);
+  const listed: string[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { limit: 2, ...(cursor === undefined ? {} : { cursor }) };
+    const page = await request(bus, 'orgs.list', { ...caller, query });
+    listed.push(...page.data.map(({ id }) => id));
+    cursor = page.next_cursor;
+  }
+  expect(listed).toEqual(ids);
+});
+
+test('an unknown org is not found', async () => {
+  for (const id of ['org_unknown', '*', '>', 'org_a.b', ''])
+    for (const asked of [get(id), update(id, { name: 'x' }), remove(id)])
+      await expect(asked).rejects.toMatchObject({ code: 'org_not_found' });
+});
+
+describe('an org that is suspended', () => {
+  test('is restored by its status; each change is one event', async () => {
+    const { id } = await create();
+    expect(await update(id, { status: 'suspended' })).toMatchObject({
+      status: 'suspended',
+      removed_at: null,
+    });
+    await update(id, { status: 'suspended' });
+    expect(await update(id, { status: 'active' })).toMatchObject({ status: 'active', suspended_at: null });
+    await events.until('restored', ({ type, data }) => type === 'org.restored' && data.org === id);
+    const types = eventsOf(id).map(({ type }) => type);
+    expect(types).toEqual(['org.created', 'key.created', 'org.suspended', 'org.restored']);
+  });
+
+  test('is never the org of the operator', async () => {
+    for (const asked of [update(DEFAULT_ORG, { status: 'suspended' }), remove(DEFAULT_ORG)])
+      await expect(asked).rejects.toMatchObject({ code: 'invalid_request', param: 'id' });
+  });
+});
+
+describe('an org that is deleted', () => {
+  test('is suspended, keeps the date of the first deletion, and can be restored', async () => {
+    const { id } = await create();
+    const first = await remove(id);
+    const removed_at = new Date(clock.now() + DELETED_ORG_DAYS * DAY_MS).toISOString();
+    expect(first).toMatchObject({ status: 'suspended', removed_at });
+    clock.advance(1_000);
+    expect(await remove(id)).toMatchObject({ suspended_at: first.suspended_at, removed_at });
+    expect(await update(id, { status: 'active' })).toMatchObject({ status: 'active', removed_at: null });
+  });
+
+  test('cannot be restored once its data are being removed', async () => {
+    const { id } = await create();
+    await remove(id);
+    const entry = await orgs.get(id);
+    if (!entry) throw new Error('the org is there');
+    await orgs.put(id, { ...entry.value, removed_at: new Date(clock.now()).toISOString() });
+    await expect(update(id, { status: 'active' })).rejects.toMatchObject({ code: 'org_not_found' });
+  });
+
+  test('keeps its data for 30 days; then its files, keys and record are gone', async () => {
+    const { id, key } = await create();
+    const other = await create();
+    const file = newId('file');
+    const content = await openObjectStore(bus, 'files');
+    const record: FileRecord = {
+      ...{ id: file, org: id, filename: 'a.txt', media_type: 'text/plain', bytes: 0 },
+      ...{ sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
+      created_at: new Date(clock.now()).toISOString(),
+    };
+    await files.create(fileKey(id, file), record);
+    await remove(id);
+    clock.advance((DELETED_ORG_DAYS - 1) * DAY_MS);
+    expect(await files.keys(`${id}.>`)).toHaveLength(1);
+    expect(await keys.get(hashKey(key))).not.toBeNull();
+    clock.advance(2 * DAY_MS);
+    await expect.poll(() => orgs.get(id)).toBeNull();
+    expect(await files.keys(`${id}.>`)).toEqual([]);
+    expect(await content.info(fileKey(id, file))).toBeNull();
+    expect(await keys.get(hashKey(key))).toBeNull();
+    expect(await keys.get(hashKey(other.key))).not.toBeNull();
+    await events.until('removed', ({ type, data }) => type === 'org.removed' && data.org === id);
+  });
+});

@@ -1,0 +1,52 @@
+// Who may call: mirrors of keys and orgs, sessions of the console, and what is open under each key.
+import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
+import type { Clock } from '@switchyard/service';
+import { SessionTokens } from '../session/session-tokens.ts';
+import { Sessions } from '../session/sessions.ts';
+import { authenticator, hashAuthenticator } from './authenticate.ts';
+import { OpenRelays } from './open-relays.ts';
+
+export interface CallersDeps {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** Signs the sessions. */
+  readonly secret: string;
+}
+
+export type Callers = Awaited<ReturnType<typeof openCallers>>;
+
+/** Resolves when all keys and orgs are in memory. */
+export async function openCallers({ bus, clock, secret }: CallersDeps) {
+  const now = () => clock.now();
+  const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
+  const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
+  const open = new OpenRelays(clock);
+  keys.onChange((_hash, record, previous) => {
+    if (record) open.changed(record);
+    else if (previous) open.revoke(previous);
+  });
+  orgs.onChange((org, record) => {
+    if (record?.suspended_at) open.suspend(org);
+  });
+  const bucket = await openBucket(bus, 'spent-tokens');
+  const spent = { bucket, mirror: await mirrorBucket(bus, bucket, { tick: false }) };
+  const authenticateHash = hashAuthenticator({ keys, orgs, now });
+  const sessions = new Sessions({
+    tokens: new SessionTokens(secret, now),
+    spent,
+    authenticate: authenticator({ keys, orgs, now }),
+    authenticateHash,
+    now,
+  });
+  return {
+    orgs,
+    open,
+    sessions,
+    authenticateHash,
+    close() {
+      keys.close();
+      orgs.close();
+      spent.mirror.close();
+    },
+  };
+}

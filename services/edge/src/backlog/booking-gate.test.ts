@@ -1,0 +1,85 @@
+import { ensureEventsStream } from '@switchyard/bus';
+import { EVENTS_STREAM } from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { LOOK_EVERY_MS } from './booking-gate.ts';
+
+let edge: TestEdge;
+let key: string;
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  key = await edge.addKey();
+});
+afterAll(() => edge?.stop());
+
+const BILLABLE = [
+  '/v1/chat/completions',
+  '/v1/embeddings',
+  '/v1/images/generations',
+  '/v1/audio/speech',
+  '/v1/audio/transcriptions',
+  '/v1/decisions',
+  '/v1/rerank',
+  '/v2/rerank',
+  '/v1/videos/generations',
+  '/v1/computers',
+  '/v1/computers/cmp_1/start',
+];
+
+function post(path: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return fetch(edge.url + path, { method: 'POST', headers, body: '{}' });
+}
+
+async function answerOf(path: string) {
+  const response = await post(path);
+  const { error } = (await response.json()) as { error: { code: string } };
+  return [response.status, error.code, response.headers.get('retry-after')];
+}
+
+const REFUSED = [503, 'service_unavailable', '30'];
+const TAKEN = [400, 'invalid_request', null];
+const EVENTS = 25;
+
+/** Fills more than half of the stream with events that billing has not booked. */
+async function fill(): Promise<void> {
+  const { jsm, js } = edge.bus;
+  await jsm.streams.update(EVENTS_STREAM, { max_bytes: 100_000 });
+  for (let i = 0; i < EVENTS; i += 1) await js.publish('event.v1.computer.metered.org_x', 'x'.repeat(2_400));
+}
+
+/** Resolves when the edge has checked the stream. */
+async function look(): Promise<void> {
+  edge.clock.advance(LOOK_EVERY_MS);
+  await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
+}
+
+test('billable work is refused while half the stream waits for billing, and accepted once billing booked', async () => {
+  expect(await answerOf('/v1/chat/completions')).toEqual(TAKEN);
+  await fill();
+  await look();
+  for (const path of BILLABLE) expect([path, await answerOf(path)]).toEqual([path, REFUSED]);
+  const keys = await post('/v1/keys');
+  expect(await keys.json()).toMatchObject({ error: { code: 'invalid_request' } }); // free operations continue
+  const { jsm, js } = edge.bus;
+  const stored = (await jsm.streams.info(EVENTS_STREAM)).state;
+  expect(stored).toMatchObject({ first_seq: 1, last_seq: EVENTS }); // refused calls are in another stream
+
+  await jsm.consumers.add(EVENTS_STREAM, { durable_name: 'billing-p0', ack_policy: 'explicit' });
+  const billing = await js.consumers.get(EVENTS_STREAM, 'billing-p0');
+  for await (const message of await billing.fetch({ max_messages: EVENTS })) await message.ackAck();
+  await look();
+  expect(await answerOf('/v1/chat/completions')).toEqual(TAKEN);
+});
+
+test('the last count stays valid while the stream cannot be checked', async () => {
+  await fill();
+  await look();
+  await edge.bus.jsm.streams.delete(EVENTS_STREAM);
+  await look();
+  expect(await answerOf('/v1/chat/completions')).toEqual(REFUSED);
+  await ensureEventsStream(edge.bus);
+  await look();
+  expect(await answerOf('/v1/chat/completions')).toEqual(TAKEN);
+});

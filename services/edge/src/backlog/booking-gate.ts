@@ -1,0 +1,89 @@
+// Decides whether billable work may begin. While billing is away, its events wait in a stream that discards the oldest.
+// New billable work is refused before an unbooked event could be discarded.
+import { type Bus, unbookedShare } from '@switchyard/bus';
+import { ServiceError } from '@switchyard/contracts';
+import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
+import { Gauge, type Registry } from 'prom-client';
+
+export const LOOK_EVERY_MS = 5_000;
+/** Share of the stream. The rest is for work that has begun: running computers continue to be charged per minute. */
+export const UNBOOKED_SHARE_MAX = 0.5;
+/** Seconds after which to retry: billing has to book first. */
+const UNBOOKED_RETRY_AFTER_S = 30;
+const UNSTORED_RETRY_AFTER_S = 1;
+
+export interface BookingGateOptions {
+  readonly bus: Bus;
+  readonly metrics: Registry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class BookingGate {
+  readonly #deps: BookingGateOptions;
+  readonly #looking: Repeating;
+  #share = 0;
+
+  private constructor(deps: BookingGateOptions) {
+    this.#deps = deps;
+    const { clock, logger } = deps;
+    const failed = 'the events that wait for billing could not be counted; the last count holds';
+    this.#looking = repeat({ everyMs: LOOK_EVERY_MS, clock, logger, failed }, () => this.#look());
+  }
+
+  /** Resolves after the first check, successful or not. */
+  static async start(deps: BookingGateOptions): Promise<BookingGate> {
+    const gate = new BookingGate(deps);
+    await gate.#look().catch((error: unknown) => {
+      deps.logger.warn({ err: error }, 'the events that wait for billing could not be counted yet');
+    });
+    gauge(deps.metrics, () => gate.#share);
+    return gate;
+  }
+
+  /** @throws ServiceError `service_unavailable`: work that begins now might never be charged */
+  admit(): void {
+    if (!this.#deps.bus.canStoreUsage)
+      throw new ServiceError(
+        'service_unavailable',
+        'Usage cannot be stored at the moment; nothing was charged. Retry later.',
+        {
+          retryAfterS: UNSTORED_RETRY_AFTER_S,
+        },
+      );
+    if (this.#share >= UNBOOKED_SHARE_MAX)
+      throw new ServiceError(
+        'service_unavailable',
+        'Charges wait for billing and their store is nearly full. Retry later; nothing was charged.',
+        { retryAfterS: UNBOOKED_RETRY_AFTER_S },
+      );
+  }
+
+  stop(): Promise<void> {
+    return this.#looking.stop();
+  }
+
+  async #look(): Promise<void> {
+    const { bus, clock, logger } = this.#deps;
+    const before = this.#share;
+    this.#share = await unbookedShare(bus, clock.now());
+    const [wasShut, isShut] = [before, this.#share].map((share) => share >= UNBOOKED_SHARE_MAX);
+    if (isShut && !wasShut)
+      logger.error(
+        { alarm: 'events_not_booked', share: this.#share },
+        'billing is away for too long: billable work is refused until it has booked',
+      );
+    else if (wasShut && !isShut) logger.info({ share: this.#share }, 'billable work is accepted again');
+  }
+}
+
+function gauge(metrics: Registry, share: () => number): void {
+  new Gauge({
+    name: 'switchyard_edge_unbooked_share',
+    help: `Share of the event stream that waits for billing; from ${UNBOOKED_SHARE_MAX} on billable work is refused`,
+    registers: [metrics],
+    collect() {
+      this.set(share());
+    },
+  });
+}

@@ -1,0 +1,43 @@
+// What every call of a model begins with: its models, and the part of its head that is the same for all types.
+import type { KeyRecord, ModelCallHead } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyRequest } from 'fastify';
+import { allowedModels, type Spending } from '../auth/spending.ts';
+
+export interface AskedModels {
+  model?: string | undefined;
+  models?: string[] | undefined;
+}
+
+type CommonHead = Omit<ModelCallHead, 'stream' | 'include_usage' | 'params'> & { body_bytes: number };
+
+/**
+ * Notes the models at the request, for its log row and its kept answer.
+ * @throws ServiceError `model_not_allowed`
+ */
+export function beginModelCall(
+  { spending, clock }: { readonly spending: Spending; readonly clock: Clock },
+  key: KeyRecord,
+  request: FastifyRequest,
+  asked: AskedModels,
+  bodyBytes: number,
+): CommonHead {
+  const names = namesOf(asked);
+  request.subject.model = names[0] ?? null;
+  const models = allowedModels(key, names);
+  request.models = models;
+  return {
+    request_id: request.id,
+    org: key.org,
+    key_id: key.id,
+    models,
+    ...(spending.isLimited(key) ? { limited: true } : {}),
+    received_at: clock.now(),
+    body_bytes: bodyBytes,
+  };
+}
+
+/** Returns `model`, then `models` in order, without duplicates. */
+function namesOf({ model, models = [] }: AskedModels): string[] {
+  return [...new Set(model === undefined ? models : [model, ...models])];
+}

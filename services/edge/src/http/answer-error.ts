@@ -1,0 +1,60 @@
+// Answers a request with an error, and logs the refusal of an authenticated call.
+import type { EventPublisher } from '@switchyard/bus';
+import { eventIds, type KeyRecord, makeEvent, type ServiceError } from '@switchyard/contracts';
+import type { Clock, Logger } from '@switchyard/service';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { renderError, toServiceError } from './send-error.ts';
+
+export const EVENT_SOURCE = '/switchyard/edge';
+
+export interface AnswerErrorDeps {
+  events: Pick<EventPublisher, 'publish'>;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Any error may be thrown at a request; unknown ones are logged and masked. */
+export function answerError(
+  deps: AnswerErrorDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  thrown: unknown,
+): void {
+  const error = toServiceError(thrown);
+  request.heldBody?.release();
+  if (error.code === 'internal_error')
+    deps.logger.error(
+      { err: thrown, request: request.id, path: request.url },
+      'a request failed with an unexpected error',
+    );
+  if (request.apiKey && !error.logged) logRefusal(deps, request, request.apiKey, error);
+  const { status, headers, body } = renderError(error, request.id, request.routeOptions.config.repeatable);
+  // Closing at once, as fastify does, would reset the connection of a client that is still sending, before it reads
+  // the error. Instead, the rest of its body is read and discarded for at most REQUEST_TIMEOUT_MS.
+  if (error.code === 'body_too_large') reply.removeHeader('connection');
+  reply.code(status).headers(headers).send(body);
+}
+
+function logRefusal(
+  { events, clock }: AnswerErrorDeps,
+  request: FastifyRequest,
+  key: KeyRecord,
+  error: ServiceError,
+): void {
+  const data = {
+    request_id: request.id,
+    org: key.org,
+    key_id: key.id,
+    type: request.subject?.type ?? null,
+    method: request.method,
+    path: request.routeOptions.url ?? request.url.slice(0, 200),
+    requested_model: request.subject?.model ?? null,
+    computer_id: request.subject?.computer ?? null,
+    http_status: error.status,
+    error_code: error.code,
+    latency_ms: Math.round((clock.monotonic() - request.startedAt) * 100) / 100,
+  };
+  const id = eventIds.refused(request.id);
+  const time = new Date(clock.now());
+  void events.publish(makeEvent({ name: 'call.refused', id, source: EVENT_SOURCE, time, data }));
+}

@@ -1,0 +1,37 @@
+// Bodies that may be large, by a name that the checking thread understands, with the members that their route reads.
+import {
+  chatCompletionRequest,
+  decisionsRequest,
+  embeddingsRequest,
+  execRequest,
+  imagesRequest,
+  rerankRequest,
+  speechRequest,
+  videosRequest,
+} from '@switchyard/contracts';
+import type { z } from 'zod';
+
+/** The router reads all other members of a model call from the caller's bytes. */
+const MODELS = ['model', 'models'] as const;
+
+export const CHECKED_BODIES = {
+  language: { schema: chatCompletionRequest, members: [...MODELS, 'stream', 'stream_options'] },
+  embedding: { schema: embeddingsRequest, members: MODELS },
+  image: { schema: imagesRequest, members: MODELS },
+  speech: { schema: speechRequest, members: MODELS },
+  decision: { schema: decisionsRequest, members: MODELS },
+  rerank: { schema: rerankRequest, members: MODELS },
+  video: { schema: videosRequest, members: MODELS },
+  exec: {
+    schema: execRequest,
+    members: Object.keys(execRequest.shape) as (keyof typeof execRequest.shape)[],
+  },
+} as const satisfies Record<string, { schema: z.ZodType; members: readonly string[] }>;
+
+export type CheckedBodyName = keyof typeof CHECKED_BODIES;
+type Checked<N extends CheckedBodyName> = (typeof CHECKED_BODIES)[N];
+/** The members that the route of a body reads. */
+export type CheckedBody<N extends CheckedBodyName> = Pick<
+  z.output<Checked<N>['schema']>,
+  Checked<N>['members'][number] & keyof z.output<Checked<N>['schema']>
+>;

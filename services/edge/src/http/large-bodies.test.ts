@@ -1,0 +1,83 @@
+// Slow uploads over real sockets use up their own org's share of memory, and no other org's.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type IncomingCall, serve } from '@switchyard/bus';
+import { type ModelCallHead, modelCallSubject } from '@switchyard/contracts';
+import { ORG_SHARE_MAX } from '@switchyard/service';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { BODY_PACE_MS } from './limits.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+let edge: TestEdge;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  edge = await startTestEdge();
+  const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  router.stream(modelCallSubject('language'), answer);
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await expect.poll(async () => [await gauge('bytes'), await gauge('waiting')]).toEqual([0, 0]);
+});
+afterAll(() => edge?.stop());
+
+/** Answers with the number of bytes that arrived over the bus, and publishes no usage. */
+async function answer(call: IncomingCall): Promise<void> {
+  const { org } = call.head as ModelCallHead;
+  const { length } = await call.readBody();
+  call.setHead({ status: 200, content_type: 'application/json' });
+  call.end({ cost: '0' }, Buffer.from(JSON.stringify({ org, bytes: length })));
+}
+
+/** Sends the beginning of a chunked chat request, with this many bytes of its body. */
+function beginChunked(key: string, bytes: number): Socket {
+  const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
+  sockets.push(socket);
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  );
+  sendChunk(socket, bytes);
+  return socket;
+}
+
+function sendChunk(socket: Socket, bytes: number): void {
+  socket.write(`${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`);
+}
+
+async function gauge(name: string): Promise<number> {
+  const metrics = await (await fetch(`${edge.url}/metrics`)).text();
+  return Number(new RegExp(`^switchyard_large_bodies_${name} (\\d+)$`, 'm').exec(metrics)?.[1]);
+}
+
+test('one org’s slow uploads hold only its own share: another org’s 20 MiB body is served at once', async () => {
+  const slow = await edge.addKey(undefined, { org: 'org_slow' });
+  const prompt = await edge.addKey(undefined, { org: 'org_prompt' });
+  for (let uploads = 1; uploads <= 3; uploads += 1) beginChunked(slow, 2 * MIB);
+  await expect.poll(() => gauge('waiting')).toBe(2);
+  const content = 'x'.repeat(20 * MIB);
+  const body = JSON.stringify({ model: 'acme/a', messages: [{ role: 'user', content }] });
+  const response = await fetch(`${edge.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${prompt}`, 'content-type': 'application/json' },
+    body,
+  });
+  expect([response.status, await response.json()]).toEqual([200, { org: 'org_prompt', bytes: body.length }]);
+  expect(await gauge('waiting')).toBe(2);
+  expect(await gauge('bytes')).toBeLessThanOrEqual((await gauge('bytes_max')) * ORG_SHARE_MAX);
+});
+
+test('an upload that trickles loses its place, and gets 408 body_timeout', async () => {
+  const key = await edge.addKey(undefined, { org: 'org_trickle' });
+  const trickler = beginChunked(key, 2 * MIB);
+  await expect.poll(() => gauge('bytes')).toBeGreaterThan(0);
+  sendChunk(trickler, 900 * KIB);
+  const refusal = once(trickler, 'data');
+  edge.clock.advance(BODY_PACE_MS);
+  edge.clock.advance(BODY_PACE_MS);
+  expect(String((await refusal)[0])).toMatch(/^HTTP\/1\.1 408 [\s\S]*body_timeout/);
+});

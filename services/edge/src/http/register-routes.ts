@@ -1,0 +1,190 @@
+// Registers the routes of the table: paths, guard, idempotency, and who reads the body.
+import { ID_PATTERN, type KeyRecord } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { requirePermission } from '../auth/authenticate.ts';
+import type { BookingGate } from '../backlog/booking-gate.ts';
+import type { Idempotency } from '../idempotency/idempotency.ts';
+import type { Sessions } from '../session/sessions.ts';
+import { clientGone } from './client-gone.ts';
+import { SMALL_BODY_BYTES_MAX } from './limits.ts';
+import { check, parseBody } from './read-body.ts';
+import { type JsonRoute, type Route, takesIdempotencyKey } from './route.ts';
+
+export interface RegisterRoutesDeps {
+  authenticate: Sessions['authenticate'];
+  booking: Pick<BookingGate, 'admit'>;
+  idempotency: Idempotency;
+  clock: Clock;
+}
+
+/** Routes whose bodies are read alike share a scope of the server. */
+export function registerRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  deps: RegisterRoutesDeps,
+): void {
+  for (const [reader, group] of Map.groupBy(routes, bodyReaderOf))
+    app.register(async (scope) => {
+      BODY_READERS[reader](scope);
+      for (const route of group) registerRoute(scope, route, deps);
+    });
+}
+
+function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoutesDeps): void {
+  const guard = guardOf(route, deps);
+  const begin = beginOf(route, deps);
+  const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
+    ? deps.idempotency.hooksFor(route)
+    : { onRequest: null };
+  for (const url of pathPatterns(route, ':$1', '*'))
+    scope.route({
+      ...hooks,
+      method: route.method,
+      url,
+      bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
+      exposeHeadRoute: true, // with GET: health checks use HEAD
+      config: { repeatable: route.repeatable ?? true },
+      onRequest: [...(taken ? [taken] : []), begin, guard],
+      // A JSON body may take minutes to arrive; the key may be revoked meanwhile.
+      ...(route.request?.body ? { preHandler: guard } : {}),
+      handler:
+        route.kind === 'json'
+          ? (request, reply) => answerJson(route, request, reply)
+          : (request, reply) => route.handle(request, reply),
+    });
+}
+
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
+
+function beginOf({ computerParam }: Route, { clock }: RegisterRoutesDeps): Hook {
+  return (request, _reply, done) => {
+    request.startedAt = clock.monotonic();
+    request.models = [];
+    if (computerParam !== undefined) request.subject = computerOf(request, computerParam);
+    done();
+  };
+}
+
+/** Admits a request whose key has the route's permission. */
+function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hook {
+  const { permission } = route;
+  return (request, _reply, done) => {
+    if (permission === 'public') return done();
+    const admit = (key: KeyRecord) => {
+      request.apiKey = key;
+      if (permission !== 'any') requirePermission(key, permission);
+      if (route.billable) booking.admit();
+    };
+    try {
+      const found = authenticate(request.headers);
+      if (!(found instanceof Promise)) {
+        admit(found);
+        return done();
+      }
+      found.then(admit).then(() => done(), done);
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+}
+
+/** Returns the paths with parameters replaced by `param` (`$1` is the name), and the rest parameter by `rest`. */
+function pathPatterns({ path, restParam, restOptional }: Route, param: string, rest: string): string[] {
+  const paths = restParam === undefined ? [path] : [path.replace(`{${restParam}}`, rest)];
+  if (restOptional) paths.push(path.replace(`/{${restParam}}`, ''));
+  return paths.map((one) => one.replaceAll(/\{(\w+)\}/g, param));
+}
+
+function paramsOf({ restParam }: Route, { params }: FastifyRequest): unknown {
+  if (restParam === undefined) return params;
+  const { '*': rest, ...others } = params as Record<string, string>;
+  return { ...others, [restParam]: rest };
+}
+
+async function answerJson(
+  route: JsonRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { request: schemas = {}, response } = route;
+  const input = {
+    key: request.apiKey,
+    requestId: request.id,
+    idempotencyKey: (request.headers['idempotency-key'] as string | undefined) ?? null,
+    signal: clientGone(request, reply),
+    params: schemas.params ? check(schemas.params, paramsOf(route, request)) : undefined,
+    query: schemas.query ? check(schemas.query, request.query) : undefined,
+    body: schemas.body ? parseBody(schemas.body, request.body) : undefined,
+  };
+  const answer = await route.handle(input as never);
+  return reply
+    .code(response.status)
+    .header('content-type', response.contentType ?? 'application/json; charset=utf-8')
+    .header('x-request-id', request.id)
+    .send(typeof answer === 'string' ? answer : JSON.stringify(answer));
+}
+
+function computerOf(request: FastifyRequest, param: string): FastifyRequest['subject'] {
+  const id = (request.params as Record<string, string | undefined>)[param];
+  return { type: null, model: null, computer: id !== undefined && ID_PATTERN.test(id) ? id : null };
+}
+
+type BodyReader = 'json' | 'form' | 'none' | 'untouched';
+
+function bodyReaderOf({ request, untouchedBody }: Route): BodyReader {
+  if (untouchedBody) return 'untouched';
+  if (request?.form || request?.bytes) return 'form';
+  return request?.body ? 'json' : 'none';
+}
+
+const BODY_READERS: Readonly<Record<BodyReader, (scope: FastifyInstance) => void>> = {
+  json: () => {},
+  form: leaveBodies,
+  untouched(scope) {
+    leaveBodies(scope);
+    ignoreTypes(scope);
+  },
+  none: ignoreBodies,
+};
+
+/** The route reads its body from `request.raw` itself, for any content type. */
+function leaveBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+}
+
+/**
+ * On routes without a body, a body of any type is read, within bounds, and discarded: fetch labels an empty one
+ * text/plain.
+ */
+function ignoreBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  ignoreTypes(scope);
+}
+
+/** Removes the content type, since an invalid one would be refused before parsing. `rawHeaders` still contains it. */
+function ignoreTypes(scope: FastifyInstance): void {
+  scope.addHook('onRequest', (request, _reply, done) => {
+    delete request.raw.headers['content-type'];
+    done();
+  });
+}
+
+/** Returns the methods of a path, for 405. */
+export function methodsByPath(routes: readonly Route[]): (path: string) => string[] {
+  const patterns = routes.flatMap((route) =>
+    pathPatterns(route, '[^/]+', '.+').map((path) => ({
+      method: route.method,
+      pattern: new RegExp(`^${path}$`),
+    })),
+  );
+  return (path) => [
+    ...new Set(
+      patterns
+        .filter(({ pattern }) => pattern.test(path))
+        .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+    ),
+  ];
+}

@@ -1,0 +1,109 @@
+// Orgs, for the operator: tenants with their own keys, bill, computers and files.
+import { type Bus, request } from '@switchyard/bus';
+import {
+  createCreditRequest,
+  createRefundRequest,
+  creditObject,
+  DELETED_ORG_DAYS,
+  refundObject,
+} from '@switchyard/contracts';
+import { z } from 'zod';
+import { jsonRoute, type Route } from '../http/route.ts';
+import { refundIdOf } from './account.ts';
+import { operationRoutes } from './operation-route.ts';
+
+const COMMON = { tag: 'Orgs', permission: 'operator' } as const;
+const params = z.object({ id: z.string().describe('Id of the org') });
+
+export function orgRoutes(bus: Bus): Route[] {
+  const operation = operationRoutes(bus, COMMON);
+  return [
+    operation('orgs.create', {
+      method: 'POST',
+      path: '/v1/orgs',
+      summary: 'Make an org; the answer is the only place that ever shows its first key',
+      repeatable: false, // a repeat without an Idempotency-Key would make a second org
+      status: 201,
+      answer: 'The org, with its first key',
+    }),
+    operation('orgs.list', {
+      method: 'GET',
+      path: '/v1/orgs',
+      summary: 'List all orgs, by id',
+      answer: 'The orgs',
+    }),
+    operation('orgs.get', {
+      method: 'GET',
+      path: '/v1/orgs/{id}',
+      summary: 'One org',
+      params,
+      answer: 'The org',
+      errors: ['org_not_found'],
+    }),
+    operation('orgs.update', {
+      method: 'PATCH',
+      path: '/v1/orgs/{id}',
+      summary: 'Change an org, suspend or restore it: what is left out stays as it is',
+      params,
+      answer: 'The org as it is now',
+      errors: ['org_not_found'],
+    }),
+    operation('orgs.delete', {
+      method: 'DELETE',
+      path: '/v1/orgs/{id}',
+      summary: `Suspend an org at once, and remove its data after ${DELETED_ORG_DAYS} days; its bill is kept`,
+      params,
+      answer: 'The org, and when its data are removed',
+      errors: ['invalid_request', 'org_not_found'],
+    }),
+    operation('orgs.keys.create', {
+      method: 'POST',
+      path: '/v1/orgs/{id}/keys',
+      summary: 'Make an API key of an org; the answer is the only place that ever shows it',
+      params,
+      status: 201,
+      answer: 'The key',
+      errors: ['org_not_found'],
+    }),
+    ...moneyRoutes(bus),
+  ];
+}
+
+/** As POST /v1/credits and POST /v1/refunds, for another org. */
+function moneyRoutes(bus: Bus): Route[] {
+  return [
+    jsonRoute(
+      {
+        ...COMMON,
+        method: 'POST',
+        path: '/v1/orgs/{id}/credits',
+        summary: 'Grant credits to an org: a prepaid org spends them, and is refused when they are used up',
+        request: { params, body: createCreditRequest },
+        repeatable: false, // a repeat without an Idempotency-Key would grant the credits twice
+        response: { status: 201, description: 'The credit, in the ledger', body: creditObject },
+        errors: ['org_not_found'],
+      },
+      async ({ key, params: { id }, body }) => {
+        await request(bus, 'orgs.get', { org: key.org, key_id: key.id, id });
+        return request(bus, 'credits.create', { org: id, key_id: key.id, body });
+      },
+    ),
+    jsonRoute(
+      {
+        ...COMMON,
+        method: 'POST',
+        path: '/v1/orgs/{id}/refunds',
+        summary: 'Give a charge of an org back, in whole or in part: never more than is left of it',
+        request: { params, body: createRefundRequest },
+        repeatable: false, // a repeat without an Idempotency-Key would refund twice, if enough is left
+        response: { status: 201, description: 'The refund, in the ledger', body: refundObject },
+        errors: ['org_not_found', 'charge_not_found', 'refund_exceeds_charge'],
+      },
+      async ({ key, params: { id }, body, idempotencyKey }) => {
+        await request(bus, 'orgs.get', { org: key.org, key_id: key.id, id });
+        const refund_id = refundIdOf(id, idempotencyKey);
+        return request(bus, 'refunds.create', { org: id, key_id: key.id, refund_id, body });
+      },
+    ),
+  ];
+}

@@ -1,0 +1,97 @@
+// Reads and edits single server-sent events of a chat. Their text is latin1, one character per byte.
+import { ReportedError } from '../makers/unusable-answer.ts';
+import { choicesOf } from './chat-content.ts';
+
+export const EVENT_END = /\r?\n\r?\n/;
+/** One less than the longest end of an event, which has three characters. */
+export const SEAM_LENGTH = 2;
+/** Characters of an error event that are shown. */
+const ERROR_LENGTH_MAX = 500;
+/** The event name precedes its data. */
+const EVENT_NAMED_ERROR = /^event: ?error\b/m;
+
+/** Index just behind the last whole event. */
+export function lastEventEnd(text: string): number {
+  const plain = text.lastIndexOf('\n\n');
+  const carriage = text.lastIndexOf('\n\r\n');
+  return Math.max(plain < 0 ? 0 : plain + 2, carriage < 0 ? 0 : carriage + 3);
+}
+
+/** The members of an event that are read; each may be missing. Its strings are still latin1: one character per byte. */
+export interface Chunk {
+  id?: unknown;
+  created?: unknown;
+  model?: unknown;
+  usage?: unknown;
+  error?: unknown;
+}
+
+/** The data of an event; null for an event without data, such as a comment, a name or a retry time. */
+export function dataOf(event: string): string | null {
+  const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+  return lines.length === 0 ? null : lines.map((line) => line.slice('data:'.length)).join('\n');
+}
+
+/**
+ * Inside a JSON string every quote is escaped, so `"error":{` with bare quotes is a member, wherever it stands.
+ * @throws ReportedError for an error event: a fault or a refusal inside a 200.
+ */
+export function refuseError(event: string, chunk: Chunk): void {
+  if (!event.startsWith('data:') && EVENT_NAMED_ERROR.test(event))
+    throw new ReportedError(toUtf8(chunk.error ?? chunk));
+  if (!event.includes('"error"')) return;
+  const at = event.search(/"error": ?[{"]/);
+  if (at < 0) return;
+  const nested = choicesOf(chunk).find(({ error }) => error)?.error;
+  const said = chunk.error ?? nested ?? event.slice(at, at + ERROR_LENGTH_MAX).split('\n')[0];
+  throw new ReportedError(toUtf8(said));
+}
+
+/** Decodes the strings in the value. */
+function toUtf8(value: unknown): unknown {
+  return JSON.parse(Buffer.from(JSON.stringify(value), 'latin1').toString('utf8'));
+}
+
+/** True for OpenAI's chunk that holds only the usage. */
+export function hasNoChoices(event: string): boolean {
+  return !event.includes('"choices"') || /"choices": ?\[ ?\]/.test(event);
+}
+
+/** The usage object of an event; null when it has none (`"usage":null` counts as none). */
+export function usageOf(event: string): unknown {
+  const span = usageSpan(event);
+  if (!span) return null;
+  try {
+    return JSON.parse(event.slice(span.start, span.end)) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+/** Puts this usage into the event: replaces the existing one (also `null`), or appends it as the last member. */
+export function putUsage(event: string, usage: string): string {
+  const span = usageSpan(event);
+  if (span) return event.slice(0, span.start) + usage + event.slice(span.end);
+  const none = /"usage": ?null/.exec(event);
+  if (none) return `${event.slice(0, none.index)}"usage":${usage}${event.slice(none.index + none[0].length)}`;
+  const end = event.lastIndexOf('}');
+  return `${event.slice(0, end)},"usage":${usage}${event.slice(end)}`;
+}
+
+/**
+ * Position of the usage object. Inside a JSON string every quote is escaped, so `"usage":` with bare quotes is a key.
+ * The last match is used, since makers write it behind the choices.
+ */
+function usageSpan(event: string): { start: number; end: number } | null {
+  const key = event.lastIndexOf('"usage"');
+  if (key < 0) return null;
+  let start = key + '"usage"'.length;
+  while (event[start] === ' ' || event[start] === ':') start += 1;
+  if (event[start] !== '{') return null;
+  let depth = 0;
+  for (let at = start; at < event.length; at += 1) {
+    if (event[at] === '{') depth += 1;
+    else if (event[at] === '}' && --depth === 0) return { start, end: at + 1 };
+  }
+  return null;
+}

@@ -1,0 +1,150 @@
+// One attempt of a call at one upstream: holds its cost, runs the exchange, passes the answer on, classifies a failure.
+import type { StreamedAnswer } from '../answers/streamed-answer.ts';
+import { unstreamed } from '../answers/whole-answer.ts';
+import { type Failure, faultOf } from '../makers/failure.ts';
+import type { Maker } from '../makers/maker.ts';
+import { FREE } from '../spending/pricing.ts';
+import type { CallContext } from './call-context.ts';
+import type { Candidate, Outcome } from './call-record.ts';
+import type { Pass } from './circuits.ts';
+import { type Received, runExchange } from './exchange.ts';
+import { toServiceError } from './failed-call.ts';
+import type { ModelRequest } from './model-request.ts';
+
+/** With less time left, a new attempt is not worth starting. */
+export const ATTEMPT_WORTH_MS = 100;
+
+export class Attempt {
+  readonly candidate: Candidate;
+  readonly #request: ModelRequest;
+  readonly #context: CallContext;
+  readonly #startedAt: number;
+  #streamed: StreamedAnswer | null = null;
+  /** The upstream has the request and bills it. */
+  #accepted = false;
+  #abandon: () => void = () => {};
+
+  constructor(candidate: Candidate, request: ModelRequest, context: CallContext) {
+    this.candidate = candidate;
+    this.#request = request;
+    this.#context = context;
+    this.#startedAt = context.clock.monotonic();
+  }
+
+  /**
+   * @param outputTokensMax the output tokens that the caller's budget covers, if it is not enough for the whole answer
+   * @returns null when the call has ended; otherwise the failure, and another attempt may follow
+   */
+  async run(pass: Pass, outputTokensMax: number | undefined): Promise<Failure | null> {
+    try {
+      this.#streamed = this.#request.streamedAnswer(this.candidate.model);
+      this.#answer(await this.#exchange(outputTokensMax));
+      pass.answered();
+      return null;
+    } catch (error) {
+      return this.#fail(error, pass);
+    }
+  }
+
+  /** Ends the exchange at once. */
+  abandon(): void {
+    this.#abandon();
+  }
+
+  /** Cost of the attempt so far: its output, otherwise its input; null when the upstream does not bill it. */
+  billed(): Pick<Outcome, 'price' | 'basis'> | null {
+    if (!this.#accepted) return null;
+    if (this.#streamed && this.#context.record.firstByteMs !== null) return this.#streamed.produced();
+    return { price: this.#request.accepted(this.candidate.model), basis: 'estimated' };
+  }
+
+  #exchange(outputTokensMax: number | undefined): Promise<Received> {
+    const { model, upstream } = this.candidate;
+    const { makers, type, call, head, record, reply } = this.#context;
+    const streamed = this.#streamed;
+    return runExchange({
+      maker: makers[upstream.adapter] as Maker,
+      request: {
+        type,
+        upstream,
+        ...this.#request.toUpstream(model, upstream, outputTokensMax),
+        stream: streamed !== null,
+        requestId: head.request_id,
+      },
+      remainingMs: record.remainingMs(),
+      streams: (contentType) => streamed?.takes(contentType) ?? false,
+      onStream: (bytes, contentType) => reply.forward(model, streamed as StreamedAnswer, bytes, contentType),
+      drained: () => reply.drained(),
+      hasBegun: () => streamed?.forwarded ?? false,
+      onStarted: (abandon) => {
+        this.#abandon = abandon;
+        if (call.isCancelled) abandon();
+      },
+      onAccepted: (accepted) => {
+        this.#accepted = accepted;
+      },
+      onFirstByte: () => {
+        record.firstByteMs = record.elapsedMs();
+      },
+    });
+  }
+
+  /** @throws UnusableAnswer, ReportedError */
+  #answer({ body, contentType }: Received): void {
+    const { model } = this.candidate;
+    const { reply } = this.#context;
+    const streamed = this.#streamed;
+    if (body !== null && streamed !== null) throw unstreamed(body, contentType);
+    if (body === null) {
+      const end = (streamed as StreamedAnswer).finish();
+      this.#record(200, null);
+      reply.endStream(model, streamed as StreamedAnswer, contentType, end);
+    } else {
+      const finished = this.#request.finish(model, body);
+      this.#record(200, null);
+      reply.endWhole(model, finished);
+    }
+  }
+
+  #fail(error: unknown, pass: Pass): Failure | null {
+    const { call, record, reply, budget } = this.#context;
+    const { model } = this.candidate;
+    const streamed = this.#streamed;
+    if (call.isCancelled) {
+      pass.abandoned();
+      return null;
+    }
+    const exceeded = budget?.exceeded;
+    if (exceeded && error === exceeded && streamed) {
+      pass.answered();
+      this.#record(200, exceeded.message);
+      reply.breakOff(model, streamed, exceeded, streamed.produced());
+      return null;
+    }
+    const failure = faultOf(error);
+    if (failure.kind === 'timeout' && record.remainingMs() < ATTEMPT_WORTH_MS) pass.abandoned();
+    else pass.failed(failure);
+    this.#record(failure.status, failure.message);
+    this.#log(error, failure);
+    if (streamed?.forwarded) {
+      // No fallback is possible after the first byte: the stream ends visibly unfinished, and costs nothing.
+      reply.breakOff(model, streamed, toServiceError([failure], {}), { price: FREE, basis: null });
+      return null;
+    }
+    // The output of this attempt is discarded and not charged.
+    this.#accepted = false;
+    record.firstByteMs = null;
+    return failure;
+  }
+
+  #record(status: number | null, error: string | null): void {
+    this.#context.record.attempted(this.candidate, this.#startedAt, status, error);
+  }
+
+  #log(error: unknown, { said }: Failure): void {
+    const { logger, head } = this.#context;
+    const about = { err: error, model: this.candidate.model.id, request: head.request_id };
+    if (said === undefined) logger.debug(about, 'an attempt failed');
+    else logger.warn({ ...about, said }, "an upstream's error names our account");
+  }
+}

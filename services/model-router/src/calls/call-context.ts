@@ -1,0 +1,46 @@
+// What the steps of one call share.
+import type { EventPublisher, IncomingCall } from '@switchyard/bus';
+import { type ModelCallHead, type ModelType, modelCallHead } from '@switchyard/contracts';
+import type { ByteBudget, Clock, Logger } from '@switchyard/service';
+import type { HoldKeeper } from '@switchyard/spending';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Maker } from '../makers/maker.ts';
+import { CallBudget } from '../spending/call-budget.ts';
+import { CallRecord } from './call-record.ts';
+import { CallReply } from './call-reply.ts';
+import type { Circuits } from './circuits.ts';
+
+export interface ModelCallDeps {
+  catalog: Catalog;
+  /** By the name of their adapter; the catalog has checked that each upstream has one. */
+  makers: Readonly<Record<string, Maker>>;
+  circuits: Circuits;
+  /** Time limit for the whole call, all attempts and waits together. */
+  callTimeoutMs: number;
+  /** Memory budget for large bodies. */
+  largeBodies: ByteBudget;
+  /** Holds for calls of callers with a spending limit. */
+  holds: HoldKeeper;
+  events: EventPublisher;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface CallContext extends ModelCallDeps {
+  type: ModelType;
+  call: IncomingCall;
+  head: ModelCallHead;
+  record: CallRecord;
+  reply: CallReply;
+  /** Null when no limit applies to the caller. */
+  budget: CallBudget | null;
+}
+
+export function openCall(deps: ModelCallDeps, type: ModelType, call: IncomingCall): CallContext {
+  const head = modelCallHead.parse(call.head);
+  const { org, key_id: keyId, request_id: id, limited } = head;
+  const budget = limited ? new CallBudget(deps.holds.open({ org, keyId, call: id })) : null;
+  const record = new CallRecord(type, head, deps);
+  const reply = new CallReply({ ...deps, call, head, record, budget });
+  return { ...deps, type, call, head, record, reply, budget };
+}

@@ -1,0 +1,19 @@
+// Connections to makers, one agent per process.
+import { Agent } from 'undici';
+
+const CONNECTIONS_PER_MAKER_MAX = 256;
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 60_000;
+
+/** An agent without timeouts for answers, since every attempt has its own. */
+export function makersAgent(options: Pick<Agent.Options, 'allowH2'> = {}): Agent {
+  return new Agent({
+    ...options,
+    connections: CONNECTIONS_PER_MAKER_MAX,
+    pipelining: 1,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}

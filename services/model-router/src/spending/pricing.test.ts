@@ -1,0 +1,76 @@
+import { catalogModel } from '@switchyard/contracts';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { priceTokens, readUsage } from './pricing.ts';
+
+const model = (pricing: Record<string, string>) =>
+  catalogModel.parse({
+    id: 'acme/chat',
+    type: 'language',
+    name: 'Chat',
+    modalities: { input: ['text'], output: ['text'] },
+    pricing: { input_token: '0.000003', output_token: '0.000015', ...pricing },
+    upstreams: [{ adapter: 'local', model: 'chat' }],
+  });
+
+const used = {
+  inputTokens: 1000,
+  cachedInputTokens: 300,
+  cacheWriteInputTokens: 400,
+  cacheWrite1hInputTokens: 100,
+  outputTokens: 10,
+};
+
+test('cache reads, cache writes and writes for an hour each have their own price', () => {
+  const prices = {
+    cached_input_token: '0.0000003',
+    cache_write_input_token: '0.00000375',
+    cache_write_1h_input_token: '0.000006',
+  };
+  const { lines, cost, quantities } = priceTokens(model(prices), used);
+  expect(lines).toEqual([
+    { unit: 'input_token', quantity: 300, rate: '0.000003' },
+    { unit: 'cached_input_token', quantity: 300, rate: '0.0000003' },
+    { unit: 'cache_write_input_token', quantity: 300, rate: '0.00000375' },
+    { unit: 'cache_write_1h_input_token', quantity: 100, rate: '0.000006' },
+    { unit: 'output_token', quantity: 10, rate: '0.000015' },
+  ]);
+  expect(cost).toBe('0.002865');
+  expect(quantities).toMatchObject({
+    input_tokens: 1000,
+    cached_input_tokens: 300,
+    cache_write_input_tokens: 400,
+  });
+});
+
+test('cache tokens without their own price cost as much as other input', () => {
+  const { lines } = priceTokens(model({}), used);
+  expect(lines).toEqual([
+    { unit: 'input_token', quantity: 1000, rate: '0.000003' },
+    { unit: 'output_token', quantity: 10, rate: '0.000015' },
+  ]);
+});
+
+test('no token is charged twice or below zero, whatever a maker reports', () => {
+  const count = fc.nat(2_000);
+  const all = model({
+    cached_input_token: '0.1',
+    cache_write_input_token: '0.2',
+    cache_write_1h_input_token: '0.3',
+  });
+  fc.assert(
+    fc.property(count, count, count, count, (prompt, cached, written, written1h) => {
+      const usage = readUsage({
+        prompt_tokens: prompt,
+        prompt_tokens_details: {
+          cached_tokens: cached,
+          cache_write_tokens: written,
+          cache_write_1h_tokens: written1h,
+        },
+      });
+      const input = priceTokens(all, usage as NonNullable<typeof usage>).lines.slice(0, -1);
+      expect(input.every(({ quantity }) => Number(quantity) >= 0)).toBe(true);
+      expect(input.reduce((sum, { quantity }) => sum + Number(quantity), 0)).toBe(prompt);
+    }),
+  );
+});

@@ -1,0 +1,38 @@
+// A real browser for a test: the Chromium of the standard image, which must be there.
+import { STANDARD_IMAGE } from '@switchyard/contracts';
+import Docker from 'dockerode';
+import { type Browser, chromium } from 'playwright-core';
+import { vi } from 'vitest';
+
+/** Until Chromium takes commands. */
+const BROWSER_MS_MAX = 90_000;
+
+/** The Chromium of the standard image, on this machine's own network: a browser as far from the computer as any. */
+export async function openBrowser(): Promise<{ browser: Browser; close(): Promise<void> }> {
+  const container = await new Docker().createContainer({
+    Image: STANDARD_IMAGE,
+    Cmd: ['chromium', '--headless', '--remote-debugging-port=0', 'about:blank'],
+    HostConfig: { NetworkMode: 'host', AutoRemove: true, Init: true },
+  });
+  const remove = () => container.remove({ force: true }).catch(() => {}); // it goes by itself, too
+  const connect = async () => {
+    const said = (await container.logs({ stdout: true, stderr: true })).toString();
+    const address = /DevTools listening on ws:\/\/(\S+?)\//.exec(said)?.[1];
+    if (address === undefined) throw new Error(`Chromium does not listen: ${said}`);
+    return chromium.connectOverCDP(`http://${address}`);
+  };
+  try {
+    await container.start();
+    const browser = await vi.waitFor(connect, { timeout: BROWSER_MS_MAX, interval: 250 });
+    return {
+      browser,
+      async close() {
+        await browser.close();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}

@@ -1,0 +1,88 @@
+// The reference page in a real browser: it works under its policy, and the key that is entered stays in the page's memory.
+import { ensureImage } from '@switchyard/sandbox-computer';
+import { startStack, type TestStack } from '@switchyard/testing';
+import Docker from 'dockerode';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
+import { openBrowser } from './__fixtures__/open-browser.ts';
+
+/** Of Chromium on a busy machine: until the page is drawn, and with all repeats. */
+const SHOWN_MS_MAX = 90_000;
+const PAGE_MS_MAX = 180_000;
+const TEST_MS_MAX = 400_000;
+
+let stack: TestStack;
+let browser: Awaited<ReturnType<typeof openBrowser>>;
+
+beforeAll(async () => {
+  await ensureImage({ docker: new Docker() });
+  [stack, browser] = await Promise.all([startStack(), openBrowser()]);
+}, SET_UP_MS_MAX);
+afterAll(async () => {
+  await browser?.close();
+  await stack?.stop();
+});
+
+/** Shows the page; Chromium gives up what it loads when network interfaces of the machine come and go. */
+async function show(page: Page): Promise<void> {
+  const open = async () => {
+    await page.goto(`${stack.url}/docs`);
+    await page.getByRole('button', { name: 'Authorize' }).waitFor({ timeout: SHOWN_MS_MAX });
+  };
+  await vi.waitFor(open, { timeout: PAGE_MS_MAX, interval: 250 });
+}
+
+const STORED = '({ ...localStorage, ...sessionStorage })';
+
+test('a key that is entered is sent with requests, never stored, and gone with the page', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const page = await browser.browser.newPage();
+  const refused: string[] = [];
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) refused.push(message.text());
+  });
+  await show(page);
+  await page.getByRole('button', { name: 'Authorize' }).click();
+  await page.getByLabel('auth-bearer-value').fill(stack.key);
+  await page.getByRole('button', { name: 'Apply credentials' }).click();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('[id$="-get_models"]').click();
+  await page.getByRole('button', { name: 'Try it out' }).click();
+  const answered = page.waitForResponse(`${stack.url}/v1/models`);
+  await page.getByRole('button', { name: 'Execute' }).click();
+  expect((await answered).status()).toBe(200);
+  await page.locator('.live-responses-table .response').waitFor();
+  expect(await page.evaluate(STORED)).toEqual({});
+  expect(refused).toEqual([]);
+
+  await show(page);
+  await page.getByRole('button', { name: 'Authorize' }).click();
+  expect(await page.getByLabel('auth-bearer-value').inputValue()).toBe('');
+  await page.close();
+});
+
+test('no other page can frame it, and no script without the nonce of this answer runs in it', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const page = await browser.browser.newPage();
+  await show(page);
+  const ran = await page.evaluate(`(async () => {
+    const script = document.createElement('script');
+    script.textContent = 'globalThis.injected = true';
+    document.body.append(script);
+    return globalThis.injected === true;
+  })()`);
+  expect(ran).toBe(false);
+  const answers = await Promise.all([1, 2].map(() => fetch(`${stack.url}/docs`)));
+  const [policy, next] = answers.map(({ headers }) => headers.get('content-security-policy'));
+  expect(policy).toMatch(/default-src 'none'; .*script-src 'nonce-[\w+/=]{22,}'; .*frame-ancestors 'none'/);
+  expect(next).not.toBe(policy);
+  expect(Object.fromEntries(answers[0]?.headers ?? [])).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  });
+  await page.close();
+});

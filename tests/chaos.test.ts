@@ -20,7 +20,7 @@ import {
   type Upstream,
   writeTestCatalog,
 } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { type Charged, readCharges } from './chaos/ledger.ts';
 import { type Chance, chanceOf } from './chaos/random.ts';
 import { isRefused, type Outcome, post, trafficOf } from './chaos/traffic.ts';
@@ -43,6 +43,8 @@ const SETTLED_WITHIN_MS = 90_000;
 /** Maximum length of an error in the summary. */
 const WHY_CHARACTERS = 90;
 const AFTERWARDS_MS_MAX = 600_000;
+/** Printed from the end of billing's log when the test fails. */
+const LOG_LINES_MAX = 200;
 
 let upstream: Upstream;
 let stack: TestStack;
@@ -287,6 +289,10 @@ test(`the books are right after ${CHAOS_MS / 1_000} s of mixed traffic and kills
   timeout: CHAOS_MS + AFTERWARDS_MS_MAX,
 }, async () => {
   console.log(`SEED=${SEED} CHAOS_SECONDS=${CHAOS_MS / 1_000}`);
+  onTestFailed(async () => {
+    const lines = (await stack.log('billing')).trimEnd().split('\n');
+    console.log(['the end of the log of billing:', ...lines.slice(-LOG_LINES_MAX)].join('\n'));
+  });
   const { traffic, told } = await prepare();
   const until = performance.now() + CHAOS_MS;
   const over = () => performance.now() >= until;

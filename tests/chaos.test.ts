@@ -109,7 +109,7 @@ async function get<T>(path: string): Promise<T> {
 
 async function untilEdge(): Promise<void> {
   const isThere = () =>
-    fetch(`${stack.url}/healthz`)
+    fetch(`${stack.url}/livez`)
       .then((response) => response.body?.cancel())
       .then(
         () => true,

@@ -369,8 +369,8 @@ describe('a refusal has a line in Logs at no cost, and no row in the ledger', ()
 });
 
 test('the audit finds each reported cost in the ledger, without drift', async () => {
-  const response = await fetch(`${stack.url}/metrics`);
-  const answers = Number(/^switchyard_edge_answers_total(?:{.*})? (\d+)$/m.exec(await response.text())?.[1]);
+  const metrics = await stack.metrics('edge');
+  const answers = Number(/^switchyard_edge_answers_total(?:{.*})? (\d+)$/m.exec(metrics)?.[1]);
   expect(answers).toBeGreaterThan(5);
   const audited = async () => {
     const url = `${stack.url}/v1/account/audit`;

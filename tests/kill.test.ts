@@ -152,7 +152,7 @@ describe('the bill', () => {
         .poll(
           () =>
             watch
-              .fetch(`${stack.url}/healthz`)
+              .fetch(`${stack.url}/livez`)
               .then((response) => response.body?.cancel())
               .then(
                 () => true,

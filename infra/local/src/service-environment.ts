@@ -31,7 +31,7 @@ const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   'whole environment': [],
 };
 const RESTRICTED = new Set(Object.values(GRANTED).flat());
-/** How npm and this launcher were started is nothing to a service; HEALTH_PORT could serve only one of them. */
+/** How npm and this launcher were started is nothing to a service. */
 const OURS = /^(npm_\w+|INIT_CWD|PORT|HOST|HEALTH_PORT|SWITCHYARD_(SERVICES|SCALE|NATS_PORT|MONGODB_PORT))$/;
 
 export function serviceEnvironment(
@@ -52,6 +52,8 @@ export function serviceEnvironment(
     ...Object.fromEntries(kept),
     NATS_URL: facts.natsUrl,
     SWITCHYARD_DATA: facts.dataFolder,
+    // A set port could serve only one of them: any free one, which the line `ready` of the log names.
+    HEALTH_PORT: '0',
     // Stable over restarts, different for each instance: names what an instance keeps for itself on the disk.
     SWITCHYARD_INSTANCE: instance,
     // Without the stack nothing supervises or bills computers, so they stop with it.

@@ -56,7 +56,7 @@ export async function startServices(deps: StartServicesDeps, facts: StackFacts):
         ),
       );
       await allReady(started, doing, config.dataFolder);
-      if (hasEntry) await healthy(urlOf(config), processes.stopping);
+      if (hasEntry) await untilReady(urlOf(config), processes.stopping);
     },
     () => chosen.map(({ name }) => name).join(', '),
   );
@@ -127,14 +127,14 @@ async function allReady(
   );
 }
 
-/** Resolves when `GET /healthz` answers 200. */
-async function healthy(url: string, signal: AbortSignal): Promise<void> {
+/** Resolves when `GET /readyz` answers 200. */
+async function untilReady(url: string, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;
   let last = 'no answer';
   while (performance.now() < deadline) {
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(HEALTH_TIMEOUT_MS)]);
-      const { status } = await fetch(new URL('/healthz', reachable(url)), { signal: limit });
+      const { status } = await fetch(new URL('/readyz', reachable(url)), { signal: limit });
       if (status === 200) return;
       last = `status ${status}`;
     } catch (error) {
@@ -144,7 +144,7 @@ async function healthy(url: string, signal: AbortSignal): Promise<void> {
     await delay(HEALTH_POLL_EVERY_MS, undefined, { signal });
   }
   throw new SetupError(
-    `The edge is not healthy: GET ${url}/healthz failed: ${last}.`,
+    `The edge is not ready: GET ${url}/readyz failed: ${last}.`,
     'Read <data>/logs/edge.log.',
   );
 }

@@ -7,8 +7,8 @@ export const commonConfig = {
   /** Folder for what must survive this instance: outboxes, journals. */
   SWITCHYARD_DATA: z.string().default('.data'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  /** Port of /healthz and /metrics; 0: none. */
-  HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  /** Port of /livez, /readyz and /metrics; 0: any free port; unset: none. */
+  HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   HEALTH_HOST: z.string().default('127.0.0.1'),
 } as const;
 

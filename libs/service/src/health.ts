@@ -1,5 +1,6 @@
-// /healthz and /metrics for a service without its own HTTP server: for container health checks and Prometheus.
+// The health server of a process: /livez, /readyz and /metrics on HEALTH_PORT, for probes and Prometheus.
 import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 export function makeMetrics(service: string): Registry {
@@ -11,27 +12,51 @@ export function makeMetrics(service: string): Registry {
 
 export interface HealthOptions {
   host: string;
+  /** 0: any free port. */
   port: number;
   metrics: Registry;
-  healthy: () => boolean;
+  /** Whether the service can serve at this moment. */
+  ready: () => boolean;
 }
 
-export function serveHealth({ host, port, metrics, healthy }: HealthOptions): Promise<Server> {
+export interface HealthServer {
+  /** http://host:port, with the actual port. */
+  url: string;
+  /** Closes the server and its connections. */
+  close(): void;
+}
+
+/** Serves the probes. `/livez` answers 200 while the process turns, `/readyz` 200 while it can serve, else 503. */
+export async function serveHealth({ host, port, metrics, ready }: HealthOptions): Promise<HealthServer> {
   const server = createServer(async (request, response) => {
-    if (request.url === '/healthz') {
-      const ok = healthy();
-      response.writeHead(ok ? 200 : 503, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ ok }));
-    } else if (request.url === '/metrics') {
-      response.writeHead(200, { 'content-type': metrics.contentType });
-      response.end(await metrics.metrics());
-    } else {
-      response.writeHead(404);
-      response.end();
+    if (request.url === '/metrics') {
+      const text = await metrics.metrics();
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
+      return;
     }
+    const probes: Readonly<Record<string, () => boolean>> = { '/livez': () => true, '/readyz': ready };
+    const probe = probes[request.url ?? ''];
+    if (probe === undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    const ok = probe();
+    response.writeHead(ok ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify({ ok }));
   });
+  await listening(server, host, port);
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => resolve(server));
+    server.listen(port, host, resolve);
   });
 }

@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { type Clock, systemClock } from './clock.ts';
 import { type CommonConfig, ConfigError, readConfig } from './config.ts';
-import { makeMetrics, serveHealth } from './health.ts';
+import { type HealthServer, makeMetrics, serveHealth } from './health.ts';
 import { type Logger, makeLogger } from './logger.ts';
 
 /** A started service. */
@@ -43,6 +43,10 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   const stopping = new AbortController();
   let running: Running | null = null;
   let bus: Bus | null = null;
+  const metrics = makeMetrics(definition.name);
+  const { HEALTH_PORT: port, HEALTH_HOST: host } = config;
+  const ready = () => running !== null && bus?.connected === true && !stopping.signal.aborted;
+  let health: HealthServer | null = null;
 
   const stop = async (reason: string) => {
     if (stopping.signal.aborted) return;
@@ -54,6 +58,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
     }, DRAIN_TIMEOUT_MS);
     await running?.stop();
     await bus?.close();
+    health?.close();
     clearTimeout(cut);
     process.exit(0);
   };
@@ -66,8 +71,9 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
   process.on('uncaughtException', (error) => fail(logger, error));
   process.on('unhandledRejection', (error) => fail(logger, error));
 
+  // From here on /livez answers, so that a wait for NATS or a database is not taken for a dead process.
+  if (port !== undefined) health = await serveHealth({ host, port, metrics, ready });
   bus = await connectBus({ url: config.NATS_URL, service: definition.name, logger });
-  const metrics = makeMetrics(definition.name);
   running = await definition.start({
     config,
     bus,
@@ -76,10 +82,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
     metrics,
     signal: stopping.signal,
   });
-  const { HEALTH_PORT: port, HEALTH_HOST: host } = config;
-  const connected = bus;
-  if (port !== 0) await serveHealth({ host, port, metrics, healthy: () => connected.connected });
-  logger.info({ instance: bus.instance }, 'ready');
+  logger.info({ instance: bus.instance, ...(health === null ? {} : { health: health.url }) }, 'ready');
   process.send?.({ type: 'ready' });
   flushCompileCache(); // by itself Node.js writes it at the end of a process that was not killed; without a folder, nothing
 }

@@ -34,6 +34,8 @@ export interface TestStack {
   kill9(name: string): Promise<{ readonly back: Promise<void> }>;
   /** The log of a service: one JSON object a line. */
   log(name: string): Promise<string>;
+  /** Metrics of a service, as Prometheus reads them. */
+  metrics(name: string): Promise<string>;
   /** Output of the launcher so far. */
   output(): string;
   /** As SIGTERM does: drains, stops all. Returns the launcher's exit code. May be called again. */
@@ -76,6 +78,7 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
   );
   const pidOf = async (name: string) =>
     Number(await readFile(join(dataFolder, 'run', `${name}.pid`), 'utf8'));
+  const log = (name: string) => readFile(join(dataFolder, 'logs', `${name}.log`), 'utf8');
 
   return {
     url,
@@ -92,7 +95,8 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
       process.kill(pid, 'SIGKILL');
       return { back: back.then(() => {}) };
     },
-    log: (name) => readFile(join(dataFolder, 'logs', `${name}.log`), 'utf8'),
+    log,
+    metrics: async (name) => (await fetch(`${healthUrl(await log(name))}/metrics`)).text(),
     output: words.all,
     async stop() {
       process.off('exit', kill);
@@ -105,6 +109,13 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
       return launcher.exitCode;
     },
   };
+}
+
+/** The health server of a service, from the last line `ready` of its log. */
+function healthUrl(log: string): string {
+  const found = [...log.matchAll(/"health":"([^"]+)".*"msg":"ready"/g)].at(-1)?.[1];
+  if (found === undefined) throw new Error('the log has no line `ready`');
+  return found;
 }
 
 interface Words {

@@ -141,7 +141,7 @@ export async function start({
       publicUrl: config.SWITCHYARD_PUBLIC_URL,
       clock,
     }),
-    ...healthRoutes(bus, metrics),
+    ...healthRoutes(bus),
   ];
   const kept = new KeptRequests({
     bucket: await openBucket(bus, 'idempotency'),

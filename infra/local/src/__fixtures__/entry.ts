@@ -1,4 +1,4 @@
-/** A service of the smallest kind, with HTTP: serves /healthz on HOST and PORT, says that it is ready, drains. */
+/** A service of the smallest kind, with HTTP: answers any request on HOST and PORT, says that it is ready, drains. */
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';

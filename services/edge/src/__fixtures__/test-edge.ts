@@ -21,6 +21,8 @@ export interface TestEdge {
   readonly bus: Bus;
   readonly clock: FakeClock;
   readonly events: EventLog;
+  /** Its metrics, as Prometheus reads them. */
+  metrics(): Promise<string>;
   /** Adds an API key and returns its secret. */
   addKey(permissions?: readonly Permission[], more?: Partial<KeyRecord>): Promise<string>;
   /** Changes the key with this secret. */
@@ -40,12 +42,13 @@ export async function startTestEdge(): Promise<TestEdge> {
   if (!bus || !edgeBus) throw new Error('two connections were asked for');
   const clock = new FakeClock();
   const folder = await temporaryFolder('edge');
+  const metrics = new Registry();
   const edge = await start({
     config: readConfig(config, { SWITCHYARD_DATA: folder, PORT: '0' }),
     bus: edgeBus,
     logger,
     clock,
-    metrics: new Registry(),
+    metrics,
     signal: new AbortController().signal,
   });
   const events = await openEventLog(bus);
@@ -62,6 +65,7 @@ export async function startTestEdge(): Promise<TestEdge> {
     bus,
     clock,
     events,
+    metrics: () => metrics.metrics(),
     async addKey(permissions = ALL_PERMISSIONS, more = {}) {
       const id = newId('key');
       await keys.create(hash('sha256', id), {

@@ -52,7 +52,7 @@ const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].m
 
 test('HEAD is answered on every GET route, without a body', async () => {
   letGo();
-  for (const path of ['/healthz', MODELS]) {
+  for (const path of ['/readyz', MODELS]) {
     const headers = { authorization: authorization.replace('Authorization: ', '') };
     const response = await fetch(edge.url + path, { method: 'HEAD', headers });
     expect(response.status).toBe(200);
@@ -66,13 +66,21 @@ test('HEAD is answered on every GET route, without a body', async () => {
   expect((await fetch(`${edge.url}/v1/embeddings`, { method: 'HEAD' })).status).toBe(405);
 });
 
+test('the public port answers probes without a key, and no metrics', async () => {
+  for (const path of ['/livez', '/readyz']) {
+    const response = await fetch(edge.url + path);
+    expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+  }
+  expect((await fetch(`${edge.url}/metrics`)).status).toBe(404);
+});
+
 test('a draining edge answers requests on its open connections, closes them, and ends', async () => {
   const [busy, single] = [open(), open()];
   for (const { socket } of [busy, single]) socket.write(requestFor(MODELS));
   await expect.poll(() => waiting).toBe(2);
   const drained = edge.drain();
   await expect.poll(() => refusesConnections(edge)).toBe(true);
-  busy.socket.write(requestFor('/healthz'));
+  busy.socket.write(requestFor('/livez'));
   busy.socket.write(requestFor('/nowhere'));
   letGo();
   await Promise.all([busy, single].map(({ socket }) => once(socket, 'close')));
@@ -87,7 +95,7 @@ test('a draining edge does not wait for a connection without any request', async
   const { socket } = open();
   const closed = once(socket, 'close');
   await once(socket, 'connect');
-  await (await fetch(`${edge.url}/healthz`)).text(); // a later connection, so the edge has accepted both
+  await (await fetch(`${edge.url}/livez`)).text(); // a later connection, so the edge has accepted both
   await edge.drain();
   await closed;
 });

@@ -50,8 +50,7 @@ function sendChunk(socket: Socket, bytes: number): void {
 }
 
 async function gauge(name: string): Promise<number> {
-  const metrics = await (await fetch(`${edge.url}/metrics`)).text();
-  return Number(new RegExp(`^switchyard_large_bodies_${name} (\\d+)$`, 'm').exec(metrics)?.[1]);
+  return Number(new RegExp(`^switchyard_large_bodies_${name} (\\d+)$`, 'm').exec(await edge.metrics())?.[1]);
 }
 
 test('one org’s slow uploads hold only its own share: another org’s 20 MiB body is served at once', async () => {

@@ -65,7 +65,7 @@ const PROBING = '02';
 test('the kernel probes silent clients', async () => {
   const client = connect(edge.port, '127.0.0.1');
   try {
-    client.write('GET /healthz HTTP/1.1\r\nHost: edge\r\n\r\n');
+    client.write('GET /livez HTTP/1.1\r\nHost: edge\r\n\r\n');
     await once(client, 'data');
     const address = (port: number) => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
     const table = (await readFile('/proc/net/tcp', 'latin1'))

@@ -1,39 +1,36 @@
+// The probes at the public port. Metrics are at HEALTH_PORT only (libs/service).
 import type { Bus } from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
-import type { Registry } from 'prom-client';
 import { z } from 'zod';
-import { jsonRoute, publicRoute, type Route } from '../http/route.ts';
+import { jsonRoute, type Route } from '../http/route.ts';
 
-export function healthRoutes(bus: Bus, metrics: Registry): Route[] {
+const body = z.object({ ok: z.literal(true) });
+const probe = { method: 'GET', permission: 'public', tag: 'Operations', request: {} } as const;
+
+export function healthRoutes(bus: Pick<Bus, 'connected'>): Route[] {
   return [
     jsonRoute(
       {
-        method: 'GET',
-        path: '/healthz',
-        permission: 'public',
-        tag: 'Operations',
-        summary: 'Whether this edge can serve: its bus is connected',
-        request: {},
-        response: { status: 200, description: 'It can', body: z.object({ ok: z.literal(true) }) },
+        ...probe,
+        path: '/livez',
+        summary: 'Whether this process is alive',
+        response: { status: 200, description: 'It is', body },
+      },
+      async () => ({ ok: true as const }),
+    ),
+    jsonRoute(
+      {
+        ...probe,
+        path: '/readyz',
+        summary: 'Whether this edge can serve',
+        response: { status: 200, description: 'It can', body },
       },
       async () => {
         if (!bus.connected)
-          throw new ServiceError('service_unavailable', 'The edge is not connected to NATS. Retry later.', {
+          throw new ServiceError('service_unavailable', 'The edge cannot serve now. Retry later.', {
             retryAfterS: 1,
           });
-        return { ok: true };
-      },
-    ),
-    publicRoute(
-      {
-        method: 'GET',
-        path: '/metrics',
-        tag: 'Operations',
-        summary: 'Metrics for Prometheus',
-        response: { status: 200, description: 'Metrics', contentType: 'text/plain' },
-      },
-      async (_request, reply) => {
-        await reply.header('content-type', metrics.contentType).send(await metrics.metrics());
+        return { ok: true as const };
       },
     ),
   ];

@@ -304,7 +304,7 @@ describe('a large body', () => {
     });
     socket.write(body);
     await expect.poll(() => answers).toMatch(/^HTTP\/1\.1 413 [\s\S]*beside the audio/);
-    socket.write('GET /healthz HTTP/1.1\r\nHost: edge\r\n\r\n');
+    socket.write('GET /livez HTTP/1.1\r\nHost: edge\r\n\r\n');
     await expect.poll(() => answers).toMatch(/HTTP\/1\.1 200 /);
     socket.destroy();
   });

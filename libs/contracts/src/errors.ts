@@ -185,6 +185,12 @@ export const ERRORS = {
     meaning:
       'The first request with this `Idempotency-Key` has not finished, or its outcome is unknown. Retry later.',
   },
+  idempotency_conflict: {
+    status: 409,
+    retry: false,
+    meaning:
+      'The `Idempotency-Key` was used for a stream, for another request or by another API key. Use a new one.',
+  },
   body_too_large: { status: 413, meaning: 'The body exceeds the limit in the message. Send less.' },
   storage_quota_exceeded: {
     status: 413,
@@ -202,11 +208,6 @@ export const ERRORS = {
     status: 422,
     type: 'command_error',
     meaning: 'The command was stopped at its timeout; `details` has its output. Raise `timeout`.',
-  },
-  idempotency_conflict: {
-    status: 422,
-    retry: false,
-    meaning: 'The `Idempotency-Key` was used for another request or by another API key. Use a new one.',
   },
   rate_limited: {
     status: 429,

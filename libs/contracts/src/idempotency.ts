@@ -51,6 +51,8 @@ export type KeptAnswer = z.infer<typeof keptAnswer>;
  */
 export const idempotencyRecord = z.discriminatedUnion('state', [
   z.object({ ...begun, state: z.literal('running') }),
+  /** A stream, open or ended: its answer is not kept. */
+  z.object({ ...begun, state: z.literal('streaming') }),
   z.object({
     ...begun,
     state: z.literal('answered'),

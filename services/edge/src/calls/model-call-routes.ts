@@ -127,7 +127,7 @@ async function startCall(
   key: KeyRecord,
 ): Promise<void> {
   const parsed = (await relay.bodies.check(type, request)) as ModelBody;
-  if (parsed.stream) request.idempotent?.refuseStream();
+  if (parsed.stream) await request.idempotent?.beginStream();
   const bytes = request.body as Buffer;
   const common = beginModelCall(relay, key, request, parsed, bytes.length);
   request.body = undefined; // from here on the relay owns the body, and releases it before the answer

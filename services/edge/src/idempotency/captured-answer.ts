@@ -12,7 +12,7 @@ export interface CapturedHead {
 }
 
 export interface AnswerKeeper {
-  /** Takes bytes of the answer; false: no more until the response emits `drain`. */
+  /** Takes bytes of the answer, except those of a stream; false: no more until the response emits `drain`. */
   write(piece: Buffer): boolean;
   /** Runs before the answer ends; must not throw. */
   end(head: CapturedHead): Promise<void>;
@@ -28,14 +28,16 @@ export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => 
   const { writeHead, write, end, destroy } = raw;
   let headers: OutgoingHttpHeaders = {};
   let ended = false;
+  let isStream = false;
 
   raw.writeHead = (status: number, ...rest: unknown[]) => {
     const given = rest.at(-1);
     if (typeof given === 'object' && given !== null) headers = { ...(given as OutgoingHttpHeaders) };
+    isStream = isEventStream(keptHeaders({ ...raw.getHeaders(), ...headers }));
     return Reflect.apply(writeHead, raw, [status, ...rest]);
   };
   raw.write = (chunk: Chunk, ...rest: unknown[]) => {
-    const hasRoom = keeper.write(toBuffer(chunk));
+    const hasRoom = isStream || keeper.write(toBuffer(chunk));
     // A disconnected client counts as having read everything.
     const isSent = raw.destroyed || Reflect.apply(write, raw, [chunk, ...rest]);
     return hasRoom && isSent;
@@ -45,7 +47,7 @@ export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => 
   });
   raw.end = (...given: unknown[]) => {
     const [chunk, callback] = endArguments(given);
-    if (chunk !== undefined) keeper.write(toBuffer(chunk));
+    if (chunk !== undefined && !isStream) keeper.write(toBuffer(chunk));
     const head = { status: raw.statusCode, headers: keptHeaders({ ...raw.getHeaders(), ...headers }) };
     void keeper.end(head).then(() => {
       ended = true;
@@ -59,6 +61,11 @@ export function captureAnswer(raw: ServerResponse, keeper: AnswerKeeper): () => 
     return Reflect.apply(destroy, raw, [error]);
   };
   return () => ended;
+}
+
+/** Whether an answer with these headers, in lower case, is a stream of events. */
+export function isEventStream(headers: Record<string, string>): boolean {
+  return headers['content-type']?.startsWith('text/event-stream') ?? false;
 }
 
 /**

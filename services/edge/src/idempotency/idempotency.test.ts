@@ -144,7 +144,7 @@ test('another request under the same key is refused: body, path or query', async
   ];
   for (const other of others)
     expect(await post(id, other)).toMatchObject({
-      status: 422,
+      status: 409,
       headers: { 'x-should-retry': 'false' },
       json: { error: { code: 'idempotency_conflict', details: { request_id: calls[0] } } },
     });
@@ -315,14 +315,83 @@ test('requests that the guard refuses do not use up their key', async () => {
   expect(await post(id)).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
-test('a stream under a key is refused with an error that names the header, and the key stays free', async () => {
+const STREAM = { body: { ...CHAT, stream: true } };
+
+function beginStream(call: IncomingCall): void {
+  call.setHead({ status: 200, content_type: 'text/event-stream' });
+  call.write(Buffer.from('data: {}\n\n'));
+}
+
+test('a stream runs once under its key: while it is open and after it ended, a repeat names it', async () => {
   const id = randomUUID();
-  expect(await post(id, { body: { ...CHAT, stream: true } })).toMatchObject({
-    status: 400,
-    json: { error: { code: 'invalid_request', param: 'Idempotency-Key' } },
+  const open = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  answer = async (call) => {
+    open.resolve();
+    await mayEnd.promise;
+    beginStream(call);
+    call.end({ cost: '0.000001' }, Buffer.from('data: [DONE]\n\n'));
+  };
+  const asked = post(id, STREAM);
+  await open.promise;
+  const refused = () => ({
+    status: 409,
+    headers: { 'x-should-retry': 'false' },
+    json: {
+      error: {
+        code: 'idempotency_conflict',
+        message: expect.stringContaining(calls[0] ?? ''),
+        details: { request_id: calls[0] },
+      },
+    },
   });
-  expect(calls).toEqual([]);
-  expect(await post(id)).toMatchObject({ status: 200 });
+  for (const on of [first, second]) expect(await post(id, { ...STREAM, on })).toMatchObject(refused());
+  mayEnd.resolve();
+  const original = await asked;
+  expect(original.status).toBe(200);
+  expect(original.bytes.toString()).toBe('data: {}\n\ndata: [DONE]\n\n');
+  for (const on of [first, second]) expect(await post(id, { ...STREAM, on })).toMatchObject(refused());
+  expect(await post(id)).toMatchObject(refused()); // nor as a whole answer
+  expect(calls).toHaveLength(1);
+});
+
+test('a stream under a key ends with its client', async () => {
+  const id = randomUUID();
+  const cancelled = Promise.withResolvers<void>();
+  answer = (call) => {
+    beginStream(call);
+    call.signal.addEventListener('abort', () => cancelled.resolve());
+    return cancelled.promise;
+  };
+  const gone = new AbortController();
+  const answered = await fetch(`${first.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': id },
+    body: JSON.stringify(STREAM.body),
+    signal: gone.signal,
+  });
+  expect(answered.status).toBe(200);
+  gone.abort();
+  await cancelled.promise;
+  expect(await post(id, STREAM)).toMatchObject({ status: 409 });
+  expect(calls).toHaveLength(1);
+});
+
+test('a stream that is refused before it begins is kept, or leaves its key free, as any request', async () => {
+  const id = randomUUID();
+  answer = () => {
+    throw new ServiceError('rate_limited', 'later');
+  };
+  expect(await post(id, STREAM)).toMatchObject({ status: 429 });
+  answer = () => {
+    throw new ServiceError('model_not_found', 'no such model');
+  };
+  expect(await post(id, STREAM)).toMatchObject({ status: 404 });
+  expect(await post(id, STREAM)).toMatchObject({
+    status: 404,
+    headers: { 'idempotent-replayed': 'true' },
+  });
+  expect(calls).toHaveLength(2);
 });
 
 test.each([
@@ -371,7 +440,7 @@ test('a multipart request with another boundary is the same request; another fil
     json: { n: 1 },
     headers: { 'idempotent-replayed': 'true' },
   });
-  const conflict = { status: 422, json: { error: { code: 'idempotency_conflict' } } };
+  const conflict = { status: 409, json: { error: { code: 'idempotency_conflict' } } };
   expect(await send(id, form(`${audio}!`))).toMatchObject(conflict);
   expect(await send(id, form(audio, { model: 'acme/ears', language: 'de' }))).toMatchObject(conflict);
   expect(calls).toHaveLength(1);

@@ -16,7 +16,7 @@ import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteShorthandOptions } from 'fastify';
 import { requireModels } from '../auth/spending.ts';
 import { callerOf, type RouteDescription } from '../http/route.ts';
-import { type CapturedHead, captureAnswer } from './captured-answer.ts';
+import { type CapturedHead, captureAnswer, isEventStream } from './captured-answer.ts';
 import type { Answered, KeptRequests, Reservation } from './kept-requests.ts';
 import { digestOf, type RequestDigest } from './request-digest.ts';
 
@@ -27,11 +27,18 @@ declare module 'fastify' {
   }
 }
 
+interface BegunRun {
+  hasEnded(): boolean;
+  /** Writes to the record that the answer is a stream. */
+  markStreaming(): Promise<void>;
+}
+
 /** A request with the header, from its arrival on. */
 export class IdempotentRun {
   readonly digest: RequestDigest;
   #forget = false;
-  #hasEnded: (() => boolean) | null = null;
+  #streams = false;
+  #begun: BegunRun | null = null;
 
   constructor(raw: IncomingMessage) {
     this.digest = digestOf(raw);
@@ -42,10 +49,18 @@ export class IdempotentRun {
     return this.#forget;
   }
 
-  /** @throws ServiceError `invalid_request`, since streamed answers are not kept. The key stays free. */
-  refuseStream(): never {
-    this.forget();
-    throw invalid('does not work with streams. Omit it, or omit stream.');
+  /**
+   * Announces a stream, before its work begins: a stream is not kept, so repeats are refused from now on, and it ends
+   * with its client.
+   */
+  async beginStream(): Promise<void> {
+    this.#streams = true;
+    try {
+      await this.#begun?.markStreaming();
+    } catch (error) {
+      this.forget(); // the store is away, and no work has begun
+      throw error;
+    }
   }
 
   /** The answer is not kept and the key stays free, since no work has begun. */
@@ -54,13 +69,17 @@ export class IdempotentRun {
   }
 
   /** Marks the request as the first under its key; it runs until its answer has ended. */
-  runsUntil(hasEnded: () => boolean): void {
-    this.#hasEnded = hasEnded;
+  begin(begun: BegunRun): void {
+    this.#begun = begun;
+  }
+
+  get streams(): boolean {
+    return this.#streams;
   }
 
   /** True while the work continues without regard to its client. */
   get outlivesClient(): boolean {
-    return this.#hasEnded !== null && !this.#hasEnded();
+    return this.#begun !== null && !this.#streams && !this.#begun.hasEnded();
   }
 }
 
@@ -138,6 +157,7 @@ export class Idempotency {
       return true;
     }
     if (found.key_id !== apiKey.id) throw conflict(found);
+    if (found.state === 'streaming') throw notKept(found);
     if (found.state === 'running') throw inUse(found);
     request.raw.resume(); // feeds the digest; the bytes are not used otherwise
     await this.#replay(found, await wholeDigest(request, run), request, reply);
@@ -154,7 +174,8 @@ export class Idempotency {
       end: async (head) => {
         // An answer before the whole request arrived is a refusal: nothing was done.
         const unread = !run.digest.complete || wasLostUnread(run, reply.request.raw, head);
-        if (run.isForgotten || unread || !isKept(head, route)) {
+        if (isEventStream(head.headers)) body.discard();
+        else if (run.isForgotten || unread || !isKept(head, route)) {
           body.discard();
           await this.#kept.release(reservation);
         } else {
@@ -165,7 +186,10 @@ export class Idempotency {
       },
       onDestroy: over.resolve,
     });
-    run.runsUntil(hasEnded);
+    run.begin({ hasEnded, markStreaming: () => this.#kept.markStreaming(reservation) });
+    reply.raw.once('close', () => {
+      if (run.streams) over.resolve(); // its client disconnected, and no end follows
+    });
   }
 
   async #replay(
@@ -211,6 +235,14 @@ function conflict({ request_id }: IdempotencyRecord): ServiceError {
     'idempotency_conflict',
     `This ${IDEMPOTENCY_HEADER} was used for another request (${request_id}) or by another API key. Use a new one.`,
     { param: IDEMPOTENCY_HEADER, details: { request_id } },
+  );
+}
+
+function notKept({ request_id, started_at }: IdempotencyRecord): ServiceError {
+  return new ServiceError(
+    'idempotency_conflict',
+    `This ${IDEMPOTENCY_HEADER} was used for a stream (${request_id}), which cannot be repeated. Use a new one.`,
+    { param: IDEMPOTENCY_HEADER, details: { request_id, started_at } },
   );
 }
 

@@ -59,7 +59,7 @@ test('another key of the org gets no answer under the same Idempotency-Key, and 
   const other = await edge.addKey(['models:write'], { models: ['acme/cheap'] });
   const id = randomUUID();
   expect(await post(first, id, DEAR)).toMatchObject({ status: 200, json: { n: 1 } });
-  expect(await post(other, id, DEAR)).toMatchObject(refusedAs(422, 'idempotency_conflict'));
+  expect(await post(other, id, DEAR)).toMatchObject(refusedAs(409, 'idempotency_conflict'));
   expect(await post(first, id, DEAR)).toMatchObject({ status: 200, json: { n: 1 } });
   expect(calls).toBe(1);
 });

@@ -25,7 +25,8 @@ export type Answered = Extract<IdempotencyRecord, { state: 'answered' }>;
 /** A key that this request has reserved. */
 export interface Reservation {
   readonly key: string;
-  readonly revision: number;
+  /** Of the record as it was last written. */
+  revision: number;
   readonly record: Running;
   readonly sealingKey: Buffer;
   /** Share of the org's quota. */
@@ -79,6 +80,12 @@ export class KeptRequests {
         },
       );
     }
+  }
+
+  /** Marks the request as a stream, whose answer is not kept. */
+  async markStreaming(reservation: Reservation): Promise<void> {
+    const { key, record, revision } = reservation;
+    reservation.revision = await this.#bucket.update(key, { ...record, state: 'streaming' }, revision);
   }
 
   /** Creates the keeper that stores the answer's body while it is sent. */
@@ -141,7 +148,7 @@ export class KeptRequests {
     for (let tries = 0; tries < RELEASE_TRIES_MAX; tries += 1)
       try {
         const found = await this.#bucket.get(key);
-        if (found?.value.state === 'running' && found.value.request_id === request_id)
+        if (found && found.value.state !== 'answered' && found.value.request_id === request_id)
           await this.#bucket.delete(key, found.revision);
         return;
       } catch (error) {

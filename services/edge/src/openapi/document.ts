@@ -125,7 +125,7 @@ function idempotencyKeyParameter({ response }: RouteDescription) {
     required: false,
     description:
       'A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before' +
-      (response.alsoStreams ? '. Not for streams' : ''),
+      (response.alsoStreams ? '. A stream is not answered again: its repeat is 409' : ''),
     schema: schemaOf(idempotencyKey, 'input'),
   };
 }

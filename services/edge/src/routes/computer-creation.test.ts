@@ -53,7 +53,7 @@ function create(body: object, { headers = {}, signal }: { headers?: object; sign
 }
 
 /** Starts a creation, and resolves when control has sent its first line. */
-async function begun(options?: { signal?: AbortSignal }) {
+async function begun(options?: { signal?: AbortSignal; headers?: object }) {
   const answer = create({ image: 'a/b', stream: true }, options);
   const call = await nextAsked();
   call.setHead({ computer_id });
@@ -162,10 +162,15 @@ test('a revoked key ends its stream and cancels the creation', async () => {
   secret = await edge.addKey();
 });
 
-test('a stream with an Idempotency-Key is refused with an error that names the header', async () => {
-  const response = await create({ stream: true }, { headers: { 'idempotency-key': 'once' } });
-  expect(response.status).toBe(400);
-  expect(await response.json()).toMatchObject({ error: { param: 'Idempotency-Key' } });
+test('a stream with an Idempotency-Key creates one computer', async () => {
+  const headers = { 'idempotency-key': 'once' };
+  const { call, response, text } = await begun({ headers });
+  expect(response.status).toBe(200);
+  const repeat = await create({ image: 'a/b', stream: true }, { headers });
+  expect(repeat.status).toBe(409);
+  expect(await repeat.json()).toMatchObject({ error: { code: 'idempotency_conflict' } });
+  call.fail(new ServiceError('computer_failed', 'it does not start'));
+  expect(eventsOf(await text(null)).at(-1)).toMatchObject({ type: 'error' });
   expect(asked).toEqual([]);
 });
 

@@ -60,7 +60,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
       },
       async ({ body: bytes, id: requestId, idempotent }, reply, key) => {
         const body = parseBody(createComputerRequest, bytes);
-        if (body.stream) idempotent?.refuseStream();
+        if (body.stream) await idempotent?.beginStream();
         requireComputers(enabled);
         const asked = { org: key.org, key_id: key.id, body, limited: spending.isLimited(key) };
         const timeoutMs = CREATE_TIMEOUT_MS;

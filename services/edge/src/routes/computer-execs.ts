@@ -67,7 +67,7 @@ export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
         const { id } = check(params, request.params);
         const gone = clientGone(request, reply);
         const body = await bodies.check('exec', request);
-        if (body.stream) request.idempotent?.refuseStream();
+        if (body.stream) await request.idempotent?.beginStream();
         request.heldBody?.release();
         await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
           const host = await findHost(org, id);

@@ -76,7 +76,8 @@ test('every JSON example of a model endpoint is answered by a model of ours', as
         .map((example) => [name, example] as const),
     ),
   );
-  expect(new Set(examples.map(([name]) => name)).size).toBe(9); // eight types, and rerank has two paths
+  // Eight types; rerank has two paths, and language has one for each further dialect.
+  expect(new Set(examples.map(([name]) => name)).size).toBe(10);
   for (const [name, example] of examples) {
     expect(example.model, name).toMatch(/^local\//);
     const response = await fetch(stack.url + name.slice('POST '.length), {

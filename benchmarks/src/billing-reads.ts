@@ -151,6 +151,7 @@ function logOf({
       computer,
       method: 'POST',
       path: '/v1/chat/completions',
+      dialect: 'chat',
     },
     ...{
       requested_model: model,

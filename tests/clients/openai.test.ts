@@ -216,6 +216,51 @@ describe('runTools', () => {
   });
 });
 
+describe('completions.create (legacy)', () => {
+  it.each([
+    ['acme/chat-1', 'Hello!', HELLO_ANSWER],
+    ['local/chat', 'What is 6*7?', '6*7 = 42'],
+  ])('%s: gives the text and its cost, whole and streamed', async (model, prompt, text) => {
+    const whole = await client.completions.create({ model, prompt: [prompt], max_tokens: 50 });
+    expect(whole).toMatchObject({ object: 'text_completion', model });
+    expect(whole.choices).toEqual([{ index: 0, text, logprobs: null, finish_reason: 'stop' }]);
+    expect(costOf(whole.usage)).toBeGreaterThan(0);
+    let pieces = '';
+    let usage: unknown;
+    for await (const chunk of await client.completions.create({ model, prompt, stream: true })) {
+      expect(chunk.object).toBe('text_completion');
+      pieces += chunk.choices[0]?.text ?? '';
+      usage = chunk.usage ?? usage;
+    }
+    expect(pieces).toBe(text);
+    expect(costOf(usage)).toBe(costOf(whole.usage));
+  });
+
+  it('has one line in Logs with its dialect, path and cost', async () => {
+    const { data, response } = await client.completions
+      .create({ model: 'acme/chat-1', prompt: 'Hello!' })
+      .withResponse();
+    const url = `${on.baseURL}/logs/${response.headers.get('x-request-id')}`;
+    const line = async () => (await fetch(url, { headers: { authorization: `Bearer ${on.key}` } })).json();
+    await expect
+      .poll(line, { timeout: 30_000 })
+      .toMatchObject({ dialect: 'completions', path: '/v1/completions', cost: costOf(data.usage) });
+  });
+
+  it('refuses what chat models cannot do, naming the field', async () => {
+    const failed = client.completions.create({ model: 'local/chat', prompt: 'a', suffix: 'c' });
+    await expect(failed).rejects.toMatchObject({ status: 400, param: 'suffix', code: 'invalid_request' });
+  });
+});
+
+describe('moderations.create', () => {
+  it('is not found, and the error names what to use', async () => {
+    const failed = client.moderations.create({ input: 'a text' });
+    await expect(failed).rejects.toMatchObject({ status: 404, code: 'route_not_found' });
+    await expect(failed).rejects.toThrow('/v1/decisions');
+  });
+});
+
 describe('embeddings.create', () => {
   it('asks for base64 by default and gives numbers', async () => {
     const result = await client.embeddings.create({ model: 'acme/embed-1', input: ['one', 'two'] });

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { billingMode } from './accounts.ts';
 import { computerStatus, stopReason } from './computers.ts';
+import { dialect } from './dialects.ts';
 import { logAttempt, logStatus, quantities } from './usage.ts';
 import { videoCandidate } from './videos.ts';
 
@@ -42,6 +43,8 @@ const callCompleted = z.object({
   key_id: z.string(),
   type: z.string(),
   path: z.string(),
+  /** Of a language model: the shape in which it was called. */
+  dialect: dialect.optional(),
   requested_model: z.string(),
   model: z.string().nullable(),
   maker: z.string().nullable(),
@@ -67,6 +70,7 @@ const callRefused = z.object({
   type: z.string().nullable(),
   method: z.string(),
   path: z.string(),
+  dialect: dialect.optional(),
   requested_model: z.string().nullable(),
   computer_id: z.string().nullable(),
   http_status: z.int(),

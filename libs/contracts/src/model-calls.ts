@@ -1,6 +1,7 @@
 // A model call on the bus: the head that the edge sends with the caller's own bytes, and what comes back around the
 // answer's bytes. The bodies of the endpoints are in chat.ts, embeddings.ts, transcription.ts and the like.
 import { z } from 'zod';
+import { dialect } from './dialects.ts';
 import type { ModelType } from './model-types.ts';
 
 /** Bytes of a JSON body on a model endpoint (a 20 MB body of images must go through). */
@@ -16,6 +17,8 @@ export const modelCallHead = z.object({
   key_id: z.string(),
   /** `model`, then `models`, in order, without repeats. */
   models: z.array(z.string()).min(1),
+  /** Of a language model: the shape of the body and of the answer. */
+  dialect: dialect.optional(),
   stream: z.boolean(),
   /** Whether the client itself asked for the usage chunk of a stream. */
   include_usage: z.boolean(),

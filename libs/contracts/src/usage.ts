@@ -1,5 +1,6 @@
 // Usage and Logs: queries and answers of GET /v1/usage, /v1/logs and /v1/logs/{request_id}.
 import { z } from 'zod';
+import { dialect } from './dialects.ts';
 import { dollars } from './dollars.ts';
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
 
@@ -128,6 +129,7 @@ export const logEntry = z.object({
   method: z.string().nullable().describe('HTTP method of a refused call'),
   path: z.string().nullable().describe('Path of a refused call'),
   type: z.string().nullable().describe('Type of the model'),
+  dialect: dialect.nullable().describe('Of a call of a language model: the shape in which it was called'),
   requested_model: z.string().nullable().describe('The model asked for'),
   model: z.string().nullable().describe('The model that served'),
   maker: z.string().nullable().describe('Its maker'),

@@ -62,6 +62,7 @@ describe('an answer', () => {
       method: 'POST',
       path: '/v1/chat/completions',
       type: 'language',
+      dialect: 'chat',
       requested_model: 'acme/chat-1',
       model: 'zeta/other',
       maker: 'acme',

@@ -47,15 +47,15 @@ async function notFound({ store }: BillingDeps, org: string, id: string): Promis
 }
 
 function toLogEntry(row: LogRow): LogEntry {
-  const { kind, status, http_status, error_code, method, path, type, requested_model, model, maker } = row;
-  const { stream, basis, latency_ms, first_byte_ms, attempts } = row;
+  const { kind, status, http_status, error_code, method, path, type, model, maker } = row;
+  const { dialect, requested_model, stream, basis, latency_ms, first_byte_ms, attempts } = row;
   return {
     object: 'log',
     id: row._id,
     at: row.at.toISOString(),
     ...{ kind, status, http_status, error_code },
     key_id: row.key,
-    ...{ method, path, type, requested_model, model, maker },
+    ...{ method, path, type, dialect, requested_model, model, maker },
     computer_id: row.computer,
     stream,
     cost: dollarsToJson(row.cost),

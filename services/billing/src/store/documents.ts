@@ -92,6 +92,7 @@ export interface LogRow extends Omit<Dimensions, 'status'> {
   error_code: string | null;
   method: string | null;
   path: string | null;
+  dialect: LogEntry['dialect'];
   requested_model: string | null;
   /** The model that served and the model that was requested: the filter `model` finds both. */
   models: string[];

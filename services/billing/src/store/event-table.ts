@@ -157,6 +157,7 @@ function callCompleted(event: Event<'call.completed'>): Conversion {
     row: isRefusal(event) ? null : { status, calls: 1n, ...ratesOf(data.lines) },
     log: {
       ...{ status, http_status, error_code, method: 'POST', path, requested_model, stream, basis },
+      dialect: data.dialect ?? null,
       models: [...new Set([requested_model, model ?? requested_model])],
       ...{ latency_ms: data.latency_ms, first_byte_ms: data.first_byte_ms, attempts: data.attempts },
     },
@@ -170,6 +171,7 @@ function callRefused({ data }: Event<'call.refused'>): Conversion {
     log: {
       ...{ status: 'refused', http_status, error_code, method, path, requested_model, latency_ms },
       computer: data.computer_id,
+      dialect: data.dialect ?? null,
       models: requested_model === null ? [] : [requested_model],
     },
   };

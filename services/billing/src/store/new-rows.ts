@@ -19,6 +19,7 @@ export function newLogRow(fields: Required<LogRow, '_id' | 'source' | 'kind' | '
     error_code: null,
     method: null,
     path: null,
+    dialect: null,
     requested_model: null,
     models: [],
     stream: false,

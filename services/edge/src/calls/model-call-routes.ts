@@ -1,6 +1,8 @@
 // The model endpoints: validate the request, open the call on the bus, and pass the bytes of its answer to the client.
 import {
   chatCompletion,
+  DIALECTS,
+  type Dialect,
   decisionsResult,
   embeddingsResult,
   imagesResult,
@@ -11,6 +13,7 @@ import {
   type ModelType,
   modelCallSubject,
   rerankResult,
+  textCompletion,
 } from '@switchyard/contracts';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -34,10 +37,10 @@ export const MODEL_ERRORS = [
   'upstream_timeout',
 ] as const;
 
-type JsonModelType = Exclude<ModelType & CheckedBodyName, 'video'>;
-
 interface ModelEndpoint {
-  type: JsonModelType;
+  type: ModelType;
+  body: CheckedBodyName;
+  dialect?: Dialect;
   path: string;
   summary: string;
   /** The answer: JSON of this shape, or audio. */
@@ -51,43 +54,44 @@ interface ModelBody extends AskedModels {
 }
 
 const ENDPOINTS: ModelEndpoint[] = [
-  {
-    type: 'language',
-    path: '/v1/chat/completions',
+  languageEndpoint('chat', {
     summary: 'Chat with a language model (OpenAI’s shape; streams with `stream: true`)',
     result: chatCompletion,
-    streams: true,
-  },
+  }),
+  languageEndpoint('completions', {
+    summary: 'Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)',
+    result: textCompletion,
+  }),
   {
-    type: 'embedding',
+    ...sameBody('embedding'),
     path: '/v1/embeddings',
     summary: 'Turn texts into vectors (OpenAI’s shape)',
     result: embeddingsResult,
     streams: false,
   },
   {
-    type: 'image',
+    ...sameBody('image'),
     path: '/v1/images/generations',
     summary: 'Draw images (OpenAI’s shape, base64 only); each image is charged',
     result: imagesResult,
     streams: false,
   },
   {
-    type: 'speech',
+    ...sameBody('speech'),
     path: '/v1/audio/speech',
     summary: 'Speak a text; the sound streams as it comes, its cost is in X-Service-Cost',
     result: 'audio',
     streams: false,
   },
   {
-    type: 'decision',
+    ...sameBody('decision'),
     path: '/v1/decisions',
     summary: 'Answer questions about a situation, each with a probability',
     result: decisionsResult,
     streams: false,
   },
   ...['/v1/rerank', '/v2/rerank'].map((path) => ({
-    type: 'rerank' as const,
+    ...sameBody('rerank'),
     path,
     summary: 'Order documents by their relevance to a query, best first (Cohere’s and Jina’s shape)',
     result: rerankResult,
@@ -95,44 +99,59 @@ const ENDPOINTS: ModelEndpoint[] = [
   })),
 ];
 
+function languageEndpoint(
+  dialect: Dialect & CheckedBodyName,
+  described: Pick<ModelEndpoint, 'summary' | 'result'>,
+): ModelEndpoint {
+  const { path } = DIALECTS[dialect];
+  return { type: 'language', body: dialect, dialect, path, streams: true, ...described };
+}
+
+function sameBody<T extends ModelType & CheckedBodyName>(type: T): { type: T; body: T } {
+  return { type, body: type };
+}
+
 export function modelCallRoutes(relay: CallRelay): Route[] {
-  return ENDPOINTS.map(({ type, path, summary, result, streams }) =>
-    rawRoute(
+  return ENDPOINTS.map((endpoint) => {
+    const { type, body, dialect, path, summary, result, streams } = endpoint;
+    return rawRoute(
       {
         method: 'POST',
         path,
         permission: 'models:write',
         billable: true,
+        ...(dialect ? { dialect } : {}),
         tag: 'Models',
         summary,
         description: `Charged per ${MODEL_TYPES[type].chargedPer}.`,
         bodyBytesMax: MODEL_BODY_BYTES_MAX,
-        request: { body: CHECKED_BODIES[type].schema },
+        request: { body: CHECKED_BODIES[body].schema },
         response: { status: 200, alsoStreams: streams, priced: true, ...describeResult(result) },
         errors: MODEL_ERRORS,
       },
       (request, reply, key) => {
         request.subject = { type, model: null, computer: null };
-        startCall(relay, type, request, reply, key).catch((error) => reply.send(error));
+        startCall(relay, endpoint, request, reply, key).catch((error) => reply.send(error));
       },
-    ),
-  );
+    );
+  });
 }
 
 async function startCall(
   relay: CallRelay,
-  type: JsonModelType,
+  { type, body, dialect }: ModelEndpoint,
   request: FastifyRequest,
   reply: FastifyReply,
   key: KeyRecord,
 ): Promise<void> {
-  const parsed = (await relay.bodies.check(type, request)) as ModelBody;
+  const parsed = (await relay.bodies.check(body, request)) as ModelBody;
   if (parsed.stream) await request.idempotent?.beginStream();
   const bytes = request.body as Buffer;
   const common = beginModelCall(relay, key, request, parsed, bytes.length);
   request.body = undefined; // from here on the relay owns the body, and releases it before the answer
   const head: ModelCallHead = {
     ...common,
+    ...(dialect ? { dialect } : {}),
     stream: parsed.stream === true,
     include_usage: parsed.stream_options?.include_usage === true,
   };

@@ -2,13 +2,13 @@
 // becomes credit, a disconnect becomes a cancel, and every accepted call is settled in the journal.
 import type { Bus, ByteSource, EventPublisher, OutgoingCall, ReplySink } from '@switchyard/bus';
 import {
+  errorShapeOf,
   eventIds,
   type ModelCallHead,
   makeEvent,
   modelReplyEnd,
   modelReplyHead,
   ServiceError,
-  toErrorBody,
 } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -166,7 +166,7 @@ class Relay implements ReplySink, Revocable {
     // The answer has begun: a stream ends with an error event and no [DONE]; any other answer is cut off.
     const { raw } = this.#reply;
     if (this.#contentType.startsWith('text/event-stream'))
-      raw.end(`data: ${JSON.stringify(toErrorBody(error, this.#head.request_id))}\n\n`);
+      raw.end(errorShapeOf(this.#head.dialect).streamEnd(error, this.#head.request_id));
     else raw.destroy();
     if (raw.writableLength > 0) this.#startClock();
   }

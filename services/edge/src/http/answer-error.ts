@@ -1,6 +1,6 @@
 // Answers a request with an error, and logs the refusal of an authenticated call.
 import type { EventPublisher } from '@switchyard/bus';
-import { eventIds, type KeyRecord, makeEvent, type ServiceError } from '@switchyard/contracts';
+import { type Dialect, eventIds, type KeyRecord, makeEvent, type ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { renderError, toServiceError } from './send-error.ts';
@@ -13,12 +13,16 @@ export interface AnswerErrorDeps {
   logger: Logger;
 }
 
-/** Any error may be thrown at a request; unknown ones are logged and masked. */
+/**
+ * Any error may be thrown at a request; unknown ones are logged and masked.
+ * @param dialect of the request's path, which decides the shape of the error
+ */
 export function answerError(
   deps: AnswerErrorDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   thrown: unknown,
+  dialect: Dialect | undefined = request.routeOptions.config.dialect,
 ): void {
   const error = toServiceError(thrown);
   request.heldBody?.release();
@@ -27,8 +31,9 @@ export function answerError(
       { err: thrown, request: request.id, path: request.url },
       'a request failed with an unexpected error',
     );
-  if (request.apiKey && !error.logged) logRefusal(deps, request, request.apiKey, error);
-  const { status, headers, body } = renderError(error, request.id, request.routeOptions.config.repeatable);
+  if (request.apiKey && !error.logged) logRefusal(deps, request, request.apiKey, error, dialect);
+  const { repeatable } = request.routeOptions.config;
+  const { status, headers, body } = renderError(error, request.id, { repeatable, dialect });
   // Closing at once, as fastify does, would reset the connection of a client that is still sending, before it reads
   // the error. Instead, the rest of its body is read and discarded for at most REQUEST_TIMEOUT_MS.
   if (error.code === 'body_too_large') reply.removeHeader('connection');
@@ -40,6 +45,7 @@ function logRefusal(
   request: FastifyRequest,
   key: KeyRecord,
   error: ServiceError,
+  dialect: Dialect | undefined,
 ): void {
   const data = {
     request_id: request.id,
@@ -48,6 +54,7 @@ function logRefusal(
     type: request.subject?.type ?? null,
     method: request.method,
     path: request.routeOptions.url ?? request.url.slice(0, 200),
+    ...(dialect ? { dialect } : {}),
     requested_model: request.subject?.model ?? null,
     computer_id: request.subject?.computer ?? null,
     http_status: error.status,

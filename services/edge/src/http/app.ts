@@ -1,5 +1,5 @@
 // The HTTP server: its limits, its hooks, the routes of the table, and one error handler.
-import { type KeyRecord, ServiceError } from '@switchyard/contracts';
+import { type Dialect, type KeyRecord, ServiceError } from '@switchyard/contracts';
 import type { ByteBudget } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type AnswerErrorDeps, answerError } from './answer-error.ts';
@@ -12,7 +12,7 @@ import {
   REQUEST_TIMEOUT_MS,
   SMALL_BODY_BYTES_MAX,
 } from './limits.ts';
-import { methodsByPath, type RegisterRoutesDeps, registerRoutes } from './register-routes.ts';
+import { methodsOf, type RegisterRoutesDeps, registerRoutes, routesByPath } from './register-routes.ts';
 import { requestIds } from './request-id.ts';
 import type { Route } from './route.ts';
 import type { Upgrades } from './upgrades.ts';
@@ -21,6 +21,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** As in `RouteDescription`. */
     repeatable?: boolean;
+    dialect?: Dialect;
   }
   interface FastifyRequest {
     /** The caller's key, once known; null on public routes and before the guard. */
@@ -32,6 +33,11 @@ declare module 'fastify' {
     subject: { type: string | null; model: string | null; computer: string | null };
   }
 }
+
+/** Endpoints of OpenAI that clients try and this service does not have, with what to do instead. */
+const NOT_SERVED: Readonly<Record<string, string>> = {
+  '/v1/moderations': 'Use POST /v1/decisions with a question for each category.',
+};
 
 export interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
   /** The budget of the whole process; routes that read their bodies themselves use it too. */
@@ -58,16 +64,20 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   app.decorateRequest('subject');
   registerRoutes(app, routes, deps);
   app.setErrorHandler((error, request, reply) => answerError(deps, request, reply, error));
-  const methodsOf = methodsByPath(routes);
+  const routesAt = routesByPath(routes);
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] as string;
-    const methods = methodsOf(path).join(', ');
+    const found = routesAt(path);
+    const methods = methodsOf(found).join(', ');
     if (methods !== '') reply.header('allow', methods);
     const error =
       methods === ''
-        ? new ServiceError('route_not_found', `Path not found: ${request.method} ${path}. See /docs.`)
+        ? new ServiceError(
+            'route_not_found',
+            `Path not found: ${request.method} ${path}. ${NOT_SERVED[path] ?? 'See /docs.'}`,
+          )
         : new ServiceError('method_not_allowed', `Method not allowed for ${path}. Use ${methods}.`);
-    answerError(deps, request, reply, error);
+    answerError(deps, request, reply, error, found[0]?.dialect);
   });
   return app;
 }

@@ -1,6 +1,7 @@
 // Bodies that may be large, by a name that the checking thread understands, with the members that their route reads.
 import {
   chatCompletionRequest,
+  completionRequest,
   decisionsRequest,
   embeddingsRequest,
   execRequest,
@@ -13,9 +14,11 @@ import type { z } from 'zod';
 
 /** The router reads all other members of a model call from the caller's bytes. */
 const MODELS = ['model', 'models'] as const;
+const STREAMED = [...MODELS, 'stream', 'stream_options'] as const;
 
 export const CHECKED_BODIES = {
-  language: { schema: chatCompletionRequest, members: [...MODELS, 'stream', 'stream_options'] },
+  chat: { schema: chatCompletionRequest, members: STREAMED },
+  completions: { schema: completionRequest, members: STREAMED },
   embedding: { schema: embeddingsRequest, members: MODELS },
   image: { schema: imagesRequest, members: MODELS },
   speech: { schema: speechRequest, members: MODELS },

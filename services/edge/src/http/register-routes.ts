@@ -44,7 +44,7 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
       url,
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // with GET: health checks use HEAD
-      config: { repeatable: route.repeatable ?? true },
+      config: { repeatable: route.repeatable ?? true, ...(route.dialect ? { dialect: route.dialect } : {}) },
       onRequest: [...(taken ? [taken] : []), begin, guard],
       // A JSON body may take minutes to arrive; the key may be revoked meanwhile.
       ...(route.request?.body ? { preHandler: guard } : {}),
@@ -172,19 +172,17 @@ function ignoreTypes(scope: FastifyInstance): void {
   });
 }
 
-/** Returns the methods of a path, for 405. */
-export function methodsByPath(routes: readonly Route[]): (path: string) => string[] {
-  const patterns = routes.flatMap((route) =>
-    pathPatterns(route, '[^/]+', '.+').map((path) => ({
-      method: route.method,
-      pattern: new RegExp(`^${path}$`),
-    })),
-  );
-  return (path) => [
-    ...new Set(
-      patterns
-        .filter(({ pattern }) => pattern.test(path))
-        .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
-    ),
-  ];
+/** Returns a function that finds the routes of a path, whatever their methods. */
+export function routesByPath(routes: readonly Route[]): (path: string) => Route[] {
+  const patterns = routes.map((route) => ({
+    route,
+    paths: pathPatterns(route, '[^/]+', '.+').map((path) => new RegExp(`^${path}$`)),
+  }));
+  return (path) =>
+    patterns.filter(({ paths }) => paths.some((one) => one.test(path))).map(({ route }) => route);
+}
+
+/** The methods of routes, for `Allow`. */
+export function methodsOf(routes: readonly Route[]): string[] {
+  return [...new Set(routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
 }

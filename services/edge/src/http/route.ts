@@ -1,5 +1,5 @@
 // The declaration of a route. Registration, guard, validation and the OpenAPI document are all derived from it.
-import type { ErrorCode, KeyRecord, Permission } from '@switchyard/contracts';
+import type { Dialect, ErrorCode, KeyRecord, Permission } from '@switchyard/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
@@ -39,6 +39,8 @@ export interface RouteDescription {
     /** X-Service-Cost has the cost; for a stream only if the price is known in advance. */
     priced?: true;
   };
+  /** The shape of its body, its answer and its errors; other routes have OpenAI's errors. */
+  dialect?: Dialect;
   /** Begins work that is charged; refused while billing might never book it. */
   billable?: true;
   /** False: work may have begun before a 5xx, so clients must not repeat the request, except after `no_capacity`. */

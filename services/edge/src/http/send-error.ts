@@ -1,5 +1,5 @@
 // Converts errors to HTTP; no other file does.
-import { errorKind, ServiceError, toErrorBody } from '@switchyard/contracts';
+import { type Dialect, errorKind, errorShapeOf, ServiceError } from '@switchyard/contracts';
 import type { FastifyError } from 'fastify';
 
 export interface HttpError {
@@ -8,9 +8,19 @@ export interface HttpError {
   body: string;
 }
 
-/** Status, headers and body of an error; `repeatable` comes from the route. */
-export function renderError(error: ServiceError, requestId: string, repeatable = true): HttpError {
-  const body = JSON.stringify(toErrorBody(error, requestId));
+/** What the route says about its errors. */
+export interface ErrorOptions {
+  repeatable?: boolean | undefined;
+  dialect?: Dialect | undefined;
+}
+
+/** Status, headers and body of an error. */
+export function renderError(
+  error: ServiceError,
+  requestId: string,
+  { repeatable = true, dialect }: ErrorOptions,
+): HttpError {
+  const body = JSON.stringify(errorShapeOf(dialect).body(error, requestId));
   const mayHaveBegun = !repeatable && error.status >= 500 && error.code !== 'no_capacity';
   const retry = mayHaveBegun ? false : errorKind(error.code).retry;
   return {

@@ -1,5 +1,12 @@
 // Builds the OpenAPI 3.1 document from the table of routes and the zod schemas that serve the requests.
-import { ERRORS, type ErrorCode, errorBody, IDEMPOTENCY_HEADER, idempotencyKey } from '@switchyard/contracts';
+import {
+  type Dialect,
+  ERRORS,
+  type ErrorCode,
+  errorShapeOf,
+  IDEMPOTENCY_HEADER,
+  idempotencyKey,
+} from '@switchyard/contracts';
 import { z } from 'zod';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
@@ -56,7 +63,7 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
     paths,
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key of Switchyard' } },
-      schemas: { Error: schemaOf(errorBody, 'output') },
+      schemas: errorSchemas(routes),
     },
   };
 }
@@ -80,7 +87,7 @@ function operation(route: RouteDescription): Record<string, unknown> {
         ? bytesOfAnother(route)
         : { [response.status]: success(route), ...streamBesides(route) }),
       ...(response.inParts ? { 206: part(route) } : {}),
-      ...errorsByStatus(codesOf(route)),
+      ...errorsByStatus(codesOf(route), route.dialect),
     },
   };
 }
@@ -179,22 +186,31 @@ function part(route: RouteDescription) {
   };
 }
 
-function errorsByStatus(codes: readonly ErrorCode[]): Record<string, unknown> {
+/** The bodies of errors, by the names of their shapes. */
+function errorSchemas(routes: readonly RouteDescription[]): Record<string, unknown> {
+  const shapes = new Set(routes.map(({ dialect }) => errorShapeOf(dialect)));
+  return Object.fromEntries([...shapes].map(({ name, schema }) => [name, schemaOf(schema, 'output')]));
+}
+
+function errorsByStatus(codes: readonly ErrorCode[], dialect: Dialect | undefined): Record<string, unknown> {
   const responses: Record<string, unknown> = {};
   for (const [status, group] of Map.groupBy(new Set(codes), (code) => ERRORS[code].status))
     responses[status] = {
       description: group.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),
       headers: errorHeaders(status),
-      content: { 'application/json': { schema: errorOf(group) } },
+      content: { 'application/json': { schema: errorOf(group, dialect) } },
     };
   return responses;
 }
 
 /** The error body with one of these codes. */
-function errorOf(codes: readonly ErrorCode[]): Record<string, unknown> {
+function errorOf(codes: readonly ErrorCode[], dialect: Dialect | undefined): Record<string, unknown> {
   const oneOfThem = { type: 'object', properties: { code: { enum: codes } } };
   return {
-    allOf: [{ $ref: '#/components/schemas/Error' }, { type: 'object', properties: { error: oneOfThem } }],
+    allOf: [
+      { $ref: `#/components/schemas/${errorShapeOf(dialect).name}` },
+      { type: 'object', properties: { error: oneOfThem } },
+    ],
   };
 }
 

@@ -28,6 +28,7 @@ function entry(id: string, more: Partial<LogEntry> = {}): LogEntry {
   return {
     ...{ object: 'log', id, at: '2026-11-20T10:00:00.000Z', kind: 'call', status: 'ok', http_status: 200 },
     ...{ error_code: null, key_id: 'key_1', method: 'POST', path: '/v1/rerank', type: 'rerank' },
+    dialect: null,
     ...{ requested_model: 'a/b', model: 'a/b', maker: 'a', computer_id: null, stream: false, cost: 1e-9 },
     ...{ basis: 'upstream', quantities: { searches: 1 }, latency_ms: 1.5, first_byte_ms: null },
     ...{ attempts: [], correction: null, ...more },

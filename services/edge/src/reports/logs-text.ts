@@ -68,6 +68,7 @@ const COLUMNS: readonly (readonly [string, (entry: LogEntry) => Cell])[] = [
   ['method', ({ method }) => method],
   ['path', ({ path }) => path],
   ['type', ({ type }) => type],
+  ['dialect', ({ dialect }) => dialect],
   ['requested_model', ({ requested_model }) => requested_model],
   ['model', ({ model }) => model],
   ['maker', ({ maker }) => maker],

@@ -1,6 +1,7 @@
 // What the usage event of one call says: its attempts, its times, and its outcome.
 import {
   type CatalogModel,
+  DIALECTS,
   type EventData,
   eventIds,
   type LogAttempt,
@@ -88,7 +89,7 @@ export class CallRecord {
 
   /** The usage event, with the final state of the call. */
   event({ status, http_status, error_code, basis, model, price }: Outcome) {
-    const { request_id, org, key_id, models, stream } = this.#head;
+    const { request_id, org, key_id, models, dialect, stream } = this.#head;
     return makeEvent({
       name: 'call.completed',
       id: eventIds.call(request_id),
@@ -99,7 +100,8 @@ export class CallRecord {
         org,
         key_id,
         type: this.#type,
-        path: MODEL_TYPES[this.#type].endpoint.slice('POST '.length),
+        path: dialect ? DIALECTS[dialect].path : MODEL_TYPES[this.#type].endpoint.slice('POST '.length),
+        ...(dialect ? { dialect } : {}),
         requested_model: models[0] as string,
         model: model?.id ?? null,
         maker: model ? makerOf(model) : null,

@@ -1,12 +1,14 @@
 // One model call, from its head to its usage event: receives the request, resolves the models, and has them answer.
 import type { IncomingCall } from '@switchyard/bus';
 import { type CatalogModel, type ModelType, ServiceError } from '@switchyard/contracts';
+import { TRANSLATIONS } from '../dialects/registry.ts';
 import { type CallContext, type ModelCallDeps, openCall } from './call-context.ts';
 import { Fallback } from './fallback.ts';
 import { JsonRequest } from './json-request.ts';
 import type { ModelRequest } from './model-request.ts';
 import { receiveBody } from './receive-body.ts';
 import { transcriptionRequest } from './transcription-request.ts';
+import { TranslatedRequest } from './translated-request.ts';
 
 /** Serves one call of `model-router.v1.<type>.call`. */
 export async function serveModelCall(
@@ -41,6 +43,8 @@ export async function serveModelCall(
 
 function requestOf(body: Buffer, { type, head, call }: CallContext): ModelRequest | Promise<ModelRequest> {
   if (type === 'transcription') return transcriptionRequest(body, head, call.signal);
+  const translate = head.dialect && TRANSLATIONS[head.dialect];
+  if (translate) return new TranslatedRequest(translate, body, head);
   return new JsonRequest(type, body, head);
 }
 

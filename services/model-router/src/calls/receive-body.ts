@@ -15,13 +15,15 @@ export interface ReceivedBody extends HeldBytes {
 
 /** JSON is copied once per upstream to set the model's name; a file is sent as it is. */
 const COPIES_OF_JSON = 2;
+/** JSON of another dialect than chat is translated first. */
+const COPIES_OF_A_DIALECT = 3;
 const COPIES_OF_A_FILE = 1;
 
 /** @throws ServiceError `service_unavailable` when there is no room or the caller leaves; `body_too_large` */
 export async function receiveBody(
   call: IncomingCall,
   type: ModelType,
-  { org, body_bytes: expected = 0 }: ModelCallHead,
+  { org, dialect, body_bytes: expected = 0 }: ModelCallHead,
   budget: ByteBudget,
 ): Promise<ReceivedBody> {
   if (expected <= LARGE_BODY_BYTES_MIN)
@@ -31,14 +33,18 @@ export async function receiveBody(
       'body_too_large',
       `The body is too large. Send at most ${MODEL_BODY_BYTES_MAX} bytes.`,
     );
-  const copies = type === 'transcription' ? COPIES_OF_A_FILE : COPIES_OF_JSON;
-  const held = await budget.take(copies * expected, { org, signal: call.signal });
+  const held = await budget.take(copiesOf(type, dialect) * expected, { org, signal: call.signal });
   try {
     return { bytes: await collect(call.body(), expected), release: () => held.release() };
   } catch (error) {
     held.release();
     throw error;
   }
+}
+
+function copiesOf(type: ModelType, dialect: ModelCallHead['dialect']): number {
+  if (type === 'transcription') return COPIES_OF_A_FILE;
+  return dialect === undefined || dialect === 'chat' ? COPIES_OF_JSON : COPIES_OF_A_DIALECT;
 }
 
 async function collect(pieces: AsyncIterable<Buffer>, expected: number): Promise<Buffer> {

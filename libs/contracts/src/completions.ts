@@ -1,0 +1,52 @@
+// POST /v1/completions: OpenAI's legacy completion of a text. The router turns it into a chat of one message.
+import { z } from 'zod';
+import { boundedList } from './bounded.ts';
+import { chatCompletionRequest, chatUsage } from './chat.ts';
+import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { refusedField } from './refused-field.ts';
+
+const { stream, stream_options, temperature, top_p, n, max_tokens, stop } = chatCompletionRequest.shape;
+
+export const completionRequest = z
+  .looseObject({
+    ...modelChoice,
+    prompt: z
+      .union([z.string(), boundedList(z.string(), { min: 1, max: 1 })])
+      .describe('The text to answer; a list may have one text'),
+    ...{ stream, stream_options, temperature, top_p, n, max_tokens, stop },
+    suffix: refusedField('Chat models write no text before a suffix. Remove it.'),
+    echo: z
+      .literal(false, 'Chat models do not repeat the prompt. Remove it.')
+      .nullish()
+      .describe('Only false: chat models do not repeat the prompt'),
+    logprobs: refusedField('Use logprobs of /v1/chat/completions.'),
+    best_of: z
+      .literal(1, 'Every answer is returned. Use n.')
+      .nullish()
+      .describe('Only 1: every answer is returned'),
+  })
+  .refine(namesAModel, NAMES_A_MODEL)
+  .meta({
+    description:
+      'OpenAI’s legacy completions. The prompt is sent as one user message. Fields that are not listed here go to the maker as they are',
+    examples: [{ model: 'local/chat', prompt: 'What is 6 * 7?' }],
+    ...ONE_OF_THEM_REQUIRED,
+  });
+
+export const textCompletion = z.looseObject({
+  id: z.string().describe('The maker’s id of the answer'),
+  object: z.literal('text_completion').describe('Always text_completion'),
+  created: z.int().describe('When, in seconds since 1970'),
+  model: z.string().describe('The model that answered'),
+  choices: z
+    .array(
+      z.looseObject({
+        index: z.int().describe('Which of the n answers'),
+        text: z.string().describe('What the model wrote'),
+        logprobs: z.null().describe('Always null'),
+        finish_reason: z.string().nullable().describe('stop, length or content_filter'),
+      }),
+    )
+    .describe('The answers'),
+  usage: chatUsage.describe('What was used, and its cost'),
+});

@@ -1,0 +1,67 @@
+// The shapes of errors that clients expect, by dialect: the body of an error answer, and the end of a stream that fails.
+import { z } from 'zod';
+import { type ErrorBody, errorBody, errorCode, errorKind, type ServiceError, toErrorBody } from './errors.ts';
+
+export interface ErrorShape {
+  /** Name of the body's schema in OpenAPI. */
+  readonly name: string;
+  readonly schema: z.ZodType;
+  body(error: ServiceError, requestId: string): object;
+  /** The last server-sent event of a stream that fails after it has begun. */
+  streamEnd(error: ServiceError, requestId: string): string;
+}
+
+/** OpenAI's: its clients throw for every event with a member `error`. */
+export const OPENAI_ERRORS: ErrorShape = {
+  name: 'Error',
+  schema: errorBody,
+  body: toErrorBody,
+  streamEnd: (error, requestId) => `data: ${JSON.stringify(toErrorBody(error, requestId))}\n\n`,
+};
+
+/** OpenAI's Responses: bodies as OpenAI's; a stream ends with a typed event. */
+export const RESPONSES_ERRORS: ErrorShape = {
+  ...OPENAI_ERRORS,
+  streamEnd: (error, requestId) => namedEvent({ type: 'error', ...toErrorBody(error, requestId) }),
+};
+
+const anthropicErrorBody = z.object({
+  type: z.literal('error').describe('Always error'),
+  error: z
+    .object({
+      type: z.string().describe('The coarse family, as Anthropic’s clients know it'),
+      code: errorCode.describe('What programs go by: the contract'),
+      message: z.string().describe('For people; it may change'),
+      param: z.string().nullable().describe('The field that is at fault, where one is'),
+      details: z.record(z.string(), z.unknown()).optional().describe('More, by the code'),
+    })
+    .describe('What went wrong'),
+  request_id: z.string().describe('Names the request in Logs'),
+});
+
+/** Anthropic's families; every other one has the same name as OpenAI's. */
+const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
+  413: 'request_too_large',
+  500: 'api_error',
+  502: 'api_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+};
+
+function anthropicBody(error: ServiceError, requestId: string): z.infer<typeof anthropicErrorBody> {
+  const { request_id: _, type, ...rest }: ErrorBody['error'] = toErrorBody(error, requestId).error;
+  const family = ANTHROPIC_TYPES[errorKind(error.code).status] ?? type;
+  return { type: 'error', error: { type: family, ...rest }, request_id: requestId };
+}
+
+/** Anthropic's, of the Messages API. */
+export const ANTHROPIC_ERRORS: ErrorShape = {
+  name: 'AnthropicError',
+  schema: anthropicErrorBody,
+  body: anthropicBody,
+  streamEnd: (error, requestId) => namedEvent(anthropicBody(error, requestId)),
+};
+
+function namedEvent(event: { type: string }): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}

@@ -1,0 +1,66 @@
+import { type CatalogModel, ServiceError } from '@switchyard/contracts';
+import { expect, test } from 'vitest';
+import { SseAnswer } from '../answers/sse-answer.ts';
+import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { translateCompletion } from './completions/translate.ts';
+import { TranslatedStream } from './translated-stream.ts';
+
+const model = {
+  id: 'acme/chat-1',
+  type: 'language',
+  pricing: { input_token: '0.000001', output_token: '0.000002' },
+} as CatalogModel;
+
+function completionStream(): TranslatedStream {
+  const body = { model: model.id, prompt: 'Hi', stream: true };
+  const translation = translateCompletion(body, { requestId: 'req_1', receivedAt: 0 });
+  const request = Buffer.from(JSON.stringify(translation.chat));
+  return new TranslatedStream(new SseAnswer(model, { request, includeUsage: false }), translation.stream());
+}
+
+const chunk = (choice: object, more: object = {}) =>
+  Buffer.from(
+    `data: ${JSON.stringify({ id: 'chatcmpl-1', created: 1, model: 'up', choices: [{ index: 0, ...choice }], ...more })}\n\n`,
+  );
+const DONE = Buffer.from('data: [DONE]\n\n');
+const eventsOf = (bytes: Buffer | null) => bytes?.toString('utf8').trimEnd().split('\n\n') ?? [];
+
+test('what comes before the first token is held back, so that a fallback stays possible', () => {
+  const stream = completionStream();
+  expect(stream.push(chunk({ delta: { role: 'assistant' } }))).toBeNull();
+  expect(stream.forwarded).toBe(false);
+  expect(eventsOf(stream.push(chunk({ delta: { content: 'Grüße' } })))).toHaveLength(2);
+  expect(stream.forwarded).toBe(true);
+});
+
+test('a comment keeps the caller’s connection alive', () => {
+  const stream = completionStream();
+  stream.push(chunk({ delta: { content: 'a' } }));
+  expect(stream.push(Buffer.from(': waiting\n\n'))?.toString()).toBe(': waiting\n\n');
+});
+
+test('the last event has the cost that is charged, and ends as the dialect ends', () => {
+  const stream = completionStream();
+  stream.push(chunk({ delta: { content: 'Grüße' } }));
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  stream.push(chunk({ delta: {}, finish_reason: 'stop' }, { usage }));
+  stream.push(DONE);
+  const { last, price } = stream.finish();
+  expect(price.costNano).toBe(7_000n);
+  const [event = '', done] = eventsOf(last);
+  expect(JSON.parse(event.slice('data: '.length))).toMatchObject({
+    object: 'text_completion',
+    model: 'acme/chat-1',
+    choices: [{ text: '', finish_reason: 'stop' }],
+    usage: { ...usage, cost: 0.000007 },
+  });
+  expect(done).toBe('data: [DONE]');
+});
+
+test('a stream that was cut is not a good one, and its last words have the dialect’s shape', () => {
+  const stream = completionStream();
+  stream.push(chunk({ delta: { content: 'a' } }));
+  expect(() => stream.finish()).toThrow(UnusableAnswer);
+  const words = stream.lastWords(new ServiceError('upstream_error', 'It broke.'), 'req_1').toString();
+  expect(JSON.parse(words.slice('data: '.length))).toMatchObject({ error: { code: 'upstream_error' } });
+});

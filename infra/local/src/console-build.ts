@@ -40,7 +40,9 @@ export async function ensureConsole(env: NodeJS.ProcessEnv, doing: Doing): Promi
     await writeFile(join(unfinished, STAMP), sources);
     if (await isBuilt(sources)) return 'built'; // by another start, meanwhile
     await rm(BUILT, { recursive: true, force: true });
-    await rename(unfinished, BUILT);
+    await rename(unfinished, BUILT).catch(async (error: unknown) => {
+      if (!(await isBuilt(sources))) throw error; // otherwise another start was quicker
+    });
     return 'built';
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

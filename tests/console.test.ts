@@ -3,10 +3,17 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type ComputerObject, MODEL_TYPES, PERMISSIONS } from '@switchyard/contracts';
+import {
+  type ComputerObject,
+  type KeyObject,
+  type LogEntry,
+  MODEL_TYPES,
+  PERMISSIONS,
+  type Permission,
+} from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { openBrowser } from './__fixtures__/open-browser.ts';
 
@@ -47,13 +54,21 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-async function open(name: string): Promise<void> {
-  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
-  await page.getByRole('heading', { level: 1, name }).waitFor();
+async function open(name: string, on = page): Promise<void> {
+  await on.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
+  await on.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-async function waitForText(testId: string, text: RegExp): Promise<void> {
-  await expect.poll(() => page.getByTestId(testId).textContent(), { timeout: SHOWN_MS_MAX }).toMatch(text);
+const textOf = async (on: Page, testId: string) => (await on.getByTestId(testId).textContent()) ?? '';
+const until = (what: () => unknown) => expect.poll(what, { timeout: SHOWN_MS_MAX });
+
+async function api<T>(path: string, body?: unknown, key = stack.key): Promise<T> {
+  const answer = await fetch(stack.url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return (await answer.json()) as T;
 }
 
 test('the page has a nonce of its own in each answer, and its files are compressed and kept for good', async () => {
@@ -112,23 +127,150 @@ test('the printed link signs in once, leaves no token behind, and the page loads
   await stranger.close();
 });
 
-test('a chat is streamed with its cost, and is seen in Overview, Events, Logs and Usage', {
-  timeout: TEST_MS_MAX,
-}, async () => {
-  await open('Playground');
-  expect(await page.getByRole('tab').count()).toBe(Object.keys(MODEL_TYPES).length);
-  await page.getByLabel('Message').fill('What is 6 * 7?');
-  await page.getByRole('button', { name: 'Send' }).click();
-  await waitForText('cost', /Cost: \$0\.0*[1-9]/);
-  expect(await page.locator('[data-role=assistant]').textContent()).toContain('42');
-  const cost = ((await page.getByTestId('cost').textContent()) ?? '').replace('Cost: ', '');
+describe('a key that is limited to one dollar', () => {
+  /** Signed in by the new key, in a browser of its own. */
+  let member: Page;
+  let secret: string;
+  let id: string;
+  const costs = new Map<string, string>();
 
-  await open('Logs');
-  await page.getByRole('cell', { name: cost }).first().waitFor();
-  await page.getByRole('region', { name: 'Logs' }).getByRole('link').first().click();
-  await waitForText('log-cost', new RegExp(cost.replace(/[$.]/g, '\\$&')));
-  await open('Usage');
-  await waitForText('usage-cost', /\$\d+\.\d*[1-9]/);
+  test('is shown once, and signs in', { timeout: TEST_MS_MAX }, async () => {
+    await open('Keys');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByLabel('Name').fill('one dollar');
+    const permissions = page.getByRole('checkbox');
+    expect(await permissions.count()).toBe(Object.keys(PERMISSIONS).length);
+    const wanted: Permission[] = [
+      'models:write',
+      'computers:read',
+      'computers:write',
+      'storage:read',
+      'storage:write',
+      'usage:read',
+    ];
+    for (const one of wanted)
+      await page.getByRole('checkbox', { name: PERMISSIONS[one], exact: true }).check();
+    await page.getByLabel('Limit in dollars').fill('1');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const shown = page.getByRole('alert').getByRole('region', { name: 'API key' });
+    secret = (await shown.textContent()) ?? '';
+    const row = page.getByRole('row').filter({ hasText: 'one dollar' });
+    expect(await row.textContent()).toContain('$1.00 a month');
+    await page.getByRole('alert').getByRole('button', { name: 'Close' }).click();
+    expect(await page.getByText(secret).count()).toBe(0);
+    const { data } = await api<{ data: KeyObject[] }>('/v1/keys');
+    id = data.find(({ name }) => name === 'one dollar')?.id ?? '';
+
+    const own = await browser.browser.newContext({ viewport: WIDTHS.wide });
+    own.setDefaultTimeout(SHOWN_MS_MAX);
+    member = await own.newPage();
+    await member.goto(stack.url);
+    await member.getByLabel('API key').fill(secret);
+    await member.getByRole('button', { name: 'Sign in' }).click();
+    await member.getByTestId('spent-today').waitFor();
+    await open('Events'); // follows what the key does from here on
+    await page.getByText('live', { exact: true }).waitFor();
+  });
+
+  test('chats, draws and films, each with its cost', { timeout: TEST_MS_MAX }, async () => {
+    await open('Playground', member);
+    expect(await member.getByRole('tab').count()).toBe(Object.keys(MODEL_TYPES).length);
+    await member.getByLabel('Message').fill('What is 6 * 7?');
+    await member.getByRole('button', { name: 'Send' }).click();
+    await until(() => textOf(member, 'cost')).toMatch(/Cost: \$0\.0*[1-9]/);
+    expect(await member.locator('[data-role=assistant]').textContent()).toContain('42');
+    costs.set('local/chat', await textOf(member, 'cost'));
+    await member.getByRole('tab', { name: 'Images' }).click();
+    await member.getByRole('button', { name: 'Draw', exact: true }).click();
+    await member.getByRole('img', { name: /two red boats/ }).waitFor();
+    costs.set('local/image', await textOf(member, 'cost'));
+    await member.getByRole('tab', { name: 'Video' }).click();
+    await member.getByRole('button', { name: 'Film', exact: true }).click();
+    await member.locator('video').waitFor();
+    costs.set('local/video', await textOf(member, 'cost'));
+  });
+
+  test('rents a computer, runs a command in a terminal, and sees it on the desktop', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    await open('Computers', member);
+    await member.getByRole('button', { name: 'Create a computer' }).click();
+    await member.getByLabel('Name', { exact: true }).fill('lab');
+    await member.getByRole('button', { name: 'Create', exact: true }).click();
+    await member.getByRole('heading', { level: 1, name: 'lab' }).waitFor();
+    await member.getByRole('tab', { name: 'Desktop' }).click();
+    await member.locator('[data-state=connected]').waitFor();
+    await member.getByRole('tab', { name: 'Terminal' }).click();
+    const rows = member.locator('.xterm-rows');
+    await until(() => rows.textContent()).toMatch(/[$#]/);
+    await member.getByLabel('Terminal input').focus();
+    await member.keyboard.type('echo "six times seven: $((6 * 7))"\n');
+    await until(() => rows.textContent()).toContain('six times seven: 42');
+    await member.keyboard.type("xterm -bg '#12ab34' -geometry 400x200+0+0 &\n");
+    await member.getByRole('tab', { name: 'Desktop' }).click();
+    const middle = `(() => {
+      const screen = document.querySelector('.desktop canvas');
+      const at = [screen.width / 2, screen.height / 2, 1, 1];
+      return [...screen.getContext('2d').getImageData(...at).data].slice(0, 3);
+    })()`;
+    await until(() => member.evaluate(middle)).toEqual([0x12, 0xab, 0x34]);
+  });
+
+  test('stores a file, and puts it into the computer', { timeout: TEST_MS_MAX }, async () => {
+    await open('Files', member);
+    const buffer = Buffer.from('city\nUlm\n');
+    await member.setInputFiles('input[type=file]', { name: 'cities.csv', mimeType: 'text/csv', buffer });
+    const row = member.getByRole('row').filter({ hasText: 'cities.csv' });
+    await row.getByRole('button', { name: 'Put into a computer' }).click();
+    await member.getByLabel('Computer', { exact: true }).selectOption('lab');
+    await member.getByLabel('Path in /workspace').fill('data/');
+    await member.getByRole('button', { name: 'Put it there' }).click();
+    await member.getByRole('dialog').waitFor({ state: 'detached' });
+    await open('Computers', member);
+    await member.getByRole('link', { name: 'lab' }).click();
+    await member.getByRole('tab', { name: 'Files' }).click();
+    await member.getByRole('button', { name: 'data/' }).click();
+    await member.getByRole('cell', { name: 'cities.csv' }).waitFor();
+  });
+
+  test('is found in Events, Logs and Usage, with the same costs', { timeout: TEST_MS_MAX }, async () => {
+    await page.getByLabel('Key, computer, or any text').fill(id);
+    const passed = page.getByTestId('events');
+    for (const type of ['call.completed', 'video.charged', 'computer.created', 'computer.metered'])
+      await passed.getByText(type, { exact: true }).first().waitFor();
+    await open('Logs');
+    await page.getByLabel('Key', { exact: true }).fill(id);
+    const logs = page.getByRole('region', { name: 'Logs' });
+    const rowOf = (model: string) => logs.getByRole('row').filter({ hasText: model });
+    for (const [model, cost] of costs)
+      expect(await rowOf(model).last().textContent()).toContain(cost.replace('Cost: ', ''));
+    await logs.getByRole('row').filter({ hasText: 'cmp_' }).first().waitFor();
+    await rowOf('local/chat').getByRole('link').click();
+    await until(() => textOf(page, 'log-cost')).toBe(costs.get('local/chat')?.replace('Cost: ', ''));
+    await open('Usage');
+    await page.getByLabel('Group by').selectOption('key');
+    const row = page.getByRole('region', { name: 'Usage by key' }).getByRole('row').filter({ hasText: id });
+    await until(async () => {
+      const { data } = await api<{ data: LogEntry[] }>(`/v1/logs?key=${id}&limit=100`);
+      const sum = data.reduce((total, { cost }) => total + cost, 0);
+      const shown = /\$[\d.]+/.exec((await row.textContent()) ?? '')?.[0] ?? '';
+      return Math.abs(Number(shown.slice(1)) / sum - 1);
+    }).toBeLessThan(0.01);
+  });
+
+  test('is refused once it is revoked, with its session', { timeout: TEST_MS_MAX }, async () => {
+    await open('Keys');
+    const row = page.getByRole('row').filter({ hasText: 'one dollar' });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await member.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
+    await member.getByLabel('API key').fill(secret);
+    await member.getByRole('button', { name: 'Sign in' }).click();
+    await member.getByRole('alert').filter({ hasText: /key/ }).waitFor();
+    const refused = await api<{ error: { code: string } }>('/v1/models', undefined, secret);
+    expect(refused.error.code).toBe('invalid_api_key');
+    await member.context().close();
+  });
 });
 
 test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async () => {
@@ -136,11 +278,7 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   await page.getByText('live', { exact: true }).waitFor();
   const calls = page.getByTestId('events').getByText('call.completed');
   const before = await calls.count();
-  await fetch(`${stack.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'local/chat', messages: [{ role: 'user', content: 'hello' }] }),
-  }).then((answer) => answer.text());
+  await api('/v1/chat/completions', { model: 'local/chat', messages: [{ role: 'user', content: 'hello' }] });
   await expect.poll(() => calls.count()).toBe(before + 1);
 });
 
@@ -152,14 +290,12 @@ test('every other type of model is tried in the playground', { timeout: TEST_MS_
     await done();
     await page.getByTestId('cost').waitFor();
   };
-  await tryIt('Images', 'Draw', () => page.getByRole('img', { name: /two red boats/ }).waitFor());
   await tryIt('Embeddings', 'Compare', () =>
     page.getByRole('region', { name: 'Similarity of each pair of texts' }).waitFor(),
   );
   await tryIt('Decisions', 'Decide', () => page.getByRole('heading', { name: 'anger' }).waitFor());
   await tryIt('Rerank', 'Rank', () => page.getByRole('region', { name: 'Documents, best first' }).waitFor());
   await tryIt('Speech', 'Speak', () => page.locator('audio').waitFor());
-  await tryIt('Video', 'Film', () => page.locator('video').waitFor());
   const spoken = await fetch(`${stack.url}/v1/audio/speech`, {
     method: 'POST',
     headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
@@ -177,53 +313,46 @@ test('every other type of model is tried in the playground', { timeout: TEST_MS_
   await page.getByText('seven three nine one').waitFor();
 });
 
-test('a key is made with a limit, is shown once, and a session by it ends when it is revoked', {
+test('a computer shows its files, metrics, commands, events and ports', {
   timeout: TEST_MS_MAX,
 }, async () => {
-  await open('Keys');
-  await page.getByRole('button', { name: 'Create a key' }).click();
-  await page.getByLabel('Name').fill('one dollar');
-  expect(await page.getByRole('checkbox').count()).toBe(Object.keys(PERMISSIONS).length);
-  await page.getByRole('checkbox', { name: PERMISSIONS['usage:read'] }).check();
-  await page.getByLabel('Limit in dollars').fill('1');
-  await page.getByRole('button', { name: 'Create', exact: true }).click();
-  const secret = await page.getByRole('alert').getByRole('region', { name: 'API key' }).textContent();
-
-  const other = await browser.browser.newContext();
-  const limited = await other.newPage();
-  await limited.goto(stack.url);
-  await limited.getByLabel('API key').fill(secret ?? '');
-  await limited.getByRole('button', { name: 'Sign in' }).click();
-  await limited.getByTestId('spent-today').waitFor({ timeout: SHOWN_MS_MAX });
-
-  const row = page.getByRole('row').filter({ hasText: 'one dollar' });
-  expect(await row.textContent()).toContain('$1.00 a month');
-  await row.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await limited.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor({ timeout: SHOWN_MS_MAX });
-  await other.close();
-});
-
-test('a command runs in a terminal, and a file is edited', { timeout: TEST_MS_MAX }, async () => {
+  await api(`/v1/computers/${computer.id}/exec`, { command: 'echo forty > answer.txt' });
   await open('Computers');
   await page.getByRole('link', { name: 'workbench' }).click();
-  await page.getByLabel('Terminal input').waitFor();
-  await expect
-    .poll(() => page.locator('.xterm-rows').textContent(), { timeout: SHOWN_MS_MAX })
-    .toMatch(/[$#]/);
-  await page.getByLabel('Terminal input').focus();
-  await page.keyboard.type('echo "six times seven: $((6 * 7))" | tee answer.txt\n');
-  await expect
-    .poll(() => page.locator('.xterm-rows').textContent(), { timeout: SHOWN_MS_MAX })
-    .toContain('six times seven: 42');
   await page.getByRole('tab', { name: 'Files' }).click();
   await page.getByRole('row').filter({ hasText: 'answer.txt' }).getByRole('button', { name: 'Edit' }).click();
-  expect(await page.getByLabel('/workspace/answer.txt').inputValue()).toBe('six times seven: 42\n');
+  expect(await page.getByLabel('/workspace/answer.txt').inputValue()).toBe('forty\n');
   await page.getByLabel('/workspace/answer.txt').fill('forty-two\n');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('cell', { name: 'answer.txt' }).waitFor();
+  await page.locator('.drop').dispatchEvent('drop', {
+    dataTransfer: await page.evaluateHandle(`(() => {
+      const dropped = new DataTransfer();
+      dropped.items.add(new File(['dropped'], 'dropped.txt'));
+      return dropped;
+    })()`),
+  });
+  await page.getByRole('cell', { name: 'dropped.txt' }).waitFor();
   await page.getByRole('tab', { name: 'Metrics' }).click();
-  await page.getByRole('progressbar', { name: 'Memory in use' }).waitFor();
+  await until(() => textOf(page, 'metric-memory')).toMatch(/MB of/);
+  await page.getByRole('img', { name: 'Memory over time' }).waitFor();
+  await page.getByRole('tab', { name: 'Activity' }).click();
+  await page.getByLabel('Command', { exact: true }).fill('cat answer.txt dropped.txt');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await page.getByText(/^Exit code 0 after/).waitFor();
+  expect(await page.getByRole('region', { name: 'Output' }).textContent()).toBe('forty-two\ndropped');
+  await page.getByTestId('computer-events').getByText('computer.created').waitFor();
+  await page.getByRole('tab', { name: 'Ports' }).click();
+  await api(`/v1/computers/${computer.id}/exec`, {
+    command:
+      '(python3 -m http.server 8000 >/dev/null 2>&1 &); until curl -sf localhost:8000; do sleep 0.1; done',
+  });
+  await page.getByRole('button', { name: 'Make a link' }).click();
+  const opened = context.waitForEvent('page');
+  await page.getByRole('link', { name: 'Open the page in a new tab' }).click();
+  const served = await opened;
+  await served.getByRole('link', { name: 'answer.txt' }).waitFor();
+  await served.close();
 });
 
 const PAGES = [

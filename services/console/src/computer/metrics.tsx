@@ -1,59 +1,150 @@
-// What the computer uses at this moment.
-import { Button, Group, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
+// What the computer uses, now and since its metrics were opened.
+import { Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { ComputerMetrics } from '@switchyard/contracts';
 import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import { json } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { bytes, When } from '../parts/show.tsx';
 import { Loaded, Panel } from '../parts/state.tsx';
+import TimeChart from '../parts/time-chart.tsx';
 
-/** Measurements are no events: they are read anew while they are shown. */
-const AGAIN_MS = 3_000;
+/** Measurements are no events, so they are requested while they are shown. */
+const MEASURE_MS = 3_000;
+const SHOWN_S = 10 * 60;
+const SHOWN_S_MIN = 60;
+const SAMPLES_MAX = (SHOWN_S * 1_000) / MEASURE_MS;
+const CHART_HEIGHT_PX = 140;
+/** Top of the network's scale while less is sent and received. */
+const NETWORK_TOP_MIN = 1_000;
+
+/** What one measurement says; network in bytes a second since the measurement before. */
+interface Sample {
+  readonly at: number;
+  readonly cores: number;
+  readonly memory: number;
+  readonly network: number | null;
+  readonly networkTotal: number;
+}
 
 export default function Metrics({ id }: TabProps) {
   const metrics = useQuery({
     queryKey: [`/v1/computers/${id}/metrics`],
     queryFn: ({ signal }) => json<ComputerMetrics>(`/v1/computers/${id}/metrics`, { signal }),
-    refetchInterval: AGAIN_MS,
+    refetchInterval: MEASURE_MS,
   });
+  const [samples, setSamples] = useState<readonly Sample[]>([]);
+  const { data } = metrics;
+  useEffect(() => {
+    if (data) setSamples((before) => [...before, sampleOf(data, before.at(-1))].slice(-SAMPLES_MAX));
+  }, [data]);
   return (
     <Loaded of={metrics}>
-      {({ cpu, memory, disk, network, processes, measured_at }) => (
+      {(now) => (
         <Stack>
+          <Text size="sm" c="dimmed">
+            Measured <When at={now.measured_at} dateless />, every {MEASURE_MS / 1_000} seconds while this
+            page is open.
+          </Text>
           <SimpleGrid cols={{ base: 1, sm: 2 }}>
-            <Gauge
+            <OverTime
               name="Cores"
-              used={cpu.cores_used}
-              max={cpu.cores_max}
+              samples={samples}
+              figureOf={({ cores }) => cores}
+              max={now.cpu.cores_max}
               show={(value) => value.toFixed(2)}
             />
-            <Gauge name="Memory" used={memory.bytes} max={memory.bytes_max} show={bytes} />
-            <Gauge name="Disk" used={disk.workspace_bytes ?? 0} max={disk.workspace_bytes_max} show={bytes} />
-            <Gauge name="Processes" used={processes.count} max={processes.count_max} show={String} />
+            <OverTime
+              name="Memory"
+              samples={samples}
+              figureOf={({ memory }) => memory}
+              max={now.memory.bytes_max}
+              show={bytes}
+            />
+            <OverTime
+              name="Network"
+              samples={samples}
+              figureOf={({ network }) => network}
+              max={null}
+              top={Math.max(NETWORK_TOP_MIN, ...samples.map(({ network }) => network ?? 0))}
+              show={(value) => `${bytes(value)}/s`}
+            />
+            <Stack>
+              <Gauge
+                name="Disk"
+                used={now.disk.workspace_bytes ?? 0}
+                max={now.disk.workspace_bytes_max}
+                show={bytes}
+              />
+              <Gauge
+                name="Processes"
+                used={now.processes.count}
+                max={now.processes.count_max}
+                show={String}
+              />
+            </Stack>
           </SimpleGrid>
-          <Group>
-            <Text size="sm">
-              Network since its start: {bytes(network.received_bytes)} received, {bytes(network.sent_bytes)}{' '}
-              sent. Measured <When at={measured_at} dateless />.
-            </Text>
-            <Button size="compact-sm" variant="default" onClick={() => void metrics.refetch()}>
-              Measure again
-            </Button>
-          </Group>
         </Stack>
       )}
     </Loaded>
   );
 }
 
-interface GaugeProps {
+function sampleOf(
+  { measured_at, cpu, memory, network }: ComputerMetrics,
+  before: Sample | undefined,
+): Sample {
+  const at = Date.parse(measured_at) / 1_000;
+  const networkTotal = network.received_bytes + network.sent_bytes;
+  const seconds = before ? at - before.at : 0;
+  return {
+    at,
+    cores: cpu.cores_used,
+    memory: memory.bytes,
+    // A computer that was restarted counts from 0 again.
+    network: before && seconds > 0 ? Math.max(0, networkTotal - before.networkTotal) / seconds : null,
+    networkTotal,
+  };
+}
+
+interface FigureProps {
   readonly name: string;
-  readonly used: number;
   readonly max: number | null;
   readonly show: (value: number) => string;
 }
 
-function Gauge({ name, used, max, show }: GaugeProps) {
+interface OverTimeProps extends FigureProps {
+  /** Top of the scale; by default `max`. */
+  readonly top?: number;
+  readonly samples: readonly Sample[];
+  readonly figureOf: (sample: Sample) => number | null;
+}
+
+function OverTime({ name, samples, figureOf, max, top, show }: OverTimeProps) {
+  const values = samples.map(figureOf);
+  const now = values.at(-1);
+  const end = samples.at(-1)?.at ?? 0;
+  return (
+    <Panel title={name}>
+      <Text size="sm" className="number" data-testid={`metric-${name.toLowerCase()}`}>
+        {now === null || now === undefined ? '–' : show(now)}
+        {max === null ? '' : ` of ${show(max)}`}
+      </Text>
+      <TimeChart
+        label={`${name} over time`}
+        kind="line"
+        heightPx={CHART_HEIGHT_PX}
+        times={samples.map(({ at }) => at)}
+        values={values}
+        span={[Math.min(samples[0]?.at ?? end, end - SHOWN_S_MIN), end]}
+        top={top ?? max}
+        show={show}
+      />
+    </Panel>
+  );
+}
+
+function Gauge({ name, used, max, show }: FigureProps & { readonly used: number }) {
   return (
     <Panel title={name}>
       <Text size="sm" className="number">

@@ -1,6 +1,6 @@
-// Servers inside the computer, and its desktop: opened by links, which need no session and give no access to it.
+// Servers inside the computer, opened by links: a link needs no session, and gives no access to the console.
 import { Anchor, Button, Group, NumberInput, Stack, Text } from '@mantine/core';
-import type { ComputerDesktop, ComputerLink } from '@switchyard/contracts';
+import type { ComputerLink } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { json } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
@@ -9,15 +9,6 @@ import { Code, When } from '../parts/show.tsx';
 import { Failure, Panel } from '../parts/state.tsx';
 
 export default function Ports({ id }: TabProps) {
-  return (
-    <Stack maw={720}>
-      <Port id={id} />
-      <Desktop id={id} />
-    </Stack>
-  );
-}
-
-function Port({ id }: TabProps) {
   const [port, setPort] = useState<number | string>(8000);
   const [link, setLink] = useState<ComputerLink | null>(null);
   const work = useWork();
@@ -45,42 +36,19 @@ function Port({ id }: TabProps) {
         </Group>
       </form>
       {work.error && <Failure error={work.error} />}
-      {link && <Opened url={link.url} until={link.expires_at} name="Open the page" />}
+      {link && <Opened link={link} />}
     </Panel>
   );
 }
 
-function Desktop({ id }: TabProps) {
-  const [desktop, setDesktop] = useState<ComputerDesktop | null>(null);
-  const work = useWork();
-  return (
-    <Panel title="Desktop">
-      <Group>
-        <Button
-          loading={work.busy}
-          onClick={() =>
-            void work.run(async () =>
-              setDesktop(await json<ComputerDesktop>(`/v1/computers/${id}/desktop`, { body: {} })),
-            )
-          }
-        >
-          Start the desktop
-        </Button>
-      </Group>
-      {work.error && <Failure error={work.error} />}
-      {desktop && <Opened url={desktop.url} until={desktop.expires_at} name="Open the desktop" />}
-    </Panel>
-  );
-}
-
-function Opened({ url, until, name }: { url: string; until: string; name: string }) {
+function Opened({ link: { url, expires_at } }: { link: ComputerLink }) {
   return (
     <Stack gap="xs">
       <Anchor href={url} target="_blank" rel="noopener noreferrer" underline="always">
-        {name} in a new tab
+        Open the page in a new tab
       </Anchor>
       <Text size="sm">
-        Whoever has the link can use it until <When at={until} />.
+        Anyone who has the link can use it until <When at={expires_at} />.
       </Text>
       <Code label="Link">{url}</Code>
     </Stack>

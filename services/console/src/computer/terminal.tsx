@@ -1,13 +1,15 @@
-// A terminal in the computer. Its WebSocket is a link that this session makes: the cookie opens no WebSocket.
+// Terminals in the computer, in tabs. Each WebSocket goes through a link that this session creates: the session cookie
+// itself opens no WebSocket.
 import '@xterm/xterm/css/xterm.css';
 import { Button, Group, Stack, Text } from '@mantine/core';
 import type { ComputerLink } from '@switchyard/contracts';
 import { FitAddon } from '@xterm/addon-fit';
-import { Terminal as Screen } from '@xterm/xterm';
+import { Terminal as Xterm } from '@xterm/xterm';
 import { useEffect, useRef, useState } from 'react';
 import { json } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Failure } from '../parts/state.tsx';
+import { linkSocket } from './link-socket.ts';
 
 export default function Terminals({ id }: TabProps) {
   const [tabs, setTabs] = useState([1]);
@@ -51,7 +53,7 @@ export default function Terminals({ id }: TabProps) {
         </div>
       ))}
       <Text size="xs" c="dimmed">
-        Programs end with their terminal. Control and Shift and Tab leaves it by keyboard.
+        Programs end with their terminal. Press Control, Shift and Tab to leave it by keyboard.
       </Text>
     </Stack>
   );
@@ -63,7 +65,7 @@ function Terminal({ id, shown }: { id: string; shown: boolean }) {
   const [ended, setEnded] = useState<string | null>(null);
   const [error, setError] = useState<Error | null>(null);
   useEffect(() => {
-    const screen = new Screen({
+    const xterm = new Xterm({
       fontSize: 13,
       cursorBlink: true,
       screenReaderMode: true,
@@ -71,13 +73,13 @@ function Terminal({ id, shown }: { id: string; shown: boolean }) {
     });
     const fitting = new FitAddon();
     fit.current = fitting;
-    screen.loadAddon(fitting);
-    screen.open(place.current as HTMLDivElement);
+    xterm.loadAddon(fitting);
+    xterm.open(place.current as HTMLDivElement);
     fitting.fit();
-    leaveByKeys(screen);
+    leaveByKeys(xterm);
     let socket: WebSocket | null = null;
     let left = false;
-    connect(id, screen).then(
+    connect(id, xterm).then(
       (opened) => {
         socket = opened;
         if (left) return opened.close();
@@ -92,7 +94,7 @@ function Terminal({ id, shown }: { id: string; shown: boolean }) {
       left = true;
       resized.disconnect();
       socket?.close();
-      screen.dispose();
+      xterm.dispose();
     };
   }, [id]);
   useEffect(() => {
@@ -107,25 +109,23 @@ function Terminal({ id, shown }: { id: string; shown: boolean }) {
   );
 }
 
-async function connect(id: string, screen: Screen): Promise<WebSocket> {
+async function connect(id: string, xterm: Xterm): Promise<WebSocket> {
   const { url } = await json<ComputerLink>(`/v1/computers/${id}/links`, { body: {} });
-  // The console's own origin: the policy of this page allows no other.
-  const { pathname } = new URL(url);
-  const address = new URL(`${pathname}?cols=${screen.cols}&rows=${screen.rows}`, location.href);
-  address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-  const socket = new WebSocket(address);
+  const size = { cols: String(xterm.cols), rows: String(xterm.rows) };
+  const socket = new WebSocket(linkSocket(url, size));
   socket.binaryType = 'arraybuffer';
   const keys = new TextEncoder();
   const whenOpen = (data: string | Uint8Array<ArrayBuffer>) =>
     socket.readyState === WebSocket.OPEN && socket.send(data);
-  screen.onData((text) => whenOpen(keys.encode(text)));
-  screen.onResize(({ cols, rows }) => whenOpen(JSON.stringify({ type: 'resize', cols, rows })));
+  xterm.onData((text) => whenOpen(keys.encode(text)));
+  xterm.onResize(({ cols, rows }) => whenOpen(JSON.stringify({ type: 'resize', cols, rows })));
   socket.onmessage = ({ data }) => {
-    if (typeof data !== 'string') screen.write(new Uint8Array(data as ArrayBuffer));
+    if (typeof data !== 'string') xterm.write(new Uint8Array(data as ArrayBuffer));
   };
   return socket;
 }
 
-function leaveByKeys(screen: Screen): void {
-  screen.attachCustomKeyEventHandler((event) => !(event.key === 'Tab' && event.ctrlKey && event.shiftKey));
+/** Control, Shift and Tab moves the focus as it does elsewhere, so that the terminal is no keyboard trap. */
+function leaveByKeys(xterm: Xterm): void {
+  xterm.attachCustomKeyEventHandler((event) => !(event.key === 'Tab' && event.ctrlKey && event.shiftKey));
 }

@@ -16,6 +16,7 @@ const join = (folder: string, name: string) => (folder === '' ? name : `${folder
 export default function Workspace({ id }: TabProps) {
   const [path, setPath] = useState('');
   const [editing, setEditing] = useState<{ path: string; text: string } | null>(null);
+  const [dragging, setDragging] = useState(false);
   const folder = useGet<WorkspaceFolder>(filesOf(id, path));
   const work = useWork();
   const changed = () => refresh(`/v1/computers/${id}/files`);
@@ -26,13 +27,24 @@ export default function Workspace({ id }: TabProps) {
     });
   const drop = (event: DragEvent) => {
     event.preventDefault();
+    setDragging(false);
     send([...event.dataTransfer.files]);
   };
   const edit = (file: string) =>
     void work.run(async () => setEditing({ path: file, text: await (await call(filesOf(id, file))).text() }));
   if (editing) return <Editor id={id} {...editing} onClose={() => setEditing(null)} />;
   return (
-    <Stack gap="sm" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+    <Stack
+      gap="sm"
+      className="drop"
+      data-dragging={dragging || undefined}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setDragging(true);
+      }}
+      onDragLeave={() => setDragging(false)}
+      onDrop={drop}
+    >
       <Group justify="space-between">
         <Path path={path} onChange={setPath} />
         <FileButton onChange={send} multiple>
@@ -58,6 +70,9 @@ export default function Workspace({ id }: TabProps) {
                 onEdit={edit}
                 onChanged={changed}
               />
+              <Text size="xs" c="dimmed">
+                Drop files here to upload them into this folder.
+              </Text>
               {has_more && <Text size="sm">There are more entries than are shown.</Text>}
             </>
           )

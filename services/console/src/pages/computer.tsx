@@ -1,4 +1,4 @@
-// One computer: its state, and a tab each for terminal, files, ports and metrics.
+// One computer: its state, and a tab each for what can be done with it.
 import { Anchor, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import type { ComputerObject } from '@switchyard/contracts';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
@@ -13,11 +13,19 @@ export interface TabProps {
   readonly id: string;
 }
 
-const TABS: Record<string, ComponentType<TabProps>> = {
-  Terminal: lazy(() => import('../computer/terminal.tsx')),
-  Files: lazy(() => import('../computer/workspace.tsx')),
-  Ports: lazy(() => import('../computer/ports.tsx')),
-  Metrics: lazy(() => import('../computer/metrics.tsx')),
+interface Tab {
+  readonly Part: ComponentType<TabProps>;
+  /** Stays connected while another tab is shown. */
+  readonly stays?: true;
+}
+
+const TABS: Record<string, Tab> = {
+  Terminal: { Part: lazy(() => import('../computer/terminal.tsx')), stays: true },
+  Files: { Part: lazy(() => import('../computer/workspace.tsx')) },
+  Desktop: { Part: lazy(() => import('../computer/desktop.tsx')), stays: true },
+  Ports: { Part: lazy(() => import('../computer/ports.tsx')) },
+  Metrics: { Part: lazy(() => import('../computer/metrics.tsx')), stays: true },
+  Activity: { Part: lazy(() => import('../computer/activity.tsx')) },
 };
 
 export default function Computer({ id }: { id: string }) {
@@ -107,8 +115,18 @@ function State({
 
 function Parts({ id }: TabProps) {
   const [tab, setTab] = useState('Terminal');
+  const [opened, setOpened] = useState<readonly string[]>(['Terminal']);
+  const choose = (name: string) => {
+    setTab(name);
+    setOpened((before) => [...new Set([...before, name])]);
+  };
   return (
-    <Tabs value={tab} onChange={(chosen) => chosen && setTab(chosen)} keepMounted={false}>
+    <Tabs
+      value={tab}
+      onChange={(chosen) => chosen && choose(chosen)}
+      // React's Activity would end the effects, and with them the connections, of a hidden tab.
+      keepMountedMode="display-none"
+    >
       <Tabs.List mb="sm">
         {Object.keys(TABS).map((name) => (
           <Tabs.Tab key={name} value={name}>
@@ -116,11 +134,13 @@ function Parts({ id }: TabProps) {
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {Object.entries(TABS).map(([name, Part]) => (
+      {Object.entries(TABS).map(([name, { Part, stays }]) => (
         <Tabs.Panel key={name} value={name}>
-          <Suspense fallback={<Loading />}>
-            <Part id={id} />
-          </Suspense>
+          {(tab === name || (stays && opened.includes(name))) && (
+            <Suspense fallback={<Loading />}>
+              <Part id={id} />
+            </Suspense>
+          )}
         </Tabs.Panel>
       ))}
     </Tabs>

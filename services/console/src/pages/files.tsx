@@ -1,10 +1,10 @@
-// Stored files: upload with progress, download, delete.
-import { Button, FileButton, Group, Progress, Text } from '@mantine/core';
-import { FILE_BYTES_MAX, type FileObject } from '@switchyard/contracts';
-import { useState } from 'react';
+// Stored files: upload with progress, download, delete, put into a computer.
+import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
+import { type ComputerObject, FILE_BYTES_MAX, type FileObject, WORKSPACE } from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
 import { call, refresh, upload, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
-import { Confirm, useWork } from '../parts/action.tsx';
+import { Confirm, Dialog, useWork } from '../parts/action.tsx';
 import { saveAs } from '../parts/save-as.ts';
 import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
@@ -61,6 +61,7 @@ function Upload() {
 }
 
 function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: boolean }) {
+  const mayCopy = useMay('computers:write');
   return (
     <DataTable
       label="Stored files"
@@ -90,6 +91,16 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
               >
                 Download
               </Button>
+              {mayCopy && (
+                <Dialog
+                  label="Put into a computer"
+                  title={`Put ${filename} into a computer`}
+                  size="compact-sm"
+                  variant="default"
+                >
+                  {(close) => <PutIntoComputer file={id} filename={filename} onClose={close} />}
+                </Dialog>
+              )}
               {mayWrite && (
                 <Confirm
                   label="Delete"
@@ -105,5 +116,63 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
         },
       ]}
     />
+  );
+}
+
+interface PutIntoComputerProps {
+  readonly file: string;
+  readonly filename: string;
+  readonly onClose: () => void;
+}
+
+function PutIntoComputer({ file, filename, onClose }: PutIntoComputerProps) {
+  const computers = useGet<{ data: ComputerObject[] }>('/v1/computers');
+  return (
+    <Loaded of={computers}>
+      {({ data }) => {
+        const running = data.filter(({ status }) => status === 'running');
+        if (running.length === 0)
+          return <Empty title="No computer is running">Create or start one on the page Computers.</Empty>;
+        return <PutForm computers={running} file={file} filename={filename} onClose={onClose} />;
+      }}
+    </Loaded>
+  );
+}
+
+function PutForm({
+  computers,
+  file,
+  filename,
+  onClose,
+}: PutIntoComputerProps & { computers: readonly ComputerObject[] }) {
+  const [computer, setComputer] = useState(computers[0]?.id ?? '');
+  const [path, setPath] = useState(filename);
+  const work = useWork();
+  const put = async (event: FormEvent) => {
+    event.preventDefault();
+    if (await work.run(() => call(`/v1/computers/${computer}/upload`, { body: { file, path } }))) onClose();
+  };
+  return (
+    <form onSubmit={(event) => void put(event)}>
+      <Stack>
+        <NativeSelect
+          label="Computer"
+          data={computers.map(({ id, name }) => ({ value: id, label: name }))}
+          value={computer}
+          onChange={(event) => setComputer(event.currentTarget.value)}
+        />
+        <TextInput
+          label={`Path in ${WORKSPACE}`}
+          description="A folder ends with a slash. Folders are created as needed."
+          value={path}
+          onChange={(event) => setPath(event.currentTarget.value)}
+          required
+        />
+        {work.error && <Failure error={work.error} />}
+        <Button type="submit" loading={work.busy}>
+          Put it there
+        </Button>
+      </Stack>
+    </form>
   );
 }

@@ -1,4 +1,4 @@
-// Buttons and dialogs that change something.
+// Buttons and dialogs that change something through the API.
 import { Button, type ButtonProps, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
@@ -7,7 +7,7 @@ import { Failure } from './state.tsx';
 export interface Work {
   readonly busy: boolean;
   readonly error: Error | null;
-  /** Resolves with whether it worked. */
+  /** Resolves with whether the work succeeded. */
   run(work: () => Promise<unknown>): Promise<boolean>;
 }
 
@@ -29,13 +29,13 @@ export function useWork(): Work {
   };
 }
 
-interface ConfirmProps extends ButtonProps {
+interface ConfirmProps extends Omit<ButtonProps, 'children'> {
   readonly label: string;
   readonly question: string;
   readonly work: () => Promise<unknown>;
 }
 
-/** A button that asks before it does what cannot be undone. */
+/** A button that asks for confirmation first. */
 export function Confirm({ label, question, work, ...button }: ConfirmProps) {
   const [opened, { open, close }] = useDisclosure(false);
   const action = useWork();
@@ -66,19 +66,21 @@ export function Confirm({ label, question, work, ...button }: ConfirmProps) {
   );
 }
 
-interface DialogProps {
+interface DialogProps extends Omit<ButtonProps, 'children'> {
   readonly label: string;
   readonly title: string;
-  /** The content; `close` ends the dialog. */
+  /** The content; `close` closes the dialog. */
   readonly children: (close: () => void) => ReactNode;
 }
 
 /** A button that opens a dialog. */
-export function Dialog({ label, title, children }: DialogProps) {
+export function Dialog({ label, title, children, ...button }: DialogProps) {
   const [opened, { open, close }] = useDisclosure(false);
   return (
     <>
-      <Button onClick={open}>{label}</Button>
+      <Button {...button} onClick={open}>
+        {label}
+      </Button>
       <Modal
         opened={opened}
         onClose={close}

@@ -2,7 +2,7 @@
 import { type JetStreamManager, jetstream } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
-import { BUCKETS, type BucketName, type BucketValue } from './buckets.ts';
+import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
 import { type LastEntry, lastEntries } from './last-entries.ts';
 
@@ -34,9 +34,9 @@ const CONFLICTS_MAX = 100;
 
 /** Opens a bucket; creates it with its bounds on a new installation. */
 export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promise<Bucket<BucketValue<N>>> {
-  const { maxBytes, ttlMs, schema } = BUCKETS[name];
+  const { maxBytes, ttlMs, schema, history = 1 }: BucketBounds = BUCKETS[name];
   const kv = await new Kvm(bus.js).create(name, {
-    history: 1,
+    history,
     max_bytes: maxBytes,
     ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
   });
@@ -138,6 +138,21 @@ export class Bucket<V> {
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
     return (await this.#last(pattern)).map((entry) => this.read(entry));
+  }
+
+  /** The values that are kept of a key, oldest first. */
+  async history(key: string): Promise<Entry<V>[]> {
+    const found = await this.#guard(key, async () => {
+      const kept: KvEntry[] = [];
+      for await (const entry of await this.kv.history({ key })) kept.push(entry);
+      return kept;
+    });
+    return found.filter(({ operation }) => operation === 'PUT').map((entry) => this.read(entry));
+  }
+
+  /** Deletes a key with its history. */
+  async purge(key: string): Promise<void> {
+    await this.#guard(key, () => this.kv.purge(key));
   }
 
   /** Only the keys, in no particular order. */

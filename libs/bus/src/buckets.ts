@@ -15,6 +15,8 @@ import {
   signingSecretRecord,
   spentToken,
   videoRecord,
+  WEBHOOK_DELIVERIES_MAX,
+  webhookDelivery,
   webhookRecord,
 } from '@switchyard/contracts';
 import { z } from 'zod';
@@ -24,6 +26,16 @@ const DAY_MS = 24 * 3_600_000;
 
 /** A lease's holder. */
 export const leaseRecord = z.object({ owner: z.string() });
+
+/** What a bucket holds, and its bounds. */
+export interface BucketBounds {
+  readonly schema: z.ZodType;
+  readonly maxBytes: number;
+  /** Milliseconds; 0: values do not expire. */
+  readonly ttlMs: number;
+  /** Values kept for each key: 1 by default, 64 at most. */
+  readonly history?: number;
+}
 
 export const BUCKETS = {
   /** SHA-256 of a key, in hex -> its record. Written by control. */
@@ -51,6 +63,13 @@ export const BUCKETS = {
   'file-usage': { schema: fileUsage, maxBytes: 64 * MIB, ttlMs: 0 },
   /** `<org>.<webhook id>` -> record. Written by control by compare-and-set. */
   webhooks: { schema: webhookRecord, maxBytes: 64 * MIB, ttlMs: 0 },
+  /** `<org>.<webhook id>` -> the last attempts to deliver to it, as the history of the key. Written by control. */
+  'webhook-deliveries': {
+    schema: webhookDelivery,
+    maxBytes: 256 * MIB,
+    ttlMs: 7 * DAY_MS,
+    history: WEBHOOK_DELIVERIES_MAX,
+  },
   /** Org -> the secrets that sign its `callback_url`s. Written by control. */
   'webhook-secrets': { schema: signingSecretRecord, maxBytes: 16 * MIB, ttlMs: 0 },
   /** `<org>.<sha-256 of an Idempotency-Key>` -> the first request with the key, and its answer. Written by edges. */
@@ -63,7 +82,7 @@ export const BUCKETS = {
   },
   /** Id of a session that was signed out, or of a sign-in link that was used. Written by edges. */
   'spent-tokens': { schema: spentToken, maxBytes: 64 * MIB, ttlMs: SESSION_HOURS * 3_600_000 },
-} as const;
+} as const satisfies Record<string, BucketBounds>;
 
 export type BucketName = keyof typeof BUCKETS;
 export type BucketValue<N extends BucketName> = z.infer<(typeof BUCKETS)[N]['schema']>;

@@ -53,6 +53,7 @@ import {
   deletedWebhook,
   signingSecret,
   updateWebhookRequest,
+  webhookDelivery,
   webhookObject,
   webhookWithSecret,
 } from './webhooks.ts';
@@ -116,6 +117,12 @@ export const OPERATIONS = {
     webhookObject,
   ),
   'webhooks.rotate': operation('control.v1.webhooks.rotate', caller.extend(byId.shape), webhookWithSecret),
+  'webhooks.test': operation('control.v1.webhooks.test', caller.extend(byId.shape), webhookDelivery),
+  'webhooks.deliveries': operation(
+    'control.v1.webhooks.deliveries',
+    caller.extend(byId.shape),
+    listOf(webhookDelivery),
+  ),
   'webhooks.delete': operation('control.v1.webhooks.delete', caller.extend(byId.shape), deletedWebhook),
   'signing-secret.get': operation('control.v1.signing-secret.get', caller, signingSecret),
   'signing-secret.rotate': operation('control.v1.signing-secret.rotate', caller, signingSecret),

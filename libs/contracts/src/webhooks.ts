@@ -1,7 +1,7 @@
 // Webhooks: /v1/webhooks…, their records in KV, and what is sent to them (Standard Webhooks).
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
-import { EVENTS, type Event, type EventName } from './events.ts';
+import { EVENTS, type EventName } from './events.ts';
 import { idOf } from './ids.ts';
 
 export const WEBHOOKS_PER_ORG_MAX = 20;
@@ -78,6 +78,28 @@ export const webhookObject = z.object({
 });
 export type WebhookObject = z.infer<typeof webhookObject>;
 
+/** Attempts that are kept of each webhook, for a week. */
+export const WEBHOOK_DELIVERIES_MAX = 50;
+/** Type of the event that POST /v1/webhooks/{id}/test sends. */
+export const WEBHOOK_TEST_EVENT = 'webhook.test';
+
+/** One attempt to deliver an event. KV bucket `webhook-deliveries` holds it as it is. */
+export const webhookDelivery = z.object({
+  object: z.literal('webhook.delivery').describe('Always webhook.delivery'),
+  event_id: z.string().describe('Id of the event, as in `webhook-id`'),
+  event_type: z.string().describe('Name of the event'),
+  at: z.iso.datetime().describe('When the attempt began'),
+  delivered: z.boolean().describe('Whether the endpoint accepted the event'),
+  http_status: z.int().nullable().describe('Status of the endpoint’s answer; null without an answer'),
+  message: z.string().nullable().describe('Why the attempt failed; null for one that succeeded'),
+  duration_ms: z.int().nonnegative().describe('Time until the answer or the failure'),
+  next_attempt_at: z.iso
+    .datetime()
+    .nullable()
+    .describe('When the event is sent again, at the earliest; null: it is not'),
+});
+export type WebhookDelivery = z.infer<typeof webhookDelivery>;
+
 /** The answers that hold the secret: of its making, and of its rotation. */
 export const webhookWithSecret = webhookObject.extend({
   secret: z.string().describe('`whsec_` and base64, by which deliveries are signed'),
@@ -121,7 +143,15 @@ export function toWebhookObject(record: WebhookRecord): WebhookObject {
   return { object: 'webhook', ...object };
 }
 
-/** What is sent; its id is in the header `webhook-id`. */
-export function webhookBody({ type, time, data }: Event): string {
+/** What a webhook is sent: an event, or the event of a test. */
+export interface WebhookMessage {
+  readonly id: string;
+  readonly type: string;
+  readonly time: string;
+  readonly data: object;
+}
+
+/** The body of a message; the id is in the header `webhook-id`. */
+export function webhookBody({ type, time, data }: WebhookMessage): string {
   return JSON.stringify({ type, timestamp: time, data });
 }

@@ -31,9 +31,11 @@ import { getSigningSecret } from './operations/signing-secret-get.ts';
 import { rotateOrgSigningSecret } from './operations/signing-secret-rotate.ts';
 import { createWebhook } from './operations/webhooks-create.ts';
 import { deleteWebhook } from './operations/webhooks-delete.ts';
+import { listDeliveries } from './operations/webhooks-deliveries.ts';
 import { getWebhook } from './operations/webhooks-get.ts';
 import { listWebhooks } from './operations/webhooks-list.ts';
 import { rotateWebhook } from './operations/webhooks-rotate.ts';
+import { testWebhook } from './operations/webhooks-test.ts';
 import { updateWebhook } from './operations/webhooks-update.ts';
 import type { WebhookOperations } from './webhooks/webhook-operations.ts';
 
@@ -75,6 +77,8 @@ export function register(service: ServiceHost, { keys, orgs, computers, files, w
   service.handle('webhooks.get', getWebhook(webhooks));
   service.handle('webhooks.update', updateWebhook(webhooks));
   service.handle('webhooks.rotate', rotateWebhook(webhooks));
+  service.handle('webhooks.test', testWebhook(webhooks));
+  service.handle('webhooks.deliveries', listDeliveries(webhooks));
   service.handle('webhooks.delete', deleteWebhook(webhooks));
   service.handle('signing-secret.get', getSigningSecret(webhooks));
   service.handle('signing-secret.rotate', rotateOrgSigningSecret(webhooks));

@@ -18,7 +18,7 @@ export interface OrgSweepDeps extends OrgDeps {
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
   readonly keys: Pick<KeyOperations, 'keys' | 'known'>;
-  readonly webhooks: Pick<WebhookOperations, 'webhooks' | 'signingSecrets'>;
+  readonly webhooks: Pick<WebhookOperations, 'webhooks' | 'deliveries' | 'signingSecrets'>;
 }
 
 /** Runs the sweep every ORG_SWEEP_MS. */
@@ -56,7 +56,10 @@ async function removeOrg(deps: OrgSweepDeps, org: string, revision: number): Pro
     if (value.state !== 'deleting') await deleteComputer(computers)({ ...caller, id: value.id });
   for (const { value } of await files.files.entries(mine))
     if (!value.deleting_at) await deleteFile(files)({ ...caller, id: value.id });
-  for (const key of await webhooks.webhooks.keys(mine)) await webhooks.webhooks.delete(key);
+  for (const key of await webhooks.webhooks.keys(mine)) {
+    await webhooks.webhooks.delete(key);
+    await webhooks.deliveries.purge(key);
+  }
   await webhooks.signingSecrets.delete(org);
   for (const { key, value } of await keys.keys.entries()) if (value.org === org) await keys.keys.delete(key);
   await events.publish(

@@ -1,5 +1,5 @@
 // One attempt to deliver one event to one URL, signed as Standard Webhooks.
-import { type Event, ServiceError, type StoredSecrets, webhookBody } from '@switchyard/contracts';
+import { ServiceError, type StoredSecrets, type WebhookMessage, webhookBody } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Clock } from '@switchyard/service';
 import { Webhook } from 'standardwebhooks';
@@ -18,7 +18,7 @@ export interface Destination {
 }
 
 export type Outcome =
-  | { readonly taken: true }
+  | { readonly taken: true; readonly status: number }
   | {
       readonly taken: false;
       /** Status of the answer; null without an answer. */
@@ -37,17 +37,17 @@ export interface Sender {
 export async function send(
   { egress, clock }: Sender,
   { url, secrets }: Destination,
-  event: Event,
+  message: WebhookMessage,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const body = webhookBody(event);
+  const body = webhookBody(message);
   try {
     const answer = await egress.fetch(url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
-        ...signatureOf(event.id, body, inForce(secrets, clock.now()), clock.now()),
+        ...signatureOf(message.id, body, inForce(secrets, clock.now()), clock.now()),
       },
       body,
       bytesMax: ANSWER_BYTES_MAX,
@@ -56,9 +56,9 @@ export async function send(
       signal,
     });
     answer.close();
-    if (answer.status >= 200 && answer.status < 300) return { taken: true };
-    const message = `the endpoint answered ${answer.status}`;
-    return { taken: false, status: answer.status, message, gone: answer.status === GONE };
+    if (answer.status >= 200 && answer.status < 300) return { taken: true, status: answer.status };
+    const failure = `the endpoint answered ${answer.status}`;
+    return { taken: false, status: answer.status, message: failure, gone: answer.status === GONE };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ServiceError)) throw error;

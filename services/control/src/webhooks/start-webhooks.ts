@@ -24,15 +24,16 @@ export interface Webhooks {
 
 /** Requires that the streams of events exist. */
 export async function startWebhooks({ allow, ...deps }: WebhooksOptions): Promise<Webhooks> {
-  const { bus, clock } = deps;
+  const { bus, clock, logger } = deps;
   const egress = createEgress({ allow });
   const webhooks = await openBucket(bus, 'webhooks');
+  const deliveries = await openBucket(bus, 'webhook-deliveries');
   const signingSecrets = await openBucket(bus, 'webhook-secrets');
   const videos = await openBucket(bus, 'videos');
-  const feeds = await WebhookFeeds.start({ ...deps, egress, bucket: webhooks });
+  const feeds = await WebhookFeeds.start({ ...deps, egress, deliveries, bucket: webhooks });
   const callbacks = startCallbackFeed({ ...deps, egress, videos, signingSecrets });
   return {
-    operations: { webhooks, known: feeds.known, signingSecrets, egress, clock },
+    operations: { webhooks, known: feeds.known, deliveries, signingSecrets, egress, clock, logger },
     async stop() {
       await Promise.all([feeds.stop(), callbacks.stop()]);
     },

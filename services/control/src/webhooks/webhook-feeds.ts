@@ -8,18 +8,17 @@ import {
   ServiceError,
   type WebhookRecord,
 } from '@switchyard/contracts';
-import type { Logger } from '@switchyard/service';
+import { type DeliveriesDeps, keepDelivery } from './deliveries.ts';
 import { deleteConsumer, Feed, type FeedOptions, type Verdict } from './feed.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';
 import { changeWebhook } from './webhook-records.ts';
 
-export interface WebhookFeedsOptions extends Sender {
+export interface WebhookFeedsOptions extends Sender, DeliveriesDeps {
   bus: Bus;
   bucket: Bucket<WebhookRecord>;
   schedule: RetrySchedule;
   random: () => number;
-  logger: Logger;
 }
 
 /** Concurrent attempts per webhook and instance. */
@@ -128,21 +127,24 @@ export class WebhookFeeds {
     ageMs: number,
     signal: AbortSignal,
   ): Promise<Verdict> {
-    const { bucket, schedule, random, logger } = this.#deps;
+    const { bucket, clock, schedule, random, logger } = this.#deps;
     const key = `${org}.${id}`;
     const record = (await bucket.get(key))?.value;
     if (record?.status !== 'enabled') return 'settled'; // the feed is about to be removed
+    const beganAt = clock.now();
     const outcome = await send(this.#deps, record, event, signal);
+    const endedAt = clock.now();
+    const againInMs = outcome.taken || outcome.gone ? null : nextTryMs(schedule, ageMs, random);
+    await keepDelivery(this.#deps, { webhook: record, message: event, outcome, beganAt, endedAt, againInMs });
     if (outcome.taken) {
       if (record.failing_since !== null)
         await this.#note(org, id, (now) => ({ ...now, failing_since: null }));
       return 'settled';
     }
-    const againInMs = nextTryMs(schedule, ageMs, random);
     if (againInMs === null)
       logger.warn({ webhook: id, event: event.id }, 'an event was not accepted and is given up');
     await this.#noteFailure(record, event, outcome, againInMs === null);
-    return againInMs === null || outcome.gone ? 'settled' : { againInMs };
+    return againInMs === null ? 'settled' : { againInMs };
   }
 
   async #noteFailure(

@@ -1,8 +1,8 @@
 // Dependencies that the webhook operations share.
 import type { Bucket, Mirror } from '@switchyard/bus';
-import type { SigningSecretRecord, WebhookRecord } from '@switchyard/contracts';
+import type { SigningSecretRecord, WebhookDelivery, WebhookRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
-import type { Clock } from '@switchyard/service';
+import type { Clock, Logger } from '@switchyard/service';
 
 /** Time to resolve the host name of a URL while the caller waits. */
 export const URL_CHECK_TIMEOUT_MS = 10_000;
@@ -11,7 +11,10 @@ export interface WebhookOperations {
   readonly webhooks: Bucket<WebhookRecord>;
   /** Mirror of all webhooks; finding an org's webhooks scans it. */
   readonly known: Mirror<WebhookRecord>;
+  /** The last attempts of each webhook, as the history of its key. */
+  readonly deliveries: Bucket<WebhookDelivery>;
   readonly signingSecrets: Bucket<SigningSecretRecord>;
   readonly egress: Egress;
   readonly clock: Clock;
+  readonly logger: Logger;
 }

@@ -28,8 +28,10 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { getSigningSecret } from '../operations/signing-secret-get.ts';
 import { createWebhook } from '../operations/webhooks-create.ts';
 import { deleteWebhook } from '../operations/webhooks-delete.ts';
+import { listDeliveries } from '../operations/webhooks-deliveries.ts';
 import { getWebhook } from '../operations/webhooks-get.ts';
 import { rotateWebhook } from '../operations/webhooks-rotate.ts';
+import { testWebhook } from '../operations/webhooks-test.ts';
 import { updateWebhook } from '../operations/webhooks-update.ts';
 import { ACK_WAIT_MS } from './feed.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
@@ -98,6 +100,7 @@ const create = (body: CreateWebhookRequest, org?: string) =>
   createWebhook(operations())({ ...caller(org), body });
 const get = (id: string): Promise<WebhookObject> => getWebhook(operations())({ ...caller(), id });
 const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id });
+const deliveriesOf = async (id: string) => (await listDeliveries(operations())({ ...caller(), id })).data;
 const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: BUSY_MS, interval: 20 });
 
 interface Received {
@@ -212,6 +215,45 @@ test('an event arrives once, signed for the official library, with its type, tim
   expect(() =>
     new Webhook(other).verify(delivery?.body ?? '', delivery?.headers as Record<string, string>),
   ).toThrow('No matching signature');
+});
+
+test('a test event is sent at once and signed, also to a disabled webhook, and a failure changes no state', async () => {
+  await openInstance();
+  const receiver = await openReceiver([204, 500]);
+  const { id, secret } = await create({ url: receiver.url, events: ['key.*'] });
+  const { signal } = new AbortController();
+  const sendTest = () => testWebhook(operations())({ ...caller(), id }, { signal });
+  expect(await sendTest()).toMatchObject({ delivered: true, http_status: 204, message: null });
+  const [delivery] = receiver.received;
+  const headers = delivery?.headers as Record<string, string>;
+  expect(new Webhook(secret).verify(delivery?.body ?? '', headers)).toMatchObject({
+    type: 'webhook.test',
+    data: { org: DEFAULT_ORG, webhook_id: id },
+  });
+  await updateWebhook(operations())({ ...caller(), id, body: { status: 'disabled' } });
+  expect(await sendTest()).toMatchObject({ delivered: false, http_status: 500, next_attempt_at: null });
+  expect(await get(id)).toMatchObject({ disabled_reason: 'user', failing_since: null, last_error: null });
+  expect((await deliveriesOf(id)).map(({ http_status }) => http_status)).toEqual([500, 204]);
+});
+
+test('the last attempts are listed, newest first, with when a failed one is repeated, until the webhook is deleted', async () => {
+  await openInstance();
+  const receiver = await openReceiver([503, 200]);
+  const { id } = await create({ url: receiver.url, events: ['key.*'] });
+  const event = await emit();
+  await until(async () => expect(await deliveriesOf(id)).toHaveLength(2));
+  const [second, first] = await deliveriesOf(id);
+  expect(second).toMatchObject({
+    event_id: event.id,
+    delivered: true,
+    http_status: 200,
+    next_attempt_at: null,
+  });
+  expect(first).toMatchObject({ event_type: 'key.created', delivered: false, http_status: 503 });
+  expect(Date.parse(first?.next_attempt_at ?? '')).toBeGreaterThanOrEqual(Date.parse(first?.at ?? ''));
+  await remove(id);
+  await expect(deliveriesOf(id)).rejects.toMatchObject({ code: 'webhook_not_found' });
+  expect(await operations().deliveries.history(`${DEFAULT_ORG}.${id}`)).toEqual([]);
 });
 
 test('two instances share the deliveries: each of many events arrives once', async () => {

@@ -63,6 +63,23 @@ export function webhookRoutes(bus: Bus): Route[] {
       answer: 'The webhook, with its new secret',
       errors: ['webhook_not_found'],
     }),
+    operation('webhooks.test', {
+      method: 'POST',
+      path: '/v1/webhooks/{id}/test',
+      summary: 'Send a test event now, also to a disabled webhook; it is not sent again',
+      alsoNeeds: 'usage:read',
+      params,
+      answer: 'How the endpoint answered',
+      errors: ['webhook_not_found'],
+    }),
+    operation('webhooks.deliveries', {
+      method: 'GET',
+      path: '/v1/webhooks/{id}/deliveries',
+      summary: 'The last attempts to deliver to a webhook, newest first',
+      params,
+      answer: 'The attempts',
+      errors: ['webhook_not_found'],
+    }),
     operation('webhooks.delete', {
       method: 'DELETE',
       path: '/v1/webhooks/{id}',

@@ -1,0 +1,16 @@
+import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
+import { findWebhook, webhookKey } from '../webhooks/webhook-records.ts';
+
+/** Lists the last attempts to deliver to a webhook, newest first. */
+export function listDeliveries({ webhooks, deliveries }: Pick<WebhookOperations, 'webhooks' | 'deliveries'>) {
+  return async ({
+    org,
+    id,
+  }: OperationRequest<'webhooks.deliveries'>): Promise<OperationResponse<'webhooks.deliveries'>> => {
+    await findWebhook(webhooks, org, id);
+    const kept = await deliveries.history(webhookKey({ org, id }));
+    const data = kept.map(({ value }) => value).reverse();
+    return { object: 'list', data, has_more: false, next_cursor: null };
+  };
+}

@@ -1,7 +1,7 @@
 // All of billing, over a real nats-server and a real MongoDB wire server: from events to answers.
 import { EVENTS_STREAM, logEntry, logList, usageReport } from '@switchyard/contracts';
 import { systemClock } from '@switchyard/service';
-import { startNats } from '@switchyard/testing';
+import { startMongo, startNats } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CATCH_UP_MS_MAX, catchUp } from './catch-up.ts';
 import { ensureConsumer } from './consumer.ts';
@@ -17,11 +17,9 @@ import {
   voided,
 } from './fixtures/events.ts';
 import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
-import { TestClient } from './fixtures/running-billing.ts';
+import { runBilling, TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
-
-/** Generous, for a busy machine. */
 
 let on: TestInstallation;
 
@@ -249,6 +247,23 @@ test('the next instance takes over from one that stops, and from one that loses 
     await expectBooksBalance(own.database.db);
   } finally {
     await own.stop();
+  }
+}, 120_000);
+
+test('an instance that starts while the database is away serves when it is back', async () => {
+  const [nats, database] = await Promise.all([startNats(), startMongo()]);
+  const asker = await TestClient.connect(nats.url);
+  await database.kill9();
+  const billing = await runBilling(nats.url, database.url);
+  try {
+    await asker.publish(completed('req_1', 1n));
+    await database.restart();
+    await asker.caughtUp();
+    expect((await asker.usage(ALL)).total.calls).toBe(1);
+  } finally {
+    await billing.stop();
+    await asker.close();
+    await Promise.all([nats.stop(), database.stop()]);
   }
 }, 120_000);
 

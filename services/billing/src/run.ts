@@ -3,7 +3,7 @@ import type { commonConfig, Running, ServiceDeps } from '@switchyard/service';
 import { booksGauges } from './audit/watch-gauges.ts';
 import type { Config } from './config.ts';
 import { Owners } from './partitions/owners.ts';
-import { databaseOf, makeMongoClient, openStore } from './store/store.ts';
+import { connectWhenThere, databaseOf, makeMongoClient, openStore } from './store/store.ts';
 
 /**
  * An instance is ready when it serves. A standby instance is ready this long after its start: by then the lease of a
@@ -42,7 +42,7 @@ export async function startBilling({
     ...(unchangedMs === undefined ? {} : { unchangedMs }),
   });
   if (metrics) booksGauges(metrics, () => owners.watches);
-  const owning = owners.run();
+  const owning = connectWhenThere(client, { logger, signal: stopping.signal }).then(() => owners.run());
   await settled.promise;
   cancel();
   return {

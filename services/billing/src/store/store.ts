@@ -1,5 +1,7 @@
 // The database of billing and its client. No other service reads or writes it.
+import { type Logger, passed, systemClock } from '@switchyard/service';
 import { type Collection, type Db, MongoClient } from 'mongodb';
+import { answered } from './answered.ts';
 import type {
   Checkpoint,
   DayAggregate,
@@ -20,6 +22,8 @@ const WRITE_TIMEOUT_MS = 5_000;
 const SOCKET_TIMEOUT_MS = 6_000;
 const HEARTBEAT_MS = 2_000;
 const CONNECTIONS_MAX = 20;
+/** Pause between two attempts to connect to a server that is away. */
+const CONNECT_AGAIN_MS = 500;
 
 const DATABASE_DEFAULT = 'switchyard';
 const NAMES_A_DATABASE = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
@@ -44,7 +48,7 @@ export interface Store {
 
 /**
  * A client with majority writes that are on disk, majority reads that cannot be rolled back, and every int64 as a
- * BigInt. It connects on first use and reconnects when necessary.
+ * BigInt.
  * @param options.silenceMs time after which a silent server is given up
  */
 export function makeMongoClient(url: string, { silenceMs = SOCKET_TIMEOUT_MS } = {}): MongoClient {
@@ -61,6 +65,24 @@ export function makeMongoClient(url: string, { silenceMs = SOCKET_TIMEOUT_MS } =
     heartbeatFrequencyMS: HEARTBEAT_MS,
     maxPoolSize: CONNECTIONS_MAX,
   });
+}
+
+/**
+ * Connects, and tries again until the server is there or the signal is aborted. Call this before the first operation:
+ * a client whose first connection fails refuses all operations (driver 7.8). It reconnects by itself later.
+ */
+export async function connectWhenThere(
+  client: MongoClient,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted)
+    try {
+      await answered(client.connect());
+      return;
+    } catch (error) {
+      logger.warn({ err: error }, 'the database cannot be reached; it is tried again');
+      await passed(CONNECT_AGAIN_MS, systemClock, signal);
+    }
 }
 
 /** The database that the URL names, else `switchyard`. */

@@ -170,11 +170,15 @@ describe('a stored file', () => {
       id: stored.id,
       object: 'file',
       filename: 'numbers.bin',
+      purpose: 'assistants',
+      status: 'processed',
       media_type: 'application/x-numbers',
       bytes: 300_000,
       sha256: hash('sha256', bytes),
     };
     expect(stored).toMatchObject(known);
+    expect(stored.created_at).toBeTypeOf('number');
+    expect(stored.expires_at).toBeUndefined();
     expect(await client.files.retrieve(stored.id)).toEqual(stored);
     const listed: unknown[] = [];
     for await (const one of client.files.list({ purpose: 'assistants', limit: 1 })) listed.push(one);
@@ -307,7 +311,7 @@ describe('a stored file', () => {
 
 describe('a form that is not an upload', () => {
   test.each<[string, string[], string, string | null]>([
-    ['has no file', [part('purpose', null, 'x'), END], 'invalid_request', 'file'],
+    ['has no file', [part('purpose', null, 'vision'), END], 'invalid_request', 'file'],
     ['has a field in place of the file', [part('file', null, 'x'), END], 'invalid_request', 'file'],
     [
       'has two files',

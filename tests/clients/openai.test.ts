@@ -369,9 +369,12 @@ describe('files', () => {
     const stored = await client.files.create({
       file: await toFile(content, 'cities.csv', { type: 'text/csv' }),
       purpose: 'user_data',
+      expires_after: { anchor: 'created_at', seconds: 3_600 },
     });
     expect(stored).toMatchObject({ object: 'file', filename: 'cities.csv', bytes: content.length });
     expect(await client.files.retrieve(stored.id)).toEqual(stored);
+    expect(Math.abs(stored.created_at - Date.now() / 1000)).toBeLessThan(3_600);
+    expect(stored.expires_at).toBe(stored.created_at + 3_600);
     const ids: string[] = [];
     for await (const { id } of client.files.list()) ids.push(id);
     expect(ids).toEqual([stored.id]);

@@ -11,18 +11,35 @@ export const MEDIA_TYPE_DEFAULT = 'application/octet-stream';
 export const MEDIA_TYPE_PATTERN = /^[A-Za-z0-9][\w.+-]{0,63}\/[A-Za-z0-9][\w.+-]{0,126}$/;
 const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 
+/** Purposes of OpenAI's clients; none has a meaning here beyond the filter of lists. */
+export const FILE_PURPOSES = ['assistants', 'batch', 'evals', 'fine-tune', 'user_data', 'vision'] as const;
+const filePurpose = z.enum(FILE_PURPOSES);
+export const FILE_EXPIRY_SECONDS_MIN = 3_600;
+/** 30 days. */
+export const FILE_EXPIRY_SECONDS_MAX = 2_592_000;
+
+const unixSeconds = z.int().nonnegative();
+
+/** OpenAI's File object, with our own members after its own. */
 export const fileObject = z.object({
   id: idOf('file').describe('Id of the file'),
   object: z.literal('file').describe('Always file'),
   filename: z.string().describe('Its name, as it was uploaded, without folders'),
+  purpose: filePurpose.describe('The purpose of its upload; user_data where the upload named none'),
+  bytes: z.int().nonnegative().describe('Its length'),
+  created_at: unixSeconds.describe('When it was stored, in seconds since 1970'),
+  expires_at: unixSeconds
+    .optional()
+    .describe('From when it is gone, in seconds since 1970; absent: it is kept until it is deleted'),
+  status: z.literal('processed').describe('Always processed: a file is stored whole, or not at all'),
   media_type: z
     .string()
     .describe(
       'What the upload said it is; text/plain where it said nothing, application/octet-stream where it said nonsense',
     ),
-  bytes: z.int().nonnegative().describe('Its length'),
   sha256: z.string().regex(SHA256_PATTERN).describe('SHA-256 of its content, in hex'),
-  created_at: z.iso.datetime().describe('When it was stored'),
+  created_at_iso: z.iso.datetime().describe('`created_at` in ISO 8601, to the millisecond'),
+  expires_at_iso: z.iso.datetime().optional().describe('`expires_at` in ISO 8601'),
 });
 export type FileObject = z.infer<typeof fileObject>;
 
@@ -30,10 +47,14 @@ export type FileObject = z.infer<typeof fileObject>;
  * KV bucket `files`, key `<org>.<id>`; the content is the object of the same name in the object store `files`. Created
  * when the content is complete. `deleting_at`: the file is being deleted and is hidden.
  */
-export const fileRecord = fileObject.omit({ object: true }).extend({
-  org: idOf('org'),
-  deleting_at: z.iso.datetime().optional(),
-});
+export const fileRecord = fileObject
+  .pick({ id: true, filename: true, purpose: true, media_type: true, bytes: true, sha256: true })
+  .extend({
+    org: idOf('org'),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime().optional(),
+    deleting_at: z.iso.datetime().optional(),
+  });
 export type FileRecord = z.infer<typeof fileRecord>;
 
 const moving = z.record(z.string(), z.object({ bytes: z.int().nonnegative(), at: z.iso.datetime() }));
@@ -49,14 +70,28 @@ export const fileUsage = z.object({
 });
 export type FileUsage = z.infer<typeof fileUsage>;
 
+/** Fields of an upload's form, before or after its file. */
+export const uploadFields = z.strictObject({
+  purpose: filePurpose
+    .default('user_data')
+    .describe('What clients of OpenAI send; it has no meaning here beyond the filter of lists'),
+  'expires_after[anchor]': z.literal('created_at').optional().describe('From when the seconds count'),
+  'expires_after[seconds]': z.coerce
+    .number()
+    .int()
+    .min(FILE_EXPIRY_SECONDS_MIN)
+    .max(FILE_EXPIRY_SECONDS_MAX)
+    .optional()
+    .describe('Seconds after which the file is deleted; without it, it is kept until it is deleted'),
+});
+
 /** The form of an upload, for the OpenAPI document: it is read off the socket and never held. */
-export const uploadForm = z
-  .object({
+export const uploadForm = uploadFields
+  .extend({
     file: z
       .string()
       .meta({ contentMediaType: 'application/octet-stream' })
       .describe('The file, with its name and type; at most 512 MB'),
-    purpose: z.string().optional().describe('What clients of OpenAI send; it has no meaning here'),
   })
   .meta({ examples: [{ file: 'city,inhabitants\nUlm,126000\n', purpose: 'user_data' }] });
 
@@ -77,7 +112,7 @@ export const filesQuery = z.strictObject({
   cursor: z.string().max(200).optional().describe('`next_cursor` of the page before'),
   after: z.string().max(200).optional().describe('The same, under the name that clients of OpenAI use'),
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'By the time of storing', default: 'desc' }),
-  purpose: z.string().max(100).optional().describe('What clients of OpenAI send; it has no meaning here'),
+  purpose: filePurpose.optional().describe('Only files with this purpose'),
 });
 
 export const fileList = listOf(fileObject);
@@ -88,8 +123,26 @@ export const deletedFile = z.object({
   deleted: z.literal(true).describe('Always true'),
 });
 
-export function toFileObject({ org: _org, deleting_at: _at, id, ...rest }: FileRecord): FileObject {
-  return { id, object: 'file', ...rest };
+export function toFileObject(record: FileRecord): FileObject {
+  const { id, filename, purpose, bytes, media_type, sha256, created_at, expires_at } = record;
+  return {
+    id,
+    object: 'file',
+    filename,
+    purpose,
+    bytes,
+    created_at: toUnixSeconds(created_at),
+    ...(expires_at === undefined ? {} : { expires_at: toUnixSeconds(expires_at) }),
+    status: 'processed',
+    media_type,
+    sha256,
+    created_at_iso: created_at,
+    ...(expires_at === undefined ? {} : { expires_at_iso: expires_at }),
+  };
+}
+
+function toUnixSeconds(iso: string): number {
+  return Math.floor(Date.parse(iso) / 1000);
 }
 
 /** Name of a file's record and of its content. */
@@ -99,7 +152,7 @@ export function fileKey(org: string, id: string): string {
 
 // Two operations of control carry a file's bytes and so are calls with a stream; their heads:
 
-/** Its body is the content, its answer a `fileObject` as the end's meta. */
+/** Its body is the content and then a `fileStoreTrailer`, its answer a `fileObject` as the end's meta. */
 export const FILE_STORE_SUBJECT = 'control.v1.files.create';
 export const fileStoreHead = z.object({
   request_id: z.string(),
@@ -111,6 +164,19 @@ export const fileStoreHead = z.object({
   bytes_min: z.int().nonnegative(),
 });
 export type FileStoreHead = z.infer<typeof fileStoreHead>;
+
+/** What is known when the whole form has arrived: fields may follow the file. */
+export const fileStoreTrailer = z.object({
+  purpose: filePurpose,
+  expires_after_seconds: z.int().nullable(),
+});
+export type FileStoreTrailer = z.infer<typeof fileStoreTrailer>;
+/** Length of the trailer: JSON, filled up with blanks. */
+export const FILE_STORE_TRAILER_BYTES = 256;
+
+export function encodeFileStoreTrailer(trailer: FileStoreTrailer): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(trailer).padEnd(FILE_STORE_TRAILER_BYTES));
+}
 
 /** Its answer's head is a `fileObject`, its body the content, or the part of it that was asked for. */
 export const FILE_CONTENT_SUBJECT = 'control.v1.files.content';

@@ -79,7 +79,7 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
         },
         { title: 'Size', number: true, show: (file) => bytes(file.bytes) },
         { title: 'Type', show: ({ media_type }) => media_type },
-        { title: 'Stored', show: ({ created_at }) => <When at={created_at} /> },
+        { title: 'Stored', show: ({ created_at_iso }) => <When at={created_at_iso} /> },
         {
           title: 'Actions',
           show: ({ id, filename }) => (

@@ -13,16 +13,21 @@ export interface FileOperations {
   readonly logger: Logger;
 }
 
-/** @throws ServiceError `file_not_found`: unknown, deleted, or owned by another org. */
+/** @throws ServiceError `file_not_found`: unknown, deleted, expired, or owned by another org. */
 export async function findFile(
-  files: Bucket<FileRecord>,
+  { files, clock }: Pick<FileOperations, 'files' | 'clock'>,
   org: string,
   id: string,
 ): Promise<Entry<FileRecord>> {
   // An invalid id cannot be a bucket key, and could act as a wildcard.
   const entry = ID_PATTERN.test(id) ? await files.get(fileKey(org, id)) : null;
-  if (!entry || entry.value.deleting_at !== undefined) throw fileNotFound(id);
+  if (!entry || !isVisible(entry.value, clock)) throw fileNotFound(id);
   return entry;
+}
+
+/** Whether a record is a file for its owner: not deleted and not expired. */
+export function isVisible({ deleting_at, expires_at }: FileRecord, clock: Clock): boolean {
+  return deleting_at === undefined && (expires_at === undefined || Date.parse(expires_at) > clock.now());
 }
 
 export function fileNotFound(id: string): ServiceError {

@@ -10,10 +10,12 @@ import {
   serve,
 } from '@switchyard/bus';
 import {
+  encodeFileStoreTrailer,
   FILE_BYTES_MAX,
   FILE_CONTENT_SUBJECT,
   FILE_STORE_SUBJECT,
   type FileObject,
+  type FileStoreTrailer,
   fileKey,
   fileObject,
   ServiceError,
@@ -69,9 +71,25 @@ async function startControl(): Promise<{ bus: Bus; deps: FileOperations }> {
 
 type Content = AsyncIterable<Uint8Array> | Uint8Array;
 
-async function upload(content: Content, bytesMin = 0, bus = caller): Promise<FileObject> {
+const TRAILER: FileStoreTrailer = { purpose: 'user_data', expires_after_seconds: null };
+
+async function* withTrailer(content: Content, trailer: FileStoreTrailer) {
+  if (content instanceof Uint8Array) yield content;
+  else yield* content;
+  for (const byte of encodeFileStoreTrailer(trailer)) yield Uint8Array.of(byte); // however it is cut into pieces
+}
+
+async function upload(
+  content: Content,
+  bytesMin = 0,
+  { bus = caller, trailer = TRAILER }: { bus?: Bus; trailer?: FileStoreTrailer } = {},
+): Promise<FileObject> {
   const head = { ...WHO, org, filename: 'a.bin', media_type: 'text/plain', bytes_min: bytesMin };
-  const reply = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content });
+  const reply = await openReply(bus, {
+    subject: FILE_STORE_SUBJECT,
+    head,
+    body: withTrailer(content, trailer),
+  });
   return fileObject.parse(await reply.end);
 }
 
@@ -162,6 +180,36 @@ describe('a file', () => {
     expect(last.data.map(({ id }) => id)).toEqual([ids[0]]);
   });
 
+  test('has a purpose, by which lists are filtered', async () => {
+    const mine = await upload(Buffer.from('mine'), 0, { trailer: { ...TRAILER, purpose: 'vision' } });
+    await upload(Buffer.from('other'));
+    expect(mine.purpose).toBe('vision');
+    expect((await list({ purpose: 'vision', limit: 1 })).data).toEqual([mine]);
+    expect((await list({ purpose: 'batch' })).data).toEqual([]);
+  });
+
+  test('that expires is gone from then on, and the next sweep releases its quota', async () => {
+    const file = await upload(Buffer.alloc(100), 0, {
+      trailer: { ...TRAILER, expires_after_seconds: 3_600 },
+    });
+    const kept = await upload(Buffer.alloc(10));
+    expect(file.expires_at).toBe(file.created_at + 3_600);
+    expect(Date.parse(file.expires_at_iso ?? '') - Date.parse(file.created_at_iso)).toBe(3_600_000);
+    await sweepFiles(control.deps, 0);
+    expect(await get(file.id)).toEqual(file);
+    const { files } = control.deps;
+    const entry = await files.get(fileKey(org, file.id));
+    if (!entry) throw new Error('it was stored');
+    const expires_at = new Date(Date.now() - 1).toISOString();
+    await files.update(entry.key, { ...entry.value, expires_at }, entry.revision);
+    await expect(get(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
+    await expect(download(file.id)).rejects.toMatchObject({ code: 'file_not_found' });
+    expect((await list()).data).toEqual([kept]);
+    await sweepFiles(control.deps, 0);
+    expect(await usage()).toEqual(settled(10));
+    expect(await files.get(entry.key)).toBeNull();
+  });
+
   test('that is deleted during a download ends the download with an error, not as a short file', async () => {
     const file = await upload(randomBytes(900_000));
     const reply = await download(file.id);
@@ -235,7 +283,7 @@ describe('an upload that does not complete', () => {
     const edge = await connectBus({ url: nats.url, service: 'edge', logger });
     const reached = Promise.withResolvers<void>();
     const source = halfway(reached.resolve, () => new Promise(() => {}));
-    upload(source, 400_000, edge).catch(() => {});
+    upload(source, 400_000, { bus: edge }).catch(() => {});
     await reached.promise;
     await expect.poll(async () => Object.keys((await usage()).arriving).length).toBe(1);
     await edge.nc.close();
@@ -268,6 +316,7 @@ describe('a control that died between two steps', () => {
     id,
     org,
     filename: 'a',
+    purpose: 'user_data' as const,
     media_type: 'text/plain',
     bytes,
     sha256: 'a'.repeat(64),

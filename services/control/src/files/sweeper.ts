@@ -1,4 +1,4 @@
-// Completes the work of a control that died: uploads that count but never completed, marked files that still exist, and
+// Deletes expired files, and completes the work of a control that died: uploads that count but never completed, marked files that still exist, and
 // content without a record. Any number of instances may run the sweep, since each step is a compare-and-set or
 // idempotent. Entries younger than the grace period are skipped: another process may still work on them.
 import { ORPHAN_GRACE_MS } from '@switchyard/bus';
@@ -43,9 +43,14 @@ async function settleOrg(deps: FileOperations, org: string, isOld: IsOld): Promi
     await finishLeaving(deps, org, id);
 }
 
-/** Marked files whose deleter died before they counted as leaving. Marking again claims them for this sweep. */
+/**
+ * Expired files, and marked files whose deleter died before they counted as leaving. Marking, or marking again, claims
+ * them for this sweep.
+ */
 async function finishDeletions(deps: FileOperations, isOld: IsOld): Promise<void> {
-  const marked = (await deps.files.entries()).filter(({ value }) => isLeft(value, isOld));
+  const marked = (await deps.files.entries()).filter(
+    ({ value }) => isLeft(value, isOld) || isExpired(value, deps),
+  );
   for (const { value: record, revision } of marked) {
     const { leaving } = await deps.quota.usage(record.org);
     if (Object.hasOwn(leaving, record.id)) continue;
@@ -55,6 +60,10 @@ async function finishDeletions(deps: FileOperations, isOld: IsOld): Promise<void
 
 function isLeft({ deleting_at }: FileRecord, isOld: IsOld): boolean {
   return deleting_at !== undefined && isOld(deleting_at);
+}
+
+function isExpired({ deleting_at, expires_at }: FileRecord, { clock }: FileOperations): boolean {
+  return deleting_at === undefined && expires_at !== undefined && Date.parse(expires_at) <= clock.now();
 }
 
 /** Complete contents that have no record and no upload that is about to create one. */

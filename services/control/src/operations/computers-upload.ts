@@ -25,7 +25,7 @@ export function uploadToComputer(computers: ComputerOperations, files: FileOpera
     const { value: computer } = await findComputer(computers.computers, org, id);
     if (computer.state === 'stopped')
       throw new ServiceError('computer_not_running', 'The computer is stopped. Start it first.');
-    const { value: file } = await findFile(files.files, org, body.file);
+    const { value: file } = await findFile(files, org, body.file);
     const head: HostUploadHead = {
       request_id: requestId,
       org,

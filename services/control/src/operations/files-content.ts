@@ -5,10 +5,10 @@ import { fileContentHead, toFileObject } from '@switchyard/contracts';
 import { fileContent } from '../files/file-content.ts';
 import { type FileOperations, findFile } from '../files/file-operations.ts';
 
-export function sendFile(deps: Pick<FileOperations, 'files' | 'contents'>): CallHandler {
+export function sendFile(deps: Pick<FileOperations, 'files' | 'contents' | 'clock'>): CallHandler {
   return async (call) => {
     const { org, id, range } = fileContentHead.parse(call.head);
-    const { value: record } = await findFile(deps.files, org, id);
+    const { value: record } = await findFile(deps, org, id);
     call.setHead(toFileObject(record));
     for await (const piece of fileContent(deps, record, range)) {
       if (!call.write(piece)) await call.drained();

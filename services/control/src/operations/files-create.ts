@@ -12,27 +12,24 @@ import {
 import { newFileId } from '../files/file-id.ts';
 import type { FileOperations } from '../files/file-operations.ts';
 import { MeteredUpload } from '../files/metered-upload.ts';
+import { UploadBody } from '../files/upload-body.ts';
 import { deleteFile } from './files-delete.ts';
 
 export function storeFile(deps: FileOperations): CallHandler {
   return async (call) => {
     const head = fileStoreHead.parse(call.head);
-    const record = await receive(deps, head, call.body());
+    const record = await receive(deps, head, new UploadBody(call.body()));
     if (!call.isCancelled) return call.end(toFileObject(record));
     // The caller left before it received the id, so the file would only use up quota.
     await deleteFile(deps)({ org: head.org, key_id: head.key_id, id: record.id });
   };
 }
 
-async function receive(
-  deps: FileOperations,
-  head: FileStoreHead,
-  content: AsyncIterable<Buffer>,
-): Promise<FileRecord> {
+async function receive(deps: FileOperations, head: FileStoreHead, body: UploadBody): Promise<FileRecord> {
   const now = deps.clock.now();
   const id = newFileId(now);
   const attempt: Attempt = { org: head.org, id, recorded: false };
-  const record = await store(deps, attempt, { head, now, content }).catch(async (error: unknown) => {
+  const record = await store(deps, attempt, { head, now, body }).catch(async (error: unknown) => {
     await giveUp(deps, attempt).catch((cause: unknown) => warn(deps, cause, id));
     throw error;
   });
@@ -51,17 +48,29 @@ interface Attempt {
 async function store(
   { quota, contents, files, clock }: FileOperations,
   attempt: Attempt,
-  { head, now, content }: { head: FileStoreHead; now: number; content: AsyncIterable<Buffer> },
+  { head, now, body }: { head: FileStoreHead; now: number; body: UploadBody },
 ): Promise<FileRecord> {
   const { org, id } = attempt;
   const { filename, media_type, bytes_min: bytesMin } = head;
   const upload = new MeteredUpload({ quota, org, id, bytesMin, clock });
   const key = fileKey(org, id);
   await upload.begin();
-  const { bytes, sha256 } = await contents.put(key, upload.take(content), { bytesMax: FILE_BYTES_MAX });
+  const { bytes, sha256 } = await contents.put(key, upload.take(body.content()), {
+    bytesMax: FILE_BYTES_MAX,
+  });
   await upload.whole();
-  const created_at = new Date(now).toISOString();
-  const record: FileRecord = { id, org, filename, media_type, bytes, sha256, created_at };
+  const { purpose, expires_after_seconds: seconds } = body.trailer();
+  const record: FileRecord = {
+    id,
+    org,
+    filename,
+    purpose,
+    media_type,
+    bytes,
+    sha256,
+    created_at: new Date(now).toISOString(),
+    ...(seconds === null ? {} : { expires_at: new Date(now + seconds * 1_000).toISOString() }),
+  };
   attempt.recorded = true;
   await files.create(key, record);
   return record;

@@ -11,7 +11,7 @@ export function deleteFile(deps: FileOperations) {
     org,
     id,
   }: OperationRequest<'files.delete'>): Promise<OperationResponse<'files.delete'>> => {
-    const { value: record, revision } = await findFile(deps.files, org, id);
+    const { value: record, revision } = await findFile(deps, org, id);
     if (await markDeleting(deps, record, revision))
       await clearAway(deps, record).catch((error: unknown) =>
         deps.logger.warn({ err: error, file: id }, 'a deleted file was not cleared away; the sweep does it'),

@@ -8,9 +8,9 @@ import {
   type OperationResponse,
   toFileObject,
 } from '@switchyard/contracts';
-import type { FileOperations } from '../files/file-operations.ts';
+import { type FileOperations, isVisible } from '../files/file-operations.ts';
 
-export function listFiles({ files }: Pick<FileOperations, 'files'>) {
+export function listFiles({ files, clock }: Pick<FileOperations, 'files' | 'clock'>) {
   return async ({ org, query }: OperationRequest<'files.list'>): Promise<OperationResponse<'files.list'>> => {
     const limit = Math.min(query.limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
     const cursor = query.cursor ?? query.after;
@@ -24,7 +24,8 @@ export function listFiles({ files }: Pick<FileOperations, 'files'>) {
       const page = left.slice(taken, taken + limit - shown.length);
       taken += page.length;
       const records = await Promise.all(page.map((id) => files.get(fileKey(org, id))));
-      for (const entry of records) if (entry && !entry.value.deleting_at) shown.push(entry.value);
+      for (const entry of records)
+        if (entry && isVisible(entry.value, clock) && isAsked(entry.value, query)) shown.push(entry.value);
     }
     const hasMore = taken < left.length;
     return {
@@ -34,4 +35,8 @@ export function listFiles({ files }: Pick<FileOperations, 'files'>) {
       next_cursor: hasMore ? (left[taken - 1] ?? null) : null,
     };
   };
+}
+
+function isAsked({ purpose }: FileRecord, query: OperationRequest<'files.list'>['query']): boolean {
+  return query.purpose === undefined || query.purpose === purpose;
 }

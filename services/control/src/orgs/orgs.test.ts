@@ -221,7 +221,8 @@ describe('an org that is deleted', () => {
     const file = newId('file');
     const content = await openObjectStore(bus, 'files');
     const record: FileRecord = {
-      ...{ id: file, org: id, filename: 'a.txt', media_type: 'text/plain', bytes: 0 },
+      ...{ id: file, org: id, filename: 'a.txt', purpose: 'user_data', media_type: 'text/plain' },
+      bytes: 0,
       ...{ sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
       created_at: new Date(clock.now()).toISOString(),
     };

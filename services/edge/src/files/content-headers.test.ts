@@ -9,7 +9,10 @@ const file = (filename: string) => ({
   media_type: 'text/html',
   bytes: 100,
   sha256: 'a'.repeat(64),
-  created_at: '2026-11-21T00:00:00.000Z',
+  purpose: 'user_data' as const,
+  status: 'processed' as const,
+  created_at: 1_795_219_200,
+  created_at_iso: '2026-11-21T00:00:00.000Z',
 });
 
 describe('the headers of a file’s content', () => {

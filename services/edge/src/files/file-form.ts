@@ -1,21 +1,22 @@
-// Reads the form of an upload as it arrives: one file, passed on piece by piece, and ignored fields before or after it.
+// Reads the form of an upload as it arrives: one file, passed on piece by piece, and fields before or after it.
 // Only the parser's own pieces are buffered; a slow reader slows the socket.
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import {
   FILE_BYTES_MAX,
   FILENAME_BYTES_MAX,
+  type FileStoreTrailer,
   MEDIA_TYPE_DEFAULT,
   MEDIA_TYPE_PATTERN,
   ServiceError,
+  uploadFields,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { type FilePart, MultipartForm } from '../http/multipart-form.ts';
+import { check } from '../http/read-body.ts';
 import { declaredBytes, streamedBody } from '../http/streamed-body.ts';
 
 const FILE_FIELD = 'file';
-/** Fields that are accepted and ignored, since OpenAI's clients send them. */
-const IGNORED_FIELDS: readonly string[] = ['purpose'];
 const FIELDS_MAX = 16;
 const FIELD_BYTES_MAX = 4 * 1024;
 /** Upper bound for everything in a form except its file. */
@@ -33,6 +34,8 @@ export interface ArrivingFile {
    * Throws ServiceError `invalid_multipart`, `invalid_request`, `unknown_field`, `body_timeout`.
    */
   readonly content: AsyncIterable<Buffer>;
+  /** What the fields say; complete when the content has ended. */
+  trailer(): FileStoreTrailer;
 }
 
 export class FileForm {
@@ -41,6 +44,7 @@ export class FileForm {
   readonly #form: MultipartForm;
   readonly #arrived = Promise.withResolvers<ArrivingFile>();
   readonly #finished = Promise.withResolvers<void>();
+  readonly #fields = new Map<string, string>();
   #file: Readable | null = null;
 
   /** @throws ServiceError `unsupported_media_type`, `invalid_multipart`, `body_too_large`. */
@@ -52,7 +56,10 @@ export class FileForm {
       fieldsMax: FIELDS_MAX,
       fieldBytesMax: FIELD_BYTES_MAX,
       onFile: (file) => this.#begin(file),
-      onField: (name, _value, truncated) => checkField(name, truncated),
+      onField: (name, value, truncated) => {
+        checkField(name, truncated);
+        this.#fields.set(name, value);
+      },
     });
     this.#arrived.promise.catch(() => {}); // reported by `read` ...
     this.#finished.promise.catch(() => {}); // ... and at the end of the content
@@ -79,6 +86,7 @@ export class FileForm {
     const body = streamedBody(this.#raw, { clock: this.#clock, bytesMax: Number.POSITIVE_INFINITY });
     for await (const piece of body) await this.#form.write(piece);
     await this.#form.end();
+    this.#trailer();
     if (!this.#file) throw refuse(FILE_FIELD, 'is required. Send the file as a part with a filename.');
   }
 
@@ -93,7 +101,17 @@ export class FileForm {
       mediaType: MEDIA_TYPE_PATTERN.test(mediaType) ? mediaType : MEDIA_TYPE_DEFAULT,
       bytesMin: Math.max(0, (declaredBytes(this.#raw) ?? 0) - FORM_OVERHEAD_BYTES_MAX),
       content: this.#content(content),
+      trailer: () => this.#trailer(),
     });
+  }
+
+  /** @throws ServiceError `invalid_request`, `unknown_field` */
+  #trailer(): FileStoreTrailer {
+    const fields = check(uploadFields, Object.fromEntries(this.#fields));
+    const seconds = fields['expires_after[seconds]'];
+    if (fields['expires_after[anchor]'] && seconds === undefined)
+      throw refuse('expires_after[seconds]', 'is required with expires_after[anchor].');
+    return { purpose: fields.purpose, expires_after_seconds: seconds ?? null };
   }
 
   async *#content(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
@@ -128,16 +146,16 @@ function toFilename(name: string | undefined): string {
   return clean === '' || clean === '.' || clean === '..' ? 'file' : clean;
 }
 
-/** @throws ServiceError `invalid_request`, `unknown_field` */
+/** Refuses a field as it arrives. @throws ServiceError `invalid_request`, `unknown_field` */
 function checkField(name: string, truncated: boolean): void {
   if (name === FILE_FIELD) throw refuse(FILE_FIELD, 'is not a file. Send it as a part with a filename.');
-  if (!IGNORED_FIELDS.includes(name)) throw unknownField(name);
+  if (!Object.hasOwn(uploadFields.shape, name)) throw unknownField(name);
   if (truncated) throw refuse(name, `exceeds ${FIELD_BYTES_MAX} bytes. Send less.`);
 }
 
 function unknownField(name: string): ServiceError {
   const param = name.slice(0, 100);
-  return new ServiceError('unknown_field', `Unknown field: ${param}. An upload has only ${FILE_FIELD}.`, {
+  return new ServiceError('unknown_field', `Unknown field: ${param}. Remove it.`, {
     param,
   });
 }

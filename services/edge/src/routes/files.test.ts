@@ -7,8 +7,11 @@ import {
   ALL_PERMISSIONS,
   FILE_CONTENT_SUBJECT,
   FILE_STORE_SUBJECT,
+  FILE_STORE_TRAILER_BYTES,
   type FileObject,
   type FileStoreHead,
+  type FileStoreTrailer,
+  fileStoreTrailer,
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
@@ -22,7 +25,7 @@ const BYTES = 64 * 1024 * 1024;
 let edge: TestEdge;
 let key: string;
 /** Outcome of the last upload at its store. */
-let stored: PromiseWithResolvers<{ head: FileStoreHead; bytes: number } | Error>;
+let stored: PromiseWithResolvers<{ head: FileStoreHead; bytes: number; trailer: FileStoreTrailer } | Error>;
 let began: PromiseWithResolvers<void>;
 let sending: PromiseWithResolvers<IncomingCall>;
 
@@ -33,7 +36,10 @@ const fileOf = (bytes: number): FileObject => ({
   media_type: 'text/plain',
   bytes,
   sha256: createHash('sha256').update('').digest('hex'),
-  created_at: '2026-11-21T00:00:00.000Z',
+  purpose: 'user_data',
+  status: 'processed',
+  created_at: 1_795_219_200,
+  created_at_iso: '2026-11-21T00:00:00.000Z',
 });
 
 beforeAll(async () => {
@@ -42,12 +48,16 @@ beforeAll(async () => {
   const control = await serve(edge.bus, { name: 'control', version: '0.0.1', description: 'of a test' });
   control.stream(FILE_STORE_SUBJECT, async (call) => {
     let bytes = 0;
+    let end = Buffer.alloc(0);
     try {
       for await (const piece of call.body()) {
         bytes += piece.length;
+        end = Buffer.concat([end, piece]).subarray(-FILE_STORE_TRAILER_BYTES);
         began.resolve();
       }
-      stored.resolve({ head: call.head as FileStoreHead, bytes });
+      bytes -= FILE_STORE_TRAILER_BYTES;
+      const trailer = fileStoreTrailer.parse(JSON.parse(end.toString()));
+      stored.resolve({ head: call.head as FileStoreHead, bytes, trailer });
       call.end(fileOf(bytes));
     } catch (error) {
       stored.resolve(error as Error);
@@ -112,6 +122,45 @@ test('an upload tells the store its declared length and its metadata', async () 
   expect(outcome.head).toMatchObject({ org: 'org_default', filename: 'passwd', media_type: 'text/plain' });
   expect(outcome.head.bytes_min).toBeGreaterThan(300_000);
   expect(outcome.head.bytes_min).toBeLessThanOrEqual(500_000);
+});
+
+const uploadForm = (...fields: readonly (readonly [string, string])[]) => {
+  const form = new FormData();
+  form.set('file', new Blob(['x']), 'a');
+  for (const [name, value] of fields) form.set(name, value);
+  const headers = { authorization: `Bearer ${key}` };
+  return fetch(`${edge.url}/v1/files`, { method: 'POST', headers, body: form });
+};
+
+test('the fields of an upload reach the store, also those after the file', async () => {
+  expect((await uploadForm()).status).toBe(201);
+  expect(await stored.promise).toMatchObject({
+    bytes: 1,
+    trailer: { purpose: 'user_data', expires_after_seconds: null },
+  });
+  stored = Promise.withResolvers();
+  const expiry = [
+    ['expires_after[anchor]', 'created_at'],
+    ['expires_after[seconds]', '3600'],
+  ] as const;
+  expect((await uploadForm(['purpose', 'vision'], ...expiry)).status).toBe(201);
+  expect(await stored.promise).toMatchObject({
+    bytes: 1,
+    trailer: { purpose: 'vision', expires_after_seconds: 3_600 },
+  });
+});
+
+test.each([
+  ['purpose', 'fun', 'purpose'],
+  ['expires_after[seconds]', '3599', 'expires_after[seconds]'],
+  ['expires_after[anchor]', 'last_active_at', 'expires_after[anchor]'],
+  ['expires_after[anchor]', 'created_at', 'expires_after[seconds]'],
+  ['colour', 'red', 'colour'],
+])('an upload whose field %s is %s is refused, and nothing is stored', async (name, value, param) => {
+  const response = await uploadForm([name, value]);
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: { param } });
+  expect(await stored.promise).toBeInstanceOf(Error);
 });
 
 test('a stalled upload is given up on both sides, with an error code', async () => {

@@ -1,5 +1,6 @@
 import { type Bus, openReply } from '@switchyard/bus';
 import {
+  encodeFileStoreTrailer,
   FILE_STORE_SUBJECT,
   type FileObject,
   type FileStoreHead,
@@ -12,7 +13,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
-import { FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
+import { type ArrivingFile, FileForm, UPLOAD_BODY_BYTES_MAX } from '../files/file-form.ts';
 import { sendContent } from '../files/send-content.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
@@ -109,7 +110,8 @@ async function upload(
 ): Promise<FileObject> {
   const form = new FileForm(request.raw, clock);
   try {
-    const { filename, mediaType, bytesMin, content } = await form.read();
+    const file = await form.read();
+    const { filename, mediaType, bytesMin } = file;
     const head: FileStoreHead = {
       request_id: request.id,
       org: key.org,
@@ -118,10 +120,19 @@ async function upload(
       media_type: mediaType,
       bytes_min: bytesMin,
     };
-    const stored = await openReply(bus, { subject: FILE_STORE_SUBJECT, head, body: content }, signal);
+    const stored = await openReply(
+      bus,
+      { subject: FILE_STORE_SUBJECT, head, body: withTrailer(file) },
+      signal,
+    );
     return fileObject.parse(await stored.end);
   } catch (error) {
     form.discard();
     throw error;
   }
+}
+
+async function* withTrailer({ content, trailer }: ArrivingFile): AsyncGenerator<Uint8Array, void, undefined> {
+  yield* content;
+  yield encodeFileStoreTrailer(trailer());
 }

@@ -90,7 +90,7 @@ const create = (body: CreateComputerRequest = { cpu: 0.25, memory_mb: 512 }, who
 const get = (id: string, who = caller) => request(installation.bus, 'computers.get', { ...who, id });
 const remove = (id: string, who = caller) => request(installation.bus, 'computers.delete', { ...who, id });
 const list = async (who = caller): Promise<ComputerObject[]> =>
-  (await request(installation.bus, 'computers.list', who)).data;
+  (await request(installation.bus, 'computers.list', { ...who, query: {} })).data;
 const slotsOf = async (org: string) =>
   Object.keys((await (await openBucket(installation.bus, 'computer-slots')).get(org))?.value ?? {});
 const minutesOf = (id: string) =>

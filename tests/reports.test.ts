@@ -133,7 +133,7 @@ test('a statement adds up, each line to its events, and can be read by people an
       const page = await json(`/v1/statements/${month}/lines/${id}?limit=4${cursor}`);
       total += sum(page.data.map((row) => row.amount));
       seen.push(...page.data.map(({ event }) => event));
-      cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`;
+      cursor = page.next_cursor === null ? '' : `&after=${page.next_cursor}`;
     } while (cursor !== '');
     expect(total).toBe(nanos(amount));
   }

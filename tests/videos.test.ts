@@ -402,7 +402,7 @@ describe('an org’s videos', () => {
     const first = videoList.parse((await call('GET', '/v1/videos?limit=2')).json);
     expect(first.data.map(({ id }) => id)).toEqual(ids.slice(0, 2));
     expect(first.has_more).toBe(true);
-    const next = videoList.parse((await call('GET', `/v1/videos?limit=2&cursor=${first.next_cursor}`)).json);
+    const next = videoList.parse((await call('GET', `/v1/videos?limit=2&after=${first.last_id}`)).json);
     expect(next.data[0]?.id).toBe(ids[2]);
   });
 

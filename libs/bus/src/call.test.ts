@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Event, makeEvent, ServiceError } from '@switchyard/contracts';
+import { type Event, makeEvent, pageOf, ServiceError } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -355,14 +355,9 @@ describe('the end of a call with a usage event', () => {
 describe('a JSON operation', () => {
   test('is typed and validated: a request of the wrong shape is refused with the field name', async () => {
     const service = await host('control');
-    service.handle('keys.list', async ({ org }) => ({
-      object: 'list',
-      data: [],
-      has_more: org === 'org_x',
-      next_cursor: null,
-    }));
+    service.handle('keys.list', async ({ org }) => pageOf([], org === 'org_x', () => ''));
     const caller = await bus('caller');
-    const list = await request(caller, 'keys.list', { org: 'org_x', key_id: 'key_x' });
+    const list = await request(caller, 'keys.list', { org: 'org_x', key_id: 'key_x', query: {} });
     expect(list.has_more).toBe(true);
     const wrong = request(caller, 'keys.list', { org: 7 } as never);
     await expect(wrong).rejects.toMatchObject({ code: 'invalid_request', param: 'org' });
@@ -380,7 +375,7 @@ describe('a JSON operation', () => {
     const outcome = request(
       await bus('caller'),
       'keys.list',
-      { org: 'o', key_id: 'k' },
+      { org: 'o', key_id: 'k', query: {} },
       { signal: gone.signal },
     ).catch((error: unknown) => error);
     const signal = await started.promise;
@@ -397,9 +392,9 @@ describe('a JSON operation', () => {
     service.handle('keys.list', async () => {
       started.resolve();
       await go.promise;
-      return { object: 'list', data: [], has_more: false, next_cursor: null };
+      return pageOf([], false, () => '');
     });
-    const outcome = request(await bus('caller'), 'keys.list', { org: 'o', key_id: 'k' });
+    const outcome = request(await bus('caller'), 'keys.list', { org: 'o', key_id: 'k', query: {} });
     await started.promise;
     const drained = service.drain();
     go.resolve();

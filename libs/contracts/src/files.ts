@@ -1,7 +1,7 @@
 // Stored files: the HTTP shapes, the records, and what crosses the bus beside a file's bytes.
 import { z } from 'zod';
 import { idOf } from './ids.ts';
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
+import { listOf, listQuery } from './lists.ts';
 
 export const FILE_BYTES_MAX = 512 * 1024 * 1024;
 export const FILENAME_BYTES_MAX = 255;
@@ -95,22 +95,7 @@ export const uploadForm = uploadFields
   })
   .meta({ examples: [{ file: 'city,inhabitants\nUlm,126000\n', purpose: 'user_data' }] });
 
-/** What clients of OpenAI may ask for; a page has `LIST_LIMIT_MAX` of them at most all the same. */
-const OPENAI_LIST_LIMIT_MAX = 10_000;
-
-export const filesQuery = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(OPENAI_LIST_LIMIT_MAX)
-    .optional()
-    .meta({
-      description: `Files at most; over ${LIST_LIMIT_MAX} counts as that`,
-      default: LIST_LIMIT_DEFAULT,
-    }),
-  cursor: z.string().max(200).optional().describe('`next_cursor` of the page before'),
-  after: z.string().max(200).optional().describe('The same, under the name that clients of OpenAI use'),
+export const filesQuery = listQuery.extend({
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'By the time of storing', default: 'desc' }),
   purpose: filePurpose.optional().describe('Only files with this purpose'),
 });

@@ -35,19 +35,13 @@ import {
   rotateKeyRequest,
   updateKeyRequest,
 } from './keys.ts';
-import { listOf } from './lists.ts';
+import { listOf, listQuery, shortListQuery } from './lists.ts';
 import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
-import { createdOrg, createOrgRequest, orgObject, orgsQuery, updateOrgRequest } from './orgs.ts';
+import { createdOrg, createOrgRequest, orgObject, updateOrgRequest } from './orgs.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
-import {
-  statement,
-  statementEventList,
-  statementEventsQuery,
-  statementList,
-  statementMonth,
-} from './statements.ts';
+import { statement, statementEventList, statementList, statementMonth } from './statements.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
-import { deletedVideo, videoListing, videosQuery, videoView } from './videos.ts';
+import { deletedVideo, videoListing, videoView } from './videos.ts';
 import {
   createWebhookRequest,
   deletedWebhook,
@@ -64,6 +58,8 @@ export type Caller = z.infer<typeof caller>;
 
 const empty = z.object({});
 const byId = z.object({ id: z.string() });
+const longList = caller.extend({ query: listQuery });
+const shortList = caller.extend({ query: shortListQuery });
 
 const operation = <I extends z.ZodType, O extends z.ZodType>(subject: string, request: I, response: O) => ({
   subject,
@@ -90,7 +86,7 @@ export const OPERATIONS = {
   'models.list': operation('model-router.v1.models.list', empty, z.object({ data: z.array(modelObject) })),
 
   'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
-  'keys.list': operation('control.v1.keys.list', caller, listOf(keyObject)),
+  'keys.list': operation('control.v1.keys.list', shortList, listOf(keyObject)),
   'keys.update': operation(
     'control.v1.keys.update',
     caller.extend({ ...byId.shape, body: updateKeyRequest }),
@@ -109,7 +105,7 @@ export const OPERATIONS = {
     caller.extend({ body: createWebhookRequest }),
     webhookWithSecret,
   ),
-  'webhooks.list': operation('control.v1.webhooks.list', caller, listOf(webhookObject)),
+  'webhooks.list': operation('control.v1.webhooks.list', shortList, listOf(webhookObject)),
   'webhooks.get': operation('control.v1.webhooks.get', caller.extend(byId.shape), webhookObject),
   'webhooks.update': operation(
     'control.v1.webhooks.update',
@@ -120,7 +116,7 @@ export const OPERATIONS = {
   'webhooks.test': operation('control.v1.webhooks.test', caller.extend(byId.shape), webhookDelivery),
   'webhooks.deliveries': operation(
     'control.v1.webhooks.deliveries',
-    caller.extend(byId.shape),
+    shortList.extend(byId.shape),
     listOf(webhookDelivery),
   ),
   'webhooks.delete': operation('control.v1.webhooks.delete', caller.extend(byId.shape), deletedWebhook),
@@ -137,7 +133,7 @@ export const OPERATIONS = {
     }),
     computerObject,
   ),
-  'computers.list': operation('control.v1.computers.list', caller, listOf(computerObject)),
+  'computers.list': operation('control.v1.computers.list', shortList, listOf(computerObject)),
   'computers.get': operation('control.v1.computers.get', caller.extend(byId.shape), computerObject),
   'computers.upload': operation(
     'control.v1.computers.upload',
@@ -146,11 +142,7 @@ export const OPERATIONS = {
   ),
   'computers.delete': operation('control.v1.computers.delete', caller.extend(byId.shape), deletedComputer),
 
-  'videos.list': operation(
-    'video-worker.v1.videos.list',
-    caller.extend({ query: videosQuery }),
-    videoListing,
-  ),
+  'videos.list': operation('video-worker.v1.videos.list', longList, videoListing),
   'videos.get': operation('video-worker.v1.videos.get', caller.extend(byId.shape), videoView),
   'videos.delete': operation('video-worker.v1.videos.delete', caller.extend(byId.shape), deletedVideo),
 
@@ -159,7 +151,7 @@ export const OPERATIONS = {
   'files.delete': operation('control.v1.files.delete', caller.extend(byId.shape), deletedFile),
 
   'orgs.create': operation('control.v1.orgs.create', caller.extend({ body: createOrgRequest }), createdOrg),
-  'orgs.list': operation('control.v1.orgs.list', caller.extend({ query: orgsQuery }), listOf(orgObject)),
+  'orgs.list': operation('control.v1.orgs.list', longList, listOf(orgObject)),
   'orgs.get': operation('control.v1.orgs.get', caller.extend(byId.shape), orgObject),
   'orgs.update': operation(
     'control.v1.orgs.update',
@@ -186,16 +178,16 @@ export const OPERATIONS = {
     caller.extend({ refund_id: z.string(), body: createRefundRequest }),
     refundObject,
   ),
-  'credits.list': ofOrg('billing.v1.credits.list', caller, listOf(creditObject)),
+  'credits.list': ofOrg('billing.v1.credits.list', longList, listOf(creditObject)),
   'holds.take': ofOrg('billing.v1.holds.take', takeHold, grantedHold),
   'holds.settle': ofOrg('billing.v1.holds.settle', settleHold, empty),
   'holds.renew': atPlace('billing.v1.holds.renew', renewHolds, empty, ({ place }) => place),
 
-  'statements.list': ofOrg('billing.v1.statements.list', caller, statementList),
+  'statements.list': ofOrg('billing.v1.statements.list', shortList, statementList),
   'statements.get': ofOrg('billing.v1.statements.get', caller.extend({ month: statementMonth }), statement),
   'statements.events': ofOrg(
     'billing.v1.statements.events',
-    caller.extend({ month: statementMonth, line: z.string(), query: statementEventsQuery }),
+    caller.extend({ month: statementMonth, line: z.string(), query: listQuery }),
     statementEventList,
   ),
   'usage.get': ofOrg('billing.v1.usage.get', caller.extend({ query: usageQuery }), usageReport),

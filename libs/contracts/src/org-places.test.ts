@@ -39,7 +39,7 @@ test('a question about money goes to the place of its org, others where they alw
   const place = placeTokens(placeOf('org_default'));
   expect(operationSubject('account.get', caller)).toBe(`billing.v1.account.get.${place}`);
   expect(operationSubject('holds.renew', { place: 5, holds: [] })).toBe('billing.v1.holds.renew.1.0.1.0');
-  expect(operationSubject('keys.list', caller)).toBe('control.v1.keys.list');
+  expect(operationSubject('keys.list', { ...caller, query: {} })).toBe('control.v1.keys.list');
   expect(operationPattern('account.get')).toBe('billing.v1.account.get.>');
   expect(operationPattern('account.get', placesPattern(1, 4))).toBe('billing.v1.account.get.1.0.>');
   expect(operationPattern('keys.list')).toBe('control.v1.keys.list');

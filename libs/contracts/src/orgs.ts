@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { billingMode, dollarAmount, type OrgRecord } from './accounts.ts';
 import { idOf } from './ids.ts';
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from './lists.ts';
 
 export const ORG_NAME_LENGTH_MAX = 100;
 export const ORGS_MAX = 10_000;
@@ -64,17 +63,6 @@ export const createdOrg = orgObject.extend({
   key_id: idOf('key').describe('Id of that key'),
 });
 export type CreatedOrg = z.infer<typeof createdOrg>;
-
-export const orgsQuery = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIST_LIMIT_MAX)
-    .optional()
-    .meta({ description: 'Maximum number of orgs', default: LIST_LIMIT_DEFAULT }),
-  cursor: z.string().max(200).optional().describe('`next_cursor` of the page before'),
-});
 
 export function toOrgObject(record: OrgRecord): OrgObject {
   const { id, name, billing, monthly_limit, created_at, suspended_at, removed_at } = record;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { creditObject } from './accounts.ts';
 import { dollars } from './dollars.ts';
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
+import { listOf } from './lists.ts';
 import { quantities } from './usage.ts';
 
 /** Hours after its end in which a month takes what belongs to it; later, it goes to the next one, as late. */
@@ -64,21 +64,6 @@ export const statementEvent = z.object({
   amount: dollars,
 });
 export const statementEventList = listOf(statementEvent);
-
-export const statementEventsQuery = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIST_LIMIT_MAX)
-    .optional()
-    .meta({ description: 'Rows at most', default: LIST_LIMIT_DEFAULT }),
-  cursor: z
-    .string()
-    .regex(/^(\d{1,2}\.)?\d{1,18}$/, 'is not one that a list has given')
-    .optional()
-    .describe('`next_cursor` of the page before'),
-});
 
 export const statementHttpQuery = z.strictObject({
   format: z.enum(['json', 'csv', 'html']).optional().describe('json, csv, or html: a page to print'),

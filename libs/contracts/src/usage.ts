@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { dialect } from './dialects.ts';
 import { dollars } from './dollars.ts';
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
+import { listOf, listQuery } from './lists.ts';
 
 export const USAGE_INTERVALS = ['minute', 'hour', 'day', 'month'] as const;
 export const USAGE_GROUPS = ['key', 'type', 'model', 'maker', 'computer', 'status'] as const;
@@ -158,7 +158,7 @@ export const logList = listOf(logEntry);
 
 const cost = z.coerce.number().min(-1_000_000).max(1_000_000).optional();
 
-export const logsQuery = z.strictObject({
+export const logsQuery = listQuery.extend({
   from: from.describe('From this moment on; default: the beginning'),
   to,
   key: filter.describe('Only of this key, by its id'),
@@ -169,17 +169,6 @@ export const logsQuery = z.strictObject({
   cost_min: cost.describe('Only those that cost this much or more, in US dollars'),
   cost_max: cost.describe('Only those that cost this much or less, in US dollars'),
   request_id: filter.describe('Only the call of this X-Request-Id, and its refunds'),
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIST_LIMIT_MAX)
-    .optional()
-    .meta({
-      description: `Rows at most; of CSV and NDJSON without it ${LOG_EXPORT_ROWS_MAX}`,
-      default: LIST_LIMIT_DEFAULT,
-    }),
-  cursor: z.string().max(300).optional().describe('`next_cursor` of the page before'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { upstream } from './catalog.ts';
 import { dollars } from './dollars.ts';
 import { ID_PREFIXES, idOf } from './ids.ts';
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, listOf } from './lists.ts';
+import { listOf } from './lists.ts';
 import {
   modelChoice,
   NAMES_A_MODEL,
@@ -151,17 +151,6 @@ export const deletedVideo = z.object({
   id: z.string().describe('The video that was'),
   object: z.literal('video').describe('Always video'),
   deleted: z.literal(true).describe('Always true'),
-});
-
-export const videosQuery = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIST_LIMIT_MAX)
-    .default(LIST_LIMIT_DEFAULT)
-    .describe('How many at the most'),
-  cursor: idOf('video').optional().describe('`next_cursor` of the page before'),
 });
 
 /** A new id; ids sort by their time, so that a list can be read page by page. */

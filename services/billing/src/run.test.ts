@@ -91,7 +91,7 @@ describe('an answer', () => {
     const invalid = (param: string) => ({ code: 'invalid_request', param });
     await expect(on.client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
     await expect(on.client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
-    await expect(on.client.logs({ cursor: 'nonsense' })).rejects.toMatchObject(invalid('cursor'));
+    await expect(on.client.logs({ after: 'nonsense' })).rejects.toMatchObject(invalid('after'));
   });
 });
 
@@ -109,9 +109,12 @@ describe('the log', () => {
     const seen: { id: string; at: string }[] = [];
     let cursor: string | null = null;
     do {
-      const page = logList.parse(await on.client.logs({ limit: 10, ...(cursor ? { cursor } : {}) }, org));
+      const page = logList.parse(
+        await on.client.logs({ limit: 10, ...(cursor ? { after: cursor } : {}) }, org),
+      );
       seen.push(...page.data);
       expect(page.has_more).toBe(page.next_cursor !== null);
+      expect([page.first_id, page.last_id]).toEqual([page.data[0]?.id, page.data.at(-1)?.id]);
       cursor = page.next_cursor;
       await on.client.publish(
         completed(`req_later${seen.length}`, 1n, { org, time: at(10_000 + seen.length) }),

@@ -1,7 +1,14 @@
 // Budgets over a real nats-server and a real MongoDB wire server: requests of the routers, then the state of the
 // ledger.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { type KeyRecord, newId, newKeyId, type OrgRecord, placeOf } from '@switchyard/contracts';
+import {
+  type KeyRecord,
+  type ListQuery,
+  newId,
+  newKeyId,
+  type OrgRecord,
+  placeOf,
+} from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -121,7 +128,17 @@ describe('an org', () => {
     await grant(0.000000001);
     expect(await take('req_p5', 1n)).toEqual({ granted_nano: '1', capped: false });
     expect(await account()).toMatchObject({ balance: 0.000000001, held: 0.000000001 });
-    expect((await on.client.ask('credits.list', { org, key_id: 'key_1' })).data).toHaveLength(2);
+    const credits = (query: ListQuery) => on.client.ask('credits.list', { org, key_id: 'key_1', query });
+    const { data } = await credits({});
+    expect(data).toHaveLength(2);
+    const first = await credits({ limit: 1 });
+    expect(first).toMatchObject({ data: [data[0]], has_more: true, last_id: data[0]?.id });
+    expect(await credits({ limit: 1, after: first.last_id ?? '' })).toMatchObject({
+      data: [data[1]],
+      has_more: false,
+      next_cursor: null,
+    });
+    await expect(credits({ after: 'crd_none' })).rejects.toMatchObject({ param: 'after' });
   });
 
   test('gets its money back when a call is voided', async () => {

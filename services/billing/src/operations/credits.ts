@@ -1,13 +1,16 @@
 // credits.create, credits.list: the credits of an org.
 import {
+  afterOf,
   EVENTS_STREAM,
   eventIds,
   eventSubject,
-  LIST_LIMIT_MAX,
+  limitOf,
   makeEvent,
   newId,
   type OperationRequest,
   type OperationResponse,
+  pageOf,
+  unknownCursor,
 } from '@switchyard/contracts';
 import { dollarsToJson, parseDollars } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
@@ -51,17 +54,25 @@ export async function creditsCreate(
   };
 }
 
-/** All credits of an org, newest first. */
+/** The credits of an org, newest first. */
 export async function creditsList(
-  { org }: OperationRequest<'credits.list'>,
+  { org, query }: OperationRequest<'credits.list'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'credits.list'>> {
   await catchUp(deps);
+  const limit = limitOf(query);
+  const after = afterOf(query);
   const found = await deps.store.ledger
-    .find({ 'credit.org': org })
+    .find({ 'credit.org': org, ...(after === undefined ? {} : await olderThan(deps, org, after)) })
     .sort({ at: -1, n: -1 })
-    .limit(LIST_LIMIT_MAX + 1)
+    .limit(limit + 1)
     .toArray();
-  const data = found.slice(0, LIST_LIMIT_MAX).flatMap(creditOf);
-  return { object: 'list', data, has_more: found.length > LIST_LIMIT_MAX, next_cursor: null };
+  return pageOf(found.slice(0, limit).flatMap(creditOf), found.length > limit, ({ id }) => id);
+}
+
+/** @throws ServiceError `invalid_request` when the org has no such credit */
+async function olderThan({ store }: BillingDeps, org: string, id: string) {
+  const row = await store.ledger.findOne({ _id: id, 'credit.org': org }, { projection: { at: 1, n: 1 } });
+  if (!row) throw unknownCursor();
+  return { $or: [{ at: { $lt: row.at } }, { at: row.at, n: { $lt: row.n } }] };
 }

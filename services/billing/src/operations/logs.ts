@@ -3,6 +3,7 @@ import {
   type LogEntry,
   type OperationRequest,
   type OperationResponse,
+  pageOf,
   ServiceError,
 } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
@@ -18,8 +19,8 @@ export async function logsList(
   deps: BillingDeps,
 ): Promise<OperationResponse<'logs.list'>> {
   await catchUpLogs(deps);
-  const { rows, next } = await readLogPage(deps.store, org, query);
-  return { object: 'list', data: rows.map(toLogEntry), has_more: next !== null, next_cursor: next };
+  const { rows, hasMore } = await readLogPage(deps.store, org, query);
+  return pageOf(rows.map(toLogEntry), hasMore, ({ id }) => id);
 }
 
 /**

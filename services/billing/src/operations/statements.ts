@@ -1,9 +1,14 @@
 // statements.list, statements.get, statements.events: the months of an org, one month, and the rows of one line.
 import {
-  LIST_LIMIT_DEFAULT,
+  afterOf,
+  type ListQuery,
+  limitOf,
   type OperationRequest,
   type OperationResponse,
+  pageFrom,
+  pageOf,
   ServiceError,
+  unknownCursor,
 } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { catchUp } from '../catch-up.ts';
@@ -13,18 +18,17 @@ import { monthOf } from '../statements/months.ts';
 import { readStatement, readSummaries } from '../statements/read-statement.ts';
 import { answered } from '../store/answered.ts';
 import type { LedgerRow } from '../store/documents.ts';
-import { FIRST_PARTITION } from '../store/partition.ts';
 import { readQuantities } from '../store/quantities.ts';
 import { whenComplete } from '../when-complete.ts';
 
 export async function statementsList(
-  { org }: OperationRequest<'statements.list'>,
+  { org, query }: OperationRequest<'statements.list'>,
   deps: BillingDeps,
 ): Promise<OperationResponse<'statements.list'>> {
   await catchUp(deps);
   const { store, clock } = deps;
   const data = await whenComplete(deps, () => readSummaries(store, org, clock.now()));
-  return { object: 'list', data: data.reverse(), has_more: false, next_cursor: null };
+  return pageFrom(data.reverse(), query, ({ month }) => month);
 }
 
 /** @throws ServiceError `invalid_request` for a month that has not begun */
@@ -45,19 +49,28 @@ export async function statementsEvents(
   deps: BillingDeps,
 ): Promise<OperationResponse<'statements.events'>> {
   await catchUp(deps);
-  const limit = query.limit ?? LIST_LIMIT_DEFAULT;
-  const rows = await rowsAfter({ org, month, line }, query.cursor, limit + 1, deps);
-  const page = rows.slice(0, limit);
-  const hasMore = rows.length > limit;
-  return {
-    object: 'list',
-    data: page.map(({ _id, n, kind, at, key, calls, cost, quantities }) => ({
-      ...{ event: _id, number: Number(n), kind, at: at.toISOString(), key_id: key, calls: Number(calls) },
-      ...{ quantities: readQuantities(quantities), amount: dollarsToJson(cost) },
-    })),
-    has_more: hasMore,
-    next_cursor: hasMore ? cursorOf(page.at(-1)) : null,
-  };
+  const limit = limitOf(query);
+  const after = await positionOf(org, query, deps);
+  const rows = await rowsAfter({ org, month, line }, after, limit + 1, deps);
+  const page = rows.slice(0, limit).map(({ _id, n, kind, at, key, calls, cost, quantities }) => ({
+    ...{ event: _id, number: Number(n), kind, at: at.toISOString(), key_id: key, calls: Number(calls) },
+    ...{ quantities: readQuantities(quantities), amount: dollarsToJson(cost) },
+  }));
+  return pageOf(page, rows.length > limit, ({ event }) => event);
+}
+
+type Position = Pick<LedgerRow, 'p' | 'n'>;
+
+/**
+ * Position of the row after which the page begins; null: the first page.
+ * @throws ServiceError `invalid_request` when the org's ledger has no such row
+ */
+async function positionOf(org: string, query: ListQuery, { store }: BillingDeps): Promise<Position | null> {
+  const id = afterOf(query);
+  if (id === undefined) return null;
+  const row = await store.ledger.findOne({ _id: id, org }, { projection: { p: 1, n: 1 } });
+  if (!row) throw unknownCursor();
+  return row;
 }
 
 /**
@@ -65,15 +78,16 @@ export async function statementsEvents(
  */
 async function rowsAfter(
   of: { org: string; month: string; line: string },
-  cursor: string | undefined,
+  position: Position | null,
   count: number,
   { store, partition }: BillingDeps,
 ): Promise<LedgerRow[]> {
-  const [index, n] = readCursor(cursor);
+  const names = namesEver(partition.layout);
+  const first = position === null ? 0 : names.indexOf(position.p);
   const rows: LedgerRow[] = [];
-  for (const [i, p] of namesEver(partition.layout).entries()) {
-    if (i < index || rows.length === count) continue;
-    const after = i === index ? { n: { $gt: n } } : {};
+  for (const p of names.slice(first)) {
+    if (rows.length === count) break;
+    const after = p === position?.p ? { n: { $gt: position.n } } : {};
     const found = store.ledger
       .find({ ...of, p, ...after })
       .sort({ n: 1 })
@@ -81,15 +95,4 @@ async function rowsAfter(
     rows.push(...(await answered(found.toArray())));
   }
   return rows;
-}
-
-/** Cursor of a page: the number of its last row, prefixed with the partition except for the first one. */
-function cursorOf(last: LedgerRow | undefined): string | null {
-  if (!last) return null;
-  return last.p === FIRST_PARTITION ? `${last.n}` : `${last.p.slice(1)}.${last.n}`;
-}
-
-function readCursor(cursor = '0'): [partition: number, n: bigint] {
-  const [n = '0', partition = '0'] = cursor.split('.').reverse();
-  return [Number(partition), BigInt(n)];
 }

@@ -1,5 +1,12 @@
 // One page of Logs: newest first, filtered, starting at the cursor.
-import { LIST_LIMIT_DEFAULT, type LogsQuery, ServiceError } from '@switchyard/contracts';
+import {
+  afterOf,
+  type ListQuery,
+  type LogsQuery,
+  limitOf,
+  ServiceError,
+  unknownCursor,
+} from '@switchyard/contracts';
 import { parseDollars } from '@switchyard/money';
 import type { Filter } from 'mongodb';
 import type { LogRow } from './documents.ts';
@@ -8,21 +15,20 @@ import type { Store } from './store.ts';
 
 export interface LogPage {
   readonly rows: LogRow[];
-  /** Cursor of the next page; null when this is the last page. */
-  readonly next: string | null;
+  readonly hasMore: boolean;
 }
 
-/** @throws ServiceError `invalid_request` for a reversed range or an invalid cursor */
+/** @throws ServiceError `invalid_request` for a reversed range or an unknown cursor */
 export async function readLogPage({ logs }: Store, org: string, query: LogsQuery): Promise<LogPage> {
-  const limit = query.limit ?? LIST_LIMIT_DEFAULT;
+  const limit = limitOf(query);
+  const after = afterOf(query);
+  const position = after === undefined ? null : await positionOf(logs, org, after);
   const rows = await logs
-    .find(logFilter(org, query))
+    .find(logFilter(org, query, position))
     .sort({ at: -1, _id: -1 })
     .limit(limit + 1)
     .toArray();
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return { rows: page, next: rows.length > limit && last ? writeCursor(last) : null };
+  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
 /** The index for each filter. A test checks that `INDEXES` has it. */
@@ -40,22 +46,23 @@ export const INDEX_OF_FILTER = {
   // Two indexes: `_id_` finds the call, this one its refunds.
   request_id: 'corrects',
 } as const satisfies Record<
-  Exclude<keyof LogsQuery, 'limit' | 'cursor'>,
+  Exclude<keyof LogsQuery, keyof ListQuery>,
   (typeof INDEXES)['logs'][number]['name']
 >;
 
 /**
  * The filter for the collection.
+ * @param position of the row after which the page begins
  * @throws ServiceError `invalid_request` naming a reversed range or an unreadable value
  */
-export function logFilter(org: string, query: LogsQuery): Filter<LogRow> {
+export function logFilter(org: string, query: LogsQuery, position: Position | null = null): Filter<LogRow> {
   const { key, type, model: models, computer, status, request_id: request } = query;
   const exact = Object.entries({ key, type, models, computer, status });
   const given = Object.fromEntries(exact.filter(([, value]) => value !== undefined));
   const either: Filter<LogRow>[] = [];
   if (request !== undefined) either.push({ $or: [{ _id: request }, { corrects: request }] });
-  if (query.cursor !== undefined) {
-    const { at, id } = readCursor(query.cursor);
+  if (position) {
+    const { at, _id: id } = position;
     either.push({ $or: [{ at: { $lt: at } }, { at, _id: { $lt: id } }] });
   }
   const at = timeRange(query);
@@ -96,21 +103,11 @@ function costOf(param: 'cost_min' | 'cost_max', query: LogsQuery): bigint | null
   }
 }
 
-interface Position {
-  readonly at: Date;
-  readonly id: string;
-}
+type Position = Pick<LogRow, '_id' | 'at'>;
 
-function writeCursor({ at, _id }: LogRow): string {
-  return Buffer.from(`${at.getTime()}/${_id}`).toString('base64url');
-}
-
-function readCursor(cursor: string): Position {
-  const match = /^(\d{1,15})\/(.+)$/.exec(Buffer.from(cursor, 'base64url').toString('utf8'));
-  const [, at, id] = match ?? [];
-  if (at === undefined || id === undefined)
-    throw new ServiceError('invalid_request', 'cursor: is not one that a list has given', {
-      param: 'cursor',
-    });
-  return { at: new Date(Number(at)), id };
+/** @throws ServiceError `invalid_request` when the org's log has no row with this id */
+async function positionOf(logs: Store['logs'], org: string, id: string): Promise<Position> {
+  const row = await logs.findOne({ _id: id, org }, { projection: { at: 1 } });
+  if (!row) throw unknownCursor();
+  return row;
 }

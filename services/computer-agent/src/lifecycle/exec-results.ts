@@ -1,6 +1,6 @@
 // Commands without a waiting caller: whether they run, and their results, which the init keeps for commands that
 // continue without their caller.
-import { type ExecList, type ExecObject, ServiceError } from '@switchyard/contracts';
+import { type ExecList, type ExecObject, pageOf, ServiceError } from '@switchyard/contracts';
 import type { Container } from '../computer/container.ts';
 import { toResult } from './command.ts';
 
@@ -19,12 +19,12 @@ export class ExecResults {
   async list(): Promise<ExecList> {
     const known = await this.#computer.execs();
     const shown = known.filter(({ id, running, kept }) => running || kept || this.#fetching.has(id));
-    return {
-      object: 'list',
-      has_more: false,
-      next_cursor: null,
-      data: shown.map(({ id, running }) => ({ id, object: 'exec', status: this.#status(id, running) })),
-    };
+    const data = shown.map(({ id, running }) => ({
+      id,
+      object: 'exec' as const,
+      status: this.#status(id, running),
+    }));
+    return pageOf(data, false, ({ id }) => id);
   }
 
   /** @throws ServiceError `exec_not_found`. */

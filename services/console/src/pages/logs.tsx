@@ -15,7 +15,8 @@ const TEXT_FILTERS = ['model', 'key', 'computer'] as const;
 
 interface LogPage {
   readonly data: LogEntry[];
-  readonly next_cursor: string | null;
+  readonly last_id: string | null;
+  readonly has_more: boolean;
 }
 
 export default function Logs() {
@@ -27,10 +28,10 @@ export default function Logs() {
     queryKey: [`/v1/logs?${query}`],
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) =>
-      json<LogPage>(`/v1/logs?${query}${pageParam && `&cursor=${encodeURIComponent(pageParam)}`}`, {
+      json<LogPage>(`/v1/logs?${query}${pageParam && `&after=${encodeURIComponent(pageParam)}`}`, {
         signal,
       }),
-    getNextPageParam: ({ next_cursor }) => next_cursor,
+    getNextPageParam: ({ has_more, last_id }) => (has_more ? last_id : null),
   });
   return (
     <Page

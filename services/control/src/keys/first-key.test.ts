@@ -44,7 +44,8 @@ async function withControl(secret: string, work: () => Promise<void>): Promise<v
   }
 }
 
-const listed = async () => (await request(bus, 'keys.list', by(FIRST))).data.map(({ id }) => id);
+const listed = async () =>
+  (await request(bus, 'keys.list', { ...by(FIRST), query: {} })).data.map(({ id }) => id);
 const idOf = async (secret: string) => (await keys.get(hashKey(secret)))?.value.id;
 
 test('SWITCHYARD_KEY cannot be revoked, only changed: the old key is then removed, other keys stay', async () => {

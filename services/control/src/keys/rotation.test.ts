@@ -70,7 +70,8 @@ describe('a key that is rotated', () => {
     });
     // The list comes from the mirror, which learns of both secrets one after the other.
     const listed = async () =>
-      (await request(bus, 'keys.list', caller)).data.filter(({ id }) => id === made.id).length;
+      (await request(bus, 'keys.list', { ...caller, query: {} })).data.filter(({ id }) => id === made.id)
+        .length;
     await expect.poll(listed).toBe(1);
   });
 

@@ -1,19 +1,16 @@
-import { isShown, type OperationRequest, type OperationResponse } from '@switchyard/contracts';
+import { isShown, type OperationRequest, type OperationResponse, pageFrom } from '@switchyard/contracts';
 import { type ComputerOperations, requireComputers, showComputer } from '../computers/computer-operations.ts';
 
-/** Lists all computers of the org, newest first. The cap keeps the list short, so it has one page. */
+/** Lists all computers of the org, newest first. The cap keeps the list short, so it has one page unless a limit is given. */
 export function listComputers(on: ComputerOperations) {
   return async ({
     org,
+    query,
   }: OperationRequest<'computers.list'>): Promise<OperationResponse<'computers.list'>> => {
     requireComputers(on);
     const records = (await on.computers.entries(`${org}.>`)).map(({ value }) => value).filter(isShown);
     records.sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id));
-    return {
-      object: 'list',
-      data: records.map((record) => showComputer(on, record)),
-      has_more: false,
-      next_cursor: null,
-    };
+    const data = records.map((record) => showComputer(on, record));
+    return pageFrom(data, query, ({ id }) => id);
   };
 }

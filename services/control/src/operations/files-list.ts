@@ -1,23 +1,23 @@
 // Lists an org's files by creation time. Keys sort by that time, so a page reads only its own records.
 import {
+  afterOf,
   type FileRecord,
   fileKey,
-  LIST_LIMIT_DEFAULT,
-  LIST_LIMIT_MAX,
+  limitOf,
   type OperationRequest,
   type OperationResponse,
+  pageOf,
   toFileObject,
 } from '@switchyard/contracts';
 import { type FileOperations, isVisible } from '../files/file-operations.ts';
 
 export function listFiles({ files, clock }: Pick<FileOperations, 'files' | 'clock'>) {
   return async ({ org, query }: OperationRequest<'files.list'>): Promise<OperationResponse<'files.list'>> => {
-    const limit = Math.min(query.limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
-    const cursor = query.cursor ?? query.after;
+    const [after, limit] = [afterOf(query), limitOf(query)];
     const newestFirst = query.order !== 'asc';
     const ids = (await files.keys(`${org}.>`)).map((key) => key.slice(org.length + 1)).sort();
     if (newestFirst) ids.reverse();
-    const left = cursor === undefined ? ids : ids.filter((id) => (newestFirst ? id < cursor : id > cursor));
+    const left = after === undefined ? ids : ids.filter((id) => (newestFirst ? id < after : id > after));
     const shown: FileRecord[] = [];
     let taken = 0;
     while (shown.length < limit && taken < left.length) {
@@ -27,13 +27,7 @@ export function listFiles({ files, clock }: Pick<FileOperations, 'files' | 'cloc
       for (const entry of records)
         if (entry && isVisible(entry.value, clock) && isAsked(entry.value, query)) shown.push(entry.value);
     }
-    const hasMore = taken < left.length;
-    return {
-      object: 'list',
-      data: shown.map(toFileObject),
-      has_more: hasMore,
-      next_cursor: hasMore ? (left[taken - 1] ?? null) : null,
-    };
+    return pageOf(shown.map(toFileObject), taken < left.length, ({ id }) => id);
   };
 }
 

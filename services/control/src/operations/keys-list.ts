@@ -1,14 +1,14 @@
-import { type OperationRequest, type OperationResponse, toKeyObject } from '@switchyard/contracts';
+import { type OperationRequest, type OperationResponse, pageFrom, toKeyObject } from '@switchyard/contracts';
 import type { KeyOperations } from './keys-create.ts';
 
 /** Lists an org's keys, newest first. */
 export function listKeys({ known }: Pick<KeyOperations, 'known'>) {
-  return async ({ org }: OperationRequest<'keys.list'>): Promise<OperationResponse<'keys.list'>> => {
+  return async ({ org, query }: OperationRequest<'keys.list'>): Promise<OperationResponse<'keys.list'>> => {
     const records = known.entries().map(([, record]) => record);
     const data = records
       .filter((record) => record.org === org && !record.successor)
       .sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id))
       .map(toKeyObject);
-    return { object: 'list', data, has_more: false, next_cursor: null };
+    return pageFrom(data, query, ({ id }) => id);
   };
 }

@@ -1,7 +1,9 @@
 import {
-  LIST_LIMIT_DEFAULT,
+  afterOf,
+  limitOf,
   type OperationRequest,
   type OperationResponse,
+  pageOf,
   toOrgObject,
 } from '@switchyard/contracts';
 import type { OrgDeps } from '../orgs/org-records.ts';
@@ -11,17 +13,14 @@ const CAUGHT_UP_MS_MAX = 500;
 
 /** Lists the orgs by id. */
 export function listOrgs({ knownOrgs }: Pick<OrgDeps, 'knownOrgs'>) {
-  return async ({
-    query: { limit = LIST_LIMIT_DEFAULT, cursor },
-  }: OperationRequest<'orgs.list'>): Promise<OperationResponse<'orgs.list'>> => {
+  return async ({ query }: OperationRequest<'orgs.list'>): Promise<OperationResponse<'orgs.list'>> => {
+    const [after, limit] = [afterOf(query), limitOf(query)];
     await knownOrgs.caughtUp(CAUGHT_UP_MS_MAX);
     const left = knownOrgs
       .entries()
       .map(([, record]) => record)
-      .filter(({ id }) => cursor === undefined || id > cursor)
+      .filter(({ id }) => after === undefined || id > after)
       .sort((a, b) => (a.id < b.id ? -1 : 1));
-    const data = left.slice(0, limit).map(toOrgObject);
-    const has_more = left.length > limit;
-    return { object: 'list', data, has_more, next_cursor: has_more ? (data.at(-1)?.id ?? null) : null };
+    return pageOf(left.slice(0, limit).map(toOrgObject), left.length > limit, ({ id }) => id);
   };
 }

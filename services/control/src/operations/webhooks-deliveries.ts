@@ -1,4 +1,4 @@
-import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import { type OperationRequest, type OperationResponse, pageFrom } from '@switchyard/contracts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { findWebhook, webhookKey } from '../webhooks/webhook-records.ts';
 
@@ -7,10 +7,11 @@ export function listDeliveries({ webhooks, deliveries }: Pick<WebhookOperations,
   return async ({
     org,
     id,
+    query,
   }: OperationRequest<'webhooks.deliveries'>): Promise<OperationResponse<'webhooks.deliveries'>> => {
     await findWebhook(webhooks, org, id);
     const kept = await deliveries.history(webhookKey({ org, id }));
     const data = kept.map(({ value }) => value).reverse();
-    return { object: 'list', data, has_more: false, next_cursor: null };
+    return pageFrom(data, query, ({ event_id, at }) => `${event_id}.${at}`); // an event may have several attempts
   };
 }

@@ -100,7 +100,8 @@ const create = (body: CreateWebhookRequest, org?: string) =>
   createWebhook(operations())({ ...caller(org), body });
 const get = (id: string): Promise<WebhookObject> => getWebhook(operations())({ ...caller(), id });
 const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id });
-const deliveriesOf = async (id: string) => (await listDeliveries(operations())({ ...caller(), id })).data;
+const deliveriesOf = async (id: string) =>
+  (await listDeliveries(operations())({ ...caller(), id, query: {} })).data;
 const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: BUSY_MS, interval: 20 });
 
 interface Received {

@@ -183,7 +183,7 @@ describe('the limits of the interface', () => {
   });
 
   test.each([
-    ['GET /v1/logs', 'limit', { minimum: 1, maximum: 1_000, default: 50 }],
+    ['GET /v1/logs', 'limit', { minimum: 1, maximum: 10_000, default: 50 }],
     ['GET /v1/usage', 'interval', { enum: ['minute', 'hour', 'day', 'month'] }],
   ])('%s?%s', (name, parameter, limits) => {
     const { schema } = operation(name).parameters.find((one) => one.name === parameter) ?? {};

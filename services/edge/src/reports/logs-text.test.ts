@@ -1,6 +1,6 @@
 // Exports of Logs with a fake billing: pages, their end, and what a client sees of an error.
 import { serve } from '@switchyard/bus';
-import { LIST_LIMIT_MAX, type LogEntry, type LogsQuery, ServiceError } from '@switchyard/contracts';
+import { LIST_LIMIT_MAX, type LogEntry, type LogsQuery, pageOf, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
   host.handle('logs.list', async ({ query }) => {
     asked.push(query);
     const { data, next_cursor } = answer(query);
-    return { object: 'list', data, has_more: next_cursor !== null, next_cursor };
+    return { ...pageOf(data, next_cursor !== null, ({ id }) => id), next_cursor };
   });
 }, 60_000);
 afterAll(() => edge.stop());
@@ -40,8 +40,8 @@ const get = (query: string, headers: Record<string, string> = {}) =>
 
 test('an export has every page once, in order, with the filters of the request', async () => {
   const pages = ['first', 'second', 'third'];
-  answer = ({ cursor }) => {
-    const page = cursor === undefined ? 0 : Number(cursor);
+  answer = ({ after }) => {
+    const page = after === undefined ? 0 : Number(after);
     return { data: [entry(pages[page] ?? '')], next_cursor: page === 2 ? null : String(page + 1) };
   };
   const response = await get('format=ndjson&model=a/b');
@@ -50,8 +50,8 @@ test('an export has every page once, in order, with the filters of the request',
   expect(lines.map((line) => JSON.parse(line).id)).toEqual(pages);
   expect(asked).toEqual([
     { model: 'a/b', limit: LIST_LIMIT_MAX },
-    { model: 'a/b', limit: LIST_LIMIT_MAX, cursor: '1' },
-    { model: 'a/b', limit: LIST_LIMIT_MAX, cursor: '2' },
+    { model: 'a/b', limit: LIST_LIMIT_MAX, after: '1' },
+    { model: 'a/b', limit: LIST_LIMIT_MAX, after: '2' },
   ]);
 });
 
@@ -77,7 +77,7 @@ test('a limit bounds the rows that are requested, and JSON stays unchanged', asy
   expect((await (await get('format=ndjson&limit=7')).text()).trimEnd().split('\n')).toHaveLength(7);
   expect(asked).toEqual([{ limit: 7 }]);
   expect(await (await get('limit=2', { accept: '*/*' })).json()).toMatchObject({ next_cursor: 'more' });
-  const { error } = (await (await get('limit=1001&format=csv')).json()) as { error: { param: string } };
+  const { error } = (await (await get('limit=10001&format=csv')).json()) as { error: { param: string } };
   expect(error.param).toBe('limit');
 });
 
@@ -90,8 +90,8 @@ test('an error before the first row is an error answer; later the answer is cut 
     400,
     'application/json; charset=utf-8',
   ]);
-  answer = ({ cursor }) => {
-    if (cursor !== undefined) throw new ServiceError('service_unavailable', 'away');
+  answer = ({ after }) => {
+    if (after !== undefined) throw new ServiceError('service_unavailable', 'away');
     return { data: [entry('req_1')], next_cursor: 'on' };
   };
   await expect(get('format=csv').then((response) => response.text())).rejects.toThrow();

@@ -2,6 +2,7 @@
 // the memory of one page.
 import { type Bus, request } from '@switchyard/bus';
 import {
+  afterOf,
   type KeyRecord,
   LIST_LIMIT_MAX,
   LOG_EXPORT_ROWS_MAX,
@@ -27,11 +28,11 @@ export interface LogsTextOptions {
 export async function* logsText(options: LogsTextOptions): AsyncGenerator<Buffer> {
   const { bus, key, query, format, signal, onMore } = options;
   let left = query.limit ?? LOG_EXPORT_ROWS_MAX;
-  let cursor = query.cursor;
+  let after = afterOf(query);
   let head = format === 'csv' ? csvLine(COLUMNS.map(([name]) => name)) : '';
   for (;;) {
     const limit = Math.min(left, LIST_LIMIT_MAX);
-    const page = { ...query, limit, ...(cursor === undefined ? {} : { cursor }) };
+    const page = { ...query, limit, ...(after === undefined ? {} : { after }) };
     const { data, next_cursor: next } = await request(
       bus,
       'logs.list',
@@ -44,7 +45,7 @@ export async function* logsText(options: LogsTextOptions): AsyncGenerator<Buffer
     left -= data.length;
     if (next === null) return;
     if (left <= 0) return onMore(next);
-    cursor = next;
+    after = next;
   }
 }
 

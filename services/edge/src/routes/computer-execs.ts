@@ -6,6 +6,8 @@ import {
   execObject,
   execRequest,
   execResult,
+  pageFrom,
+  shortListQuery,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { z } from 'zod';
@@ -87,7 +89,7 @@ export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
         permission: 'computers:read',
         tag: TAG,
         summary: 'Commands that run in a computer, and those whose result is kept',
-        request: { params },
+        request: { params, query: shortListQuery },
         computerParam: 'id',
         response: { status: 200, description: 'The commands', body: execList },
         errors: [
@@ -98,8 +100,10 @@ export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
           'computer_failed',
         ],
       },
-      async ({ key: { org }, params: { id } }) =>
-        requestHost(bus, await findHost(org, id), 'exec-list', { id, org }),
+      async ({ key: { org }, params: { id }, query }) => {
+        const { data } = await requestHost(bus, await findHost(org, id), 'exec-list', { id, org });
+        return pageFrom(data, query, (exec) => exec.id);
+      },
     ),
     jsonRoute(
       {

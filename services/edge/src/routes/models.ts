@@ -1,12 +1,11 @@
 import { type Bus, request } from '@switchyard/bus';
-import { modelObject, ServiceError } from '@switchyard/contracts';
+import { listOf, modelObject, pageFrom, ServiceError, shortListQuery } from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 
-const modelList = z.object({
-  object: z.literal('list').describe('Always list'),
-  data: z.array(modelObject).describe('The models'),
-});
+const modelList = listOf(modelObject);
+/** Unlike other lists, this one ignores what it does not know: clients of many services ask for it. */
+const modelsQuery = z.object(shortListQuery.shape);
 const params = z.object({
   maker: z.string().describe('The part of its id before the slash'),
   name: z.string().describe('The part after it, which may have slashes of its own'),
@@ -31,10 +30,10 @@ export function modelRoutes(bus: Bus): Route[] {
         permission: 'any',
         tag: 'Models',
         summary: 'List the models of the catalog',
-        request: {},
+        request: { query: modelsQuery },
         response: { status: 200, description: 'The models', body: modelList },
       },
-      async () => ({ object: 'list', data: await list() }),
+      async ({ query }) => pageFrom(await list(), query, ({ id }) => id),
     ),
     jsonRoute(
       {

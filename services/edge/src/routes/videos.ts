@@ -3,13 +3,13 @@ import {
   type CreateVideoHead,
   eventIds,
   type KeyRecord,
+  listQuery,
   MODEL_BODY_BYTES_MAX,
   VIDEO_CREATE_SUBJECT,
   type VideoObject,
   type VideoView,
   videoList,
   videoObject,
-  videosQuery,
   videosRequest,
   videoView,
 } from '@switchyard/contracts';
@@ -86,12 +86,12 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
         tag: TAG,
         summary: 'List videos',
         description: 'Those of the last 30 days, the newest first.',
-        request: { query: videosQuery },
+        request: { query: listQuery },
         response: { status: 200, description: 'A page of the videos', body: videoList },
       },
       async (request, reply, key) => {
         const { org, id: key_id } = key;
-        const query = check(videosQuery, request.query);
+        const query = check(listQuery, request.query);
         const list = await ask(bus, 'videos.list', { org, key_id, query });
         const data = list.data.map((view) => withUrl(deps, org, view, request));
         sendJson(reply, { ...list, data });

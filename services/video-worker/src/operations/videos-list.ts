@@ -1,7 +1,10 @@
 import {
+  afterOf,
   ID_PATTERN,
+  limitOf,
   type OperationRequest,
   type OperationResponse,
+  pageOf,
   type VideoView,
   videoKey,
 } from '@switchyard/contracts';
@@ -12,19 +15,23 @@ import type { VideoOperations } from './video-operations.ts';
 export function listVideos({ videos, clock }: VideoOperations) {
   return async ({
     org,
-    query: { limit, cursor },
+    query,
   }: OperationRequest<'videos.list'>): Promise<OperationResponse<'videos.list'>> => {
+    const [after, limit] = [afterOf(query), limitOf(query)];
     const data: VideoView[] = [];
     for (const id of await idsOf(videos, org)) {
-      if (cursor !== undefined && id >= cursor) continue;
+      if (after !== undefined && id >= after) continue;
       const record = (await videos.get(videoKey(org, id)))?.value;
       if (!record || record.deleted) continue;
-      if (data.length === limit)
-        return { object: 'list', data, has_more: true, next_cursor: data.at(-1)?.id ?? null };
+      if (data.length === limit) return pageOf(data, true, idOf);
       data.push(showVideo(record, clock.now()));
     }
-    return { object: 'list', data, has_more: false, next_cursor: null };
+    return pageOf(data, false, idOf);
   };
+}
+
+function idOf({ id }: VideoView): string {
+  return id;
 }
 
 /** Newest first. */

@@ -77,7 +77,7 @@ test('every JSON example of a model endpoint is answered by a model of ours', as
     ),
   );
   // Eight types; rerank has two paths, and language has one for each further dialect.
-  expect(new Set(examples.map(([name]) => name)).size).toBe(10);
+  expect(new Set(examples.map(([name]) => name)).size).toBe(11);
   for (const [name, example] of examples) {
     expect(example.model, name).toMatch(/^local\//);
     const response = await fetch(stack.url + name.slice('POST '.length), {

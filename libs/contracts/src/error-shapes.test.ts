@@ -35,5 +35,7 @@ test('Anthropic’s errors name its own families', () => {
 
 test('a Responses stream ends in a typed event whose `error` OpenAI’s clients throw', () => {
   const event = errorShapeOf('responses').streamEnd(new ServiceError('upstream_error', 'Gone.'), 'req_1');
-  expect(event).toMatch(/^event: error\ndata: \{"type":"error","error":\{.*"code":"upstream_error"/);
+  expect(event).toMatch(
+    /^event: error\ndata: \{"type":"error","sequence_number":0,"error":\{.*"code":"upstream_error"/,
+  );
 });

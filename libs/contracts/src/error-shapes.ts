@@ -22,8 +22,13 @@ export const OPENAI_ERRORS: ErrorShape = {
 /** OpenAI's Responses: bodies as OpenAI's; a stream ends with a typed event. */
 export const RESPONSES_ERRORS: ErrorShape = {
   ...OPENAI_ERRORS,
-  streamEnd: (error, requestId) => namedEvent({ type: 'error', ...toErrorBody(error, requestId) }),
+  streamEnd: (error, requestId) => namedEvent(responsesError(error, requestId, 0)),
 };
+
+/** @param sequenceNumber of the event; 0 where the events before it were not counted */
+export function responsesError(error: ServiceError, requestId: string, sequenceNumber: number) {
+  return { type: 'error', sequence_number: sequenceNumber, ...toErrorBody(error, requestId) };
+}
 
 const anthropicErrorBody = z.object({
   type: z.literal('error').describe('Always error'),
@@ -62,6 +67,7 @@ export const ANTHROPIC_ERRORS: ErrorShape = {
   streamEnd: (error, requestId) => namedEvent(anthropicBody(error, requestId)),
 };
 
-function namedEvent(event: { type: string }): string {
+/** A server-sent event whose name is the `type` of its data. */
+export function namedEvent(event: { readonly type: string; readonly [member: string]: unknown }): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }

@@ -44,6 +44,7 @@ export * from './permissions.ts';
 export * from './receipts.ts';
 export * from './refunds.ts';
 export * from './rerank.ts';
+export * from './responses.ts';
 export * from './session.ts';
 export * from './speech.ts';
 export * from './statements.ts';

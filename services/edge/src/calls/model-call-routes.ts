@@ -13,6 +13,7 @@ import {
   type ModelType,
   modelCallSubject,
   rerankResult,
+  responsesResult,
   textCompletion,
 } from '@switchyard/contracts';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
@@ -46,6 +47,7 @@ interface ModelEndpoint {
   /** The answer: JSON of this shape, or audio. */
   result: z.ZodType | 'audio';
   streams: boolean;
+  streamDescription?: string;
 }
 
 interface ModelBody extends AskedModels {
@@ -57,6 +59,13 @@ const ENDPOINTS: ModelEndpoint[] = [
   languageEndpoint('chat', {
     summary: 'Chat with a language model (OpenAI’s shape; streams with `stream: true`)',
     result: chatCompletion,
+  }),
+  languageEndpoint('responses', {
+    summary:
+      'Ask a language model for a response (OpenAI’s Responses, stateless; streams with `stream: true`)',
+    result: responsesResult,
+    streamDescription:
+      'With `stream: true`: OpenAI’s typed events, numbered; the last one carries `response.usage.cost`',
   }),
   languageEndpoint('completions', {
     summary: 'Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)',
@@ -101,7 +110,7 @@ const ENDPOINTS: ModelEndpoint[] = [
 
 function languageEndpoint(
   dialect: Dialect & CheckedBodyName,
-  described: Pick<ModelEndpoint, 'summary' | 'result'>,
+  described: Pick<ModelEndpoint, 'summary' | 'result' | 'streamDescription'>,
 ): ModelEndpoint {
   const { path } = DIALECTS[dialect];
   return { type: 'language', body: dialect, dialect, path, streams: true, ...described };
@@ -113,7 +122,7 @@ function sameBody<T extends ModelType & CheckedBodyName>(type: T): { type: T; bo
 
 export function modelCallRoutes(relay: CallRelay): Route[] {
   return ENDPOINTS.map((endpoint) => {
-    const { type, body, dialect, path, summary, result, streams } = endpoint;
+    const { type, body, dialect, path, summary, result, streams, streamDescription } = endpoint;
     return rawRoute(
       {
         method: 'POST',
@@ -126,7 +135,11 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         description: `Charged per ${MODEL_TYPES[type].chargedPer}.`,
         bodyBytesMax: MODEL_BODY_BYTES_MAX,
         request: { body: CHECKED_BODIES[body].schema },
-        response: { status: 200, alsoStreams: streams, priced: true, ...describeResult(result) },
+        response: {
+          ...{ status: 200, alsoStreams: streams, priced: true },
+          ...(streamDescription === undefined ? {} : { streamDescription }),
+          ...describeResult(result),
+        },
         errors: MODEL_ERRORS,
       },
       (request, reply, key) => {

@@ -7,6 +7,7 @@ import {
   execRequest,
   imagesRequest,
   rerankRequest,
+  responsesRequest,
   speechRequest,
   videosRequest,
 } from '@switchyard/contracts';
@@ -18,6 +19,7 @@ const STREAMED = [...MODELS, 'stream', 'stream_options'] as const;
 
 export const CHECKED_BODIES = {
   chat: { schema: chatCompletionRequest, members: STREAMED },
+  responses: { schema: responsesRequest, members: STREAMED },
   completions: { schema: completionRequest, members: STREAMED },
   embedding: { schema: embeddingsRequest, members: MODELS },
   image: { schema: imagesRequest, members: MODELS },

@@ -1,0 +1,165 @@
+// POST /v1/responses: OpenAI's Responses, without its state. The router translates it to and from chat; members of items
+// are checked there, where they are read.
+import { z } from 'zod';
+import { boundedList } from './bounded.ts';
+import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX, chatCompletionRequest } from './chat.ts';
+import { dollars } from './dollars.ts';
+import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
+import { refusedField } from './refused-field.ts';
+
+const { temperature, top_p } = chatCompletionRequest.shape;
+
+const STATELESS = 'Responses are not stored. Send the whole conversation in input.';
+const NO_LOGPROBS = 'Use logprobs of /v1/chat/completions.';
+const INCLUDES_MAX = 16;
+
+const parts = boundedList(
+  z.looseObject({ type: z.string().describe('input_text, input_image, input_file, output_text …') }),
+  { max: CONTENT_PARTS_MAX },
+);
+
+const inputItem = z.looseObject({
+  type: z
+    .string()
+    .optional()
+    .describe('message (the default), function_call, function_call_output or reasoning'),
+  id: z.string().nullish().describe('As it was answered; not read'),
+  role: z.string().optional().describe('Of a message: user, assistant, system or developer'),
+  content: z.union([z.string(), parts]).nullish().describe('Of a message: text, or a list of parts'),
+  call_id: z.string().optional().describe('Of a call and of its output: the id that joins them'),
+  name: z.string().optional().describe('Of a call: the function'),
+  arguments: z.string().optional().describe('Of a call: its arguments, as JSON'),
+  output: z.union([z.string(), parts]).optional().describe('Of a call’s output: text, or a list of texts'),
+  encrypted_content: z.string().nullish().describe('Of reasoning: what its maker needs back unchanged'),
+});
+
+const tool = z.looseObject({
+  type: z.string().describe('function; hosted tools are refused'),
+  name: z.string().optional().describe('The function’s name'),
+  description: z.string().nullish().describe('What it does'),
+  parameters: z.record(z.string(), z.unknown()).nullish().describe('JSON Schema of its arguments'),
+  strict: z.boolean().nullish().describe('Whether the arguments must match the schema'),
+});
+
+const toolChoice = z.union([
+  z.string(),
+  z.looseObject({ type: z.string().describe('function or allowed_tools') }),
+]);
+
+const textFormat = z.looseObject({
+  type: z.string().describe('text, json_object or json_schema'),
+  name: z.string().optional().describe('Name of the schema'),
+  description: z.string().nullish().describe('What the answer is for'),
+  schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the answer'),
+  strict: z.boolean().nullish().describe('Whether the answer must match the schema'),
+});
+
+export const responsesRequest = z
+  .looseObject({
+    ...modelChoice,
+    input: z
+      .union([z.string(), boundedList(inputItem, { min: 1, max: CHAT_MESSAGES_MAX })])
+      .describe('The user’s text, or the conversation so far as items, oldest first'),
+    instructions: z.string().nullish().describe('The system message'),
+    stream: z
+      .boolean()
+      .nullish()
+      .describe('Answer in typed server-sent events; the last one carries `response.usage.cost`'),
+    stream_options: z.object({}).nullish().describe('Accepted; there is no obfuscation to switch off'),
+    max_output_tokens: z
+      .int()
+      .positive()
+      .nullish()
+      .describe('The answer’s length at most, in tokens, reasoning included'),
+    max_tool_calls: z.int().positive().nullish().describe('Accepted; it counts hosted tools only'),
+    ...{ temperature, top_p },
+    tools: boundedList(tool, { max: CHAT_TOOLS_MAX })
+      .nullish()
+      .describe('Functions that the model may ask to have called'),
+    tool_choice: toolChoice.nullish().describe('auto, none, required, a function, or the allowed tools'),
+    parallel_tool_calls: z.boolean().nullish().describe('Whether several calls may come at once'),
+    text: z
+      .object({
+        format: textFormat.nullish().describe('The form of the answer: text, JSON, or JSON of a schema'),
+        verbosity: z.string().nullish().describe('low, medium or high, where the model supports it'),
+      })
+      .nullish()
+      .describe('The form of the answer'),
+    reasoning: z
+      .object({
+        effort: z.string().nullish().describe('How much the model reasons, where it supports this'),
+        summary: z.string().nullish().describe('Accepted; reasoning is shown where its maker shows it'),
+        generate_summary: z.string().nullish().describe('As summary'),
+      })
+      .nullish()
+      .describe('How the model reasons'),
+    metadata: z.record(z.string(), z.string()).nullish().describe('Returned in the answer'),
+    include: boundedList(
+      z.string().refine((name) => name !== 'message.output_text.logprobs', NO_LOGPROBS),
+      { max: INCLUDES_MAX },
+    )
+      .nullish()
+      .describe('Accepted; `reasoning.encrypted_content` is always included'),
+    store: z.boolean().nullish().describe('Accepted; the answer says false, since nothing is stored'),
+    previous_response_id: refusedField(STATELESS),
+    conversation: refusedField(STATELESS),
+    prompt: refusedField('Prompt templates are not stored. Send input and instructions.'),
+    context_management: refusedField('Shorten the input yourself.'),
+    background: z
+      .literal(false, 'Responses are not stored. Use stream for long answers.')
+      .nullish()
+      .describe('Only false: responses are not stored'),
+    truncation: z
+      .literal('disabled', 'Shorten the input yourself.')
+      .nullish()
+      .describe('Only disabled: the input is never shortened'),
+    top_logprobs: z.literal(0, NO_LOGPROBS).nullish().describe('Only 0: there are no log probabilities'),
+  })
+  .refine(namesAModel, NAMES_A_MODEL)
+  .meta({
+    description:
+      'OpenAI’s Responses, stateless. Fields that are not listed here (seed, stop, user …) go to the maker as they are',
+    examples: [{ model: 'local/chat', input: 'What is 6 * 7?' }],
+    ...ONE_OF_THEM_REQUIRED,
+  });
+export type ResponsesRequest = z.infer<typeof responsesRequest>;
+export type ResponsesInputItem = z.infer<typeof inputItem>;
+
+const responsesUsage = z.object({
+  input_tokens: z.int().describe('Tokens in'),
+  input_tokens_details: z
+    .object({
+      cached_tokens: z.int().describe('Of them from a cache'),
+      cache_write_tokens: z.int().describe('Of them written to a cache'),
+    })
+    .describe('Kinds of tokens in'),
+  output_tokens: z.int().describe('Tokens out, reasoning included'),
+  output_tokens_details: z
+    .object({ reasoning_tokens: z.int().describe('Of them reasoning') })
+    .describe('Kinds of tokens out'),
+  total_tokens: z.int().describe('Both together'),
+  cost: dollars,
+});
+export type ResponsesUsage = z.infer<typeof responsesUsage>;
+
+export const responsesResult = z.looseObject({
+  id: z.string().describe('The id of the answer, made from the request id'),
+  object: z.literal('response').describe('Always response'),
+  created_at: z.int().describe('When, in seconds since 1970'),
+  status: z.string().describe('completed, or incomplete'),
+  model: z.string().describe('The model that answered'),
+  store: z.literal(false).describe('Always false: nothing is stored'),
+  output: z
+    .array(
+      z.looseObject({
+        type: z.string().describe('message, function_call or reasoning'),
+        id: z.string().describe('The id of the item'),
+      }),
+    )
+    .describe('What the model says and asks to have called, in order'),
+  incomplete_details: z
+    .object({ reason: z.string().describe('max_output_tokens or content_filter') })
+    .nullable()
+    .describe('Why an answer is incomplete'),
+  usage: responsesUsage.describe('What was used, and its cost'),
+});

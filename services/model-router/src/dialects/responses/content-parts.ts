@@ -1,0 +1,68 @@
+// Parts of a message's content, from Responses to chat.
+import { refuse } from './refusal.ts';
+
+export interface InputPart {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+type ChatPart = { type: 'text'; text: string } | { type: string; [member: string]: unknown };
+
+/** A single text stays a string, which every maker reads. @throws ServiceError naming the part */
+export function toChatContent(content: string | readonly InputPart[], at: string): string | ChatPart[] {
+  if (typeof content === 'string') return content;
+  const parts = content.map((part, index) => toChatPart(part, `${at}.${index}`));
+  const [only] = parts;
+  return parts.length === 1 && only?.type === 'text' ? (only.text as string) : parts;
+}
+
+/** @throws ServiceError for a part that is no text */
+export function toText(content: string | readonly InputPart[], at: string): string {
+  if (typeof content === 'string') return content;
+  return content
+    .map((part, index) => {
+      const chat = part.type === 'refusal' ? part.refusal : toChatPart(part, `${at}.${index}`).text;
+      if (typeof chat === 'string') return chat;
+      throw refuse(`${at}.${index}.type`, 'Only text is supported here.');
+    })
+    .join('');
+}
+
+function toChatPart(part: InputPart, at: string): ChatPart {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return { type: 'text', text: stringOf(part.text, `${at}.text`) };
+    case 'input_image':
+      return toImage(part, at);
+    case 'input_file':
+      return { type: 'file', file: toFile(part, at) };
+    case 'input_audio':
+      return { type: 'input_audio', input_audio: part.input_audio };
+    default:
+      throw refuse(`${at}.type`, 'Use input_text, input_image, input_file or input_audio.');
+  }
+}
+
+function toImage({ image_url: url, detail }: InputPart, at: string): ChatPart {
+  if (typeof url !== 'string')
+    throw refuse(`${at}.image_url`, 'Give an http(s) URL or a data URL; files are not stored.');
+  return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } };
+}
+
+/** A URL takes the place of the data: makers that read no URLs get its content. */
+function toFile({ file_data, file_url, file_id, filename }: InputPart, at: string): object {
+  const data = file_data ?? file_url;
+  if (typeof data !== 'string' && typeof file_id !== 'string')
+    throw refuse(`${at}.file_data`, 'Give a data URL, a file_url, or the maker’s file_id.');
+  return {
+    ...(typeof data === 'string' ? { file_data: data } : { file_id }),
+    ...(typeof filename === 'string' ? { filename } : {}),
+  };
+}
+
+function stringOf(value: unknown, at: string): string {
+  if (typeof value === 'string') return value;
+  throw refuse(at, 'Give a text.');
+}

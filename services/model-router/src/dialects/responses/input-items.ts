@@ -1,0 +1,106 @@
+// The items of a conversation as chat messages. Neighbouring items of the assistant (reasoning, text, calls) are one
+// message, since chat keeps all calls of a turn together.
+import type { ResponsesInputItem } from '@switchyard/contracts';
+import type { ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
+import { type InputPart, toChatContent, toText } from './content-parts.ts';
+import { refuse } from './refusal.ts';
+import { unsealReasoning } from './sealed-reasoning.ts';
+
+type Message = Record<string, unknown>;
+
+interface AssistantTurn {
+  texts: string[];
+  reasoning: ChatReasoningDetail[];
+  calls: ChatToolCall[];
+}
+
+const NOT_STORED = 'Items are not stored. Send the item itself; some clients do with `store: false`.';
+
+/** @throws ServiceError naming the item or member that chat cannot express */
+export function toMessages(input: string | readonly ResponsesInputItem[]): Message[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }];
+  const messages: Message[] = [];
+  let turn: AssistantTurn | null = null;
+  const endTurn = () => {
+    const message = turn && toAssistantMessage(turn);
+    if (message) messages.push(message);
+    turn = null;
+  };
+  for (const [index, item] of input.entries()) {
+    const at = `input.${index}`;
+    if (isOfAssistant(item)) {
+      turn ??= { texts: [], reasoning: [], calls: [] };
+      addToTurn(turn, item, at);
+    } else {
+      endTurn();
+      messages.push(toMessage(item, at));
+    }
+  }
+  endTurn();
+  return messages;
+}
+
+function isOfAssistant({ type = 'message', role }: ResponsesInputItem): boolean {
+  return type === 'reasoning' || type === 'function_call' || (type === 'message' && role === 'assistant');
+}
+
+function addToTurn(turn: AssistantTurn, item: ResponsesInputItem, at: string): void {
+  if (item.type === 'reasoning') turn.reasoning.push(...unsealReasoning(item.encrypted_content ?? ''));
+  else if (item.type === 'function_call') turn.calls.push(toToolCall(item, at));
+  else turn.texts.push(toText(contentOf(item), `${at}.content`));
+}
+
+function toToolCall({ call_id: id, name, arguments: given, ...item }: ResponsesInputItem, at: string) {
+  if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
+  if (name === undefined) throw refuse(`${at}.name`, 'Give the name of the function.');
+  const extra = item.extra_content as ChatToolCall['extra_content'];
+  return {
+    id,
+    type: 'function',
+    function: { name, arguments: given ?? '' },
+    ...(extra ? { extra_content: extra } : {}),
+  };
+}
+
+/** Null for a turn of reasoning that no maker needs back. */
+function toAssistantMessage({ texts, reasoning, calls }: AssistantTurn): Message | null {
+  if (texts.length === 0 && reasoning.length === 0 && calls.length === 0) return null;
+  return {
+    role: 'assistant',
+    content: texts.length === 0 ? null : texts.join('\n'),
+    ...(reasoning.length > 0 ? { reasoning_details: reasoning } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+}
+
+function toMessage(item: ResponsesInputItem, at: string): Message {
+  switch (item.type ?? 'message') {
+    case 'message':
+      return { role: roleOf(item, at), content: toChatContent(contentOf(item), `${at}.content`) };
+    case 'function_call_output': {
+      const { call_id: id, output } = item;
+      if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
+      if (output === undefined) throw refuse(`${at}.output`, 'Give what the function returned.');
+      return {
+        role: 'tool',
+        tool_call_id: id,
+        content: toText(output as string | InputPart[], `${at}.output`),
+      };
+    }
+    case 'item_reference':
+      throw refuse(at, NOT_STORED);
+    default:
+      throw refuse(`${at}.type`, 'Use message, function_call, function_call_output or reasoning.');
+  }
+}
+
+/** `developer` is OpenAI's name for `system`, which every maker reads. */
+function roleOf({ role }: ResponsesInputItem, at: string): string {
+  if (role === 'user' || role === 'system') return role;
+  if (role === 'developer') return 'system';
+  throw refuse(`${at}.role`, 'Use user, assistant, system or developer.');
+}
+
+function contentOf({ content }: ResponsesInputItem): string | InputPart[] {
+  return (content ?? '') as string | InputPart[];
+}

@@ -1,7 +1,8 @@
 // Connections to makers, one agent per process.
 import { Agent } from 'undici';
 
-const CONNECTIONS_PER_MAKER_MAX = 256;
+/** Each open stream takes one. Further calls wait for a free one, within their time limit. */
+const CONNECTIONS_PER_MAKER_MAX = 2_048;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 60_000;
 

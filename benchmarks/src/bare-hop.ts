@@ -1,0 +1,34 @@
+// The least that a proxy in Node.js can do, as a floor: it checks one key, parses the body, sends it on and passes the
+// answer back. It meters, limits and stores nothing. The upstream's URL is its argument; it says its own to its parent.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import { Pool } from 'undici';
+import { BARE_HOP_KEY } from './bare-hop-key.ts';
+
+const CONNECTIONS_MAX = 512;
+
+const upstream = new URL(process.argv[2] ?? '');
+const pool = new Pool(upstream.origin, { connections: CONNECTIONS_MAX, pipelining: 1 });
+
+const server = createServer(async (request, response) => {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  if (request.headers.authorization !== `Bearer ${BARE_HOP_KEY}`) {
+    response.writeHead(401).end();
+    return;
+  }
+  const answer = await pool.request({
+    path: `${upstream.pathname}/chat/completions`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(JSON.parse(Buffer.concat(pieces).toString('utf8'))),
+  });
+  const type = answer.headers['content-type'];
+  response.writeHead(answer.statusCode, type === undefined ? {} : { 'content-type': type });
+  await pipeline(answer.body, response);
+});
+server.listen(0, '127.0.0.1', () =>
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`),
+);
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,134 @@
+// What is measured side by side against one upstream: the upstream itself, a bare hop as the floor, peers, and
+// Switchyard with keys, limits, exact prices and durable metering on.
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findProgram, makeOnce, runCommand, toolsCacheFolder } from '@switchyard/local';
+import { chatModel, startStack, type TestStack, writeTestCatalog } from '@switchyard/testing';
+import { BARE_HOP_KEY } from './bare-hop-key.ts';
+import type { Target } from './load.ts';
+
+export interface Gateway {
+  readonly name: string;
+  readonly target: Target;
+  /** Every process that serves its calls. */
+  readonly pids: readonly number[];
+  stop(): Promise<void>;
+}
+
+export interface Upstream {
+  readonly url: string;
+  stop(): void;
+}
+
+const PORTKEY_VERSION = '1.15.2';
+const PORTKEY_START_MS_MAX = 30_000;
+const INSTALL_MS_MAX = 300_000;
+const POLL_MS = 50;
+/** Programs of a stack whose CPU counts for its calls: all of them. */
+const STACK = ['edge', 'control', 'model-router', 'video-worker', 'billing', 'nats', 'mongo'];
+
+/** Starts the upstream that all gateways call, in a process of its own. */
+export async function startFastUpstream(): Promise<Upstream> {
+  const child = fork(join(import.meta.dirname, 'fast-upstream.ts'));
+  const [url] = (await once(child, 'message')) as [string];
+  return { url, stop: () => child.disconnect() };
+}
+
+export function directly(upstream: Upstream): Gateway {
+  return {
+    name: 'no gateway',
+    target: { url: upstream.url, key: 'none', model: 'fast' },
+    pids: [],
+    stop: async () => {},
+  };
+}
+
+export async function startBareHop(upstream: Upstream): Promise<Gateway> {
+  const child = fork(join(import.meta.dirname, 'bare-hop.ts'), [upstream.url]);
+  const [url] = (await once(child, 'message')) as [string];
+  return {
+    name: 'bare hop',
+    target: { url, key: BARE_HOP_KEY, model: 'fast' },
+    pids: [pidOf(child)],
+    stop: async () => child.disconnect(),
+  };
+}
+
+/**
+ * Portkey's gateway from npm, without authorization and logs. Installs it once per machine.
+ * @throws CommandError when npm cannot install it
+ */
+export async function startPortkey(upstream: Upstream, port: number): Promise<Gateway> {
+  const folder = join(toolsCacheFolder(process.env), `portkey-${PORTKEY_VERSION}`);
+  await makeOnce(folder, installPortkey);
+  const main = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
+  const child = spawn(process.execPath, [main, `--port=${port}`, '--headless'], {
+    env: { ...process.env, NODE_ENV: 'production' },
+    stdio: 'ignore',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await untilServes(url);
+  return {
+    name: `Portkey ${PORTKEY_VERSION}`,
+    target: {
+      url: `${url}/v1`,
+      key: 'sk-mock',
+      model: 'fast',
+      headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': upstream.url },
+    },
+    pids: [pidOf(child)],
+    async stop() {
+      const gone = once(child, 'exit');
+      child.kill();
+      await gone;
+    },
+  };
+}
+
+/** The whole stack, as `npm start` runs it. */
+export async function startSwitchyard(upstream: Upstream): Promise<Gateway & { readonly stack: TestStack }> {
+  const catalog = await writeTestCatalog({
+    url: upstream.url,
+    models: [chatModel('acme/fast', upstream.url, 'fast')],
+  });
+  const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
+  return {
+    name: 'Switchyard',
+    target: { url: `${stack.url}/v1`, key: stack.key, model: 'acme/fast' },
+    pids: await Promise.all(STACK.map((name) => stack.pidOf(name))),
+    stack,
+    stop: async () => void (await stack.stop()),
+  };
+}
+
+async function installPortkey(folder: string): Promise<void> {
+  // Versions that run together: a fresh resolution of its ranges does not start.
+  const overrides = {
+    ...{ hono: '4.9.7', '@hono/node-server': '1.13.5', '@hono/node-ws': '1.2.0' },
+    ...{ ws: '8.18.3', ioredis: '5.8.0', jose: '6.0.11', zod: '3.25.76' },
+  };
+  const dependencies = { '@portkey-ai/gateway': PORTKEY_VERSION };
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies, overrides }));
+  const npm = findProgram('npm', process.env.PATH) ?? 'npm';
+  const args = ['install', '--no-audit', '--no-fund'];
+  await runCommand(npm, args, { cwd: folder, env: process.env, timeoutMs: INSTALL_MS_MAX });
+}
+
+async function untilServes(url: string): Promise<void> {
+  const deadline = performance.now() + PORTKEY_START_MS_MAX;
+  for (;;)
+    try {
+      await (await fetch(url)).body?.cancel();
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+}
+
+function pidOf({ pid }: ChildProcess): number {
+  if (pid === undefined) throw new Error('the process did not start');
+  return pid;
+}

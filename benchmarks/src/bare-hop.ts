@@ -24,8 +24,7 @@ const server = createServer(async (request, response) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(JSON.parse(Buffer.concat(pieces).toString('utf8'))),
   });
-  const type = answer.headers['content-type'];
-  response.writeHead(answer.statusCode, type === undefined ? {} : { 'content-type': type });
+  response.writeHead(answer.statusCode, { 'content-type': String(answer.headers['content-type']) });
   await pipeline(answer.body, response);
 });
 server.listen(0, '127.0.0.1', () =>

@@ -1,13 +1,19 @@
-// `npm run bench:models`: what Switchyard adds to a chat call, with auth, exact prices and durable usage events on. The
-// upstream is called directly and through the whole stack in turn, so that both see the same machine; figures are the
-// medians of the rounds. On a shared machine read the ratios, not the milliseconds.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
+// `npm run bench:models`: what a gateway adds to a chat call. The upstream is called directly and through each gateway
+// in turn, in rounds, so that all see the same machine; figures are medians of the rounds. CPU is that of every process
+// of a gateway: for Switchyard also billing and the database. On a shared machine read the ratios, not the milliseconds.
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { chatModel, startStack, writeTestCatalog } from '@switchyard/testing';
+import { freePort } from '@switchyard/local';
 import { median } from './figures.ts';
-import { type LoadOptions, type Measured, measure, type Target } from './load.ts';
+import {
+  directly,
+  type Gateway,
+  startBareHop,
+  startFastUpstream,
+  startPortkey,
+  startSwitchyard,
+} from './gateways.ts';
+import { type LoadOptions, type Measured, measure } from './load.ts';
 import { cpuMs, residentMiB } from './processes.ts';
 
 const { values } = parseArgs({
@@ -15,65 +21,162 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-const WARM_UP_SECONDS = 2;
+const WARM_UP_SECONDS = 3;
+/** Goals, as multiples of Portkey's figure in the same run. */
+const GOALS = { addedLatency: 0.7, callsPerSecond: 4, cpu: 0.4, firstByte: 1.09 };
+/** Least share of the throughput at 128 callers that 8 callers reach, and most times p99 is of p50 at 32. */
+const [LIGHT_LOAD_SHARE_MIN, TAIL_MAX] = [0.6, 4];
 
-const PHASES: Record<string, Omit<LoadOptions, 'seconds'>> = {
+const PHASES = {
   'one caller': { connections: 1, stream: false },
+  '8 callers': { connections: 8, stream: false },
   '32 callers': { connections: 32, stream: false },
-  'one caller, streamed': { connections: 1, stream: true },
-  '16 callers, streamed': { connections: 16, stream: true },
-};
+  '128 callers': { connections: 128, stream: false },
+  '512 callers': { connections: 512, stream: false },
+  'one stream': { connections: 1, stream: true },
+  '16 streams': { connections: 16, stream: true },
+} as const satisfies Record<string, Omit<LoadOptions, 'seconds'>>;
+type Phase = keyof typeof PHASES;
 
-const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
-const [url] = (await once(upstream, 'message')) as [string];
-const catalog = await writeTestCatalog({ url, models: [chatModel('acme/fast', url, 'fast')] });
-const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog } });
-const pids = await Promise.all(['edge', 'model-router', 'nats'].map((name) => stack.pidOf(name)));
-const direct: Target = { url, key: 'none', model: 'fast' };
-const through: Target = { url: `${stack.url}/v1`, key: stack.key, model: 'acme/fast' };
-
-interface Pair {
-  direct: Measured;
-  through: Measured;
+interface Sample extends Measured {
   cpuMsPerCall: number;
 }
 
-console.log(
-  `${rounds} rounds of ${seconds} s a phase; medians. CPU: edge, model-router and nats-server together.\n`,
-);
-for (const [name, phase] of Object.entries(PHASES)) {
-  await measure(through, { ...phase, seconds: WARM_UP_SECONDS });
-  const pairs: Pair[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const plain = await measure(direct, { ...phase, seconds });
-    const before = cpuMs(pids);
-    const ours = await measure(through, { ...phase, seconds });
-    pairs.push({
-      direct: plain,
-      through: ours,
-      cpuMsPerCall: (cpuMs(pids) - before) / (ours.callsPerSecond * seconds),
-    });
-  }
-  report(name, pairs);
-}
-console.log(`\nmemory of the three  ${residentMiB(pids).toFixed(0)} MiB`);
-await stack.stop();
-upstream.disconnect();
+const samples = new Map<string, Map<Phase, Sample[]>>();
+const upstream = await startFastUpstream();
+const direct = directly(upstream);
+const hop = await startBareHop(upstream);
+const portkey = await startPortkey(upstream, await freePort()).catch((error: unknown) => {
+  console.log(`Portkey cannot be measured: ${error instanceof Error ? error.message : error}\n`);
+  return null;
+});
+const ours = await startSwitchyard(upstream);
+const gateways: Gateway[] = [direct, hop, ...(portkey ? [portkey] : []), ours];
 
-function report(name: string, pairs: Pair[]): void {
-  const of = (pick: (pair: Pair) => number) => median(pairs.map(pick));
-  const errors = pairs.reduce((sum, pair) => sum + pair.through.errors + pair.direct.errors, 0);
-  const ms = (value: number) => `${value.toFixed(2)} ms`.padStart(9);
+console.log(
+  `${rounds} rounds of ${seconds} s for each figure, medians; ${availableParallelism()} cores for callers, upstream and gateway together.\n`,
+);
+for (const gateway of gateways) await warmUp(gateway);
+for (let round = 0; round < rounds; round += 1)
+  for (const phase of Object.keys(PHASES) as Phase[])
+    for (const gateway of round % 2 === 0 ? gateways : gateways.toReversed()) await sample(gateway, phase);
+
+for (const phase of Object.keys(PHASES) as Phase[]) {
+  console.log(`\n### ${phase}\n`);
   console.log(
-    [
-      name.padEnd(21),
-      `p50 ${ms(of(({ through }) => through.p50))} (direct ${ms(of(({ direct }) => direct.p50))})`,
-      `p99 ${ms(of(({ through }) => through.p99))} (${ms(of(({ direct }) => direct.p99))})`,
-      `${of(({ through }) => through.callsPerSecond)
-        .toFixed(0)
-        .padStart(6)}/s (${of(({ direct }) => direct.callsPerSecond).toFixed(0)}/s)`,
-      `CPU ${ms(of(({ cpuMsPerCall }) => cpuMsPerCall))} a call`,
-      errors > 0 ? `${errors} ERRORS` : '',
-    ].join('  '),
+    '| | calls/s | p50 | p99 | first byte p50 | CPU a call | errors |\n|---|---|---|---|---|---|---|',
   );
+  for (const { name } of gateways) console.log(row(name, phase));
+}
+console.log('\n### Goals\n\n| | Switchyard | Portkey | ratio | goal | |\n|---|---|---|---|---|---|');
+if (portkey) for (const line of comparison(portkey.name)) console.log(line);
+for (const line of ownGoals()) console.log(line);
+console.log(
+  `\nMemory after the load: Switchyard ${residentMiB(ours.pids).toFixed(0)} MiB in all its processes.`,
+);
+for (const gateway of gateways) await gateway.stop();
+upstream.stop();
+
+async function warmUp({ target }: Gateway): Promise<void> {
+  for (const { connections, stream } of [PHASES['8 callers'], PHASES['16 streams']])
+    await measure(target, { connections, stream, seconds: WARM_UP_SECONDS });
+}
+
+async function sample({ name, target, pids }: Gateway, phase: Phase): Promise<void> {
+  const before = cpuMs(pids);
+  const measured = await measure(target, { ...PHASES[phase], seconds });
+  const ofGateway = samples.get(name) ?? new Map<Phase, Sample[]>();
+  const ofPhase = ofGateway.get(phase) ?? [];
+  ofPhase.push({ ...measured, cpuMsPerCall: (cpuMs(pids) - before) / measured.calls });
+  ofGateway.set(phase, ofPhase);
+  samples.set(name, ofGateway);
+}
+
+function of(name: string, phase: Phase, pick: (sample: Sample) => number): number {
+  return median((samples.get(name)?.get(phase) ?? []).map(pick));
+}
+
+function row(name: string, phase: Phase): string {
+  const ms = (pick: (sample: Sample) => number) => `${of(name, phase, pick).toFixed(2)} ms`;
+  const errors = (samples.get(name)?.get(phase) ?? []).reduce((sum, one) => sum + one.errors, 0);
+  const calls = of(name, phase, ({ callsPerSecond }) => callsPerSecond).toFixed(0);
+  const times = [ms(({ p50 }) => p50), ms(({ p99 }) => p99), ms(({ firstByteP50 }) => firstByteP50)];
+  const cpu = name === direct.name ? '' : ms(({ cpuMsPerCall }) => cpuMsPerCall);
+  return `| ${[name, calls, ...times, cpu, errors].join(' | ')} |`;
+}
+
+function comparison(peer: string): string[] {
+  const p50 = ({ p50: value }: Sample) => value;
+  const added = (name: string, phase: Phase, pick: (sample: Sample) => number) =>
+    of(name, phase, pick) - of(direct.name, phase, pick);
+  const both = (value: (name: string) => number) => [value(ours.name), value(peer)] as const;
+  const [latency, peerLatency] = both((name) => added(name, 'one caller', p50));
+  const [rate, peerRate] = both((name) => of(name, '32 callers', ({ callsPerSecond }) => callsPerSecond));
+  const [cpu, peerCpu] = both((name) => of(name, '32 callers', ({ cpuMsPerCall }) => cpuMsPerCall));
+  const firstByte = added(ours.name, 'one stream', ({ firstByteP50 }) => firstByteP50);
+  const most = (what: string, unit: string, [own, peers]: readonly [number, number], goal: number) =>
+    goalRow(
+      what,
+      `${own.toFixed(2)} ${unit}`,
+      `${peers.toFixed(2)} ${unit}`,
+      own / peers,
+      `at most ${goal}`,
+      own / peers <= goal,
+    );
+  return [
+    most('added latency p50, one caller', 'ms', [latency, peerLatency], GOALS.addedLatency),
+    goalRow(
+      'calls per second, 32 callers',
+      rate.toFixed(0),
+      peerRate.toFixed(0),
+      rate / peerRate,
+      `at least ${GOALS.callsPerSecond}`,
+      rate / peerRate >= GOALS.callsPerSecond,
+    ),
+    most('CPU a call, 32 callers', 'ms', [cpu, peerCpu], GOALS.cpu),
+    most(
+      'added first byte of a stream, beside what the peer adds to a call',
+      'ms',
+      [firstByte, peerLatency],
+      GOALS.firstByte,
+    ),
+  ];
+}
+
+function ownGoals(): string[] {
+  const rate = (phase: Phase) => of(ours.name, phase, ({ callsPerSecond }) => callsPerSecond);
+  const [light, full] = [rate('8 callers'), rate('128 callers')];
+  const [p50, p99] = [
+    of(ours.name, '32 callers', (one) => one.p50),
+    of(ours.name, '32 callers', (one) => one.p99),
+  ];
+  return [
+    goalRow(
+      'calls per second, 8 callers beside 128',
+      light.toFixed(0),
+      full.toFixed(0),
+      light / full,
+      `at least ${LIGHT_LOAD_SHARE_MIN}`,
+      light / full >= LIGHT_LOAD_SHARE_MIN,
+    ),
+    goalRow(
+      'p99 beside p50, 32 callers',
+      `${p99.toFixed(1)} ms`,
+      `${p50.toFixed(1)} ms`,
+      p99 / p50,
+      `under ${TAIL_MAX}`,
+      p99 / p50 < TAIL_MAX,
+    ),
+  ];
+}
+
+function goalRow(
+  what: string,
+  own: string,
+  other: string,
+  ratio: number,
+  goal: string,
+  isReached: boolean,
+): string {
+  return `| ${[what, own, other, ratio.toFixed(2), goal, isReached ? 'reached' : 'missed'].join(' | ')} |`;
 }

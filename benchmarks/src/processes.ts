@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 const TICKS_PER_SECOND = 100;
 
 /** CPU milliseconds that the processes have used so far. */
-export function cpuMs(pids: number[]): number {
+export function cpuMs(pids: readonly number[]): number {
   const ticks = pids.map((pid) => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -14,7 +14,7 @@ export function cpuMs(pids: number[]): number {
 }
 
 /** Resident MiB of the processes together. */
-export function residentMiB(pids: number[]): number {
+export function residentMiB(pids: readonly number[]): number {
   const kib = pids.map((pid) =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0),
   );

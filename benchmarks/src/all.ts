@@ -1,0 +1,84 @@
+// `npm run bench`: runs every benchmark in its short form and writes benchmarks/RESULTS.md from what they print.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { ROOT, runCommand } from '@switchyard/local';
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } });
+
+interface Benchmark {
+  readonly script: string;
+  readonly title: string;
+  readonly args: readonly string[];
+  /** Its output is Markdown; otherwise it is shown as it is. */
+  readonly isMarkdown?: true;
+}
+
+const BENCHMARKS: readonly Benchmark[] = [
+  { script: 'bench:models', title: 'Model calls beside peers', args: ['--rounds', '3'], isMarkdown: true },
+  { script: 'bench:scaling', title: 'How cost grows', args: ['--rounds', '3'], isMarkdown: true },
+  { script: 'bench:billing', title: 'Billing: events booked', args: [] },
+  { script: 'bench:billing-reads', title: 'Billing: reading usage', args: ['--calls', '100000'] },
+  { script: 'bench:audit', title: 'The audit', args: ['--rows', '100000', '--events', '10000'] },
+  { script: 'bench:computers', title: 'Computers', args: ['--rounds', '1', '--seconds', '2'] },
+];
+const RESULTS = join(ROOT, 'benchmarks', 'RESULTS.md');
+const GIB = 1_024 ** 3;
+const GIT_MS_MAX = 10_000;
+
+const sections: string[] = [];
+for (const benchmark of BENCHMARKS) {
+  const { script, title, args, isMarkdown } = benchmark;
+  if (values.only !== undefined && !values.only.split(',').includes(script)) continue;
+  const load = loadavg()[0]?.toFixed(1);
+  const began = performance.now();
+  console.log(`\n== ${script}\n`);
+  const { output, code } = await run(benchmark);
+  const seconds = ((performance.now() - began) / 1_000).toFixed(0);
+  const shown = isMarkdown ? output.trim() : `\`\`\`text\n${output.trim()}\n\`\`\``;
+  const failed = code === 0 ? '' : `\n\n**It failed with exit code ${code}.**`;
+  const command = `\`npm run ${script}${args.length > 0 ? ` -- ${args.join(' ')}` : ''}\``;
+  sections.push(
+    `## ${title}\n\n${command}, ${seconds} s; load average before it ${load}.\n\n${shown}${failed}`,
+  );
+}
+await writeFile(RESULTS, `${await introduction()}\n\n${sections.join('\n\n')}\n`);
+console.log(`\nwritten to ${RESULTS}`);
+
+async function run({ script, args }: Benchmark): Promise<{ output: string; code: number }> {
+  const child = spawn('npm', ['run', '--silent', script, '--', ...args], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.pipe(process.stdout, { end: false });
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  return { output, code: Number(code) };
+}
+
+async function introduction(): Promise<string> {
+  const commit = await runCommand('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: ROOT,
+    env: process.env,
+    timeoutMs: GIT_MS_MAX,
+  }).then(
+    ({ stdout }) => stdout.trim(),
+    () => 'unknown',
+  );
+  const memory = (totalmem() / GIB).toFixed(0);
+  const os = /PRETTY_NAME="(.*)"/.exec(await readFile('/etc/os-release', 'utf8').catch(() => ''))?.[1];
+  return `# Benchmark results
+
+Written by \`npm run bench\`; nothing here is typed by hand. What each benchmark measures: [README.md](README.md). Machines
+are shared and noisy: compare ratios within one table.
+
+| | |
+|---|---|
+| date (UTC) | ${new Date().toISOString().slice(0, 16).replace('T', ' ')} |
+| commit | ${commit} |
+| machine | ${cpus().length} × ${cpus()[0]?.model}, ${memory} GiB, ${os ?? platform()} ${arch()} |
+| Node.js | ${process.version} |`;
+}

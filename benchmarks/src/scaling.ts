@@ -1,0 +1,177 @@
+// `npm run bench:scaling`: how cost grows with keys, open streams, routers, and the size of bodies. Switchyard alone,
+// with a fast upstream; figures are medians. `bench:models` measures growth with callers.
+import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { chatModel, startStack, startUpstream, type TestStack, writeTestCatalog } from '@switchyard/testing';
+import { median, timed } from './figures.ts';
+import { startFastUpstream } from './gateways.ts';
+import { measure } from './load.ts';
+import { residentMiB } from './processes.ts';
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '4' } },
+});
+const rounds = Number(values.rounds);
+const seconds = Number(values.seconds);
+
+const KEYS = 10_000;
+const KEYS_AT_ONCE = 32;
+const STREAMS_FEW = 10;
+const STREAMS_MANY = 1_000;
+/** Milliseconds between two chunks of an open stream: longer than the measurement. */
+const STREAM_GAP_MS = 20_000;
+const CALLERS = 32;
+const [QUESTIONS, DOCUMENTS, PROMPT_TOKENS] = [300, 1_000, 128_000];
+const MIB = 1_024 * 1_024;
+const [UPLOAD_MIB, DOWNLOAD_MIB] = [25, 100];
+
+const fast = await startFastUpstream();
+const slow = await startUpstream();
+const catalog = await writeTestCatalog({
+  url: fast.url,
+  models: [
+    chatModel('acme/fast', fast.url, 'fast'),
+    chatModel('acme/open', slow.url, `open+gap-${STREAM_GAP_MS}`),
+  ],
+});
+
+console.log('| what | figure |\n|---|---|');
+await withStack({}, async (stack) => {
+  await bodies(stack);
+  await streams(stack);
+  row('calls per second with 1 key', `${await callsPerSecond(stack)}`);
+  await addKeys(stack);
+  row(`calls per second with ${KEYS.toLocaleString('en-US')} keys`, `${await callsPerSecond(stack)}`);
+});
+await withStack({ SWITCHYARD_SCALE: 'model-router=2' }, async (stack) =>
+  row('calls per second with two routers', `${await callsPerSecond(stack)}`),
+);
+await slow.close();
+fast.stop();
+
+async function withStack(
+  env: Record<string, string>,
+  work: (stack: TestStack) => Promise<void>,
+): Promise<void> {
+  const stack = await startStack({ env: { SWITCHYARD_CATALOG: catalog, ...env } });
+  try {
+    await work(stack);
+  } finally {
+    await stack.stop();
+  }
+}
+
+function row(what: string, figure: string): void {
+  console.log(`| ${what} | ${figure} |`);
+}
+
+async function callsPerSecond({ url, key }: TestStack): Promise<string> {
+  const target = { url: `${url}/v1`, key, model: 'acme/fast' };
+  const load = { connections: CALLERS, seconds, stream: false };
+  await measure(target, load);
+  const all: number[] = [];
+  for (let round = 0; round < rounds; round += 1) all.push((await measure(target, load)).callsPerSecond);
+  return median(all).toFixed(0);
+}
+
+async function addKeys(stack: TestStack): Promise<void> {
+  let left = KEYS;
+  const make = async () => {
+    while (left > 0) {
+      left -= 1;
+      await post(stack, '/v1/keys', { name: `key ${left}`, permissions: ['models:write'] });
+    }
+  };
+  await Promise.all(Array.from({ length: KEYS_AT_ONCE }, make));
+}
+
+/** Memory of edge, router and NATS for each stream that is open and has sent its first bytes. */
+async function streams(stack: TestStack): Promise<void> {
+  const pids = await Promise.all(['edge', 'model-router', 'nats'].map((name) => stack.pidOf(name)));
+  const gone = new AbortController();
+  const body = { model: 'acme/open', messages: [{ role: 'user', content: 'hi' }], stream: true };
+  const open = (count: number) =>
+    Promise.all(
+      Array.from({ length: count }, async () => {
+        const response = await request(stack, '/v1/chat/completions', JSON.stringify(body), gone.signal);
+        await response.body?.getReader().read();
+      }),
+    );
+  await open(STREAMS_FEW);
+  const few = residentMiB(pids);
+  await open(STREAMS_MANY - STREAMS_FEW);
+  const kib = ((residentMiB(pids) - few) * 1_024) / (STREAMS_MANY - STREAMS_FEW);
+  row(
+    `memory for each open stream, ${STREAMS_FEW} to ${STREAMS_MANY.toLocaleString('en-US')}`,
+    `${kib.toFixed(0)} KiB`,
+  );
+  gone.abort();
+}
+
+async function bodies(stack: TestStack): Promise<void> {
+  const words = 'word '.repeat(PROMPT_TOKENS);
+  const chat = { model: 'acme/fast', messages: [{ role: 'user', content: words }] };
+  row(
+    `a prompt of ${PROMPT_TOKENS.toLocaleString('en-US')} tokens`,
+    await ms(() => post(stack, '/v1/chat/completions', chat)),
+  );
+  const documents = Array.from({ length: DOCUMENTS }, (_, i) => `document ${i} about ships and harbours`);
+  const rerank = { model: 'local/rerank', query: 'ships', documents };
+  row(
+    `${DOCUMENTS.toLocaleString('en-US')} documents, ranked by the local model`,
+    await ms(() => post(stack, '/v1/rerank', rerank)),
+  );
+  const questions = Object.fromEntries(
+    Array.from({ length: QUESTIONS }, (_, i) => [
+      `is ${i}`,
+      { type: 'boolean', instructions: `Is the amount over ${i}?` },
+    ]),
+  );
+  const decide = { model: 'local/decide', state: { amount: 7 }, questions };
+  row(
+    `${QUESTIONS} questions, decided by the local model`,
+    await ms(() => post(stack, '/v1/decisions', decide)),
+  );
+  const upload = async (size: number) => {
+    const form = new FormData();
+    form.set('purpose', 'user_data');
+    form.set('file', new Blob([randomBytes(size)]), 'random.bin');
+    return (await (await request(stack, '/v1/files', form)).json()) as { id: string };
+  };
+  row(`${UPLOAD_MIB} MiB up`, await ms(() => upload(UPLOAD_MIB * MIB)));
+  const { id } = await upload(DOWNLOAD_MIB * MIB);
+  row(
+    `${DOWNLOAD_MIB} MiB down`,
+    await ms(async () => (await request(stack, `/v1/files/${id}/content`)).arrayBuffer()),
+  );
+}
+
+async function ms(work: () => Promise<unknown>): Promise<string> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) await timed(times, work);
+  return `${median(times).toFixed(0)} ms`;
+}
+
+async function post(stack: TestStack, path: string, body: object): Promise<unknown> {
+  return (await request(stack, path, JSON.stringify(body))).json();
+}
+
+/** @throws Error for any status but a success */
+async function request(
+  { url, key }: TestStack,
+  path: string,
+  body?: string | FormData,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const response = await fetch(url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(body === undefined ? {} : { body }),
+    ...(signal ? { signal } : {}),
+  });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response;
+}

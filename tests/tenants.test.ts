@@ -3,8 +3,15 @@
 import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { CreatedKey, CreatedOrg, Permission } from '@switchyard/contracts';
+import {
+  type CreatedKey,
+  type CreatedOrg,
+  NO_RATE_LIMITS,
+  type OrgObject,
+  type Permission,
+} from '@switchyard/contracts';
 import { docker, startStack, type TestStack } from '@switchyard/testing';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 
@@ -369,6 +376,48 @@ test('a prepaid org spends the credits that its operator grants, gets refunds, a
   const refund = { request_id, reason: 'of no use' };
   await api(stack.key, 'POST', `/v1/orgs/${org.id}/refunds`, refund);
   expect(await balance()).toBe(1.5);
+});
+
+test('an org is held to its rate limits, and only its operator changes them', async () => {
+  const limits = { requests_per_minute: 3 };
+  const org = await api<CreatedOrg>(stack.key, 'POST', '/v1/orgs', { name: 'F', limits });
+  expect(org.limits).toMatchObject(limits);
+  const models = () => fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${org.key}` } });
+  const answers = [];
+  for (let i = 0; i < 4; i++) answers.push(await models());
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining-requests'))).toEqual([
+    ...['2', '1', '0', '0'],
+  ]);
+  const refused = answers.at(-1);
+  expect(refused?.headers.get('ratelimit-policy')).toBe('"requests";q=3;w=60');
+  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await refused?.json()).toMatchObject({
+    error: { code: 'rate_limited', details: { limit: 'requests_per_minute', of: 'org' } },
+  });
+  expect((await api<OrgObject>(stack.key, 'PATCH', `/v1/orgs/${org.id}`, { limits: null })).limits).toEqual(
+    NO_RATE_LIMITS,
+  );
+  await expect.poll(async () => (await models()).status).toBe(200);
+});
+
+test('the openai client comes back when a limit of concurrent calls has room', async () => {
+  const { key } = await newKey(a, ['models:write'], { limits: { concurrent_calls: 1 } });
+  const statuses: number[] = [];
+  const client = new OpenAI({
+    baseURL: `${stack.url}/v1`,
+    apiKey: key,
+    maxRetries: 20,
+    fetch: async (...asked) => {
+      const answer = await fetch(...asked);
+      statuses.push(answer.status);
+      return answer;
+    },
+  });
+  const hello = { model: 'local/chat', messages: [{ role: 'user' as const, content: 'Hello!' }] };
+  const answers = await Promise.all(Array.from({ length: 4 }, () => client.chat.completions.create(hello)));
+  expect(answers.map(({ model }) => model)).toEqual(answers.map(() => 'local/chat'));
+  expect([...new Set(statuses)].sort()).toEqual([200, 429]);
 });
 
 describe.runIf(withComputers)('an org that is deleted', () => {

@@ -214,7 +214,7 @@ export class Mirror<V> {
     }
   }
 
-  /** Replaces the memory and reports entries that were changed or removed while no watch ran. */
+  /** Replaces the memory and reports entries that were added, changed or removed while no watch ran. */
   #replace(fresh: Map<string, V>): void {
     const former = this.#entries;
     this.#entries = fresh;
@@ -223,6 +223,8 @@ export class Mirror<V> {
       if (JSON.stringify(value) === JSON.stringify(previous)) continue;
       for (const listener of this.#onChange) listener(key, value, previous);
     }
+    for (const [key, value] of fresh)
+      if (!former.has(key)) for (const listener of this.#onChange) listener(key, value, null);
   }
 
   #check(): void {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 import { PLACES } from './org-places.ts';
+import { rateLimits } from './rate-limits.ts';
 
 /** Dollars of one limit or one credit at the most. */
 export const AMOUNT_DOLLARS_MAX = 1_000_000;
@@ -50,6 +51,7 @@ export const orgRecord = z.object({
   billing: billingMode,
   /** Dollars, of an org that pays afterwards. */
   monthly_limit: amount.nullable(),
+  limits: rateLimits.nullish(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
   /** Since when its keys are refused; null: it is active. */

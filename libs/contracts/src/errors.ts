@@ -213,7 +213,7 @@ export const ERRORS = {
     status: 429,
     retry: true,
     meaning:
-      'Too many requests, or all upstreams of the model are rate limited. Retry after `Retry-After` seconds.',
+      'A limit of the key or org is reached (`details.limit`), or all upstreams are limited. Retry after `Retry-After` seconds.',
   },
   computer_limit_reached: {
     status: 429,

@@ -41,6 +41,7 @@ export * from './operations.ts';
 export * from './org-places.ts';
 export * from './orgs.ts';
 export * from './permissions.ts';
+export * from './rate-limits.ts';
 export * from './receipts.ts';
 export * from './refunds.ts';
 export * from './rerank.ts';

@@ -3,6 +3,7 @@ import { LIMIT_INTERVALS, type SpendLimit } from './accounts.ts';
 import { ID_PREFIXES, newId } from './ids.ts';
 import { type KeyRecord, mayUse } from './keys.ts';
 import { allows } from './permissions.ts';
+import { isWider } from './rate-limits.ts';
 
 /** Keys in one line: a limited key, a key that it makes, and so on. The id of a longer line does not fit in an id. */
 export const KEY_LINE_MAX = 4;
@@ -13,16 +14,16 @@ const MADE_BY_LIMITED = new RegExp(
 );
 
 /**
- * A new id for a key that `maker` makes. Under a spending limit it continues the maker's id, so that every event and
- * ledger row says in whose limits it counts, also after the key was revoked.
+ * A new id for a key that `maker` makes. Under a limit it continues the maker's id, so that every event, ledger row and
+ * request says in whose limits it counts, also after the key was revoked.
  */
-export function newKeyId(maker: Pick<KeyRecord, 'id' | 'limit'>): string {
+export function newKeyId(maker: Pick<KeyRecord, 'id' | 'limit' | 'limits'>): string {
   const id = newId('key');
-  if (!isSpendingLimited(maker)) return id;
+  if (!isSpendingLimited(maker) && !maker.limits) return id;
   return `${maker.id}_${id.slice(ID_PREFIXES.key.length)}`;
 }
 
-/** The keys in whose limits this key's spending counts beside its own: the first of its line first, its maker last. */
+/** The keys in whose limits this key's use counts beside its own: the first of its line first, its maker last. */
 export function makersOf(id: string): string[] {
   const makers: string[] = [];
   for (let rest = id; MADE_BY_LIMITED.test(rest); ) {
@@ -37,26 +38,26 @@ export function isSpendingLimited({ id, limit }: Pick<KeyRecord, 'id' | 'limit'>
   return Boolean(limit) || makersOf(id).length > 0;
 }
 
-export type KeyStrength = 'permissions' | 'models' | 'expires_at' | 'limit';
+export type KeyStrength = 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits';
 
 /** The first field by which a key may do more than another key; null: it is not stronger. */
 export function strongerIn(key: KeyRecord, than: KeyRecord): KeyStrength | null {
   if (key.permissions.some((one) => !allows(than.permissions, one))) return 'permissions';
   if (than.models && !key.models?.every((model) => mayUse(than, model))) return 'models';
   if (isLater(key.expires_at, than.expires_at)) return 'expires_at';
-  return maySpendMore(key, than) ? 'limit' : null;
+  if (!countsWith(key, than)) return than.limits && !than.limit ? 'limits' : 'limit';
+  if (isLarger(key.limit, than.limit)) return 'limit';
+  return isWider(key.limits, than.limits) ? 'limits' : null;
 }
 
 function isLater(end: string | null, than: string | null): boolean {
   return than !== null && (end === null || Date.parse(end) > Date.parse(than));
 }
 
-/** Amounts alone do not tell: a key whose spending counts elsewhere is a second budget for its holder. */
-function maySpendMore(key: KeyRecord, than: KeyRecord): boolean {
-  const counts = than.limit ? than.id : makersOf(than.id).at(-1);
-  if (counts === undefined) return false;
-  if (key.id !== counts && !makersOf(key.id).includes(counts)) return true;
-  return isLarger(key.limit, than.limit);
+/** Amounts alone do not tell: a key whose use counts elsewhere is a second budget for its holder. */
+function countsWith(key: KeyRecord, than: KeyRecord): boolean {
+  const counts = than.limit || than.limits ? than.id : makersOf(than.id).at(-1);
+  return counts === undefined || key.id === counts || makersOf(key.id).includes(counts);
 }
 
 function isLarger(limit: SpendLimit | null | undefined, than: SpendLimit | null | undefined): boolean {

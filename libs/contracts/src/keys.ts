@@ -5,6 +5,7 @@ import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 import { ALL_PERMISSIONS, permission } from './permissions.ts';
+import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
 /** Characters after which an automation's own key (`SWITCHYARD_KEY`) is long enough to be accepted. */
 export const KEY_LENGTH_MIN = 20;
@@ -33,6 +34,7 @@ export const keyRecord = z.object({
   models: models
     .nullish()
     .describe('Models that it may use, `maker/*` for all of a maker; null: every model'),
+  limits: rateLimits.nullish().describe('Its rate limits; those of the org hold as well'),
   /** Which of the key's secrets this is: 0 (or nothing) the first. */
   rotation: z.int().nonnegative().nullish(),
   /** SHA-256 of the secret that has taken the place of this one; null: this is the one in use. */
@@ -60,19 +62,29 @@ export const createKeyRequest = z
       .describe(
         'Models that it may use, `maker/*` for all of a maker; default: those of the key that makes it',
       ),
+    limits: rateLimitsChange
+      .optional()
+      .describe('Rate limits; default of each: that of the key that makes it'),
   })
   .meta({ examples: [{ name: 'a reader', permissions: ['usage:read'] }] });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
 
 /** What is left out stays as it is; null takes a limit away. */
-export const updateKeyRequest = createKeyRequest
-  .partial()
-  .meta({ examples: [{ limit: { amount: 5, interval: 'day' }, models: ['local/*'] }, { limit: null }] });
+export const updateKeyRequest = createKeyRequest.partial().meta({
+  examples: [
+    { limit: { amount: 5, interval: 'day' }, models: ['local/*'] },
+    { limits: { requests_per_minute: 60, concurrent_calls: 5 } },
+    { limit: null },
+  ],
+});
 export type UpdateKeyRequest = z.infer<typeof updateKeyRequest>;
 
 export const keyObject = keyRecord
   .omit({ org: true, rotation: true, successor: true, retires_at: true })
-  .extend({ object: z.literal('key').describe('Always key') });
+  .extend({
+    object: z.literal('key').describe('Always key'),
+    limits: rateLimits.describe('Its rate limits; those of the org hold as well'),
+  });
 export type KeyObject = z.infer<typeof keyObject>;
 
 /** The only answers that ever hold the key itself: this one, and that of a rotation. */
@@ -122,9 +134,9 @@ export const deletedKey = z.object({
   deleted: z.literal(true).describe('Always true'),
 });
 
-export function toKeyObject({ limit = null, models = null, ...record }: KeyRecord): KeyObject {
+export function toKeyObject({ limit = null, models = null, limits, ...record }: KeyRecord): KeyObject {
   const { org: _org, rotation: _rotation, successor: _successor, retires_at: _retiresAt, ...shown } = record;
-  return { object: 'key', ...shown, limit, models };
+  return { object: 'key', ...shown, limit, models, limits: limits ?? NO_RATE_LIMITS };
 }
 
 /** Whether a key may use a model: by its name, or by `maker/*`. */

@@ -48,6 +48,8 @@ export type ModelReplyHead = z.infer<typeof modelReplyHead>;
 export const modelReplyEnd = z.object({
   /** Plain decimal dollars, for `X-Service-Cost`. */
   cost: z.string(),
+  /** Tokens of input and output, for the caller's limit; of a model that counts none 0. */
+  tokens: z.int().nonnegative().default(0),
   /** The usage event, exactly as published; absent when no request reached a model. */
   event: z.string().optional(),
 });

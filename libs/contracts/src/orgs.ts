@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { billingMode, dollarAmount, type OrgRecord } from './accounts.ts';
 import { idOf } from './ids.ts';
+import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
 export const ORG_NAME_LENGTH_MAX = 100;
 export const ORGS_MAX = 10_000;
@@ -13,6 +14,7 @@ const orgStatus = z.enum(ORG_STATUSES);
 
 const name = z.string().min(1).max(ORG_NAME_LENGTH_MAX).describe('Name of the org, for people');
 const MONTHLY_LIMIT = 'US dollars that a postpaid org may spend in a month of UTC; null: no limit';
+const LIMITS = 'Rate limits of all its keys together; null: the installation’s default, if it has one';
 const monthlyLimit = dollarAmount.nullable().describe(MONTHLY_LIMIT);
 
 export const createOrgRequest = z
@@ -21,11 +23,12 @@ export const createOrgRequest = z
     billing: billingMode.default('postpaid').describe('prepaid: spends credits; postpaid: pays afterwards'),
     monthly_limit: dollarAmount.nullish().describe(MONTHLY_LIMIT),
     credits: dollarAmount.nullish().describe('US dollars of credits to begin with, at most 9 decimals'),
+    limits: rateLimitsChange.optional().describe(LIMITS),
   })
   .meta({
     examples: [
       { name: 'Acme', billing: 'prepaid', credits: 25 },
-      { name: 'Umbrella', monthly_limit: 250 },
+      { name: 'Umbrella', monthly_limit: 250, limits: { requests_per_minute: 600 } },
     ],
   });
 export type CreateOrgRequest = z.infer<typeof createOrgRequest>;
@@ -35,6 +38,7 @@ export const updateOrgRequest = z
     name: name.optional(),
     billing: billingMode.optional().describe('prepaid: spends credits; postpaid: pays afterwards'),
     monthly_limit: monthlyLimit.optional(),
+    limits: rateLimitsChange.optional().describe(`${LIMITS}. Those left out stay as they are`),
     status: orgStatus
       .optional()
       .describe('suspended: its keys are refused and its computers stopped; active: also undoes a deletion'),
@@ -49,6 +53,7 @@ export const orgObject = z.object({
   status: orgStatus.describe('suspended: its keys are refused and its computers stopped'),
   billing: billingMode.describe('How it pays'),
   monthly_limit: monthlyLimit,
+  limits: rateLimits.describe(LIMITS),
   created_at: z.iso.datetime().describe('When it was made'),
   suspended_at: z.iso.datetime().nullable().describe('Since when it is suspended; null: it is not'),
   removed_at: z.iso
@@ -65,7 +70,10 @@ export const createdOrg = orgObject.extend({
 export type CreatedOrg = z.infer<typeof createdOrg>;
 
 export function toOrgObject(record: OrgRecord): OrgObject {
-  const { id, name, billing, monthly_limit, created_at, suspended_at, removed_at } = record;
+  const { id, name, billing, monthly_limit, limits, created_at, suspended_at, removed_at } = record;
   const status = suspended_at === null ? 'active' : 'suspended';
-  return { id, object: 'org', name, status, billing, monthly_limit, created_at, suspended_at, removed_at };
+  return {
+    ...{ id, object: 'org', name, status, billing, monthly_limit, limits: limits ?? NO_RATE_LIMITS },
+    ...{ created_at, suspended_at, removed_at },
+  };
 }

@@ -1,9 +1,12 @@
 // Settings of the edge; only this file reads the environment.
+import { RATE_LIMIT_MAX } from '@switchyard/contracts';
 import { byteBudgetConfig, commonConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 /** Characters. */
 const URL_SECRET_LENGTH_MIN = 32;
+
+const defaultLimit = z.coerce.number().int().positive().max(RATE_LIMIT_MAX).optional();
 
 export const config = z.object({
   ...commonConfig,
@@ -16,5 +19,10 @@ export const config = z.object({
   SWITCHYARD_URL_SECRET: z.string().min(URL_SECRET_LENGTH_MIN).optional(),
   /** `off`: this installation has no Docker engine; computer endpoints answer 503 with the reason. */
   SWITCHYARD_COMPUTERS: z.string().default('on'),
+  /** Rate limits of every org that has none of its own. Default: none. */
+  SWITCHYARD_REQUESTS_PER_MINUTE: defaultLimit,
+  SWITCHYARD_TOKENS_PER_MINUTE: defaultLimit,
+  SWITCHYARD_CONCURRENT_CALLS: defaultLimit,
+  SWITCHYARD_CONCURRENT_COMMANDS: defaultLimit,
 });
 export type Config = z.infer<typeof config>;

@@ -7,6 +7,7 @@ import {
   KEY_LINE_MAX,
   type KeyRecord,
   makersOf,
+  NO_RATE_LIMITS,
   newId,
 } from '@switchyard/contracts';
 import { makeLogger, type Running, readConfig } from '@switchyard/service';
@@ -48,7 +49,7 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-type Bounds = Partial<Pick<KeyRecord, 'permissions' | 'models' | 'expires_at' | 'limit'>>;
+type Bounds = Partial<Pick<KeyRecord, 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits'>>;
 
 /** Creates a key that has only these bounds. */
 async function put(bounds: Bounds): Promise<KeyRecord> {
@@ -74,7 +75,7 @@ const remove = (by: { id: string }, { id }: { id: string }) => request(bus, 'key
 const refused = (param: string) => ({ code: 'permission_denied', status: 403, param });
 
 interface Field {
-  readonly field: 'permissions' | 'models' | 'expires_at' | 'limit';
+  readonly field: 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits';
   readonly own: Bounds;
   /** Bounds wider than `own`. */
   readonly more: Bounds[];
@@ -109,6 +110,23 @@ const FIELDS: Field[] = [
       { limit: { amount: 10, interval: 'day' } },
     ],
     less: { limit: { amount: 9, interval: 'month' } },
+  },
+  {
+    field: 'limits',
+    own: { limits: { ...NO_RATE_LIMITS, requests_per_minute: 60, concurrent_calls: 5 } },
+    more: [
+      { limits: null },
+      { limits: { ...NO_RATE_LIMITS, requests_per_minute: 60 } },
+      { limits: { ...NO_RATE_LIMITS, requests_per_minute: 61, concurrent_calls: 5 } },
+    ],
+    less: {
+      limits: {
+        requests_per_minute: 30,
+        tokens_per_minute: 1_000,
+        concurrent_calls: 5,
+        concurrent_commands: 1,
+      },
+    },
   },
 ];
 
@@ -226,6 +244,18 @@ describe('a key with a spending limit', () => {
     await expect(making).rejects.toMatchObject({ code: 'invalid_api_key' });
     expect((await keys.entries()).filter(({ value }) => makersOf(value.id).includes(key.id))).toEqual([]);
   });
+});
+
+test('a rate limit that is left out stays as it is, and null removes it', async () => {
+  const admin = await put({});
+  const key = await put({ limits: { ...NO_RATE_LIMITS, requests_per_minute: 60, concurrent_calls: 5 } });
+  const narrowed = await update(key, key, { limits: { requests_per_minute: 10 } });
+  expect(narrowed.limits).toEqual({ ...NO_RATE_LIMITS, requests_per_minute: 10, concurrent_calls: 5 });
+  const made = await create(key, { limits: { concurrent_calls: 1 } });
+  expect(made.limits).toEqual({ ...NO_RATE_LIMITS, requests_per_minute: 10, concurrent_calls: 1 });
+  expect(makersOf(made.id)).toEqual([key.id]);
+  const freed = await update(admin, key, { limits: null });
+  expect(freed.limits).toEqual(NO_RATE_LIMITS);
 });
 
 test('a key that was just revoked cannot create a key', async () => {

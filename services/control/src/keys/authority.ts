@@ -18,7 +18,7 @@ export async function findCaller(
 ): Promise<KeyRecord> {
   const isTarget = target?.id === key_id;
   const record = isTarget ? target : (await findKey(deps, org, key_id).catch(revoked)).current.value;
-  return isFirstKey(record.id) ? { ...record, limit: null, models: null } : record;
+  return isFirstKey(record.id) ? { ...record, limit: null, models: null, limits: null } : record;
 }
 
 function revoked(cause: unknown): never {

@@ -2,6 +2,7 @@ import type { Bucket, EventPublisher, Mirror } from '@switchyard/bus';
 import {
   type CreatedKey,
   type CreateKeyRequest,
+  changeRateLimits,
   eventIds,
   KEY_LINE_MAX,
   KEYS_PER_ORG_MAX,
@@ -100,6 +101,7 @@ function recordOf(body: CreateKeyRequest, { maker, secret, now }: Making): KeyRe
     expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
     limit: limit ?? null,
     models: models ?? null,
+    limits: changeRateLimits(maker.limits, body.limits),
   };
 }
 

@@ -1,6 +1,7 @@
 // keys.update: changes name, permissions, limits and other bounds. Omitted fields stay unchanged.
 import { RevisionConflict } from '@switchyard/bus';
 import {
+  changeRateLimits,
   eventIds,
   type KeyRecord,
   makeEvent,
@@ -69,6 +70,7 @@ function changed(record: KeyRecord, body: UpdateKeyRequest): KeyRecord {
     ...(expiry === undefined ? {} : { expires_at: expiry === null ? null : new Date(expiry).toISOString() }),
     ...(limit === undefined ? {} : { limit }),
     ...(models === undefined ? {} : { models }),
+    ...(body.limits === undefined ? {} : { limits: changeRateLimits(record.limits, body.limits) }),
   };
 }
 

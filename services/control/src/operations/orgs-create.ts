@@ -3,6 +3,7 @@ import { type Bus, request } from '@switchyard/bus';
 import {
   type CreatedOrg,
   type CreateOrgRequest,
+  changeRateLimits,
   eventIds,
   makeEvent,
   newId,
@@ -77,10 +78,11 @@ async function begin({ bus, events, clock }: OrgCreateDeps, { id, key_id, credit
   );
 }
 
-function recordOf({ name, billing, monthly_limit }: CreateOrgRequest, now: number): OrgRecord {
+function recordOf({ name, billing, monthly_limit, limits }: CreateOrgRequest, now: number): OrgRecord {
   const at = new Date(now).toISOString();
   return {
     ...{ id: newId('org'), name, billing, monthly_limit: monthly_limit ?? null },
+    limits: changeRateLimits(null, limits),
     ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
   };
 }

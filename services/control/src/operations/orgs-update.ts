@@ -1,5 +1,6 @@
-// orgs.update: name, payment, monthly limit and status of an org. Omitted fields stay unchanged.
+// orgs.update: name, payment, monthly limit, rate limits and status of an org. Omitted fields stay unchanged.
 import {
+  changeRateLimits,
   eventIds,
   makeEvent,
   type OperationRequest,
@@ -36,7 +37,8 @@ export function updateOrg(deps: OrgStatusDeps) {
 function changed(before: OrgRecord, body: UpdateOrgRequest, now: number): OrgRecord {
   const { name = before.name, billing = before.billing, monthly_limit = before.monthly_limit } = body;
   requirePayable({ billing, monthly_limit: body.monthly_limit });
-  const record: OrgRecord = { ...before, name, billing, monthly_limit };
+  const limits = changeRateLimits(before.limits, body.limits);
+  const record: OrgRecord = { ...before, name, billing, monthly_limit, limits };
   if (body.status === 'suspended') return suspended(record, now, before.removed_at);
   return body.status === 'active' ? restored(record, now) : record;
 }

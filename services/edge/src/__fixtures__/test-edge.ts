@@ -2,16 +2,16 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord, newId, type Permission } from '@switchyard/contracts';
+import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
+import { ALL_PERMISSIONS, DEFAULT_ORG, type KeyRecord, newId, type OrgRecord, type Permission } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { type EventLog, FakeClock, openEventLog, startNats, temporaryFolder } from '@switchyard/testing';
 import { Registry } from 'prom-client';
 import { config } from '../config.ts';
-import { start } from '../run.ts';
+import { type RunningEdge, start } from '../run.ts';
 
-/** Timers of an idle edge: receipts, and the check of events that wait for billing. */
-export const IDLE_TIMERS = 2;
+/** Timers of an idle edge: receipts, the check of events that wait for billing, and the renewal of open calls. */
+export const IDLE_TIMERS = 3;
 
 export interface TestEdge {
   readonly url: string;
@@ -25,8 +25,12 @@ export interface TestEdge {
   metrics(): Promise<string>;
   /** Adds an API key and returns its secret. */
   addKey(permissions?: readonly Permission[], more?: Partial<KeyRecord>): Promise<string>;
+  /** The bucket of the orgs. */
+  orgs(): Promise<Bucket<OrgRecord>>;
   /** Changes the key with this secret. */
   changeKey(secret: string, change: Partial<KeyRecord>): Promise<void>;
+  /** Starts another edge beside it, on the same clock; returns its address. `stop` stops it too. */
+  another(): Promise<string>;
   /** Stops the edge, as its process would. */
   drain(): Promise<void>;
   /** Stops the edge, unless it is stopped already, and its servers. */
@@ -36,21 +40,25 @@ export interface TestEdge {
 export async function startTestEdge(): Promise<TestEdge> {
   const nats = await startNats();
   const logger = makeLogger('edge', 'silent');
-  const [bus, edgeBus] = await Promise.all(
-    ['test', 'edge'].map((service) => connectBus({ url: nats.url, service, logger })),
-  );
-  if (!bus || !edgeBus) throw new Error('two connections were asked for');
+  const bus = await connectBus({ url: nats.url, service: 'test', logger });
   const clock = new FakeClock();
-  const folder = await temporaryFolder('edge');
+  const buses: Bus[] = [];
   const metrics = new Registry();
-  const edge = await start({
-    config: readConfig(config, { SWITCHYARD_DATA: folder, PORT: '0' }),
-    bus: edgeBus,
-    logger,
-    clock,
-    metrics,
-    signal: new AbortController().signal,
-  });
+  const startEdge = async (registry: Registry) => {
+    const edgeBus = await connectBus({ url: nats.url, service: 'edge', logger });
+    buses.push(edgeBus);
+    const folder = await temporaryFolder('edge');
+    return start({
+      config: readConfig(config, { SWITCHYARD_DATA: folder, PORT: '0' }),
+      bus: edgeBus,
+      logger,
+      clock,
+      metrics: registry,
+      signal: new AbortController().signal,
+    });
+  };
+  const edge = await startEdge(metrics);
+  const others: RunningEdge[] = [];
   const events = await openEventLog(bus);
   const keys = await openBucket(bus, 'keys');
   let drained: Promise<void> | null = null;
@@ -80,16 +88,22 @@ export async function startTestEdge(): Promise<TestEdge> {
       });
       return id;
     },
+    orgs: () => openBucket(bus, 'orgs'),
     async changeKey(secret, change) {
       const found = await keys.get(hash('sha256', secret));
       if (!found) throw new Error('a key that was added is there');
       await keys.put(found.key, { ...found.value, ...change });
     },
+    async another() {
+      const other = await startEdge(new Registry());
+      others.push(other);
+      return other.url;
+    },
     drain,
     async stop() {
-      await drain();
+      await Promise.all([drain(), ...others.map((other) => other.stop())]);
       await events.stop();
-      await edgeBus.close();
+      await Promise.all(buses.map((one) => one.close()));
       await bus.close();
       await nats.stop();
     },

@@ -39,6 +39,7 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
     now,
   });
   return {
+    keys,
     orgs,
     open,
     sessions,

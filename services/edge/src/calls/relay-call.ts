@@ -124,7 +124,8 @@ class Relay implements ReplySink, Revocable {
 
   onEnd(end: unknown, last: Buffer): void {
     const { raw } = this.#reply;
-    const { cost } = modelReplyEnd.parse(end);
+    const { cost, tokens } = modelReplyEnd.parse(end);
+    this.#request.admission?.used(tokens);
     const { request_id: requestId, org } = this.#head;
     this.#deps.receipts.told(org, eventIds.call(requestId), cost);
     if (this.#started) raw.end(last, () => this.#settle());

@@ -60,6 +60,7 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   app.decorateRequest('apiKey', null);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('idempotent', null);
+  app.decorateRequest('admission', null);
   app.decorateRequest('models');
   app.decorateRequest('subject');
   registerRoutes(app, routes, deps);

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunc
 import { requirePermission } from '../auth/authenticate.ts';
 import type { BookingGate } from '../backlog/booking-gate.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
+import { type LimitHooksDeps, limitHooks } from '../rate-limits/limit-hooks.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { clientGone } from './client-gone.ts';
 import { SMALL_BODY_BYTES_MAX } from './limits.ts';
@@ -15,6 +16,7 @@ export interface RegisterRoutesDeps {
   authenticate: Sessions['authenticate'];
   booking: Pick<BookingGate, 'admit'>;
   idempotency: Idempotency;
+  rateLimits: LimitHooksDeps;
   clock: Clock;
 }
 
@@ -34,6 +36,7 @@ export function registerRoutes(
 function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoutesDeps): void {
   const guard = guardOf(route, deps);
   const begin = beginOf(route, deps);
+  const limits = limitHooks(route, deps.rateLimits);
   const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
     ? deps.idempotency.hooksFor(route)
     : { onRequest: null };
@@ -45,9 +48,9 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // with GET: health checks use HEAD
       config: { repeatable: route.repeatable ?? true, ...(route.dialect ? { dialect: route.dialect } : {}) },
-      onRequest: [...(taken ? [taken] : []), begin, guard],
+      onRequest: [...(taken ? [taken] : []), begin, guard, ...limits.onRequest],
       // A JSON body may take minutes to arrive; the key may be revoked meanwhile.
-      ...(route.request?.body ? { preHandler: guard } : {}),
+      ...(route.request?.body ? { preHandler: [guard, ...limits.preHandler] } : {}),
       handler:
         route.kind === 'json'
           ? (request, reply) => answerJson(route, request, reply)

@@ -43,6 +43,8 @@ export interface RouteDescription {
   dialect?: Dialect;
   /** Begins work that is charged; refused while billing might never book it. */
   billable?: true;
+  /** Runs a command in a computer while it is open: counts in `concurrent_commands`. */
+  runsCommand?: true;
   /** False: work may have begun before a 5xx, so clients must not repeat the request, except after `no_capacity`. */
   repeatable?: false;
   /** The request is for another server: neither its body nor its `Idempotency-Key` is read. */

@@ -1,6 +1,7 @@
 // Captures the answer of a request while it is sent, whatever writes it, also after its client disconnected. The end
 // waits until the answer is stored, so that a client with an answer can always get it again.
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { isLimitHeader } from '../rate-limits/limit-headers.ts';
 
 /** Headers that belong to one connection, or are set again for each answer. */
 const NOT_KEPT = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date', 'content-length']);
@@ -84,7 +85,9 @@ function toBuffer(chunk: Chunk): Buffer {
 }
 
 function keptHeaders(headers: OutgoingHttpHeaders): Record<string, string> {
-  const kept = Object.entries(headers).filter(([name]) => !NOT_KEPT.has(name.toLowerCase()));
+  const kept = Object.entries(headers).filter(
+    ([name]) => !NOT_KEPT.has(name.toLowerCase()) && !isLimitHeader(name.toLowerCase()),
+  );
   return Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), asText(value)]));
 }
 

@@ -29,6 +29,7 @@ declare module 'fastify' {
 
 interface BegunRun {
   hasEnded(): boolean;
+  readonly ended: Promise<void>;
   /** Writes to the record that the answer is a stream. */
   markStreaming(): Promise<void>;
 }
@@ -71,6 +72,11 @@ export class IdempotentRun {
   /** Marks the request as the first under its key; it runs until its answer has ended. */
   begin(begun: BegunRun): void {
     this.#begun = begun;
+  }
+
+  /** Resolves when the first request under the key is over. */
+  get ended(): Promise<void> {
+    return this.#begun?.ended ?? Promise.resolve();
   }
 
   get streams(): boolean {
@@ -186,7 +192,7 @@ export class Idempotency {
       },
       onDestroy: over.resolve,
     });
-    run.begin({ hasEnded, markStreaming: () => this.#kept.markStreaming(reservation) });
+    run.begin({ hasEnded, ended: over.promise, markStreaming: () => this.#kept.markStreaming(reservation) });
     reply.raw.once('close', () => {
       if (run.streams) over.resolve(); // its client disconnected, and no end follows
     });

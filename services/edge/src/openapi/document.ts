@@ -14,6 +14,7 @@ import { type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
 import {
   costHeader,
   errorHeaders,
+  LIMIT_HEADERS,
   REPLAYED_HEADER_DESCRIPTION,
   REQUEST_ID_HEADER,
 } from './response-headers.ts';
@@ -26,6 +27,7 @@ const WITH_A_KEY: readonly ErrorCode[] = [
   'invalid_api_key',
   'expired_api_key',
   'org_suspended',
+  'rate_limited',
 ];
 const WITH_A_BODY: readonly ErrorCode[] = [
   'invalid_json',
@@ -146,6 +148,7 @@ function success(route: RouteDescription) {
       ...REQUEST_ID_HEADER,
       ...(priced ? costHeader(!alsoStreams) : {}),
       ...(takesIdempotencyKey(route) ? REPLAYED_HEADER_DESCRIPTION : {}),
+      ...(route.permission === 'public' ? {} : LIMIT_HEADERS),
     },
     content: {
       [contentType]: body ? { schema: schemaOf(body, 'output') } : {},

@@ -39,6 +39,20 @@ export function costHeader(alwaysThere: boolean): Record<string, HeaderDescripti
   };
 }
 
+/** On answers to a key that a limit of requests or tokens holds for. */
+export const LIMIT_HEADERS: Record<string, HeaderDescription> = {
+  'RateLimit-Policy': {
+    description: 'The limits of the caller, as in the IETF’s draft: `q` in every `w` seconds',
+    schema: { type: 'string' },
+    example: '"requests";q=60;w=60',
+  },
+  RateLimit: {
+    description: 'What is left of them: `r`, and more after `t` seconds',
+    schema: { type: 'string' },
+    example: '"requests";r=12;t=30',
+  },
+};
+
 const RETRY_HEADERS: Record<string, HeaderDescription> = {
   'X-Should-Retry': {
     description: 'Whether a repeat can do good; official clients obey it',
@@ -68,6 +82,7 @@ export function errorHeaders(status: number): Record<string, HeaderDescription> 
   return {
     ...REQUEST_ID_HEADER,
     ...(status === 401 ? AUTHENTICATE_HEADER : {}),
+    ...(status === 429 ? LIMIT_HEADERS : {}),
     ...(status === 409 || status === 429 || status === 503 ? RETRY_AFTER_HEADER : {}),
     ...(status === 409 || status >= 422 ? RETRY_HEADERS : {}),
   };

@@ -47,6 +47,7 @@ export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
         bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
         request: { params, body: execRequest },
         computerParam: 'id',
+        runsCommand: true,
         repeatable: false,
         response: {
           status: 200,

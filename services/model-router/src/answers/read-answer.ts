@@ -1,11 +1,10 @@
 // Validates a whole answer of each type, and reads its usage and cost.
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
+import { estimateInputTokens, estimateTokens } from '@switchyard/spending';
 import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import type { Edit } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
-import { estimateInputTokens } from '../spending/input-tokens.ts';
 import {
-  estimateTokens,
   FREE,
   type Price,
   priceImages,

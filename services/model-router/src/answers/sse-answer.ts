@@ -8,8 +8,8 @@ import {
   type ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
+import { estimateInputTokens } from '@switchyard/spending';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
-import { estimateInputTokens } from '../spending/input-tokens.ts';
 import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../spending/pricing.ts';
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
 import {

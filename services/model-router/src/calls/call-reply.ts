@@ -99,7 +99,9 @@ export class CallReply {
 
   /** The last bytes wait for the event to be stored. */
   #end(outcome: Outcome, last: Buffer): void {
-    this.#deps.call.end({ cost: outcome.price.cost }, last, this.#event(outcome));
+    const { cost, quantities } = outcome.price;
+    const tokens = (quantities.input_tokens ?? 0) + (quantities.output_tokens ?? 0);
+    this.#deps.call.end({ cost, tokens }, last, this.#event(outcome));
   }
 
   #fail(outcome: Outcome, error: ServiceError): void {

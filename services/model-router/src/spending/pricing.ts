@@ -146,11 +146,3 @@ function nonZero(quantities: Quantities): Quantities {
 
 /** An unusable answer costs nothing. */
 export const FREE: Price = { costNano: 0n, cost: '0', lines: [], quantities: {} };
-
-/** Bytes of text per token when a maker gives no count: OpenAI's rule of thumb for English. */
-const BYTES_PER_TOKEN = 4;
-
-/** An estimate of the tokens in so many bytes of JSON. */
-export function estimateTokens(bytes: number): number {
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
-}

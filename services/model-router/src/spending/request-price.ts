@@ -1,15 +1,8 @@
 // Prices a request by its content when no maker has counted anything: before a call, and after a call that its caller
 // left before the answer.
 import { type CatalogModel, type ModelType, speechRequest, spokenCharacters } from '@switchyard/contracts';
-import { estimateJsonTokens } from './input-tokens.ts';
-import {
-  estimateTokens,
-  type Price,
-  priceCharacters,
-  priceImages,
-  priceSearches,
-  priceTokens,
-} from './pricing.ts';
+import { estimateJsonTokens, estimateTokens } from '@switchyard/spending';
+import { type Price, priceCharacters, priceImages, priceSearches, priceTokens } from './pricing.ts';
 
 /** A caller's parsed JSON; its endpoint has validated it. */
 export type RequestJson = Readonly<Record<string, unknown>>;

@@ -1,7 +1,5 @@
 // Estimates the tokens of a request when its maker has not counted them: before a call, after a call that its caller
 // left early, and for makers without counts. A body of 32 MiB takes milliseconds, so other calls are not delayed.
-import { estimateTokens } from './pricing.ts';
-
 /** Approximate tokens that makers count for an image; also used for audio and documents of any length. */
 export const FILE_TOKENS = 1_000;
 /** Minimum run of base64 that counts as a file; text has a space, a quote or another script sooner. */
@@ -16,6 +14,14 @@ for (const byte of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 /** Members of a message that carry a file. A long text without blanks in any other member is text. */
 const FILE_MEMBERS: ReadonlySet<string> = new Set(['url', 'image_url', 'data', 'file_data']);
+
+/** Bytes of text per token when a maker gives no count: OpenAI's rule of thumb for English. */
+const BYTES_PER_TOKEN = 4;
+
+/** An estimate of the tokens in so many bytes of JSON. */
+export function estimateTokens(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
 
 interface InputSize {
   textBytes: number;

@@ -1,4 +1,4 @@
-// Misbehaving upstreams, streamed and not, with and without a fallback model: the attempts made, the answer to the
+// Misbehaving upstreams, in each dialect, streamed and not, with and without a fallback model: the attempts made, the answer to the
 // client, the charge, and the log. Through the whole stack: HTTP, edge, NATS, router, sockets, and billing's ledger.
 import { connectBus } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
@@ -28,6 +28,7 @@ import {
   startTlsWithoutCertificate,
   UNKNOWN_HOST_URL,
 } from './__fixtures__/raw-upstream.ts';
+import { SPOKEN, type Spoken } from './__fixtures__/spoken-dialects.ts';
 
 /** Timeout of attempts that are meant to time out: long enough to start one on a busy machine. */
 const FIRST_BYTE_MS = 5_000;
@@ -419,6 +420,7 @@ const ROWS: Row[] = [
 
 interface Cell {
   row: Row;
+  dialect: Spoken;
   stream: boolean;
   alone: boolean;
   model: string;
@@ -426,12 +428,15 @@ interface Cell {
   spare: string;
 }
 
-const CELLS: Cell[] = ROWS.flatMap((row) =>
-  [true, false].flatMap((stream) =>
-    [true, false].map((alone) => {
-      const name = `${row.name}.${stream ? 'stream' : 'whole'}.${alone ? 'alone' : 'fallback'}`;
-      return { row, stream, alone, model: name, spare: `spare.${name}` };
-    }),
+/** Only chat waits for timeouts and for unreachable addresses: the dialects share what comes before an answer. */
+const CELLS: Cell[] = (Object.keys(SPOKEN) as Spoken[]).flatMap((dialect) =>
+  ROWS.filter(({ at, quick }) => dialect === 'chat' || !(at || quick)).flatMap((row) =>
+    [true, false].flatMap((stream) =>
+      [true, false].map((alone) => {
+        const name = `${row.name}.${stream ? 'stream' : 'whole'}.${alone ? 'alone' : 'fallback'}.${dialect}`;
+        return { row, dialect, stream, alone, model: name, spare: `spare.${name}` };
+      }),
+    ),
   ),
 );
 
@@ -646,10 +651,19 @@ afterAll(async () => {
 
 const headers = () => ({ authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' });
 
-function chat(models: string[], stream = false, signal: AbortSignal | null = null): Promise<Response> {
-  const messages = [{ role: 'user', content: 'Hello!' }];
-  const body = JSON.stringify({ models, stream, messages });
-  return fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers: headers(), body, signal });
+function chat(models: string[], signal: AbortSignal | null = null): Promise<Response> {
+  return ask('chat', models, false, signal);
+}
+
+function ask(
+  dialect: Spoken,
+  models: string[],
+  stream: boolean,
+  signal: AbortSignal | null = null,
+): Promise<Response> {
+  const { path, hello } = SPOKEN[dialect];
+  const body = JSON.stringify({ models, stream, ...hello });
+  return fetch(stack.url + path, { method: 'POST', headers: headers(), body, signal });
 }
 
 interface Attempt {
@@ -661,6 +675,7 @@ interface Attempt {
   latency_ms: number;
 }
 interface Log {
+  dialect: string;
   status: string;
   http_status: number;
   error_code: string | null;
@@ -678,43 +693,25 @@ async function logOf(response: Response, expectIt = expect): Promise<Log> {
   return (await (await fetch(url, { headers: headers() })).json()) as Log;
 }
 
-const dataOf = (text: string) =>
-  text
-    .split('\n\n')
-    .filter((event) => event.startsWith('data: '))
-    .map((event) => event.slice('data: '.length));
-
-interface Completion {
-  model: string;
-  usage?: { prompt_tokens: number; completion_tokens: number; cost: number } | null;
-  choices?: {
-    message?: { content: string | null };
-    delta?: { content?: string };
-    finish_reason: string | null;
-  }[];
-}
-
 /** Checks that an answer is complete, streamed or not; returns its cost. */
-function readAnswer(text: string, stream: boolean, model: string): number {
-  const parts = stream ? dataOf(text) : [text];
-  if (stream) expect(parts.pop()).toBe('[DONE]');
-  const chunks = parts.map((part) => JSON.parse(part) as Completion);
-  expect(new Set(chunks.map((one) => one.model))).toEqual(new Set([model]));
-  const usage = chunks.at(-1)?.usage;
-  expect(usage).toBeTruthy();
-  return usage?.cost ?? Number.NaN;
+function readAnswer(dialect: Spoken, text: string, stream: boolean, model: string): number {
+  const { models, cost } = SPOKEN[dialect].readAnswer(text, stream);
+  expect(new Set(models)).toEqual(new Set([model]));
+  return cost;
 }
 
 /** The cost of the recorded usage at the catalog's prices. */
 const FULL_COST = (completion.usage.prompt_tokens * 150 + completion.usage.completion_tokens * 600) / 1e9;
 
 describe.concurrent('an upstream that misbehaves', () => {
-  test.for(CELLS)('$model', async ({ row, stream, alone, model, spare }, { expect }) => {
+  test.for(CELLS)('$model', async ({ row, dialect, stream, alone, model, spare }, { expect }) => {
     const expected = stream ? row.stream : row.whole;
-    const response = await chat(alone ? [`acme/${model}`] : [`acme/${model}`, `acme/${spare}`], stream);
+    const models = alone ? [`acme/${model}`] : [`acme/${model}`, `acme/${spare}`];
+    const response = await ask(dialect, models, stream);
     const text = await response.text();
     const log = await logOf(response, expect);
     const [first] = log.attempts;
+    expect(log.dialect).toBe(dialect);
     expect(first).toMatchObject({ model: `acme/${model}`, upstream: `openai-compatible:${model}` });
     expect(first?.latency_ms).toBeGreaterThan(row.quick ? FIRST_BYTE_MS - 50 : 0);
     if (expected.is !== 'answer') {
@@ -730,7 +727,7 @@ describe.concurrent('an upstream that misbehaves', () => {
 
     if (fellBack) {
       expect(response.status).toBe(200);
-      const cost = readAnswer(text, stream, `acme/${spare}`);
+      const cost = readAnswer(dialect, text, stream, `acme/${spare}`);
       expect(cost).toBeCloseTo(FULL_COST, 12);
       expect(text).not.toContain(`"acme/${model}"`);
       expect(log).toMatchObject({ status: 'ok', http_status: 200, cost, model: `acme/${spare}` });
@@ -743,9 +740,9 @@ describe.concurrent('an upstream that misbehaves', () => {
         expect(response.headers.get('retry-after')).toBe(
           expected.retryAfter ?? (expected.status === 429 ? '1' : null),
         );
-        const body = JSON.parse(text) as { error: { code: string; details: { attempts: Attempt[] } } };
-        expect(body.error.code).toBe(expected.code);
-        expect(body.error.details.attempts).toEqual(log.attempts);
+        const error = SPOKEN[dialect].readError(text);
+        expect(error.code).toBe(expected.code);
+        expect(error.details.attempts).toEqual(log.attempts);
         const { status: httpStatus, code } = expected;
         expect(log).toMatchObject({
           status: expected.log ?? 'error',
@@ -757,23 +754,20 @@ describe.concurrent('an upstream that misbehaves', () => {
       }
       case 'refusal':
         expect(response.status).toBe(400);
-        expect(JSON.parse(text)).toMatchObject({ error: { code: 'upstream_rejected' } });
+        expect(SPOKEN[dialect].readError(text).code).toBe('upstream_rejected');
         expect(log).toMatchObject({ status: 'refused', error_code: 'upstream_rejected', cost: 0 });
         return;
       case 'begun': {
         expect(response.status).toBe(200);
-        const parts = dataOf(text);
-        expect(parts).not.toContain('[DONE]');
-        expect(JSON.parse(parts.pop() ?? '')).toMatchObject({ error: { code: expected.code } });
-        expect(parts.map((part) => (JSON.parse(part) as Completion).choices?.[0]?.delta?.content)).toContain(
-          'Hello',
-        );
+        const broken = SPOKEN[dialect].readBroken(text);
+        expect(broken.code).toBe(expected.code);
+        expect(broken.text).toMatch(/^Hello/);
         expect(log).toMatchObject({ status: 'error', http_status: 200, error_code: expected.code, cost: 0 });
         return;
       }
       case 'answer': {
         expect(response.status).toBe(200);
-        const cost = readAnswer(text, stream, `acme/${model}`);
+        const cost = readAnswer(dialect, text, stream, `acme/${model}`);
         expect(cost).toBe(expected.cost === 'free' ? 0 : FULL_COST);
         expect(log).toMatchObject({ status: 'ok', error_code: null, cost });
         expect(first).toMatchObject({ status: 200, error: null });
@@ -857,7 +851,7 @@ test('an upstream that asked for time is skipped until then by calls that have a
 
 test('a waiting call ends when its caller goes away: no upstream is called, nothing is charged', async () => {
   const gone = new AbortController();
-  const response = chat(['acme/limited-for-a-while'], false, gone.signal);
+  const response = chat(['acme/limited-for-a-while'], gone.signal);
   await expect.poll(() => raw.asked('limited-for-a-while')).toBe(1);
   gone.abort();
   await expect(response).rejects.toThrow();

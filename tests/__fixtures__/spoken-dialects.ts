@@ -1,0 +1,104 @@
+// How a client reads each dialect: a good answer, an error, and a stream that broke off. For tests that put the same
+// question in every dialect.
+import type { Dialect } from '@switchyard/contracts';
+
+interface ReadAnswer {
+  /** The models that the answer, or any of its chunks, names. */
+  models: string[];
+  /** Dollars. */
+  cost: number;
+}
+
+interface ReadError {
+  code: string;
+  details: { attempts: unknown[] };
+}
+
+interface SpokenDialect {
+  path: string;
+  /** "Hello!", without the model. */
+  hello: object;
+  /** @throws Error when the answer is not complete */
+  readAnswer(text: string, stream: boolean): ReadAnswer;
+  readError(body: string): ReadError;
+  /** The text of a stream until it broke off, and the code of the error at its end. */
+  readBroken(text: string): { text: string; code: string };
+}
+
+interface Chunk {
+  model: string;
+  usage?: { cost: number } | null;
+  choices?: { text?: string; delta?: { content?: string } }[];
+  error?: { code: string };
+}
+
+interface ResponseEvent {
+  type: string;
+  delta?: string;
+  error?: { code: string };
+  response?: { model: string; status: string; usage: { cost: number } | null };
+}
+
+const DONE = '[DONE]';
+
+/** The data of the events of a stream, in order; comments are left out. */
+function dataOf(text: string): string[] {
+  return text
+    .split('\n\n')
+    .map((event) => /^data: (.*)$/m.exec(event)?.[1])
+    .filter((data) => data !== undefined);
+}
+
+const openAiError = (body: string) => (JSON.parse(body) as { error: ReadError }).error;
+
+/** Chat and completions differ only in where a chunk has its text. */
+function inChunks(path: string, hello: object): SpokenDialect {
+  return {
+    path,
+    hello,
+    readAnswer(text, stream) {
+      const parts = stream ? dataOf(text) : [text];
+      if (stream && parts.pop() !== DONE) throw new Error('the stream does not end with [DONE]');
+      const chunks = parts.map((part) => JSON.parse(part) as Chunk);
+      return { models: chunks.map(({ model }) => model), cost: chunks.at(-1)?.usage?.cost ?? Number.NaN };
+    },
+    readError: openAiError,
+    readBroken(text) {
+      const parts = dataOf(text);
+      if (parts.includes(DONE)) throw new Error('the stream ends as if it were complete');
+      const chunks = parts.map((part) => JSON.parse(part) as Chunk);
+      const said = chunks.map(({ choices }) => choices?.[0]?.delta?.content ?? choices?.[0]?.text ?? '');
+      return { text: said.join(''), code: chunks.at(-1)?.error?.code ?? '' };
+    },
+  };
+}
+
+const responses: SpokenDialect = {
+  path: '/v1/responses',
+  hello: { input: 'Hello!' },
+  readAnswer(text, stream) {
+    const events = stream ? eventsOf(text) : [];
+    const ended = stream ? events.at(-1) : { response: JSON.parse(text) as ResponseEvent['response'] };
+    const { status = '', usage } = ended?.response ?? {};
+    if (!['completed', 'incomplete'].includes(status)) throw new Error(`the response is ${status}`);
+    const named = [...events, ended].flatMap((event) => event?.response?.model ?? []);
+    return { models: named, cost: usage?.cost ?? Number.NaN };
+  },
+  readError: openAiError,
+  readBroken(text) {
+    const events = eventsOf(text);
+    const [error, failed] = events.slice(-2);
+    if (failed?.type !== 'response.failed') throw new Error('the stream does not end with response.failed');
+    return { text: events.map(({ delta }) => delta ?? '').join(''), code: error?.error?.code ?? '' };
+  },
+};
+
+const eventsOf = (text: string) => dataOf(text).map((data) => JSON.parse(data) as ResponseEvent);
+
+export const SPOKEN = {
+  chat: inChunks('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello!' }] }),
+  completions: inChunks('/v1/completions', { prompt: 'Hello!' }),
+  responses,
+} as const satisfies Partial<Record<Dialect, SpokenDialect>>;
+
+export type Spoken = keyof typeof SPOKEN;

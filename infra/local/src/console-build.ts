@@ -18,6 +18,7 @@ const SOURCES = [
   'services/console/index.html',
   'services/console/vite.config.ts',
   'libs/contracts/src',
+  'libs/money/src',
   'package-lock.json',
 ];
 

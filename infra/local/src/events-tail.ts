@@ -9,11 +9,10 @@ import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { EVENT_STREAMS, type Event, parseEvent } from '@switchyard/contracts';
+import { EVENT_STREAMS, eventLine, parseEvent } from '@switchyard/contracts';
 import { addressesFile } from './index.ts';
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const NANOS_PER_DOLLAR = 1e9;
 
 const { values: options } = parseArgs({
   options: { since: { type: 'string' }, only: { type: 'string' }, json: { type: 'boolean', default: false } },
@@ -65,72 +64,12 @@ function fail(message: string): never {
 function readable(text: string): string {
   try {
     const event = parseEvent(JSON.parse(text));
-    return [event.time.slice(11, 23), event.type.padEnd(18), ...describe(event)].join('  ');
+    return [
+      event.time.slice(11, 23),
+      event.type.padEnd(18),
+      ...eventLine(event.type, { ...event.data }),
+    ].join('  ');
   } catch {
     return `?            not a Switchyard event ${text.slice(0, 200)}`;
   }
-}
-
-function describe({ type, data }: Event): string[] {
-  const fields = data as Record<string, unknown>;
-  const words = (...names: string[]) =>
-    names
-      .map((name) => fields[name])
-      .filter((value) => value !== null && value !== undefined)
-      .map(String);
-  switch (type) {
-    case 'call.completed':
-      return [
-        ...words('request_id', 'model', 'status'),
-        `$${dollars(fields.cost_nano)}`,
-        `${fields.latency_ms} ms`,
-        ...words('error_code'),
-      ];
-    case 'call.refused':
-      return words('request_id', 'method', 'path', 'http_status', 'error_code');
-    case 'call.voided':
-      return words('request_id', 'reason');
-    case 'computer.metered':
-      return [
-        ...words('computer_id'),
-        `run ${fields.run} minute ${fields.minute}`,
-        `$${dollars(fields.cost_nano)}`,
-      ];
-    case 'computer.created':
-    case 'computer.started':
-    case 'computer.stopped':
-    case 'computer.deleted':
-      return words('computer_id', 'status', 'stop_reason', 'host');
-    case 'video.charged':
-    case 'video.refunded':
-      return [...words('video_id', 'model', 'duration', 'reason'), `$${dollars(fields.cost_nano)}`];
-    case 'video.completed':
-    case 'video.failed':
-      return [...words('video_id', 'model', 'error_code'), `${fields.elapsed_ms} ms`];
-    case 'credit.granted':
-      return [...words('credit_id', 'reason', 'reference'), `$${dollars(fields.amount_nano)}`];
-    case 'charge.refunded':
-      return [...words('charge', 'reason', 'reference'), `$${dollars(fields.amount_nano)}`];
-    case 'account.updated':
-      return [...words('org', 'by_key_id', 'billing'), ...limitOf(fields.monthly_limit_nano)];
-    case 'org.created':
-    case 'org.suspended':
-    case 'org.restored':
-    case 'org.removed':
-      return words('org', 'by_key_id', 'removed_at');
-    case 'key.created':
-    case 'key.updated':
-    case 'key.revoked':
-      return words('key_id', 'by_key_id');
-    default:
-      throw new Error(`undescribed event type: ${type satisfies never}`);
-  }
-}
-
-function limitOf(nanos: unknown): string[] {
-  return nanos === null ? [] : [`$${dollars(nanos)} a month`];
-}
-
-function dollars(nanos: unknown): string {
-  return (Number(nanos) / NANOS_PER_DOLLAR).toFixed(9);
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ERRORS, type ErrorCode, EVENTS, errorKind } from './index.ts';
+import { ERRORS, type ErrorCode, EVENTS, errorKind, eventLine } from './index.ts';
 
 const docs = join(import.meta.dirname, '../../../docs');
 const rowsOf = (file: string) =>
@@ -46,4 +46,12 @@ test('every error says in at most 20 words what failed and what to do', () => {
 test('docs/events.md lists every event, and no other', () => {
   const known = Object.entries(EVENTS).map(([name, { meaning }]) => [`\`${name}\``, meaning]);
   expect(rowsOf('events.md')).toEqual(known);
+});
+
+test('an event in one line shows its money in dollars, and leaves out what it does not have', () => {
+  const minute = { computer_id: 'cmp_1', org: 'org_1', run: 1, minute: 0, cost_nano: '1234' };
+  expect(eventLine('computer.metered', minute)).toEqual(['cmp_1', 'run 1', 'minute 0', '$0.000001234']);
+  const failed = { video_id: 'vid_1', model: 'acme/v', elapsed_ms: 12.5, error_code: null };
+  expect(eventLine('video.failed', failed)).toEqual(['vid_1', 'acme/v', '12.5 ms']);
+  expect(eventLine('of.later', { org: 'org_1' })).toEqual([]);
 });

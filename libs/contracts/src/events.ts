@@ -1,6 +1,7 @@
 // Events: CloudEvents 1.0 in structured JSON on `event.v1.<noun>.<past-verb>.<org>` of the JetStream stream EVENTS; those of
 // refused calls on the same subject with `.refused` at its end, of the stream REFUSALS. Ids are deterministic, so that
 // a repeated publication is recognised. An event never has a prompt, an answer or a file.
+import { formatDollars } from '@switchyard/money';
 import { z } from 'zod';
 import { billingMode } from './accounts.ts';
 import { computerStatus, stopReason } from './computers.ts';
@@ -220,58 +221,86 @@ const orgSuspended = orgChanged.extend({
   removed_at: z.iso.datetime().nullable(),
 });
 
-/** Every event by its `<noun>.<past-verb>`: the list that docs/events.md is held to. */
+const COMPUTER_SHOWS = ['computer_id', 'stop_reason', 'host'] as const;
+const VIDEO_SHOWS = ['video_id', 'model', 'elapsed_ms', 'error_code'] as const;
+const KEY_SHOWS = ['key_id', 'by_key_id'] as const;
+
+interface Defined<S extends z.ZodObject> {
+  readonly data: S;
+  readonly meaning: string;
+  /** What one line about it shows, in this order (`eventLine`). */
+  readonly shows: readonly (keyof z.infer<S> & string)[];
+}
+
+function define<S extends z.ZodObject>(data: S, meaning: string, shows: Defined<S>['shows']): Defined<S> {
+  return { data, meaning, shows };
+}
+
+/** Every event by its `<noun>.<past-verb>`. docs/events.md lists the same. */
 export const EVENTS = {
-  'call.completed': { data: callCompleted, meaning: 'A model call came to its end; it carries the charge.' },
-  'call.refused': {
-    data: callRefused,
-    meaning: 'An authenticated call was refused before it reached a model; free.',
-  },
-  'call.voided': {
-    data: callVoided,
-    meaning: 'The answer never reached its caller: the charge is taken back.',
-  },
-  'computer.created': { data: computerChanged, meaning: 'A computer was created and runs.' },
-  'computer.started': { data: computerChanged, meaning: 'A stopped computer was started.' },
-  'computer.stopped': { data: computerChanged, meaning: 'A computer stopped; `stop_reason` says why.' },
-  'computer.deleted': { data: computerDeleted, meaning: 'A computer and its files were removed for good.' },
-  'computer.metered': {
-    data: computerMetered,
-    meaning: 'One started minute of a running computer; it carries the charge.',
-  },
-  'video.charged': {
-    data: videoCharged,
-    meaning: 'A video job was taken; it carries the full price and is the job itself.',
-  },
-  'video.refunded': {
-    data: videoRefunded,
-    meaning: 'A charge for a video was given back: all of it, or the difference to a cheaper model.',
-  },
-  'video.completed': { data: videoEnded, meaning: 'A video is there to be fetched.' },
-  'video.failed': { data: videoEnded, meaning: 'A video job failed; `error_code` says why.' },
-  'credit.granted': {
-    data: creditGranted,
-    meaning: 'An org got credits; it may spend them when it is prepaid.',
-  },
-  'charge.refunded': {
-    data: chargeRefunded,
-    meaning: 'A charge was given back by hand, in whole or in part; `charge` names its event.',
-  },
-  'account.updated': {
-    data: accountUpdated,
-    meaning:
-      'How an org pays, or what it may spend in a month, was changed; `billing` and `monthly_limit_nano` say to what.',
-  },
-  'org.created': { data: orgChanged, meaning: 'An operator made an org.' },
-  'org.suspended': {
-    data: orgSuspended,
-    meaning: 'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
-  },
-  'org.restored': { data: orgChanged, meaning: 'A suspended or deleted org is active again.' },
-  'org.removed': { data: z.object({ org: z.string() }), meaning: 'The data of a deleted org were removed.' },
-  'key.created': { data: keyChanged, meaning: 'An API key was made.' },
-  'key.updated': { data: keyChanged, meaning: 'An API key was given another name, permissions or limits.' },
-  'key.revoked': { data: keyChanged, meaning: 'An API key was revoked.' },
+  'call.completed': define(callCompleted, 'A model call came to its end; it carries the charge.', [
+    ...(['model', 'requested_model', 'status', 'cost_nano', 'latency_ms', 'error_code'] as const),
+  ]),
+  'call.refused': define(callRefused, 'An authenticated call was refused before it reached a model; free.', [
+    'method',
+    'path',
+    'http_status',
+    'error_code',
+  ]),
+  'call.voided': define(callVoided, 'The answer never reached its caller: the charge is taken back.', [
+    'request_id',
+    'reason',
+  ]),
+  'computer.created': define(computerChanged, 'A computer was created and runs.', COMPUTER_SHOWS),
+  'computer.started': define(computerChanged, 'A stopped computer was started.', COMPUTER_SHOWS),
+  'computer.stopped': define(computerChanged, 'A computer stopped; `stop_reason` says why.', COMPUTER_SHOWS),
+  'computer.deleted': define(computerDeleted, 'A computer and its files were removed for good.', [
+    'computer_id',
+    'host',
+  ]),
+  'computer.metered': define(
+    computerMetered,
+    'One started minute of a running computer; it carries the charge.',
+    ['computer_id', 'run', 'minute', 'cost_nano'],
+  ),
+  'video.charged': define(
+    videoCharged,
+    'A video job was taken; it carries the full price and is the job itself.',
+    ['video_id', 'model', 'duration', 'cost_nano'],
+  ),
+  'video.refunded': define(
+    videoRefunded,
+    'A charge for a video was given back: all of it, or the difference to a cheaper model.',
+    ['video_id', 'model', 'reason', 'cost_nano'],
+  ),
+  'video.completed': define(videoEnded, 'A video is there to be fetched.', VIDEO_SHOWS),
+  'video.failed': define(videoEnded, 'A video job failed; `error_code` says why.', VIDEO_SHOWS),
+  'credit.granted': define(creditGranted, 'An org got credits; it may spend them when it is prepaid.', [
+    'amount_nano',
+    'reason',
+    'reference',
+  ]),
+  'charge.refunded': define(
+    chargeRefunded,
+    'A charge was given back by hand, in whole or in part; `charge` names its event.',
+    ['charge', 'amount_nano', 'reason', 'reference'],
+  ),
+  'account.updated': define(
+    accountUpdated,
+    'How an org pays, or what it may spend in a month, was changed; `billing` and `monthly_limit_nano` say to what.',
+    ['org', 'billing', 'monthly_limit_nano'],
+  ),
+  'org.created': define(orgChanged, 'An operator made an org.', ['org', 'by_key_id']),
+  'org.suspended': define(
+    orgSuspended,
+    'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
+    ['org', 'by_key_id', 'removed_at'],
+  ),
+  'org.restored': define(orgChanged, 'A suspended or deleted org is active again.', ['org', 'by_key_id']),
+  'org.removed': define(z.object({ org: z.string() }), 'The data of a deleted org were removed.', ['org']),
+  'key.created': define(keyChanged, 'An API key was made.', KEY_SHOWS),
+  'key.updated': define(keyChanged, 'An API key was given another name, permissions or limits.', KEY_SHOWS),
+  'key.revoked': define(keyChanged, 'An API key was revoked.', KEY_SHOWS),
 } as const;
 
 export type EventName = keyof typeof EVENTS;
@@ -340,6 +369,27 @@ const envelope = z.object({
 export function parseEvent(json: unknown): Event {
   const head = envelope.parse(json);
   return { ...head, data: EVENTS[head.type].data.parse(head.data) } as Event;
+}
+
+/**
+ * An event in words for people, one for each field that it shows. Money is in dollars, exact to the nano-dollar.
+ * @param type a name of `EVENTS`; of any other nothing is shown
+ */
+export function eventLine(type: string, data: Readonly<Record<string, unknown>>): string[] {
+  const { shows } = (EVENTS as Partial<Record<string, { readonly shows: readonly string[] }>>)[type] ?? {
+    shows: [],
+  };
+  return shows.flatMap((field) => {
+    const value = data[field];
+    return value === null || value === undefined ? [] : shown(field, value);
+  });
+}
+
+function shown(field: string, value: unknown): string {
+  if (field.endsWith('_nano')) return `$${formatDollars(BigInt(String(value)))}`;
+  if (field.endsWith('_ms')) return `${value} ms`;
+  if (field === 'duration') return `${value} s`;
+  return field === 'run' || field === 'minute' ? `${field} ${value}` : String(value);
 }
 
 /** The ids of events: the same fact, the same id. */

@@ -10,10 +10,6 @@ export function dollars(amount: number): string {
   return `${amount < 0 ? '−' : ''}$${abs.toFixed(decimals).replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 }
 
-export function ofNanos(nanos: unknown): number {
-  return Number(nanos) / 1e9;
-}
-
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   const step = Math.min(units.length - 1, count === 0 ? 0 : Math.floor(Math.log10(count) / 3));

@@ -76,8 +76,8 @@ test('every JSON example of a model endpoint is answered by a model of ours', as
         .map((example) => [name, example] as const),
     ),
   );
-  // Eight types; rerank has two paths, and language has one for each further dialect.
-  expect(new Set(examples.map(([name]) => name)).size).toBe(11);
+  // Eight types; rerank has two paths, and language has one for each further dialect and one that counts tokens.
+  expect(new Set(examples.map(([name]) => name)).size).toBe(13);
   for (const [name, example] of examples) {
     expect(example.model, name).toMatch(/^local\//);
     const response = await fetch(stack.url + name.slice('POST '.length), {

@@ -27,6 +27,7 @@ export {
   request,
   requestHost,
   requestHostBytes,
+  requestWhole,
   ServiceHost,
   serve,
 } from './operations.ts';

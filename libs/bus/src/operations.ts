@@ -22,6 +22,7 @@ import {
 import type { z } from 'zod';
 import type { Bus } from './bus.ts';
 import type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
+import type { CallRequest } from './caller.ts';
 import { isLong, jsonPieces } from './json-pieces.ts';
 
 export interface RequestOptions {
@@ -88,9 +89,18 @@ function requestBytes(
   bus: Bus,
   subject: string,
   payload: unknown,
-  options: RequestOptions = {},
+  { requestId, ...options }: RequestOptions = {},
 ): Promise<Buffer> {
-  const { signal, requestId, timeoutMs = REQUEST_TIMEOUT_MS_DEFAULT } = options;
+  const head = { request_id: requestId ?? null };
+  return requestWhole(bus, { subject, head, body: Buffer.from(JSON.stringify(payload)) }, options);
+}
+
+/** Sends a head and bytes to a service, and resolves with the whole answer. */
+export function requestWhole(
+  bus: Bus,
+  asked: Pick<CallRequest, 'subject' | 'head' | 'body'>,
+  { signal, timeoutMs = REQUEST_TIMEOUT_MS_DEFAULT }: Omit<RequestOptions, 'requestId'>,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const chunks: Buffer[] = [];
@@ -100,12 +110,7 @@ function requestBytes(
     };
     const settled = () => signal?.removeEventListener('abort', onAbort);
     const call = bus.call(
-      {
-        subject,
-        head: { request_id: requestId ?? null },
-        body: Buffer.from(JSON.stringify(payload)),
-        ...(Number.isFinite(timeoutMs) ? { timeoutMs } : {}),
-      },
+      { ...asked, ...(Number.isFinite(timeoutMs) ? { timeoutMs } : {}) },
       {
         onHead: () => {},
         onData: (bytes) => {

@@ -26,6 +26,22 @@ export function boundedList<E extends z.ZodType>(
     .meta({ type: 'array', items: jsonSchemaOf(element), minItems: min, maxItems: max });
 }
 
+/** A text, or a list of at most `max` elements; an issue names the element, which an issue of `z.union` does not. */
+export function textOrList<E extends z.ZodType>(
+  element: E,
+  bounds: Pick<Bounds, 'max'>,
+): z.ZodType<string | z.output<E>[]> {
+  const list = boundedList(element, bounds);
+  return z
+    .any()
+    .superRefine((value, ctx) => {
+      if (typeof value === 'string') return;
+      const issue = list.safeParse(value).error?.issues[0];
+      if (issue) refuse(ctx, { ...issue });
+    })
+    .meta({ anyOf: [{ type: 'string' }, jsonSchemaOf(list)] });
+}
+
 /** A map of `min` to `max` entries. They are checked and stay as they are: `element` transforms nothing. */
 export function boundedMap<E extends z.ZodType>(
   element: E,

@@ -13,6 +13,11 @@ export const DIALECTS = {
 export type Dialect = keyof typeof DIALECTS;
 export const dialect = z.enum(Object.keys(DIALECTS) as [Dialect, ...Dialect[]]);
 
+/** Headers that name the request; Anthropic's clients read their own. */
+export function requestIdHeaders(requestId: string, dialect: Dialect | undefined): Record<string, string> {
+  return { 'x-request-id': requestId, ...(dialect === 'messages' ? { 'request-id': requestId } : {}) };
+}
+
 /** The shape of errors on a route; routes without a dialect have OpenAI's. */
 export function errorShapeOf(dialect: Dialect | undefined): ErrorShape {
   return DIALECTS[dialect ?? 'chat'].errors;

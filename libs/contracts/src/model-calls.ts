@@ -54,6 +54,9 @@ export const modelReplyEnd = z.object({
   event: z.string().optional(),
 });
 
+/** Counts the input tokens of a body in the dialect `messages`, with the head of a call; the answer is JSON. */
+export const COUNT_TOKENS_SUBJECT = 'model-router.v1.language.count';
+
 export function modelCallSubject(type: ModelType): string {
   return `model-router.v1.${type}.call`;
 }

@@ -1,7 +1,8 @@
 // The only place where the router maps subjects to handlers.
 import type { ServiceHost } from '@switchyard/bus';
-import { MODEL_TYPES, type ModelType, modelCallSubject } from '@switchyard/contracts';
+import { COUNT_TOKENS_SUBJECT, MODEL_TYPES, type ModelType, modelCallSubject } from '@switchyard/contracts';
 import type { ModelCallDeps } from './calls/call-context.ts';
+import { countTokens } from './calls/count-tokens.ts';
 import { serveModelCall } from './calls/model-call.ts';
 import { listModels } from './operations/models-list.ts';
 
@@ -10,5 +11,6 @@ export function register(service: ServiceHost, deps: ModelCallDeps): void {
   const types = (Object.keys(MODEL_TYPES) as ModelType[]).filter((type) => type !== 'video');
   for (const type of types)
     service.stream(modelCallSubject(type), (call) => serveModelCall(deps, type, call));
+  service.stream(COUNT_TOKENS_SUBJECT, (call) => countTokens(deps, call));
   service.handle('models.list', listModels(deps.catalog, deps.clock));
 }

@@ -11,6 +11,7 @@ import {
   MODEL_TYPES,
   type ModelCallHead,
   type ModelType,
+  messagesAnswer,
   modelCallSubject,
   rerankResult,
   responsesResult,
@@ -22,6 +23,7 @@ import type { z } from 'zod';
 import { CHECKED_BODIES, type CheckedBodyName } from '../http/checked-bodies.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { type AskedModels, beginModelCall } from './begin-model-call.ts';
+import { countTokensRoute } from './count-tokens-route.ts';
 import { handOver } from './hand-over.ts';
 import { type CallRelay, relayCall } from './relay-call.ts';
 
@@ -70,6 +72,10 @@ const ENDPOINTS: ModelEndpoint[] = [
   languageEndpoint('completions', {
     summary: 'Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)',
     result: textCompletion,
+  }),
+  languageEndpoint('messages', {
+    summary: 'Send a message to a language model (Anthropic’s shape; streams with `stream: true`)',
+    result: messagesAnswer,
   }),
   {
     ...sameBody('embedding'),
@@ -121,7 +127,7 @@ function sameBody<T extends ModelType & CheckedBodyName>(type: T): { type: T; bo
 }
 
 export function modelCallRoutes(relay: CallRelay): Route[] {
-  return ENDPOINTS.map((endpoint) => {
+  const calls = ENDPOINTS.map((endpoint) => {
     const { type, body, dialect, path, summary, result, streams, streamDescription } = endpoint;
     return rawRoute(
       {
@@ -148,6 +154,7 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
       },
     );
   });
+  return [...calls, countTokensRoute(relay)];
 }
 
 async function startCall(

@@ -8,6 +8,7 @@ import {
   makeEvent,
   modelReplyEnd,
   modelReplyHead,
+  requestIdHeaders,
   ServiceError,
 } from '@switchyard/contracts';
 import type { ByteBudget, Clock, Logger } from '@switchyard/service';
@@ -215,6 +216,6 @@ class Relay implements ReplySink, Revocable {
   }
 
   #headers(): Record<string, string> {
-    return { 'content-type': this.#contentType, 'x-request-id': this.#request.id };
+    return { 'content-type': this.#contentType, ...requestIdHeaders(this.#request.id, this.#head.dialect) };
   }
 }

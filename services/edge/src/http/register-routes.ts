@@ -1,4 +1,5 @@
 // Registers the routes of the table: paths, guard, idempotency, and who reads the body.
+import type { IncomingHttpHeaders } from 'node:http';
 import { ID_PATTERN, type KeyRecord } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
@@ -60,13 +61,23 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
-function beginOf({ computerParam }: Route, { clock }: RegisterRoutesDeps): Hook {
+function beginOf({ computerParam, untouchedBody }: Route, { clock }: RegisterRoutesDeps): Hook {
   return (request, _reply, done) => {
+    if (!untouchedBody) acceptApiKeyHeader(request.headers);
     request.startedAt = clock.monotonic();
     request.models = [];
     if (computerParam !== undefined) request.subject = computerOf(request, computerParam);
     done();
   };
+}
+
+/**
+ * Anthropic's clients send the key as `x-api-key`. It is accepted on every route, except where the request is for a server
+ * in a computer, which may have keys of its own.
+ */
+function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
+  const key = headers['x-api-key'];
+  if (headers.authorization === undefined && typeof key === 'string') headers.authorization = `Bearer ${key}`;
 }
 
 /** Admits a request whose key has the route's permission. */

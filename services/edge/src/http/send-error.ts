@@ -1,5 +1,5 @@
 // Converts errors to HTTP; no other file does.
-import { type Dialect, errorKind, errorShapeOf, ServiceError } from '@switchyard/contracts';
+import { type Dialect, errorKind, errorShapeOf, requestIdHeaders, ServiceError } from '@switchyard/contracts';
 import type { FastifyError } from 'fastify';
 
 export interface HttpError {
@@ -28,7 +28,7 @@ export function renderError(
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
-      'x-request-id': requestId,
+      ...requestIdHeaders(requestId, dialect),
       ...(error.status === 401 ? { 'www-authenticate': 'Bearer realm="switchyard"' } : {}),
       ...(error.retryAfterS === undefined ? {} : { 'retry-after': String(error.retryAfterS) }),
       ...(retry === undefined ? {} : { 'x-should-retry': String(retry) }),

@@ -132,8 +132,8 @@ describe('the OpenAPI document', () => {
 
   test('has no dangling references', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
-    expect(new Set(refs)).toEqual(new Set(['#/components/schemas/Error']));
-    expect(document.components.schemas.Error).toBeDefined();
+    const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
+    expect(schemas).toEqual(expect.arrayContaining(refs));
   });
 });
 

@@ -123,6 +123,20 @@ test('a body keeps its length, although its client lists Content-Length in Conne
   expect(request).toMatch(/\r\nContent-Length: 5\r\n/);
 });
 
+test('an x-api-key is for the server inside, and is no key of ours', async () => {
+  const request = await heardInside(
+    `GET ${new URL(url).pathname} ${HTTP}`,
+    'Host: edge',
+    `Authorization: ${headers.authorization}`,
+    'X-Api-Key: theirs',
+    '',
+    '',
+  );
+  expect(request).toMatch(/\r\nX-Api-Key: theirs\r\n/i);
+  const key = headers.authorization?.slice('Bearer '.length) ?? '';
+  expect((await fetch(url, { headers: { 'x-api-key': key } })).status).toBe(401);
+});
+
 test('the answer of a server that refuses a body early reaches a client that is still sending', async () => {
   answer = (connection) => connection.end(`${HTTP} 413 Too Large\r\nConnection: close\r\n${HI}`);
   const client = connect(edge.port, '127.0.0.1').setEncoding('latin1');

@@ -9,10 +9,15 @@ export interface UpstreamBodyOptions {
   stream: boolean;
   /** Maximum output tokens; replaces the caller's limit. */
   outputTokensMax?: number | undefined;
+  /** Members to remove; not adjacent to `models` at the end. */
+  without?: readonly string[];
 }
 
 /** @throws SyntaxError when the body is not a JSON object. */
-export function upstreamBody(given: Buffer, { model, stream, outputTokensMax }: UpstreamBodyOptions): Buffer {
+export function upstreamBody(
+  given: Buffer,
+  { model, stream, outputTokensMax, without = [] }: UpstreamBodyOptions,
+): Buffer {
   const { body, members } = unambiguous(given);
   const values: [string, string][] = [['model', JSON.stringify(model)]];
   if (stream) {
@@ -28,8 +33,13 @@ export function upstreamBody(given: Buffer, { model, stream, outputTokensMax }: 
       values.push([name, String(tokens)]);
     }
   }
-  const models = members.get('models');
-  return withMembers(body, members, values, models ? [removal(body, models)] : []);
+  const removed = ['models', ...without].flatMap((name) => members.get(name) ?? []);
+  return withMembers(
+    body,
+    members,
+    values,
+    removed.map((member) => removal(body, member)),
+  );
 }
 
 /** Makers differ in which of the two they read. */

@@ -32,8 +32,14 @@ export class JsonRequest implements ModelRequest {
     return expectedCost(model, readRequest(this.#body), this.#head.stream);
   }
 
-  toUpstream(_model: CatalogModel, { model }: Upstream, outputTokensMax?: number): { body: Buffer } {
-    return { body: upstreamBody(this.#body, { model, stream: this.#head.stream, outputTokensMax }) };
+  /** @param without members to leave out */
+  toUpstream(
+    _model: CatalogModel,
+    { model }: Upstream,
+    outputTokensMax?: number,
+    without: readonly string[] = [],
+  ): { body: Buffer } {
+    return { body: upstreamBody(this.#body, { model, stream: this.#head.stream, outputTokensMax, without }) };
   }
 
   streamedAnswer(model: CatalogModel): StreamedAnswer | null {

@@ -18,7 +18,9 @@ export class TranslatedRequest implements ModelRequest {
   constructor(translate: Translate, body: Buffer, head: ModelCallHead) {
     const parsed = JSON.parse(body.toString('utf8')) as DialectBody;
     this.#translation = translate(parsed, { requestId: head.request_id, receivedAt: head.received_at });
-    this.#chat = new JsonRequest('language', Buffer.from(JSON.stringify(this.#translation.chat)), head);
+    const { chat, hints } = this.#translation;
+    // Hints come first: each has a comma behind it, so that it can be removed beside `models`.
+    this.#chat = new JsonRequest('language', Buffer.from(JSON.stringify({ ...hints, ...chat })), head);
   }
 
   refusalOf(model: CatalogModel): ServiceError | null {
@@ -30,7 +32,10 @@ export class TranslatedRequest implements ModelRequest {
   }
 
   toUpstream(model: CatalogModel, upstream: Upstream, outputTokensMax?: number): { body: Buffer } {
-    return this.#chat.toUpstream(model, upstream, outputTokensMax);
+    const { supported_parameters: supported } = model;
+    const hints = supported.length === 0 ? [] : Object.keys(this.#translation.hints ?? {});
+    const without = hints.filter((name) => !supported.includes(name));
+    return this.#chat.toUpstream(model, upstream, outputTokensMax, without);
   }
 
   streamedAnswer(model: CatalogModel): StreamedAnswer | null {

@@ -16,6 +16,7 @@ export interface ChatUsage {
 
 /** A block of reasoning, with the data that its maker needs back unchanged. */
 export interface ChatReasoningDetail {
+  readonly [member: string]: unknown;
   readonly type?: string;
   readonly text?: string | null;
   readonly extra_content?: Readonly<Record<string, unknown>> | null;
@@ -49,6 +50,8 @@ export interface ChatCompletion {
     readonly index?: number;
     readonly message?: ChatMessage;
     readonly finish_reason?: string | null;
+    /** vLLM's: the stop sequence that ended the answer. */
+    readonly stop_reason?: unknown;
   }[];
   readonly usage: ChatUsage;
 }
@@ -67,6 +70,8 @@ export interface ChatChunk {
         readonly index?: number;
         readonly delta?: ChatMessage<ChatToolCallPiece> | null;
         readonly finish_reason?: string | null;
+        /** vLLM's: the stop sequence that ended the answer. */
+        readonly stop_reason?: unknown;
       }[]
     | null;
   readonly usage?: ChatUsage | null;

@@ -16,6 +16,11 @@ export interface DialectCall {
 export interface Translation {
   /** The chat request, with the caller's `model`, `models` and `stream`. */
   readonly chat: Record<string, unknown>;
+  /**
+   * Further chat fields, which only say how hard to work: left out for a model whose `supported_parameters` lack them,
+   * since clients of the dialect send them to any model.
+   */
+  readonly hints?: Readonly<Record<string, unknown>>;
   /** The whole answer in the dialect. */
   answer(completion: ChatCompletion): object;
   /** A new translator for the stream of one attempt. */

@@ -1,0 +1,36 @@
+// Converts the end of a chat answer to a stop reason of the Messages API.
+import type { ChatCompletion } from '../chat-shapes.ts';
+
+/** How a chat answer ended. */
+export type ChatEnd = Pick<ChatCompletion['choices'][number], 'finish_reason' | 'stop_reason'>;
+
+type StopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
+
+/** @param said what the answer holds: some makers end it with `stop` all the same */
+export function toStopReason(
+  { finish_reason: reason, stop_reason: stopped }: ChatEnd,
+  stopSequences: readonly string[],
+  said: { calledTools: boolean; refused: boolean },
+): { stop_reason: StopReason; stop_sequence: string | null } {
+  if (typeof stopped === 'string' && stopSequences.includes(stopped))
+    return { stop_reason: 'stop_sequence', stop_sequence: stopped };
+  return { stop_reason: reasonOf(reason, said), stop_sequence: null };
+}
+
+function reasonOf(
+  reason: string | null | undefined,
+  { calledTools, refused }: { calledTools: boolean; refused: boolean },
+): StopReason {
+  switch (reason) {
+    case 'length':
+    case 'max_tokens':
+      return 'max_tokens';
+    case 'content_filter':
+    case 'refusal':
+    case 'safety':
+      return 'refusal';
+    default:
+      if (refused) return 'refusal';
+      return calledTools ? 'tool_use' : 'end_turn';
+  }
+}

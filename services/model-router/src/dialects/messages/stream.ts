@@ -1,0 +1,179 @@
+// Converts the chunks of a chat stream to the events of the Messages API, in Anthropic's order: message_start, ping, each
+// content block with its start, deltas and stop, then message_delta with the usage, and message_stop.
+import { ANTHROPIC_ERRORS } from '@switchyard/contracts';
+import { UnusableAnswer } from '../../makers/unusable-answer.ts';
+import {
+  type ChatChunk,
+  type ChatMessage,
+  type ChatReasoningDetail,
+  type ChatToolCallPiece,
+  type ChatUsage,
+  reasoningOf,
+} from '../chat-shapes.ts';
+import type { StreamTranslator } from '../dialect.ts';
+import type { AnswerFrame } from './answer.ts';
+import { type ChatEnd, toStopReason } from './stop-reason.ts';
+import { sign } from './thoughts.ts';
+import { toUsage } from './usage.ts';
+
+type ChatDelta = ChatMessage<ChatToolCallPiece>;
+
+type OpenBlock =
+  | { type: 'text' }
+  | { type: 'thinking'; thoughts: string; details: ChatReasoningDetail[] }
+  | { type: 'tool_use'; call: number };
+
+export class MessageStream implements StreamTranslator {
+  readonly fail = ANTHROPIC_ERRORS.streamEnd;
+  readonly #frame: AnswerFrame;
+  #started = false;
+  #open: OpenBlock | null = null;
+  /** Index of the open block, or of the next one. */
+  #index = 0;
+  /** Calls of tools that have begun, by chat's index. */
+  readonly #calls = new Set<number>();
+  #refused = false;
+  #stopped: ChatEnd = {};
+  #usage: ChatUsage | null = null;
+
+  constructor(frame: AnswerFrame) {
+    this.#frame = frame;
+  }
+
+  /** @throws UnusableAnswer for parallel tool calls whose pieces alternate, which blocks cannot express */
+  push({ model, choices, usage }: ChatChunk): string {
+    if (usage) this.#usage = usage;
+    let out = '';
+    // A chunk without choices before the first, as Azure's, does not name the model.
+    for (const { delta, finish_reason, stop_reason } of choices ?? []) {
+      if (!this.#started) out += this.#start(model ?? '');
+      if (delta) out += this.#read(delta);
+      if (finish_reason) this.#stopped = { finish_reason, stop_reason };
+    }
+    return out;
+  }
+
+  /** The events after the last chunk. */
+  end(): string {
+    const stopped = toStopReason(this.#stopped, this.#frame.stopSequences, {
+      calledTools: this.#calls.size > 0,
+      refused: this.#refused,
+    });
+    const usage = this.#usage && toUsage(this.#usage);
+    return this.#close() + event('message_delta', { delta: stopped, usage }) + event('message_stop', {});
+  }
+
+  #start(model: string): string {
+    this.#started = true;
+    // Makers count at the end of a stream; message_delta has all the counts.
+    const usage = {
+      input_tokens: 0,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      output_tokens: 0,
+    };
+    const message = {
+      ...{ id: this.#frame.id, type: 'message', role: 'assistant', model, content: [] },
+      ...{ stop_reason: null, stop_sequence: null, usage },
+    };
+    return event('message_start', { message }) + event('ping', {});
+  }
+
+  #read(delta: ChatDelta): string {
+    const { content, refusal, tool_calls: calls } = delta;
+    let out = this.#frame.showsThinking ? this.#think(delta) : '';
+    if (refusal) this.#refused = true;
+    for (const text of [content, refusal])
+      if (typeof text === 'string' && text !== '')
+        out += this.#opened('text') + this.#delta({ type: 'text_delta', text });
+    for (const call of calls ?? []) out += this.#call(call);
+    return out;
+  }
+
+  #think(delta: ChatDelta): string {
+    const { reasoning_details: details } = delta;
+    const text = reasoningOf(delta);
+    if (text === '' && !details?.length) return '';
+    if (text === '' && this.#open?.type !== 'thinking') return this.#redacted(details ?? []);
+    const before = this.#open?.type === 'thinking' ? '' : this.#opened('thinking');
+    const block = this.#open as Extract<OpenBlock, { type: 'thinking' }>;
+    block.thoughts += text;
+    addDetails(block.details, details ?? []);
+    if (text !== '') return before + this.#delta({ type: 'thinking_delta', thinking: text });
+    // Details without a text sign the block, and end it.
+    return this.#close();
+  }
+
+  #redacted(details: readonly ChatReasoningDetail[]): string {
+    const before = this.#close();
+    const started = this.#startBlock({ type: 'redacted_thinking', data: sign('', details) });
+    return before + started + this.#stopBlock();
+  }
+
+  #call({ index = 0, id, function: called }: ChatToolCallPiece): string {
+    let out = '';
+    if (!this.#calls.has(index)) {
+      out += this.#close();
+      this.#calls.add(index);
+      this.#open = { type: 'tool_use', call: index };
+      out += this.#startBlock({ type: 'tool_use', id: id ?? '', name: called?.name ?? '', input: {} });
+    } else if (!called?.arguments) return '';
+    else if (this.#open?.type !== 'tool_use' || this.#open.call !== index)
+      throw new UnusableAnswer('the pieces of parallel tool calls alternate');
+    if (called?.arguments) out += this.#delta({ type: 'input_json_delta', partial_json: called.arguments });
+    return out;
+  }
+
+  /** Opens a block of this type, unless one is open. */
+  #opened(type: 'text' | 'thinking'): string {
+    if (this.#open?.type === type) return '';
+    const before = this.#close();
+    if (type === 'text') {
+      this.#open = { type };
+      return before + this.#startBlock({ type, text: '' });
+    }
+    this.#open = { type, thoughts: '', details: [] };
+    return before + this.#startBlock({ type, thinking: '', signature: '' });
+  }
+
+  #close(): string {
+    const block = this.#open;
+    if (block === null) return '';
+    this.#open = null;
+    if (block.type !== 'thinking') return this.#stopBlock();
+    const signature = sign(block.thoughts, block.details);
+    return this.#delta({ type: 'signature_delta', signature }) + this.#stopBlock();
+  }
+
+  #startBlock(block: object): string {
+    return event('content_block_start', { index: this.#index, content_block: block });
+  }
+
+  #delta(delta: object): string {
+    return event('content_block_delta', { index: this.#index, delta });
+  }
+
+  #stopBlock(): string {
+    const stop = event('content_block_stop', { index: this.#index });
+    this.#index += 1;
+    return stop;
+  }
+}
+
+/** Adds details to those of the block; OpenRouter sends one detail in pieces with the same `index`. */
+function addDetails(all: ChatReasoningDetail[], more: readonly ChatReasoningDetail[]): void {
+  for (const detail of more) {
+    const same = all.find(({ index }) => index !== undefined && index === detail.index);
+    if (!same) all.push({ ...detail });
+    else Object.assign(same, detail, joined(same, detail));
+  }
+}
+
+function joined(one: ChatReasoningDetail, other: ChatReasoningDetail): object {
+  const texts = [one.text, other.text].filter((text) => typeof text === 'string');
+  return texts.length > 0 ? { text: texts.join('') } : {};
+}
+
+function event(type: string, members: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+}

@@ -95,10 +95,46 @@ const responses: SpokenDialect = {
 
 const eventsOf = (text: string) => dataOf(text).map((data) => JSON.parse(data) as ResponseEvent);
 
+interface MessageEvent {
+  type: string;
+  message?: { model: string };
+  delta?: { text?: string };
+  usage?: { cost: number };
+  error?: { code: string };
+}
+
+const messages: SpokenDialect = {
+  path: '/v1/messages',
+  hello: { max_tokens: 1_000, messages: [{ role: 'user', content: 'Hello!' }] },
+  readAnswer(text, stream) {
+    if (!stream) {
+      const { model, usage } = JSON.parse(text) as { model: string; usage: { cost: number } };
+      return { models: [model], cost: usage.cost };
+    }
+    const events = messageEventsOf(text);
+    const [end, stop] = events.slice(-2);
+    if (stop?.type !== 'message_stop') throw new Error('the stream does not end with message_stop');
+    return {
+      models: events.flatMap(({ message }) => message?.model ?? []),
+      cost: end?.usage?.cost ?? Number.NaN,
+    };
+  },
+  readError: openAiError,
+  readBroken(text) {
+    const events = messageEventsOf(text);
+    const error = events.at(-1);
+    if (error?.type !== 'error') throw new Error('the stream does not end with an error');
+    return { text: events.map(({ delta }) => delta?.text ?? '').join(''), code: error.error?.code ?? '' };
+  },
+};
+
+const messageEventsOf = (text: string) => dataOf(text).map((data) => JSON.parse(data) as MessageEvent);
+
 export const SPOKEN = {
   chat: inChunks('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello!' }] }),
   completions: inChunks('/v1/completions', { prompt: 'Hello!' }),
   responses,
+  messages,
 } as const satisfies Partial<Record<Dialect, SpokenDialect>>;
 
 export type Spoken = keyof typeof SPOKEN;

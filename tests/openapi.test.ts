@@ -1,5 +1,11 @@
 // The document that an edge serves: its schemas are JSON Schema, and its examples are what they say.
-import { startStack, type TestStack } from '@switchyard/testing';
+
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
 import { Ajv2020, type AnySchemaObject } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +20,7 @@ interface Operation {
 }
 interface Document {
   paths: Record<string, Record<string, Operation>>;
-  components: object;
+  components: { schemas: Record<string, AnySchemaObject> };
 }
 
 let stack: TestStack;
@@ -35,6 +41,9 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 const compile = (schema: AnySchemaObject) => ajv.compile({ ...schema, components: document.components });
+/** Examples of a schema, or of the one that it refers to. */
+const examplesOf = ({ $ref, examples }: AnySchemaObject): unknown[] =>
+  examples ?? document.components.schemas[String($ref).replace('#/components/schemas/', '')]?.examples ?? [];
 const schemasOf = (media: Record<string, Media> = {}) =>
   Object.values(media).flatMap(({ schema }) => (schema ? [schema] : []));
 
@@ -59,7 +68,7 @@ test('every example of a request is one that its schema takes', () => {
   const faults = operations.flatMap(([name, { requestBody }]) =>
     schemasOf(requestBody?.content).flatMap((schema) => {
       const validate = compile(schema);
-      return ((schema.examples ?? []) as unknown[])
+      return examplesOf(schema)
         .filter((example) => !validate(example))
         .map((example) => `${name}: ${JSON.stringify(example)}: ${ajv.errorsText(validate.errors)}`);
     }),
@@ -71,7 +80,7 @@ test('every example of a request is one that its schema takes', () => {
 test('every JSON example of a model endpoint is answered by a model of ours', async () => {
   const examples = operations.flatMap(([name, { requestBody }]) =>
     schemasOf({ json: requestBody?.content['application/json'] ?? {} }).flatMap((schema) =>
-      ((schema.examples ?? []) as { model?: string }[])
+      (examplesOf(schema) as { model?: string }[])
         .filter(({ model }) => model !== undefined)
         .map((example) => [name, example] as const),
     ),
@@ -90,4 +99,38 @@ test('every JSON example of a model endpoint is answered by a model of ours', as
     const understood = name.endsWith('/audio/transcriptions') ? [400] : [200, 202];
     expect(understood, name).toContain(response.status);
   }
+});
+
+/** Used as a program would use the types that a generator makes; it compiles when all names exist. */
+const CLIENT = `
+import type { components, operations } from './api';
+type Schemas = components['schemas'];
+type JsonOf<R> = R extends { content: { 'application/json': infer J } } ? J : never;
+export type Computer = Schemas['Computer'];
+export const list = (page: JsonOf<operations['listComputers']['responses'][200]>): Computer[] => page.data;
+export const ask: Schemas['ChatCompletionRequest'] = { model: 'local/chat', messages: [] };
+export const created = (file: Schemas['File']): number => file.created_at;
+export type Exec = operations['execInComputer']['requestBody']['content']['application/json'];
+export const exec: Exec = { command: 'ls', timeout: 300 };
+export const codeOf = (event: Schemas['ExecEvent']): number | null => (event.type === 'exit' ? event.exit_code : null);
+export const textOf = ({ choices }: Schemas['ChatCompletionChunk']): unknown => choices[0]?.delta;
+`;
+
+test('a generator makes types of it without a warning, and a program compiles with their names', async () => {
+  const folder = await temporaryFolder('generated');
+  const require = createRequire(import.meta.url);
+  const run = promisify(execFile);
+  await writeFile(join(folder, 'openapi.json'), JSON.stringify(document));
+  const generator = join(dirname(require.resolve('openapi-typescript')), '../bin/cli.js');
+  // A member with a default may be left out of a request.
+  const generated = [generator, 'openapi.json', '-o', 'api.d.ts', '--default-non-nullable=false'];
+  const made = await run(process.execPath, generated, { cwd: folder });
+  expect(made.stdout + made.stderr).not.toMatch(/warn|error|⚠|✘/i);
+  await writeFile(join(folder, 'client.ts'), CLIENT);
+  const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
+  const options = ['--noEmit', '--strict', '--module', 'preserve', 'client.ts', 'api.d.ts'];
+  const compiled = await run(process.execPath, [compiler, ...options], { cwd: folder }).catch(
+    (error) => error,
+  );
+  expect(compiled.stdout).toBe('');
 });

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
+import { listOf } from './lists.ts';
 import { PLACES } from './org-places.ts';
 import { rateLimits } from './rate-limits.ts';
 
@@ -118,6 +119,7 @@ export const creditObject = z.object({
   key_id: z.string().describe('The key that granted it'),
   created_at: z.iso.datetime().describe('When it was granted'),
 });
+export const creditList = listOf(creditObject);
 
 /** The last day of an org's books, added up three times: they must be the same to the nano-dollar. */
 export const accountAudit = z.object({

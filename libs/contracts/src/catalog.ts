@@ -1,5 +1,6 @@
 // The catalog file (YAML, docs/catalog.md) and the model object of GET /v1/models.
 import { z } from 'zod';
+import { listOf } from './lists.ts';
 import { type MODEL_TYPES, modelType } from './model-types.ts';
 
 const decimal = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, 'a price as a plain decimal string, in dollars');
@@ -126,3 +127,4 @@ export const modelObject = z.object({
     .describe('Why it cannot, with the variable to set; null when it can'),
 });
 export type ModelObject = z.infer<typeof modelObject>;
+export const modelList = listOf(modelObject);

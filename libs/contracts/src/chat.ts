@@ -114,3 +114,21 @@ export const chatCompletion = z.looseObject({
     .describe('The answers'),
   usage: chatUsage.describe('What was used, and its cost'),
 });
+
+/** One event of a streamed chat; `data: [DONE]` follows the last one. */
+export const chatCompletionChunk = z.looseObject({
+  id: z.string().describe('The maker’s id of the answer'),
+  object: z.literal('chat.completion.chunk').describe('Always chat.completion.chunk'),
+  created: z.int().describe('When, in seconds since 1970'),
+  model: z.string().describe('The model that answers'),
+  choices: z
+    .array(
+      z.looseObject({
+        index: z.int().describe('Which of the n answers'),
+        delta: z.looseObject({}).describe('What is new: role, content, tool_calls …'),
+        finish_reason: z.string().nullish().describe('In the last chunk of an answer: why it ended'),
+      }),
+    )
+    .describe('The answers; none in the chunk of the usage'),
+  usage: chatUsage.nullish().describe('In the last chunk: what was used, and its cost'),
+});

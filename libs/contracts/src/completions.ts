@@ -50,3 +50,8 @@ export const textCompletion = z.looseObject({
     .describe('The answers'),
   usage: chatUsage.describe('What was used, and its cost'),
 });
+
+/** One event of a streamed completion; `data: [DONE]` follows the last one. */
+export const textCompletionChunk = textCompletion.extend({
+  usage: chatUsage.nullish().describe('In the last chunk: what was used, and its cost'),
+});

@@ -13,9 +13,12 @@ export const creationEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('progress'),
     computer_id: idOf('computer').describe('Of the computer that is being created'),
-    progress: creationProgress,
+    progress: creationProgress.describe('How far it is'),
   }),
-  z.object({ type: z.literal('computer'), computer: computerObject }),
+  z.object({
+    type: z.literal('computer'),
+    computer: computerObject.describe('As it is answered without a stream'),
+  }),
   z.object({ type: z.literal('error'), error: errorBody.shape.error }),
 ]);
 export type CreationEvent = z.infer<typeof creationEvent>;

@@ -4,6 +4,7 @@ import { boundedMap } from './bounded.ts';
 import { creationProgress } from './creation-progress.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
+import { listOf } from './lists.ts';
 
 export const STANDARD_IMAGE = 'switchyard/sandbox-computer:latest';
 export const COMMAND_BYTES_MAX = 65_536;
@@ -168,6 +169,7 @@ export const computerObject = z.object({
     .describe('How far it is, while status is `creating`; else it is not there'),
 });
 export type ComputerObject = z.infer<typeof computerObject>;
+export const computerList = listOf(computerObject);
 
 export const deletedComputer = z.object({
   id: z.string().describe('Id of the computer that is gone'),

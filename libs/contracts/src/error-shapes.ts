@@ -3,8 +3,6 @@ import { z } from 'zod';
 import { type ErrorBody, errorBody, errorCode, errorKind, type ServiceError, toErrorBody } from './errors.ts';
 
 export interface ErrorShape {
-  /** Name of the body's schema in OpenAPI. */
-  readonly name: string;
   readonly schema: z.ZodType;
   body(error: ServiceError, requestId: string): object;
   /** The last server-sent event of a stream that fails after it has begun. */
@@ -13,7 +11,6 @@ export interface ErrorShape {
 
 /** OpenAI's: its clients throw for every event with a member `error`. */
 export const OPENAI_ERRORS: ErrorShape = {
-  name: 'Error',
   schema: errorBody,
   body: toErrorBody,
   streamEnd: (error, requestId) => `data: ${JSON.stringify(toErrorBody(error, requestId))}\n\n`,
@@ -30,7 +27,7 @@ export function responsesError(error: ServiceError, requestId: string, sequenceN
   return { type: 'error', sequence_number: sequenceNumber, ...toErrorBody(error, requestId) };
 }
 
-const anthropicErrorBody = z.object({
+export const anthropicErrorBody = z.object({
   type: z.literal('error').describe('Always error'),
   error: z
     .object({
@@ -61,7 +58,6 @@ function anthropicBody(error: ServiceError, requestId: string): z.infer<typeof a
 
 /** Anthropic's, of the Messages API. */
 export const ANTHROPIC_ERRORS: ErrorShape = {
-  name: 'AnthropicError',
   schema: anthropicErrorBody,
   body: anthropicBody,
   streamEnd: (error, requestId) => namedEvent(anthropicBody(error, requestId)),

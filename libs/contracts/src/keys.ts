@@ -4,6 +4,7 @@ import { spendLimit } from './accounts.ts';
 import { boundedList } from './bounded.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
+import { listOf } from './lists.ts';
 import { ALL_PERMISSIONS, permission } from './permissions.ts';
 import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
@@ -86,6 +87,7 @@ export const keyObject = keyRecord
     limits: rateLimits.describe('Its rate limits; those of the org hold as well'),
   });
 export type KeyObject = z.infer<typeof keyObject>;
+export const keyList = listOf(keyObject);
 
 /** The only answers that ever hold the key itself: this one, and that of a rotation. */
 export const createdKey = keyObject.extend({

@@ -5,6 +5,7 @@ import {
   accountAudit,
   accountObject,
   createCreditRequest,
+  creditList,
   creditObject,
   grantedHold,
   renewHolds,
@@ -17,6 +18,7 @@ import { computerMetrics } from './computer-metrics.ts';
 import { uploadRequest, uploadResult } from './computer-uploads.ts';
 import { workspaceDeleted } from './computer-workspace.ts';
 import {
+  computerList,
   computerObject,
   computerOptions,
   computerRecord,
@@ -29,15 +31,16 @@ import {
   createdKey,
   createKeyRequest,
   deletedKey,
+  keyList,
   keyObject,
   keySpending,
   rotatedKey,
   rotateKeyRequest,
   updateKeyRequest,
 } from './keys.ts';
-import { listOf, listQuery, shortListQuery } from './lists.ts';
+import { listQuery, shortListQuery } from './lists.ts';
 import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
-import { createdOrg, createOrgRequest, orgObject, updateOrgRequest } from './orgs.ts';
+import { createdOrg, createOrgRequest, orgList, orgObject, updateOrgRequest } from './orgs.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
 import { statement, statementEventList, statementList, statementMonth } from './statements.ts';
 import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
@@ -48,6 +51,8 @@ import {
   signingSecret,
   updateWebhookRequest,
   webhookDelivery,
+  webhookDeliveryList,
+  webhookList,
   webhookObject,
   webhookWithSecret,
 } from './webhooks.ts';
@@ -86,7 +91,7 @@ export const OPERATIONS = {
   'models.list': operation('model-router.v1.models.list', empty, z.object({ data: z.array(modelObject) })),
 
   'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
-  'keys.list': operation('control.v1.keys.list', shortList, listOf(keyObject)),
+  'keys.list': operation('control.v1.keys.list', shortList, keyList),
   'keys.update': operation(
     'control.v1.keys.update',
     caller.extend({ ...byId.shape, body: updateKeyRequest }),
@@ -105,7 +110,7 @@ export const OPERATIONS = {
     caller.extend({ body: createWebhookRequest }),
     webhookWithSecret,
   ),
-  'webhooks.list': operation('control.v1.webhooks.list', shortList, listOf(webhookObject)),
+  'webhooks.list': operation('control.v1.webhooks.list', shortList, webhookList),
   'webhooks.get': operation('control.v1.webhooks.get', caller.extend(byId.shape), webhookObject),
   'webhooks.update': operation(
     'control.v1.webhooks.update',
@@ -117,7 +122,7 @@ export const OPERATIONS = {
   'webhooks.deliveries': operation(
     'control.v1.webhooks.deliveries',
     shortList.extend(byId.shape),
-    listOf(webhookDelivery),
+    webhookDeliveryList,
   ),
   'webhooks.delete': operation('control.v1.webhooks.delete', caller.extend(byId.shape), deletedWebhook),
   'signing-secret.get': operation('control.v1.signing-secret.get', caller, signingSecret),
@@ -133,7 +138,7 @@ export const OPERATIONS = {
     }),
     computerObject,
   ),
-  'computers.list': operation('control.v1.computers.list', shortList, listOf(computerObject)),
+  'computers.list': operation('control.v1.computers.list', shortList, computerList),
   'computers.get': operation('control.v1.computers.get', caller.extend(byId.shape), computerObject),
   'computers.upload': operation(
     'control.v1.computers.upload',
@@ -151,7 +156,7 @@ export const OPERATIONS = {
   'files.delete': operation('control.v1.files.delete', caller.extend(byId.shape), deletedFile),
 
   'orgs.create': operation('control.v1.orgs.create', caller.extend({ body: createOrgRequest }), createdOrg),
-  'orgs.list': operation('control.v1.orgs.list', longList, listOf(orgObject)),
+  'orgs.list': operation('control.v1.orgs.list', longList, orgList),
   'orgs.get': operation('control.v1.orgs.get', caller.extend(byId.shape), orgObject),
   'orgs.update': operation(
     'control.v1.orgs.update',
@@ -178,7 +183,7 @@ export const OPERATIONS = {
     caller.extend({ refund_id: z.string(), body: createRefundRequest }),
     refundObject,
   ),
-  'credits.list': ofOrg('billing.v1.credits.list', longList, listOf(creditObject)),
+  'credits.list': ofOrg('billing.v1.credits.list', longList, creditList),
   'holds.take': ofOrg('billing.v1.holds.take', takeHold, grantedHold),
   'holds.settle': ofOrg('billing.v1.holds.settle', settleHold, empty),
   'holds.renew': atPlace('billing.v1.holds.renew', renewHolds, empty, ({ place }) => place),

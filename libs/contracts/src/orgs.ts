@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { billingMode, dollarAmount, type OrgRecord } from './accounts.ts';
 import { idOf } from './ids.ts';
+import { listOf } from './lists.ts';
 import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
 export const ORG_NAME_LENGTH_MAX = 100;
@@ -62,6 +63,7 @@ export const orgObject = z.object({
     .describe('When the data of a deleted org are removed; null: it was not deleted'),
 });
 export type OrgObject = z.infer<typeof orgObject>;
+export const orgList = listOf(orgObject);
 
 export const createdOrg = orgObject.extend({
   key: z.string().describe('The first API key of the org, shown this once'),

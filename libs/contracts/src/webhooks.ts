@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { EVENTS, type EventName } from './events.ts';
 import { idOf } from './ids.ts';
+import { listOf } from './lists.ts';
 
 export const WEBHOOKS_PER_ORG_MAX = 20;
 export const WEBHOOK_URL_LENGTH_MAX = 2_048;
@@ -77,6 +78,7 @@ export const webhookObject = z.object({
   created_at: z.iso.datetime().describe('When it was made'),
 });
 export type WebhookObject = z.infer<typeof webhookObject>;
+export const webhookList = listOf(webhookObject);
 
 /** Attempts that are kept of each webhook, for a week. */
 export const WEBHOOK_DELIVERIES_MAX = 50;
@@ -99,6 +101,7 @@ export const webhookDelivery = z.object({
     .describe('When the event is sent again, at the earliest; null: it is not'),
 });
 export type WebhookDelivery = z.infer<typeof webhookDelivery>;
+export const webhookDeliveryList = listOf(webhookDelivery);
 
 /** The answers that hold the secret: of its making, and of its rotation. */
 export const webhookWithSecret = webhookObject.extend({

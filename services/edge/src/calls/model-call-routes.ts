@@ -1,6 +1,7 @@
 // The model endpoints: validate the request, open the call on the bus, and pass the bytes of its answer to the client.
 import {
   chatCompletion,
+  chatCompletionChunk,
   DIALECTS,
   type Dialect,
   decisionsResult,
@@ -12,10 +13,13 @@ import {
   type ModelCallHead,
   type ModelType,
   messagesAnswer,
+  messagesEvent,
   modelCallSubject,
   rerankResult,
+  responsesEvent,
   responsesResult,
   textCompletion,
+  textCompletionChunk,
 } from '@switchyard/contracts';
 import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -50,6 +54,8 @@ interface ModelEndpoint {
   result: z.ZodType | 'audio';
   streams: boolean;
   streamDescription?: string;
+  /** Shape of each event of a stream. */
+  streamEvent?: z.ZodType;
 }
 
 interface ModelBody extends AskedModels {
@@ -61,21 +67,25 @@ const ENDPOINTS: ModelEndpoint[] = [
   languageEndpoint('chat', {
     summary: 'Chat with a language model (OpenAI’s shape; streams with `stream: true`)',
     result: chatCompletion,
+    streamEvent: chatCompletionChunk,
   }),
   languageEndpoint('responses', {
     summary:
       'Ask a language model for a response (OpenAI’s Responses, stateless; streams with `stream: true`)',
     result: responsesResult,
+    streamEvent: responsesEvent,
     streamDescription:
       'With `stream: true`: OpenAI’s typed events, numbered; the last one carries `response.usage.cost`',
   }),
   languageEndpoint('completions', {
     summary: 'Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)',
     result: textCompletion,
+    streamEvent: textCompletionChunk,
   }),
   languageEndpoint('messages', {
     summary: 'Send a message to a language model (Anthropic’s shape; streams with `stream: true`)',
     result: messagesAnswer,
+    streamEvent: messagesEvent,
   }),
   {
     ...sameBody('embedding'),
@@ -116,7 +126,7 @@ const ENDPOINTS: ModelEndpoint[] = [
 
 function languageEndpoint(
   dialect: Dialect & CheckedBodyName,
-  described: Pick<ModelEndpoint, 'summary' | 'result' | 'streamDescription'>,
+  described: Pick<ModelEndpoint, 'summary' | 'result' | 'streamDescription' | 'streamEvent'>,
 ): ModelEndpoint {
   const { path } = DIALECTS[dialect];
   return { type: 'language', body: dialect, dialect, path, streams: true, ...described };
@@ -128,7 +138,7 @@ function sameBody<T extends ModelType & CheckedBodyName>(type: T): { type: T; bo
 
 export function modelCallRoutes(relay: CallRelay): Route[] {
   const calls = ENDPOINTS.map((endpoint) => {
-    const { type, body, dialect, path, summary, result, streams, streamDescription } = endpoint;
+    const { type, body, dialect, path, summary, result, streams, streamDescription, streamEvent } = endpoint;
     return rawRoute(
       {
         method: 'POST',
@@ -144,6 +154,7 @@ export function modelCallRoutes(relay: CallRelay): Route[] {
         response: {
           ...{ status: 200, alsoStreams: streams, priced: true },
           ...(streamDescription === undefined ? {} : { streamDescription }),
+          ...(streamEvent === undefined ? {} : { streamEvent }),
           ...describeResult(result),
         },
         errors: MODEL_ERRORS,

@@ -32,6 +32,8 @@ export interface RouteDescription {
     streamStatus?: number;
     /** Description of the stream, if it is not a stream of model chunks. */
     streamDescription?: string;
+    /** Shape of the `data` of each event of the stream. */
+    streamEvent?: z.ZodType;
     /** Media types of text answers that the request may ask for. */
     asText?: readonly string[];
     /** Supports `Range` with 206. */

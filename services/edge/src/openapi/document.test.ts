@@ -1,6 +1,7 @@
 // The document as a running edge serves it: everything is described, and every limit of the API is in it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { OPERATION_IDS } from './operation-ids.ts';
 
 interface Schema {
   description?: string;
@@ -54,7 +55,15 @@ beforeAll(async () => {
 });
 afterAll(() => edge?.stop());
 
-/** Every property below a schema, with its path. */
+/** The schema that a reference names. */
+function resolved(schema: Schema): Schema {
+  const { $ref, ...rest } = schema;
+  return $ref === undefined
+    ? schema
+    : { ...document.components.schemas[$ref.replace('#/components/schemas/', '')], ...rest };
+}
+
+/** Every property below a schema, with its path; those of a reference stand in the components. */
 function* propertiesOf(schema: Schema, at: string): Generator<[string, Schema]> {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     yield [`${at}.${name}`, property];
@@ -74,7 +83,7 @@ function operation(name: string): Operation {
 }
 
 const body = (name: string, type = 'application/json') =>
-  operation(name).requestBody?.content[type]?.schema ?? {};
+  resolved(operation(name).requestBody?.content[type]?.schema ?? {});
 
 describe('the OpenAPI document', () => {
   test('names every operation once, with a summary and a description', () => {
@@ -130,10 +139,58 @@ describe('the OpenAPI document', () => {
     expect(without).toEqual([]);
   });
 
+  test('describes every field of every component', () => {
+    const undescribed = Object.entries(document.components.schemas).flatMap(([name, schema]) =>
+      [...propertiesOf(schema, name)]
+        .filter(([, property]) => !resolved(property).description && !property.properties && !property.enum)
+        .filter(([, property]) => property.const === undefined)
+        .map(([at]) => at),
+    );
+    expect(undescribed).toEqual([]);
+  });
+
+  test('has each shape of the contracts once, under its name', () => {
+    const names = Object.keys(document.components.schemas);
+    for (const name of [
+      'Computer',
+      'File',
+      'Key',
+      'Model',
+      'ChatCompletionRequest',
+      'ChatCompletionChunk',
+      'ExecEvent',
+    ])
+      expect(names).toContain(name);
+    expect(names.filter((name) => !/^[A-Z][A-Za-z0-9]+$/.test(name))).toEqual([]);
+    const answer = (name: string, status = 200, type = 'application/json') =>
+      operation(name).responses[status]?.content?.[type]?.schema;
+    expect(answer('GET /v1/computers/{id}')).toEqual({ $ref: '#/components/schemas/Computer' });
+    expect(answer('GET /v1/computers')).toEqual({ $ref: '#/components/schemas/ComputerList' });
+    expect(body('POST /v1/rerank')).toEqual(body('POST /v2/rerank'));
+  });
+
+  test('tells the shape of every event of a stream', () => {
+    const untyped = operations.flatMap(([name, { responses }]) =>
+      Object.values(responses).flatMap(({ content = {} }) => {
+        const stream = content['text/event-stream']?.schema;
+        return stream && !stream.$ref && !stream.allOf?.some(({ $ref }) => $ref) ? [name] : [];
+      }),
+    );
+    expect(untyped).toEqual([]);
+  });
+
+  test('has names that generators can use', () => {
+    for (const [name, { operationId }] of operations)
+      expect(operationId, name).toMatch(/^[a-z]+[A-Za-z0-9]*$/);
+    expect(operation('POST /v1/chat/completions').operationId).toBe('createChatCompletion');
+    expect(operation('POST /v1/computers/{id}/exec').operationId).toBe('execInComputer');
+    expect(operations.map(([name]) => name).sort()).toEqual(Object.keys(OPERATION_IDS).sort());
+  });
+
   test('has no dangling references', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
-    const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
-    expect(schemas).toEqual(expect.arrayContaining(refs));
+    const known = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
+    expect(new Set(refs)).toEqual(new Set(known)); // nor any that nothing refers to
   });
 });
 
@@ -187,7 +244,7 @@ describe('the limits of the interface', () => {
     ['GET /v1/usage', 'interval', { enum: ['minute', 'hour', 'day', 'month'] }],
   ])('%s?%s', (name, parameter, limits) => {
     const { schema } = operation(name).parameters.find((one) => one.name === parameter) ?? {};
-    expect(schema).toMatchObject(limits);
+    expect(resolved(schema ?? {})).toMatchObject(limits);
   });
 
   test('audio may have 25 MiB in either form of a transcription', () => {

@@ -7,10 +7,11 @@ import {
   IDEMPOTENCY_HEADER,
   idempotencyKey,
 } from '@switchyard/contracts';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
 import { type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
+import { operationIdOf } from './operation-ids.ts';
 import {
   costHeader,
   errorHeaders,
@@ -18,6 +19,7 @@ import {
   REPLAYED_HEADER_DESCRIPTION,
   REQUEST_ID_HEADER,
 } from './response-headers.ts';
+import { Schemas } from './schemas.ts';
 
 const JSON_BOUNDS = `JSON of at most ${JSON_NODES_MAX} objects, lists and members, ${JSON_VALUES_MAX} values and ${JSON_DEPTH_MAX} levels`;
 const CHUNKS = 'With `stream: true`: chunks; the last one carries `usage.cost`';
@@ -46,13 +48,14 @@ const WITH_AN_IDEMPOTENCY_KEY: readonly ErrorCode[] = [
 
 /** Describes the routes, except operational ones and the documents themselves. */
 export function openApiDocument(routes: readonly RouteDescription[]): Record<string, unknown> {
+  const schemas = new Schemas();
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of routes.filter(({ path }) => /^\/v\d\//.test(path) && path !== '/v1/openapi.json')) {
+  for (const route of routes.filter(({ path }) => /^\/v\d\//.test(path) && !path.endsWith('api.json'))) {
     const operations = paths[route.path] ?? {};
-    operations[route.method.toLowerCase()] = operation(route);
+    operations[route.method.toLowerCase()] = operation(route, schemas);
     paths[route.path] = operations;
   }
-  return {
+  return schemas.document({
     openapi: '3.1.0',
     info: {
       title: 'Switchyard',
@@ -65,44 +68,45 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
     paths,
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key of Switchyard' } },
-      schemas: errorSchemas(routes),
     },
-  };
+  });
 }
 
-function operation(route: RouteDescription): Record<string, unknown> {
+function operation(route: RouteDescription, schemas: Schemas): Record<string, unknown> {
   const { request, response } = route;
   return {
     tags: [route.tag],
-    operationId: operationId(route),
+    operationId: operationIdOf(route.method, route.path),
     summary: route.summary,
     description: [route.description, permissionNote(route.permission)].filter(Boolean).join('\n\n'),
     ...(route.permission === 'public' ? { security: [] } : {}),
     parameters: [
-      ...parametersOf(request?.params, 'path', route),
-      ...parametersOf(request?.query, 'query'),
-      ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route)] : []),
+      ...parametersOf(request?.params, 'path', schemas, route),
+      ...parametersOf(request?.query, 'query', schemas),
+      ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route, schemas)] : []),
     ],
-    ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route) } : {}),
+    ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route, schemas) } : {}),
     responses: {
       ...(route.untouchedBody || response.status === 101
         ? bytesOfAnother(route)
-        : { [response.status]: success(route), ...streamBesides(route) }),
-      ...(response.inParts ? { 206: part(route) } : {}),
-      ...errorsByStatus(codesOf(route), route.dialect),
+        : { [response.status]: success(route, schemas), ...streamBesides(route, schemas) }),
+      ...(response.inParts ? { 206: part(route, schemas) } : {}),
+      ...errorsByStatus(codesOf(route, schemas), route.dialect, schemas),
     },
   };
 }
 
 /** All errors that the route can answer: its own, and those of the guard and of reading a body. */
-function codesOf(route: RouteDescription): readonly ErrorCode[] {
+function codesOf(route: RouteDescription, schemas: Schemas): readonly ErrorCode[] {
   const { permission, request, errors = [] } = route;
   return [
     ...(permission === 'public' ? [] : WITH_A_KEY),
     ...(permission === 'public' || permission === 'any' ? [] : (['permission_denied'] as const)),
     ...(request?.body || request?.form ? WITH_A_BODY : []),
     ...(request?.query ? (['invalid_request'] as const) : []),
-    ...(isStrict(request?.body) || isStrict(request?.query) ? (['unknown_field'] as const) : []),
+    ...(isStrict(request?.body, schemas) || isStrict(request?.query, schemas)
+      ? (['unknown_field'] as const)
+      : []),
     ...(takesIdempotencyKey(route) ? WITH_AN_IDEMPOTENCY_KEY : []),
     ...errors,
     ...EVERYWHERE,
@@ -110,24 +114,24 @@ function codesOf(route: RouteDescription): readonly ErrorCode[] {
 }
 
 /** Whether the schema refuses members that it does not know. */
-function isStrict(schema: z.ZodType | undefined): boolean {
-  return schema !== undefined && schemaOf(schema, 'input').additionalProperties === false;
+function isStrict(schema: z.ZodType | undefined, schemas: Schemas): boolean {
+  return schema !== undefined && schemas.inline(schema, 'input').additionalProperties === false;
 }
 
-function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription) {
+function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription, schemas: Schemas) {
   const { body, form, bytes } = request ?? {};
   return {
     required: true,
     description: `At most ${bodyBytesMax} bytes${body ? `; ${JSON_BOUNDS}` : ''}`,
     content: {
-      ...(body ? { 'application/json': { schema: schemaOf(body, 'input') } } : {}),
-      ...(form ? { 'multipart/form-data': { schema: schemaOf(form, 'input') } } : {}),
+      ...(body ? { 'application/json': { schema: schemas.of(body, 'input') } } : {}),
+      ...(form ? { 'multipart/form-data': { schema: schemas.of(form, 'input') } } : {}),
       ...(bytes ? { '*/*': { schema: { type: 'string', format: 'binary' } } } : {}),
     },
   };
 }
 
-function idempotencyKeyParameter({ response }: RouteDescription) {
+function idempotencyKeyParameter({ response }: RouteDescription, schemas: Schemas) {
   return {
     name: IDEMPOTENCY_HEADER,
     in: 'header',
@@ -135,11 +139,11 @@ function idempotencyKeyParameter({ response }: RouteDescription) {
     description:
       'A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before' +
       (response.alsoStreams ? '. A stream is not answered again: its repeat is 409' : ''),
-    schema: schemaOf(idempotencyKey, 'input'),
+    schema: schemas.inline(idempotencyKey, 'input'),
   };
 }
 
-function success(route: RouteDescription) {
+function success(route: RouteDescription, schemas: Schemas) {
   const { description, body, contentType = 'application/json', priced } = route.response;
   const { alsoStreams = false, streamStatus, asText = [] } = route.response;
   return {
@@ -151,23 +155,30 @@ function success(route: RouteDescription) {
       ...(route.permission === 'public' ? {} : LIMIT_HEADERS),
     },
     content: {
-      [contentType]: body ? { schema: schemaOf(body, 'output') } : {},
+      [contentType]: body ? { schema: schemas.of(body, 'output') } : {},
       ...Object.fromEntries(asText.map((type) => [type, { schema: { type: 'string' } }])),
-      ...(alsoStreams && streamStatus === undefined ? eventStream(route) : {}),
+      ...(alsoStreams && streamStatus === undefined ? eventStream(route, schemas) : {}),
     },
   };
 }
 
 /** A stream with another status than the whole answer. */
-function streamBesides(route: RouteDescription) {
+function streamBesides(route: RouteDescription, schemas: Schemas) {
   const { streamStatus } = route.response;
   if (streamStatus === undefined) return {};
   const description = 'With `stream: true`';
-  return { [streamStatus]: { description, headers: REQUEST_ID_HEADER, content: eventStream(route) } };
+  return {
+    [streamStatus]: { description, headers: REQUEST_ID_HEADER, content: eventStream(route, schemas) },
+  };
 }
 
-function eventStream({ response: { streamDescription: description = CHUNKS } }: RouteDescription) {
-  return { 'text/event-stream': { schema: { type: 'string', description } } };
+/** The schema is that of each event's `data`; without one, the stream is that of a maker's dialect. */
+function eventStream(
+  { response: { streamDescription: description = CHUNKS, streamEvent } }: RouteDescription,
+  schemas: Schemas,
+) {
+  const schema = streamEvent ? { allOf: [schemas.of(streamEvent, 'output')] } : { type: 'string' };
+  return { 'text/event-stream': { schema: { ...schema, description } } };
 }
 
 /**
@@ -179,9 +190,9 @@ function bytesOfAnother({ response: { status, description } }: RouteDescription)
     : { default: { description, headers: REQUEST_ID_HEADER } };
 }
 
-function part(route: RouteDescription) {
+function part(route: RouteDescription, schemas: Schemas) {
   const range = { schema: { type: 'string' }, description: 'bytes <first>-<last>/<all>' };
-  const { headers, ...rest } = success(route);
+  const { headers, ...rest } = success(route, schemas);
   return {
     ...rest,
     description: 'The part of it that `Range` asked for',
@@ -189,29 +200,27 @@ function part(route: RouteDescription) {
   };
 }
 
-/** The bodies of errors, by the names of their shapes. */
-function errorSchemas(routes: readonly RouteDescription[]): Record<string, unknown> {
-  const shapes = new Set(routes.map(({ dialect }) => errorShapeOf(dialect)));
-  return Object.fromEntries([...shapes].map(({ name, schema }) => [name, schemaOf(schema, 'output')]));
-}
-
-function errorsByStatus(codes: readonly ErrorCode[], dialect: Dialect | undefined): Record<string, unknown> {
+function errorsByStatus(
+  codes: readonly ErrorCode[],
+  dialect: Dialect | undefined,
+  schemas: Schemas,
+): Record<string, unknown> {
   const responses: Record<string, unknown> = {};
   for (const [status, group] of Map.groupBy(new Set(codes), (code) => ERRORS[code].status))
     responses[status] = {
       description: group.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),
       headers: errorHeaders(status),
-      content: { 'application/json': { schema: errorOf(group, dialect) } },
+      content: { 'application/json': { schema: errorOf(group, dialect, schemas) } },
     };
   return responses;
 }
 
 /** The error body with one of these codes. */
-function errorOf(codes: readonly ErrorCode[], dialect: Dialect | undefined): Record<string, unknown> {
+function errorOf(codes: readonly ErrorCode[], dialect: Dialect | undefined, schemas: Schemas) {
   const oneOfThem = { type: 'object', properties: { code: { enum: codes } } };
   return {
     allOf: [
-      { $ref: `#/components/schemas/${errorShapeOf(dialect).name}` },
+      schemas.of(errorShapeOf(dialect).schema, 'output'),
       { type: 'object', properties: { error: oneOfThem } },
     ],
   };
@@ -224,10 +233,11 @@ function errorOf(codes: readonly ErrorCode[], dialect: Dialect | undefined): Rec
 function parametersOf(
   schema: z.ZodType | undefined,
   where: 'path' | 'query',
+  schemas: Schemas,
   { restParam, restOptional }: Pick<RouteDescription, 'restParam' | 'restOptional'> = {},
 ): unknown[] {
   if (!schema) return [];
-  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+  const { properties = {}, required = [] } = schemas.inline(schema, 'input') as {
     properties?: Record<string, { description?: string }>;
     required?: string[];
   };
@@ -239,22 +249,6 @@ function parametersOf(
     ...(name === restParam ? { 'x-rest-of-path': restOptional ? 'optional' : true } : {}),
     schema: described,
   }));
-}
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    target: 'draft-2020-12',
-  });
-  return json;
-}
-
-function operationId({ method, path }: RouteDescription): string {
-  return `${method.toLowerCase()}_${path
-    .replace(/^\/(v1\/)?/, '')
-    .replaceAll(/[{}]/g, '')
-    .replaceAll(/[^A-Za-z0-9]+/g, '_')}`;
 }
 
 function permissionNote(permission: string): string {

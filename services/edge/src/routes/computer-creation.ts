@@ -1,6 +1,11 @@
 // Creates a computer: answers when it runs, or streams the progress.
 import { type Bus, request } from '@switchyard/bus';
-import { computerObject, createComputerRequest, HOST_CREATE_TIMEOUT_MS } from '@switchyard/contracts';
+import {
+  computerObject,
+  createComputerRequest,
+  creationEvent,
+  HOST_CREATE_TIMEOUT_MS,
+} from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
@@ -45,6 +50,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
           body: computerObject,
           alsoStreams: true,
           streamStatus: 200,
+          streamEvent: creationEvent,
           streamDescription:
             'Events `progress`, at most four a second, with the id of the computer and how far it is, and as the last one `computer` with the computer as without a stream, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence. What is refused at once is an answer of its own, with its status',
         },

@@ -2,6 +2,7 @@
 import { type Bus, requestHost } from '@switchyard/bus';
 import {
   COMPUTER_BODY_BYTES_MAX,
+  execEvent,
   execList,
   execObject,
   execRequest,
@@ -54,6 +55,7 @@ export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
           description: 'What it wrote, and its exit code',
           body: execResult,
           alsoStreams: true,
+          streamEvent: execEvent,
           streamDescription:
             'With `stream: true`: an event `started` with the id of the command, events `output` with its bytes as text or base64, and as the last one `exit` with its exit code, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence',
         },

@@ -1,9 +1,8 @@
 import { type Bus, request } from '@switchyard/bus';
-import { listOf, modelObject, pageFrom, ServiceError, shortListQuery } from '@switchyard/contracts';
+import { modelList, modelObject, pageFrom, ServiceError, shortListQuery } from '@switchyard/contracts';
 import { z } from 'zod';
 import { jsonRoute, type Route } from '../http/route.ts';
 
-const modelList = listOf(modelObject);
 /** Unlike other lists, this one ignores what it does not know: clients of many services ask for it. */
 const modelsQuery = z.object(shortListQuery.shape);
 const params = z.object({

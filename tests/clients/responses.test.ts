@@ -125,6 +125,25 @@ describe('responses.create', () => {
     expect(second.output_text).toBe(text);
   });
 
+  it('takes what Codex sends beside the conversation, and shows a function by its namespace', async () => {
+    const body = {
+      store: false,
+      include: ['reasoning.encrypted_content' as const],
+      reasoning: { summary: 'auto' as const },
+      prompt_cache_key: 'thread-1',
+      client_metadata: { 'x-codex-turn-metadata': '{}' },
+      tools: [{ type: 'namespace' as const, name: 'weather', description, tools: [weatherTool] }],
+      input: [
+        { type: 'message' as const, id: 'msg_1', role: 'developer' as const, content: 'Use the tools.' },
+        { type: 'message' as const, id: 'msg_2', role: 'user' as const, content: WEATHER_QUESTION },
+      ],
+    };
+    const response = await client.responses.create({ model: 'local/chat', ...body } as never);
+    expect((response as OpenAI.Responses.Response).output).toMatchObject([
+      { type: 'function_call', name: 'get_current_weather', namespace: 'weather' },
+    ]);
+  });
+
   it('falls back to the next model of `models`', async () => {
     const body = { model: FAILING[500], models: ['local/chat'], input: 'Hello!' };
     const response = await client.responses.create(body);

@@ -28,13 +28,14 @@ const inputItem = z.looseObject({
   content: z.union([z.string(), parts]).nullish().describe('Of a message: text, or a list of parts'),
   call_id: z.string().optional().describe('Of a call and of its output: the id that joins them'),
   name: z.string().optional().describe('Of a call: the function'),
+  namespace: z.string().optional().describe('Of a call: the namespace of the function, where it has one'),
   arguments: z.string().optional().describe('Of a call: its arguments, as JSON'),
-  output: z.union([z.string(), parts]).optional().describe('Of a call’s output: text, or a list of texts'),
+  output: z.union([z.string(), parts]).optional().describe('Of a call’s output: text, or a list of parts'),
   encrypted_content: z.string().nullish().describe('Of reasoning: what its maker needs back unchanged'),
 });
 
 const tool = z.looseObject({
-  type: z.string().describe('function; hosted tools are refused'),
+  type: z.string().describe('function, or namespace with functions in `tools`; hosted tools are refused'),
   name: z.string().optional().describe('The function’s name'),
   description: z.string().nullish().describe('What it does'),
   parameters: z.record(z.string(), z.unknown()).nullish().describe('JSON Schema of its arguments'),
@@ -101,6 +102,7 @@ export const responsesRequest = z
       .nullish()
       .describe('Accepted; `reasoning.encrypted_content` is always included'),
     store: z.boolean().nullish().describe('Accepted; the answer says false, since nothing is stored'),
+    client_metadata: z.record(z.string(), z.string()).nullish().describe('Accepted; not read'),
     previous_response_id: refusedField(STATELESS),
     conversation: refusedField(STATELESS),
     prompt: refusedField('Prompt templates are not stored. Send input and instructions.'),

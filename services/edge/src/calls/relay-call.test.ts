@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type IncomingCall, serve } from '@switchyard/bus';
-import { modelCallSubject } from '@switchyard/contracts';
+import { modelCallSubject, ServiceError } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IDLE_TIMERS, startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
@@ -24,7 +24,10 @@ beforeAll(async () => {
 });
 afterAll(() => edge?.stop());
 
-async function openStream() {
+const CHAT = { path: '/v1/chat/completions', hello: { messages: [{ role: 'user', content: 'Hello!' }] } };
+const RESPONSES = { path: '/v1/responses', hello: { input: 'Hello!' } };
+
+async function openStream({ path, hello } = CHAT as { path: string; hello: object }) {
   const call = new Promise<IncomingCall>((resolve) => {
     taken = resolve;
   });
@@ -32,10 +35,10 @@ async function openStream() {
   const body = JSON.stringify({
     model: 'acme/any',
     stream: true,
-    messages: [{ role: 'user', content: 'Hello!' }],
+    ...hello,
   });
   socket.write(
-    `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
   const incoming = await call;
@@ -81,5 +84,24 @@ test('a client that resumes reading before the timeout gets the whole answer', a
   await ended;
   expect(bytes).toBeGreaterThan(PIECES * PIECE.length);
   await expect.poll(() => edge.clock.waiting).toBe(IDLE_TIMERS);
+  socket.destroy();
+});
+
+test.each([
+  [CHAT, /^data: \{"error":\{.*"code":"upstream_error"/m],
+  [
+    RESPONSES,
+    /^event: error\ndata: \{"type":"error","sequence_number":0,"error":\{.*"code":"upstream_error"/m,
+  ],
+])('a stream that fails on the bus ends as its dialect ends: $path', async (dialect, end) => {
+  const { socket, incoming } = await openStream(dialect);
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('utf8');
+  });
+  incoming.write(Buffer.from(': begun\n\n'));
+  await expect.poll(() => text).toContain(': begun');
+  incoming.fail(new ServiceError('upstream_error', 'Gone.', { logged: true }));
+  await expect.poll(() => text).toMatch(end);
   socket.destroy();
 });

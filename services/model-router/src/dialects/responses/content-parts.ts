@@ -6,7 +6,10 @@ export interface InputPart {
   readonly [member: string]: unknown;
 }
 
-type ChatPart = { type: 'text'; text: string } | { type: string; [member: string]: unknown };
+export type ChatPart = { type: 'text'; text: string } | { type: string; [member: string]: unknown };
+
+/** The text of a function's output that has none. */
+const FILES_FOLLOW = 'The output follows in the next message.';
 
 /** A single text stays a string, which every maker reads. @throws ServiceError naming the part */
 export function toChatContent(content: string | readonly InputPart[], at: string): string | ChatPart[] {
@@ -26,6 +29,18 @@ export function toText(content: string | readonly InputPart[], at: string): stri
       throw refuse(`${at}.${index}.type`, 'Only text is supported here.');
     })
     .join('');
+}
+
+/** What a function returned: chat's tool messages have only text, so its files go into a message of the user. */
+export function toToolOutput(
+  output: string | readonly InputPart[],
+  at: string,
+): { text: string; files: ChatPart[] } {
+  if (typeof output === 'string') return { text: output, files: [] };
+  const parts = output.map((part, index) => toChatPart(part, `${at}.${index}`));
+  const files = parts.filter(({ type }) => type !== 'text');
+  const texts = parts.filter(({ type }) => type === 'text').map(({ text }) => text as string);
+  return { text: texts.length === 0 && files.length > 0 ? FILES_FOLLOW : texts.join(''), files };
 }
 
 function toChatPart(part: InputPart, at: string): ChatPart {

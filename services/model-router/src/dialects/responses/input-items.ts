@@ -2,9 +2,10 @@
 // message, since chat keeps all calls of a turn together.
 import type { ResponsesInputItem } from '@switchyard/contracts';
 import type { ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
-import { type InputPart, toChatContent, toText } from './content-parts.ts';
+import { type ChatPart, type InputPart, toChatContent, toText, toToolOutput } from './content-parts.ts';
 import { refuse } from './refusal.ts';
 import { unsealReasoning } from './sealed-reasoning.ts';
+import { chatName } from './tools.ts';
 
 type Message = Record<string, unknown>;
 
@@ -26,17 +27,29 @@ export function toMessages(input: string | readonly ResponsesInputItem[]): Messa
     if (message) messages.push(message);
     turn = null;
   };
+  // Chat keeps the outputs of one turn together, so their files come after the last of them.
+  let files: ChatPart[] = [];
+  const endOutputs = () => {
+    if (files.length > 0) messages.push({ role: 'user', content: files });
+    files = [];
+  };
   for (const [index, item] of input.entries()) {
     const at = `input.${index}`;
+    if (item.type !== 'function_call_output') endOutputs();
     if (isOfAssistant(item)) {
       turn ??= { texts: [], reasoning: [], calls: [] };
       addToTurn(turn, item, at);
     } else {
       endTurn();
-      messages.push(toMessage(item, at));
+      if (item.type === 'function_call_output') {
+        const output = toToolMessage(item, at);
+        messages.push(output.message);
+        files.push(...output.files);
+      } else messages.push(toMessage(item, at));
     }
   }
   endTurn();
+  endOutputs();
   return messages;
 }
 
@@ -50,14 +63,19 @@ function addToTurn(turn: AssistantTurn, item: ResponsesInputItem, at: string): v
   else turn.texts.push(toText(contentOf(item), `${at}.content`));
 }
 
-function toToolCall({ call_id: id, name, arguments: given, ...item }: ResponsesInputItem, at: string) {
+function toToolCall(item: ResponsesInputItem, at: string) {
+  const { call_id: id, name, arguments: given } = item;
   if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
   if (name === undefined) throw refuse(`${at}.name`, 'Give the name of the function.');
+  const namespace = item.namespace as string | undefined;
   const extra = item.extra_content as ChatToolCall['extra_content'];
   return {
     id,
     type: 'function',
-    function: { name, arguments: given ?? '' },
+    function: {
+      name: chatName({ name, ...(namespace === undefined ? {} : { namespace }) }),
+      arguments: given ?? '',
+    },
     ...(extra ? { extra_content: extra } : {}),
   };
 }
@@ -73,20 +91,20 @@ function toAssistantMessage({ texts, reasoning, calls }: AssistantTurn): Message
   };
 }
 
+function toToolMessage(
+  { call_id: id, output }: ResponsesInputItem,
+  at: string,
+): { message: Message; files: ChatPart[] } {
+  if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
+  if (output === undefined) throw refuse(`${at}.output`, 'Give what the function returned.');
+  const { text, files } = toToolOutput(output as string | InputPart[], `${at}.output`);
+  return { message: { role: 'tool', tool_call_id: id, content: text }, files };
+}
+
 function toMessage(item: ResponsesInputItem, at: string): Message {
   switch (item.type ?? 'message') {
     case 'message':
       return { role: roleOf(item, at), content: toChatContent(contentOf(item), `${at}.content`) };
-    case 'function_call_output': {
-      const { call_id: id, output } = item;
-      if (id === undefined) throw refuse(`${at}.call_id`, 'Give the id of the call.');
-      if (output === undefined) throw refuse(`${at}.output`, 'Give what the function returned.');
-      return {
-        role: 'tool',
-        tool_call_id: id,
-        content: toText(output as string | InputPart[], `${at}.output`),
-      };
-    }
     case 'item_reference':
       throw refuse(at, NOT_STORED);
     default:

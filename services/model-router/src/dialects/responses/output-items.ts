@@ -2,6 +2,7 @@
 import type { ChatMessage, ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
 import { reasoningOf } from '../chat-shapes.ts';
 import { sealReasoning } from './sealed-reasoning.ts';
+import type { ToolNames } from './tools.ts';
 
 export type OutputStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -28,13 +29,14 @@ export function messageItem(id: string, content: readonly OutputPart[], status: 
   return { id, type: 'message', status, role: 'assistant', content };
 }
 
-export function callItem(id: string, call: ChatToolCall, status: OutputStatus): OutputItem {
+export function callItem(id: string, call: ChatToolCall, status: OutputStatus, names: ToolNames): OutputItem {
+  const name = call.function?.name ?? '';
   return {
     id,
     type: 'function_call',
     status,
     call_id: call.id ?? id.replace(/^fc_/, 'call_'),
-    name: call.function?.name ?? '',
+    ...(names.get(name) ?? { name }),
     arguments: call.function?.arguments ?? '',
     ...(call.extra_content ? { extra_content: call.extra_content } : {}),
   };
@@ -50,8 +52,14 @@ export function toAnnotation(annotation: unknown): object {
   return { type, ...citation, ...rest };
 }
 
-/** @param suffix makes the ids unique */
-export function toOutput(message: ChatMessage, suffix: string, status: OutputStatus): OutputItem[] {
+export interface OutputOptions {
+  /** Makes the ids unique. */
+  suffix: string;
+  status: OutputStatus;
+  names: ToolNames;
+}
+
+export function toOutput(message: ChatMessage, { suffix, status, names }: OutputOptions): OutputItem[] {
   const { content, refusal, reasoning_details: details, tool_calls: calls, annotations } = message;
   const output: OutputItem[] = [];
   const id = (prefix: string) => `${prefix}_${suffix}_${output.length}`;
@@ -62,6 +70,6 @@ export function toOutput(message: ChatMessage, suffix: string, status: OutputSta
     ...(refusal ? [{ type: 'refusal' as const, refusal }] : []),
   ];
   if (parts.length > 0) output.push(messageItem(id('msg'), parts, status));
-  for (const call of calls ?? []) output.push(callItem(id('fc'), call, status));
+  for (const call of calls ?? []) output.push(callItem(id('fc'), call, status, names));
   return output;
 }

@@ -25,6 +25,7 @@ const NOT_OF_CHAT: ReadonlySet<string> = new Set([
   'truncation',
   'context_management',
   'top_logprobs',
+  'client_metadata',
 ] satisfies (keyof ResponsesRequest)[]);
 
 /** @throws ServiceError naming the field that chat cannot express */

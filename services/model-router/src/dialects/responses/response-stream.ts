@@ -22,6 +22,7 @@ import {
   toAnnotation,
 } from './output-items.ts';
 import { endOf, idSuffix, type ResponseState, responseObject, toResponsesUsage } from './response-object.ts';
+import { type ToolNames, toolNames } from './tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -53,6 +54,7 @@ interface OpenCall extends OpenItem {
 export class ResponseStream implements StreamTranslator {
   readonly #request: ResponsesRequest;
   readonly #call: DialectCall;
+  readonly #names: ToolNames;
   /** Events of the push that is running. */
   #events = '';
   #sequence = 0;
@@ -68,6 +70,7 @@ export class ResponseStream implements StreamTranslator {
   constructor(request: ResponsesRequest, call: DialectCall) {
     this.#request = request;
     this.#call = call;
+    this.#names = toolNames(request.tools);
   }
 
   push({ model, choices, usage }: ChatChunk): string {
@@ -197,7 +200,10 @@ export class ResponseStream implements StreamTranslator {
     const callId = id ?? place.id.replace(/^fc_/, 'call_');
     const call: OpenCall = { ...place, callId, name, arguments: '', extra: null };
     this.#calls.set(index, call);
-    this.#emit('response.output_item.added', { output_index: call.index, item: itemOf(call, 'in_progress') });
+    this.#emit('response.output_item.added', {
+      output_index: call.index,
+      item: this.#itemOf(call, 'in_progress'),
+    });
     return call;
   }
 
@@ -205,7 +211,12 @@ export class ResponseStream implements StreamTranslator {
     const { id: item_id, index: output_index, name } = call;
     const done = { item_id, output_index, name, arguments: call.arguments };
     this.#emit('response.function_call_arguments.done', done);
-    this.#itemDone(call, itemOf(call, status));
+    this.#itemDone(call, this.#itemOf(call, status));
+  }
+
+  #itemOf({ id, callId, name, arguments: given, extra }: OpenCall, status: OutputStatus): OutputItem {
+    const call = { id: callId, function: { name, arguments: given }, extra_content: extra ?? null };
+    return callItem(id, call, status, this.#names);
   }
 
   /** Ends the open item of text or reasoning, if there is one. */
@@ -266,12 +277,4 @@ export class ResponseStream implements StreamTranslator {
     this.#events = '';
     return events;
   }
-}
-
-function itemOf({ id, callId, name, arguments: given, extra }: OpenCall, status: OutputStatus): OutputItem {
-  return callItem(
-    id,
-    { id: callId, function: { name, arguments: given }, extra_content: extra ?? null },
-    status,
-  );
 }

@@ -85,6 +85,40 @@ describe('a request', () => {
     ]);
   });
 
+  test('has the files that functions returned in a message after all outputs of the turn', () => {
+    const image = { type: 'input_image', image_url: 'https://a.b/c.png' };
+    const { messages } = chatOf({
+      input: [
+        { type: 'function_call_output', call_id: 'c1', output: [image] },
+        { type: 'function_call_output', call_id: 'c2', output: 'two' },
+        { role: 'user', content: 'Well?' },
+      ],
+    });
+    expect(messages).toEqual([
+      { role: 'tool', tool_call_id: 'c1', content: 'The output follows in the next message.' },
+      { role: 'tool', tool_call_id: 'c2', content: 'two' },
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.b/c.png' } }] },
+      { role: 'user', content: 'Well?' },
+    ]);
+  });
+
+  test('has the functions of a namespace under one name, which the answer takes apart', () => {
+    const tools = [{ type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'close' }] }];
+    const call = {
+      type: 'function_call',
+      call_id: 'c1',
+      name: 'close',
+      namespace: 'agents',
+      arguments: '{}',
+    };
+    const { tools: sent, messages } = chatOf({ input: [call], tools });
+    const called = { id: 'c1', type: 'function', function: { name: 'agents__close', arguments: '{}' } };
+    expect(sent).toEqual([{ type: 'function', function: { name: 'agents__close' } }]);
+    expect(messages).toMatchObject([{ tool_calls: [called] }]);
+    const { output } = answer({ content: null, tool_calls: [called] }, 'tool_calls', { input: 'Hi', tools });
+    expect(output).toMatchObject([call]);
+  });
+
   test('leaves out reasoning that another service encrypted', () => {
     const { messages } = chatOf({
       input: [
@@ -114,15 +148,14 @@ describe('a request', () => {
     ['text.format.name', { text: { format: { type: 'json_schema', schema: {} } } }],
     ['text.format.type', { text: { format: { type: 'grammar' } } }],
     ['tools.0.name', { tools: [{ type: 'function' }] }],
+    ['tools.0.tools.0.type', { tools: [{ type: 'namespace', name: 'a', tools: [{ type: 'custom' }] }] }],
     ['input.0.role', { input: [{ role: 'critic', content: 'a' }] }],
     ['input.0.call_id', { input: [{ type: 'function_call_output', output: 'a' }] }],
     ['input.0.output', { input: [{ type: 'function_call_output', call_id: 'a' }] }],
     [
       'input.0.output.0.type',
       {
-        input: [
-          { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_image', image_url: 'b' }] },
-        ],
+        input: [{ type: 'function_call_output', call_id: 'a', output: [{ type: 'input_video' }] }],
       },
     ],
     [

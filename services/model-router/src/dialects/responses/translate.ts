@@ -6,6 +6,7 @@ import { toOutput } from './output-items.ts';
 import { toChatRequest } from './request.ts';
 import { endOf, idSuffix, responseObject, toResponsesUsage } from './response-object.ts';
 import { ResponseStream } from './response-stream.ts';
+import { toolNames } from './tools.ts';
 
 export const translateResponse: Translate = (body, call) => {
   const request = body as ResponsesRequest;
@@ -19,14 +20,12 @@ export const translateResponse: Translate = (body, call) => {
 function toResponse(request: ResponsesRequest, call: DialectCall, completion: ChatCompletion): object {
   const [choice] = completion.choices;
   const end = endOf(choice?.finish_reason ?? null);
+  const status = end.status === 'completed' ? 'completed' : 'incomplete';
+  const names = toolNames(request.tools);
   return responseObject(request, call, {
     ...end,
     model: completion.model,
-    output: toOutput(
-      choice?.message ?? {},
-      idSuffix(call),
-      end.status === 'completed' ? 'completed' : 'incomplete',
-    ),
+    output: toOutput(choice?.message ?? {}, { suffix: idSuffix(call), status, names }),
     usage: toResponsesUsage(completion.usage),
   });
 }

@@ -32,6 +32,27 @@ export function registerRoutes(
       BODY_READERS[reader](scope);
       for (const route of group) registerRoute(scope, route, deps);
     });
+  refuseHiddenMethods(app, routes);
+}
+
+/**
+ * A path without parameters stands before those with parameters that it fits, as in OpenAPI: DELETE of
+ * /v1/computers/options is not DELETE of a computer with this id.
+ */
+function refuseHiddenMethods(app: FastifyInstance, routes: readonly Route[]): void {
+  const all = matcherOf(routes);
+  const routesAt = routesByPath(routes);
+  for (const url of new Set(routes.map(({ path }) => path).filter((path) => !path.includes('{')))) {
+    const own = new Set(routesAt(url).map(({ method }) => method));
+    const hidden = new Set(all(url).map(({ method }) => method)).difference(own);
+    if (hidden.size > 0)
+      app.route({
+        method: [...hidden],
+        url,
+        onRequest: (_request, reply) => void reply.callNotFound(),
+        handler: () => {},
+      });
+  }
 }
 
 function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoutesDeps): void {
@@ -186,8 +207,21 @@ function ignoreTypes(scope: FastifyInstance): void {
   });
 }
 
-/** Returns a function that finds the routes of a path, whatever their methods. */
+/**
+ * Returns a function that finds the routes of a path, whatever their methods: of the path itself, or else of the paths
+ * with parameters that it fits.
+ */
 export function routesByPath(routes: readonly Route[]): (path: string) => Route[] {
+  const matching = matcherOf(routes);
+  return (path) => {
+    const found = matching(path);
+    const itself = found.filter((route) => route.path === path);
+    return itself.length > 0 ? itself : found;
+  };
+}
+
+/** Returns a function that finds all routes that a path fits. */
+function matcherOf(routes: readonly Route[]): (path: string) => Route[] {
   const patterns = routes.map((route) => ({
     route,
     paths: pathPatterns(route, '[^/]+', '.+').map((path) => new RegExp(`^${path}$`)),

@@ -194,6 +194,23 @@ describe('the OpenAPI document', () => {
   });
 });
 
+describe('a method that a path does not have', () => {
+  const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+  test('is 405, and Allow has the methods of the document', async () => {
+    for (const [path, methods] of Object.entries(document.paths)) {
+      const documented = Object.keys(methods).map((method) => method.toUpperCase());
+      const allowed = documented.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).sort();
+      for (const method of METHODS.filter((one) => !documented.includes(one))) {
+        const response = await fetch(edge.url + path.replaceAll(/\{\w+\}/g, 'x'), { method });
+        const { error } = (await response.json()) as { error: { code: string } };
+        expect([response.status, error.code], `${method} ${path}`).toEqual([405, 'method_not_allowed']);
+        expect(response.headers.get('allow')?.split(', ').sort(), `${method} ${path}`).toEqual(allowed);
+      }
+    }
+  });
+});
+
 describe('the limits of the interface', () => {
   const CHAT = 'POST /v1/chat/completions';
   const IMAGES = 'POST /v1/images/generations';

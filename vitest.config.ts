@@ -21,7 +21,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'parts',
-          include: ['{libs,services,infra,examples}/**/*.test.ts'],
+          include: ['{clients,libs,services,infra,examples}/**/*.test.ts'],
           hookTimeout: 120 * SECOND_MS,
         },
       },

@@ -1,10 +1,11 @@
-// The session: either the sign-in page, or the pages inside.
+// The session: the sign-in page, the question of a sign-in link, or the pages inside.
 import { Center, Loader } from '@mantine/core';
 import type { SessionObject } from '@switchyard/contracts';
 import { useEffect, useState } from 'react';
 import { signIn, whenSignedOut } from './api/client.ts';
 import { followEvents } from './api/live.ts';
 import { SessionContext } from './api/session.ts';
+import { ReplaceSession } from './pages/replace-session.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { Shell } from './shell.tsx';
 
@@ -21,14 +22,25 @@ const linkToken = takeLinkToken();
 export function App() {
   const [session, setSession] = useState<SessionObject | null | undefined>(undefined);
   const [refusal, setRefusal] = useState<string | null>(null);
-  useEffect(() => {
-    whenSignedOut(() => setSession(null));
-    signIn(linkToken === null ? null : { token: linkToken }).then(setSession, (error: Error) => {
-      if (linkToken !== null) setRefusal(error.message);
+  /** A sign-in link that was opened while someone is signed in. */
+  const [waitingToken, setWaitingToken] = useState<string | null>(null);
+  const redeem = (token: string) =>
+    signIn({ token }).then(setSession, (error: Error) => {
+      setRefusal(error.message);
       setSession(null);
     });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is loaded
+  useEffect(() => {
+    whenSignedOut(() => setSession(null));
+    signIn(null).then(
+      (current) => {
+        setWaitingToken(linkToken);
+        setSession(current);
+      },
+      () => (linkToken === null ? setSession(null) : void redeem(linkToken)),
+    );
   }, []);
-  const mayFollow = session?.key.permissions.includes('usage:read');
+  const mayFollow = waitingToken === null && session?.key.permissions.includes('usage:read');
   useEffect(() => (mayFollow ? followEvents() : undefined), [mayFollow]);
   if (session === undefined)
     return (
@@ -37,6 +49,17 @@ export function App() {
       </Center>
     );
   if (session === null) return <SignIn refusal={refusal} onSignedIn={setSession} />;
+  if (waitingToken !== null)
+    return (
+      <ReplaceSession
+        current={session}
+        onReplace={async () => {
+          setSession(await signIn({ token: waitingToken }));
+          setWaitingToken(null);
+        }}
+        onStay={() => setWaitingToken(null)}
+      />
+    );
   return (
     <SessionContext value={session}>
       <Shell />

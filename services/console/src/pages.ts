@@ -1,4 +1,5 @@
 // The pages in the order of the navigation. Each is loaded when it is first shown.
+import type { Permission } from '@switchyard/contracts';
 import { type ComponentType, lazy } from 'react';
 
 export interface PageEntry {
@@ -7,6 +8,8 @@ export interface PageEntry {
   readonly Page: ComponentType;
   /** At `<href>/<id>`. */
   readonly Detail?: ComponentType<{ id: string }>;
+  /** The navigation shows the page only to keys with this permission; by default to all. */
+  readonly onlyFor?: Permission;
 }
 
 export const PAGES: readonly PageEntry[] = [
@@ -31,4 +34,10 @@ export const PAGES: readonly PageEntry[] = [
   { href: '/console/keys', label: 'Keys', Page: lazy(() => import('./pages/keys.tsx')) },
   { href: '/console/webhooks', label: 'Webhooks', Page: lazy(() => import('./pages/webhooks.tsx')) },
   { href: '/console/billing', label: 'Billing', Page: lazy(() => import('./pages/billing.tsx')) },
+  {
+    href: '/console/orgs',
+    label: 'Orgs',
+    Page: lazy(() => import('./pages/orgs.tsx')),
+    onlyFor: 'operator',
+  },
 ];

@@ -11,6 +11,7 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { allows } from '@switchyard/contracts';
 import { Suspense, useEffect } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { signOut } from './api/client.ts';
@@ -23,6 +24,7 @@ import { Loading } from './parts/state.tsx';
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [path] = useLocation();
+  const { permissions } = useSession().key;
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page was chosen
   useEffect(close, [path]);
   return (
@@ -54,16 +56,18 @@ export function Shell() {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Pages">
-        {PAGES.map(({ href, label }) => (
-          <NavLink
-            key={href}
-            component={Link}
-            href={href}
-            label={label}
-            active={isCurrent(path, href)}
-            {...(isCurrent(path, href) ? { 'aria-current': 'page' as const } : {})}
-          />
-        ))}
+        {PAGES.filter(({ onlyFor }) => onlyFor === undefined || allows(permissions, onlyFor)).map(
+          ({ href, label }) => (
+            <NavLink
+              key={href}
+              component={Link}
+              href={href}
+              label={label}
+              active={isCurrent(path, href)}
+              {...(isCurrent(path, href) ? { 'aria-current': 'page' as const } : {})}
+            />
+          ),
+        )}
         <NavLink component="a" href="/docs" label="API reference" mt="auto" />
       </AppShell.Navbar>
       <AppShell.Main id="main">

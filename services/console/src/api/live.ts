@@ -23,7 +23,7 @@ const SHOWN_BY: Record<Noun, readonly string[]> = {
   charge: ['/v1/account', '/v1/usage', '/v1/logs'],
   account: ['/v1/account'],
   key: ['/v1/keys'],
-  org: ['/v1/account'],
+  org: ['/v1/account', '/v1/orgs'],
 };
 
 export type LiveState = 'connecting' | 'live' | 'offline';
@@ -83,8 +83,13 @@ async function follow(stop: AbortSignal): Promise<void> {
 function dispatch(event: StreamedEvent): void {
   for (const listener of listeners) listener(event);
   const noun = event.type.split('.')[0] as Noun;
+  refreshSoon(...(SHOWN_BY[noun] ?? []));
+}
+
+/** Loads again what is shown of these paths, once for all events of the next moment. */
+export function refreshSoon(...paths: string[]): void {
   if (due.size === 0) setTimeout(load, BOOKED_MS);
-  for (const path of SHOWN_BY[noun] ?? []) due.add(path);
+  for (const path of paths) due.add(path);
 }
 
 function load(): void {

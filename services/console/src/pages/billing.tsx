@@ -1,10 +1,11 @@
 // The account: how the org pays, its credits and statements, and whether its books agree.
-import { Badge, Button, Group, NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, NumberInput, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { AccountObject, accountAudit, creditObject, StatementSummary } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { GrantCredits } from '../parts/grant-credits.tsx';
 import { saveAs } from '../parts/save-as.ts';
 import { DataTable, dollars, Figure, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page, Panel } from '../parts/state.tsx';
@@ -153,7 +154,7 @@ function Credits() {
       actions={
         mayWrite && (
           <Dialog label="Grant credits" title="Grant credits">
-            {(close) => <Grant onGranted={close} />}
+            {(close) => <GrantCredits path="/v1/credits" onGranted={close} />}
           </Dialog>
         )
       }
@@ -180,44 +181,6 @@ function Credits() {
         }
       </Loaded>
     </Panel>
-  );
-}
-
-function Grant({ onGranted }: { onGranted: () => void }) {
-  const [amount, setAmount] = useState<number | string>(10);
-  const [reason, setReason] = useState('');
-  const work = useWork();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const granted = await work.run(() => call('/v1/credits', { body: { amount: Number(amount), reason } }));
-    if (!granted) return;
-    await refresh('/v1/account', '/v1/credits');
-    onGranted();
-  };
-  return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack>
-        <NumberInput
-          label="Dollars"
-          value={amount}
-          onChange={setAmount}
-          min={0}
-          decimalScale={9}
-          required
-          data-autofocus
-        />
-        <TextInput
-          label="Reason"
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          required
-        />
-        {work.error && <Failure error={work.error} />}
-        <Button type="submit" loading={work.busy}>
-          Grant
-        </Button>
-      </Stack>
-    </form>
   );
 }
 

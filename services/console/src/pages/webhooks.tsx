@@ -1,12 +1,18 @@
-// Webhooks: where events are sent, and how that goes.
+// Webhooks: where events are sent, and how the last deliveries went.
 import { Alert, Button, Group, MultiSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
-import { EVENTS, type WebhookObject, type WebhookWithSecret } from '@switchyard/contracts';
+import {
+  EVENTS,
+  type WebhookDelivery,
+  type WebhookObject,
+  type WebhookWithSecret,
+} from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { call, json, refresh, useGet } from '../api/client.ts';
+import { refreshSoon, useLiveEvents } from '../api/live.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork } from '../parts/action.tsx';
-import { Code, DataTable, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+import { Code, DataTable, milliseconds, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Page, Panel } from '../parts/state.tsx';
 
 const NAMES = Object.keys(EVENTS);
 const PATTERNS = ['*', ...new Set(NAMES.map((name) => `${name.split('.')[0]}.*`)), ...NAMES];
@@ -15,6 +21,7 @@ export default function Webhooks() {
   const may = useMay('keys:write');
   const webhooks = useGet<{ data: WebhookObject[] }>(may ? '/v1/webhooks' : null);
   const [created, setCreated] = useState<WebhookWithSecret | null>(null);
+  const [chosen, setChosen] = useState<string | null>(null);
   if (!may)
     return (
       <Page title="Webhooks">
@@ -55,21 +62,23 @@ export default function Webhooks() {
               Create a webhook to get them at an address of yours.
             </Empty>
           ) : (
-            <WebhookTable rows={data} onRotated={setCreated} />
+            <WebhookTable rows={data} onRotated={setCreated} onChosen={setChosen} />
           )
         }
       </Loaded>
+      {chosen && <Deliveries id={chosen} />}
     </Page>
   );
 }
 
-function WebhookTable({
-  rows,
-  onRotated,
-}: {
-  rows: readonly WebhookObject[];
-  onRotated: (webhook: WebhookWithSecret) => void;
-}) {
+interface WebhookTableProps {
+  readonly rows: readonly WebhookObject[];
+  readonly onRotated: (webhook: WebhookWithSecret) => void;
+  /** Shows the deliveries of a webhook. */
+  readonly onChosen: (id: string) => void;
+}
+
+function WebhookTable({ rows, onRotated, onChosen }: WebhookTableProps) {
   const change = async (id: string, method: string, body?: unknown) => {
     await call(`/v1/webhooks/${id}`, { method, body });
     await refresh('/v1/webhooks');
@@ -121,6 +130,9 @@ function WebhookTable({
           title: 'Actions',
           show: ({ id, url }) => (
             <Group gap="xs" wrap="nowrap">
+              <Button size="compact-sm" variant="default" onClick={() => onChosen(id)}>
+                Deliveries
+              </Button>
               <Confirm
                 label="New secret"
                 color="blue"
@@ -139,6 +151,59 @@ function WebhookTable({
         },
       ]}
     />
+  );
+}
+
+function Deliveries({ id }: { id: string }) {
+  const path = `/v1/webhooks/${id}`;
+  const deliveries = useGet<{ data: WebhookDelivery[] }>(`${path}/deliveries`);
+  useLiveEvents(() => refreshSoon(path));
+  const work = useWork();
+  const test = () =>
+    void work.run(async () => {
+      await call(`${path}/test`, { method: 'POST' });
+      await refresh(path);
+    });
+  return (
+    <Panel
+      title="Last deliveries"
+      actions={
+        <Button size="compact-sm" loading={work.busy} onClick={test}>
+          Send a test event
+        </Button>
+      }
+    >
+      {work.error && <Failure error={work.error} />}
+      <Loaded of={deliveries}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              Nothing was sent in the last week. Send a test event to try the endpoint.
+            </Text>
+          ) : (
+            <DataTable
+              label="Last deliveries"
+              rows={data}
+              idOf={({ event_id, at }) => `${event_id} ${at}`}
+              columns={[
+                { title: 'When', show: ({ at }) => <When at={at} /> },
+                { title: 'Event', show: ({ event_type }) => event_type },
+                {
+                  title: 'Result',
+                  show: ({ delivered, http_status, message }) =>
+                    delivered ? `accepted (${http_status})` : message,
+                },
+                { title: 'Time', number: true, show: ({ duration_ms }) => milliseconds(duration_ms) },
+                {
+                  title: 'Sent again',
+                  show: ({ next_attempt_at: next }) => (next ? <When at={next} /> : ''),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
   );
 }
 

@@ -1,0 +1,213 @@
+// The orgs of the installation, for its operator: create, grant credits, suspend, delete.
+import {
+  Alert,
+  Badge,
+  Button,
+  Group,
+  NativeSelect,
+  NumberInput,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import {
+  type CreatedOrg,
+  DELETED_ORG_DAYS,
+  LIST_LIMIT_MAX,
+  type OrgObject,
+  type UpdateOrgRequest,
+} from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
+import { call, json, refresh, useGet } from '../api/client.ts';
+import { useMay, useSession } from '../api/session.ts';
+import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { GrantCredits } from '../parts/grant-credits.tsx';
+import { Code, DataTable, dollars, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+
+export default function Orgs() {
+  const may = useMay('operator');
+  const orgs = useGet<{ data: OrgObject[]; has_more: boolean }>(
+    may ? `/v1/orgs?limit=${LIST_LIMIT_MAX}` : null,
+  );
+  const [created, setCreated] = useState<CreatedOrg | null>(null);
+  if (!may)
+    return (
+      <Page title="Orgs">
+        <Empty title="This key may not manage orgs">Sign in with a key that has operator.</Empty>
+      </Page>
+    );
+  return (
+    <Page
+      title="Orgs"
+      actions={
+        <Dialog label="Create an org" title="Create an org">
+          {(close) => (
+            <CreateOrg
+              onCreated={(org) => {
+                setCreated(org);
+                close();
+              }}
+            />
+          )}
+        </Dialog>
+      }
+    >
+      {created && (
+        <Alert
+          color="green"
+          title={`The first key of ${created.name} is shown this once`}
+          withCloseButton
+          closeButtonLabel="Close"
+          onClose={() => setCreated(null)}
+        >
+          <Code label="API key">{created.key}</Code>
+        </Alert>
+      )}
+      <Loaded of={orgs}>
+        {({ data, has_more }) => (
+          <>
+            <OrgTable rows={data} />
+            {has_more && <Text size="sm">The API lists more orgs than this page shows.</Text>}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function OrgTable({ rows }: { rows: readonly OrgObject[] }) {
+  return (
+    <DataTable
+      label="Orgs"
+      rows={rows}
+      idOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Name',
+          show: ({ id, name }) => (
+            <Stack gap={0}>
+              <Text size="sm" fw={600}>
+                {name}
+              </Text>
+              <Text size="xs" c="dimmed" ff="monospace">
+                {id}
+              </Text>
+            </Stack>
+          ),
+        },
+        { title: 'State', show: (org) => <OrgState org={org} /> },
+        { title: 'Pays', show: ({ billing }) => billing },
+        {
+          title: 'Limit',
+          show: ({ monthly_limit: limit }) => (limit === null ? 'none' : `${dollars(limit)} a month`),
+        },
+        { title: 'Created', show: ({ created_at }) => <When at={created_at} /> },
+        { title: 'Actions', show: (org) => <OrgActions org={org} /> },
+      ]}
+    />
+  );
+}
+
+function OrgState({ org: { status, removed_at } }: { org: OrgObject }) {
+  return (
+    <Stack gap={0} align="flex-start">
+      <Badge variant="light" color={status === 'active' ? 'green' : 'orange'}>
+        {status}
+      </Badge>
+      {removed_at && (
+        <Text size="xs">
+          data removed <When at={removed_at} />
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function OrgActions({ org: { id, name, status, removed_at } }: { org: OrgObject }) {
+  const isOwn = useSession().org === id;
+  const change = async (method: 'PATCH' | 'DELETE', body?: UpdateOrgRequest) => {
+    await call(`/v1/orgs/${id}`, { method, body });
+    await refresh('/v1/orgs');
+  };
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Dialog label="Credits" title={`Grant credits to ${name}`} size="compact-sm" variant="default">
+        {(close) => <GrantCredits path={`/v1/orgs/${id}/credits`} onGranted={close} />}
+      </Dialog>
+      {!isOwn && status === 'active' && (
+        <Confirm
+          label="Suspend"
+          color="orange"
+          question={`The keys of ${name} are refused and its computers stopped, until it is restored.`}
+          work={() => change('PATCH', { status: 'suspended' })}
+        />
+      )}
+      {!isOwn && status === 'suspended' && (
+        <Confirm
+          label="Restore"
+          color="blue"
+          question={`The keys of ${name} work again.`}
+          work={() => change('PATCH', { status: 'active' })}
+        />
+      )}
+      {!isOwn && removed_at === null && (
+        <Confirm
+          label="Delete"
+          question={`${name} is suspended now, and its data are removed in ${DELETED_ORG_DAYS} days. Its bill is kept.`}
+          work={() => change('DELETE')}
+        />
+      )}
+    </Group>
+  );
+}
+
+const BILLING = ['postpaid', 'prepaid'] as const satisfies readonly OrgObject['billing'][];
+
+function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
+  const [name, setName] = useState('');
+  const [billing, setBilling] = useState<OrgObject['billing']>('postpaid');
+  const [amount, setAmount] = useState<number | string>('');
+  const work = useWork();
+  const field = billing === 'prepaid' ? 'credits' : 'monthly_limit';
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const body = { name, billing, ...(amount === '' ? {} : { [field]: Number(amount) }) };
+    await work.run(async () => {
+      onCreated(await json<CreatedOrg>('/v1/orgs', { body }));
+      await refresh('/v1/orgs');
+    });
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack>
+        <TextInput
+          label="Name"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          required
+          data-autofocus
+        />
+        <NativeSelect
+          label="Pays"
+          description="postpaid: afterwards, up to a limit; prepaid: from its credits"
+          data={[...BILLING]}
+          value={billing}
+          onChange={(event) => setBilling(event.currentTarget.value as OrgObject['billing'])}
+        />
+        <NumberInput
+          label={billing === 'prepaid' ? 'Credits in dollars' : 'Limit of a month in dollars'}
+          placeholder="none"
+          value={amount}
+          onChange={setAmount}
+          min={0}
+          decimalScale={9}
+        />
+        {work.error && <Failure error={work.error} />}
+        <Button type="submit" loading={work.busy}>
+          Create
+        </Button>
+      </Stack>
+    </form>
+  );
+}

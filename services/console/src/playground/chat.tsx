@@ -1,117 +1,169 @@
-// Streamed chat: the answer as it comes, and its cost.
-import { Button, Group, Paper, Stack, Text, Textarea } from '@mantine/core';
-import { useState } from 'react';
+// Streamed chat with images, tools and fallback models: the answer as it is written, and its cost.
+import {
+  Button,
+  CloseButton,
+  FileButton,
+  Group,
+  JsonInput,
+  MultiSelect,
+  Stack,
+  Switch,
+  Text,
+  Textarea,
+} from '@mantine/core';
+import { type KeyboardEvent, useState } from 'react';
 import { call } from '../api/client.ts';
-import { serverEvents } from '../api/server-events.ts';
+import { type ChatAnswer, chatAnswers, NO_ANSWER } from './chat-answer.ts';
+import { ChatMessage, ToolResults } from './chat-messages.tsx';
+import type { ContentPart, Message } from './model-messages.ts';
 import { Cost, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
 
-interface Message {
-  readonly role: 'user' | 'assistant';
-  readonly content: string;
-}
-interface Chunk {
-  choices?: { delta?: { content?: string | null; reasoning_content?: string | null } }[];
-  usage?: { cost?: number; prompt_tokens?: number; completion_tokens?: number } | null;
-  error?: { message: string };
-}
-type Usage = NonNullable<Chunk['usage']>;
+const PATH = '/v1/chat/completions';
+const TOOLS = [
+  {
+    type: 'function',
+    function: {
+      name: 'get_weather',
+      description: 'The weather in a city',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    },
+  },
+];
 
 export default function Chat({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
-  const [history, setHistory] = useState<Message[]>([]);
+  const [fallbacks, setFallbacks] = useState<string[]>([]);
+  const [tools, setTools] = useState<string | null>(null);
+  const [history, setHistory] = useState<readonly Message[]>([]);
   const [text, setText] = useState('What is 6 * 7?');
-  const [partial, setPartial] = useState('');
-  const [usage, setUsage] = useState<Usage | null>(null);
+  const [image, setImage] = useState<string | null>(null);
+  const [answer, setAnswer] = useState<ChatAnswer>(NO_ANSWER);
   const [spent, setSpent] = useState(0);
   const run = useRun<void>();
-  const messages: Message[] = [...history, { role: 'user', content: text }];
-  const body = { model, stream: true, messages };
+  const toolList = parsed(tools);
+  const options = {
+    model,
+    ...(fallbacks.length === 0 ? {} : { models: fallbacks }),
+    ...(toolList ? { tools: toolList } : {}),
+    stream: true,
+  };
+  const next: Message = { role: 'user', content: contentOf(text, image) };
 
-  const send = () => {
+  const send = (messages: readonly Message[]) => {
     setHistory(messages);
-    setText('');
-    setPartial('');
-    setUsage(null);
+    setAnswer(NO_ANSWER);
     run.start(async (signal) => {
-      let answer = '';
+      let received = NO_ANSWER;
       try {
-        for await (const { data } of serverEvents(await call('/v1/chat/completions', { body, signal }))) {
-          if (data === '' || data === '[DONE]') continue;
-          const chunk = JSON.parse(data) as Chunk;
-          if (chunk.error) throw new Error(chunk.error.message);
-          answer += chunk.choices?.[0]?.delta?.content ?? '';
-          setPartial(answer);
-          if (chunk.usage) {
-            setUsage(chunk.usage);
-            setSpent((before) => before + (chunk.usage?.cost ?? 0));
-          }
-        }
+        const response = await call(PATH, { body: { ...options, messages }, signal });
+        for await (received of chatAnswers(response)) setAnswer(received);
+        setSpent((before) => before + (received.usage?.cost ?? 0));
       } finally {
-        if (answer) setHistory([...messages, { role: 'assistant', content: answer }]);
-        setPartial('');
+        if (received.text !== '' || received.toolCalls.length > 0)
+          setHistory([...messages, toMessage(received)]);
       }
     });
   };
-  const shown: Message[] = partial ? [...history, { role: 'assistant', content: partial }] : history;
+  const ask = () => {
+    setText('');
+    setImage(null);
+    send([...history, next]);
+  };
+  const startOver = () => {
+    setHistory([]);
+    setAnswer(NO_ANSWER);
+    setSpent(0);
+  };
+  const last = history.at(-1);
+  const openCalls = last?.role === 'assistant' ? (last.tool_calls ?? []) : [];
+  const isEmpty = text.trim() === '';
+  const canSend = !isEmpty && toolList !== undefined && openCalls.length === 0;
+  const sendByEnter = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || !canSend) return;
+    event.preventDefault();
+    ask();
+  };
   return (
     <TryIt
       run={run}
       action="Send"
-      onRun={send}
-      path="/v1/chat/completions"
-      body={body}
-      disabled={text.trim() === ''}
+      onRun={ask}
+      type="language"
+      path={PATH}
+      body={{ ...options, messages: isEmpty && history.length > 0 ? history : [...history, next] }}
+      disabled={!canSend}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
+          <Group grow align="start">
+            <ModelChoice models={models} value={model} onChange={setModel} />
+            <MultiSelect
+              label="Fallbacks"
+              description="Asked in order when the model cannot answer"
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              data={models.map(({ id }) => id).filter((id) => id !== model)}
+              value={fallbacks}
+              onChange={setFallbacks}
+              placeholder={fallbacks.length === 0 ? 'none' : ''}
+            />
+          </Group>
           <Textarea
             label="Message"
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter' || event.shiftKey || text.trim() === '') return;
-              event.preventDefault();
-              send();
-            }}
+            onKeyDown={sendByEnter}
             autosize
             minRows={2}
-            description="Enter sends, Shift and Enter begins a line"
+            description="Enter sends; Shift and Enter starts a new line"
           />
+          <Group>
+            <FileButton accept="image/*" onChange={(file) => file && void dataUrl(file).then(setImage)}>
+              {(props) => (
+                <Button {...props} variant="default" size="compact-sm">
+                  Attach an image
+                </Button>
+              )}
+            </FileButton>
+            {image && (
+              <Group gap={4}>
+                <Text size="sm">1 image</Text>
+                <CloseButton size="sm" aria-label="Remove the image" onClick={() => setImage(null)} />
+              </Group>
+            )}
+            <Switch
+              label="Tools"
+              checked={tools !== null}
+              onChange={(event) =>
+                setTools(event.currentTarget.checked ? JSON.stringify(TOOLS, null, 2) : null)
+              }
+            />
+          </Group>
+          {tools !== null && (
+            <JsonInput
+              label="Tools as JSON"
+              value={tools}
+              onChange={setTools}
+              autosize
+              minRows={4}
+              maxRows={16}
+              validationError="This is not JSON."
+            />
+          )}
         </>
       }
     >
       <Stack gap="xs">
-        {shown.map(({ role, content }, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: messages are only ever added
-          <Paper key={at} withBorder p="sm" ml={role === 'user' ? 'xl' : 0} data-role={role}>
-            <Text size="xs" c="dimmed">
-              {role === 'user' ? 'You' : model}
-            </Text>
-            <Text className="answer">{content}</Text>
-          </Paper>
+        {history.map((message, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: messages are only appended
+          <ChatMessage key={at} message={message} />
         ))}
-        {usage && (
-          <Group gap="lg">
-            <Cost of={usage.cost} />
-            <Text size="sm" c="dimmed">
-              {usage.prompt_tokens} tokens in, {usage.completion_tokens} out
-            </Text>
-            <Text size="sm" c="dimmed">
-              This chat: ${spent.toFixed(9)}
-            </Text>
-          </Group>
+        {run.busy && answer !== NO_ANSWER && <ChatMessage message={toMessage(answer)} />}
+        {openCalls.length > 0 && !run.busy && (
+          <ToolResults calls={openCalls} onSend={(results) => send([...history, ...results])} />
         )}
+        <Spent answer={answer} total={spent} />
         {history.length > 0 && !run.busy && (
           <Group>
-            <Button
-              variant="default"
-              size="compact-sm"
-              onClick={() => {
-                setHistory([]);
-                setUsage(null);
-                setSpent(0);
-              }}
-            >
+            <Button variant="default" size="compact-sm" onClick={startOver}>
               New chat
             </Button>
           </Group>
@@ -119,4 +171,50 @@ export default function Chat({ models }: TypeProps) {
       </Stack>
     </TryIt>
   );
+}
+
+function Spent({ answer: { usage, model }, total }: { answer: ChatAnswer; total: number }) {
+  if (!usage) return null;
+  return (
+    <Group gap="lg">
+      <Cost of={usage.cost} />
+      <Text size="sm" c="dimmed">
+        {usage.prompt_tokens} tokens in, {usage.completion_tokens} out, by {model}
+      </Text>
+      <Text size="sm" c="dimmed">
+        This chat: ${total.toFixed(9)}
+      </Text>
+    </Group>
+  );
+}
+
+function toMessage({ text, toolCalls }: ChatAnswer): Message {
+  return { role: 'assistant', content: text, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}) };
+}
+
+function contentOf(text: string, image: string | null): string | ContentPart[] {
+  if (image === null) return text;
+  return [
+    { type: 'text', text },
+    { type: 'image_url', image_url: { url: image } },
+  ];
+}
+
+/** The tools; null: none are wanted; undefined: the text is not JSON. */
+function parsed(tools: string | null): unknown[] | null | undefined {
+  if (tools === null) return null;
+  try {
+    return JSON.parse(tools) as unknown[];
+  } catch {
+    return undefined;
+  }
+}
+
+function dataUrl(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result as string);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
 }

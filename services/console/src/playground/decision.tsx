@@ -40,6 +40,7 @@ export default function Decisions({ models }: TypeProps) {
       run={run}
       action="Decide"
       onRun={decide}
+      type="decision"
       path={path}
       body={body}
       disabled={!valid}
@@ -52,7 +53,7 @@ export default function Decisions({ models }: TypeProps) {
             onChange={setState}
             autosize
             minRows={3}
-            validationError="Not JSON"
+            validationError="This is not JSON."
           />
           <JsonInput
             label="Questions"
@@ -60,7 +61,7 @@ export default function Decisions({ models }: TypeProps) {
             onChange={setQuestions}
             autosize
             minRows={6}
-            validationError="Not JSON"
+            validationError="This is not JSON."
           />
         </>
       }
@@ -98,7 +99,11 @@ function Answer({ name, decision }: { name: string; decision: Decision }) {
   );
 }
 
-function bodyOf(model: string, state: string, questions: string): [body: unknown, valid: boolean] {
+function bodyOf(
+  model: string,
+  state: string,
+  questions: string,
+): [body: Record<string, unknown>, valid: boolean] {
   try {
     return [{ model, state: JSON.parse(state), questions: JSON.parse(questions) }, true];
   } catch {

@@ -29,6 +29,7 @@ export default function Embedding({ models }: TypeProps) {
       run={run}
       action="Compare"
       onRun={compare}
+      type="embedding"
       path={path}
       body={body}
       disabled={input.length === 0}

@@ -1,7 +1,8 @@
-import { Image, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Image, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../api/client.ts';
-import { Cost, costOf, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { PromptFields, usePrompted } from './prompt-fields.tsx';
+import { Cost, costOf, TryIt, type TypeProps, useRun } from './try-it.tsx';
 
 interface Drawn {
   readonly images: readonly string[];
@@ -9,12 +10,11 @@ interface Drawn {
 }
 
 export default function DrawImage({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
-  const [prompt, setPrompt] = useState('two red boats on the sea');
+  const [prompted, setPrompted] = usePrompted(models, 'two red boats on the sea');
   const [size, setSize] = useState('512x512');
   const run = useRun<Drawn>();
   const path = '/v1/images/generations';
-  const body = { model, prompt, ...(size === '' ? {} : { size }) };
+  const body = { ...prompted, ...(size === '' ? {} : { size }) };
   const draw = () =>
     run.start(async (signal) => {
       const answer = await call(path, { body, signal });
@@ -26,22 +26,17 @@ export default function DrawImage({ models }: TypeProps) {
       run={run}
       action="Draw"
       onRun={draw}
+      type="image"
       path={path}
       body={body}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
-          <Textarea
-            label="Prompt"
-            value={prompt}
-            onChange={(event) => setPrompt(event.currentTarget.value)}
-            required
-          />
+          <PromptFields models={models} value={prompted} onChange={setPrompted} />
           <TextInput
             label="Size"
             value={size}
             onChange={(event) => setSize(event.currentTarget.value)}
-            description="Width x height; empty: as the model likes it"
+            description="Width x height; empty: the model chooses"
           />
         </>
       }
@@ -53,7 +48,7 @@ export default function DrawImage({ models }: TypeProps) {
               <Image
                 key={image.slice(0, 64)}
                 src={`data:${mediaTypeOf(image)};base64,${image}`}
-                alt={`${prompt}, ${at + 1}`}
+                alt={`${prompted.prompt}, ${at + 1}`}
                 radius="md"
               />
             ))}

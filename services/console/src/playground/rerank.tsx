@@ -31,6 +31,7 @@ export default function Rerank({ models }: TypeProps) {
       run={run}
       action="Rank"
       onRun={rank}
+      type="rerank"
       path={path}
       body={body}
       disabled={documents.length === 0}

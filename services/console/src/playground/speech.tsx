@@ -22,6 +22,7 @@ export default function Speech({ models }: TypeProps) {
       run={run}
       action="Speak"
       onRun={speak}
+      type="speech"
       path={path}
       body={body}
       fields={

@@ -22,9 +22,9 @@ export default function Transcription({ models }: TypeProps) {
       run={run}
       action="Transcribe"
       onRun={write}
+      type="transcription"
       path={path}
       body={{ model, file: `@${file?.name ?? 'speech.wav'}` }}
-      form
       disabled={file === null}
       fields={
         <>

@@ -1,10 +1,11 @@
-// What the eight parts of the playground share: the choice of a model, a run with its state, and the call as curl.
-import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
+// What the eight parts of the playground share: the choice of a model, a run with its state, and the call as code.
+import { Button, Group, NativeSelect, SegmentedControl, Stack, Text } from '@mantine/core';
 import type { ModelObject, ModelType } from '@switchyard/contracts';
 import { type ReactNode, useRef, useState } from 'react';
 import { useGet } from '../api/client.ts';
 import { Code, dollars } from '../parts/show.tsx';
 import { Empty, Failure, Loaded } from '../parts/state.tsx';
+import { CODE_KINDS, type CodeKind, type ShownCall } from './call-code.ts';
 
 export interface TypeProps {
   readonly models: readonly ModelObject[];
@@ -57,7 +58,7 @@ export interface Run<T> {
   stop(): void;
 }
 
-/** One call at a time; a new one ends the one before. */
+/** One call at a time: a new call cancels the one before. */
 export function useRun<T>(): Run<T> {
   const [state, setState] = useState<{ busy: boolean; error: Error | null; result: T | null }>({
     busy: false,
@@ -83,21 +84,17 @@ export function useRun<T>(): Run<T> {
   };
 }
 
-export interface TryItProps {
+export interface TryItProps extends ShownCall {
   readonly run: Pick<Run<unknown>, 'busy' | 'error' | 'stop'>;
   readonly action: string;
   readonly onRun: () => void;
-  readonly path: string;
-  /** The body as JSON, or the fields of a form. */
-  readonly body: unknown;
-  readonly form?: true;
   readonly disabled?: boolean;
   readonly fields: ReactNode;
   /** The result. */
   readonly children: ReactNode;
 }
 
-export function TryIt({ run, action, onRun, path, body, form, disabled, fields, children }: TryItProps) {
+export function TryIt({ run, action, onRun, disabled, fields, children, ...shown }: TryItProps) {
   return (
     <Stack>
       <form
@@ -122,7 +119,25 @@ export function TryIt({ run, action, onRun, path, body, form, disabled, fields, 
       </form>
       {run.error && <Failure error={run.error} />}
       <div aria-live="polite">{children}</div>
-      <Code label="The same call with curl">{form ? curlForm(path, body) : curlJson(path, body)}</Code>
+      <SameCall {...shown} />
+    </Stack>
+  );
+}
+
+/** The call as code, for the client that is chosen. */
+function SameCall(call: ShownCall) {
+  const [kind, setKind] = useState<CodeKind>('curl');
+  return (
+    <Stack gap="xs">
+      <SegmentedControl
+        aria-label="The same call as code"
+        data={Object.keys(CODE_KINDS)}
+        value={kind}
+        onChange={(chosen) => setKind(chosen as CodeKind)}
+        size="xs"
+        style={{ alignSelf: 'flex-start' }}
+      />
+      <Code label={`The same call with ${kind}`}>{CODE_KINDS[kind](call)}</Code>
     </Stack>
   );
 }
@@ -138,21 +153,4 @@ export function Cost({ of }: { of: number | string | null | undefined }) {
 
 export function costOf(answer: Response): string | null {
   return answer.headers.get('x-service-cost');
-}
-
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
-function curlJson(path: string, body: unknown): string {
-  return [
-    `curl ${location.origin}${path} -H "Authorization: Bearer $KEY"`,
-    `  -H 'Content-Type: application/json'`,
-    `  -d ${quoted(JSON.stringify(body))}`,
-  ].join(' \\\n');
-}
-
-function curlForm(path: string, fields: unknown): string {
-  const parts = Object.entries(fields as Record<string, string>).map(
-    ([name, value]) => `  -F ${quoted(`${name}=${value}`)}`,
-  );
-  return [`curl ${location.origin}${path} -H "Authorization: Bearer $KEY"`, ...parts].join(' \\\n');
 }

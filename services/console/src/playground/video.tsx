@@ -1,34 +1,29 @@
 // A video is a job: it is followed by its live events, and shown when it is there.
-import { Badge, Group, NumberInput, Stack, Text, Textarea } from '@mantine/core';
+import { Badge, Group, NumberInput, Stack, Text } from '@mantine/core';
 import type { VideoObject } from '@switchyard/contracts';
 import { useState } from 'react';
 import { json, useGet } from '../api/client.ts';
 import { Failure } from '../parts/state.tsx';
-import { Cost, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { PromptFields, usePrompted } from './prompt-fields.tsx';
+import { Cost, TryIt, type TypeProps, useRun } from './try-it.tsx';
 
 export default function FilmVideo({ models }: TypeProps) {
-  const [model, setModel] = useState(models[0]?.id ?? '');
-  const [prompt, setPrompt] = useState('a red boat on the sea');
+  const [prompted, setPrompted] = usePrompted(models, 'a red boat on the sea');
   const [duration, setDuration] = useState<number | string>(1);
   const run = useRun<VideoObject>();
   const path = '/v1/videos/generations';
-  const body = { model, prompt, duration: Number(duration) };
+  const body = { ...prompted, duration: Number(duration) };
   return (
     <TryIt
       run={run}
       action="Film"
       onRun={() => run.start((signal) => json<VideoObject>(path, { body, signal }))}
+      type="video"
       path={path}
       body={body}
       fields={
         <>
-          <ModelChoice models={models} value={model} onChange={setModel} />
-          <Textarea
-            label="Prompt"
-            value={prompt}
-            onChange={(event) => setPrompt(event.currentTarget.value)}
-            required
-          />
+          <PromptFields models={models} value={prompted} onChange={setPrompted} />
           <NumberInput
             label="Seconds"
             value={duration}

@@ -6,7 +6,7 @@ import { Link, useLocation } from 'wouter';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, useWork } from '../parts/action.tsx';
-import { dollars, Figure, Status, When } from '../parts/show.tsx';
+import { dollars, Figure, Status, sizeOf, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Loading, Page } from '../parts/state.tsx';
 
 export interface TabProps {
@@ -46,8 +46,8 @@ export default function Computer({ id }: { id: string }) {
             {loaded.status === 'running' ? (
               <Parts id={id} />
             ) : (
-              <Empty title="It does not run">
-                Start it to use its terminal, files and ports. Its /workspace is kept.
+              <Empty title="The computer is stopped">
+                Start it to use its terminal, files and ports. The files in /workspace are kept.
               </Empty>
             )}
           </Stack>
@@ -80,7 +80,7 @@ function State({
           {dollars(cost)}
         </Figure>
         <Figure name="Size" hint={image}>
-          {cpu} cores, {memory_mb} MB
+          {sizeOf({ cpu, memory_mb })}
         </Figure>
         <Figure name="Stops by itself">{stops_at ? <When at={stops_at} dateless /> : '–'}</Figure>
       </SimpleGrid>

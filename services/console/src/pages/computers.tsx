@@ -6,7 +6,7 @@ import { Link, useLocation } from 'wouter';
 import { json, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Dialog, useWork } from '../parts/action.tsx';
-import { DataTable, dollars, Status, When } from '../parts/show.tsx';
+import { DataTable, dollars, Status, sizeOf, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
 
 const OWN_IMAGE = 'own';
@@ -36,7 +36,7 @@ export default function Computers() {
       <Loaded of={computers}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="There is no computer">
+            <Empty title="No computers yet">
               Create one: it is ready in about a second, and stops by itself when it is idle.
             </Empty>
           ) : (
@@ -64,7 +64,7 @@ function ComputerTable({ rows }: { rows: readonly ComputerObject[] }) {
           ),
         },
         { title: 'State', show: ({ status }) => <Status is={status} /> },
-        { title: 'Size', show: ({ cpu, memory_mb }) => `${cpu} cores, ${memory_mb} MB` },
+        { title: 'Size', show: sizeOf },
         {
           title: 'Stops',
           show: ({ stops_at, stop_reason }) =>

@@ -58,7 +58,7 @@ export default function Events() {
       ) : (
         <Stack gap={4} data-testid="events">
           {shown.map((event) => (
-            <Paper key={event.id} withBorder px="sm" py={6}>
+            <Paper key={event.id} withBorder px="sm" py={6} data-event={event.id}>
               <UnstyledButton
                 w="100%"
                 aria-expanded={open === event.id}

@@ -18,8 +18,8 @@ export default function Files() {
       <Loaded of={files}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="No file is stored">
-              Upload one, of at most {bytes(FILE_BYTES_MAX)}. Models and computers can use it by its id.
+            <Empty title="No files yet">
+              Upload one, of at most {bytes(FILE_BYTES_MAX)}. Models and computers use files by their ids.
             </Empty>
           ) : (
             <FileTable rows={data} mayWrite={mayWrite} />
@@ -68,13 +68,15 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
       rows={rows}
       idOf={({ id }) => id}
       columns={[
-        { title: 'Name', show: ({ filename }) => filename },
         {
-          title: 'Id',
-          show: ({ id }) => (
-            <Text size="xs" ff="monospace">
-              {id}
-            </Text>
+          title: 'Name',
+          show: ({ filename, id }) => (
+            <Stack gap={0}>
+              <Text size="sm">{filename}</Text>
+              <Text size="xs" c="dimmed" ff="monospace">
+                {id}
+              </Text>
+            </Stack>
           ),
         },
         { title: 'Size', number: true, show: (file) => bytes(file.bytes) },

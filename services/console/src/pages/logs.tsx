@@ -1,5 +1,5 @@
 // Every call and every minute of a computer, newest first, with filters.
-import { Anchor, Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { Anchor, Button, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
 import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -42,7 +42,7 @@ export default function Logs() {
         </Button>
       }
     >
-      <Group align="end">
+      <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm" style={{ alignItems: 'end' }}>
         <NativeSelect
           label="Status"
           data={[ALL, ...LOG_STATUSES]}
@@ -66,7 +66,7 @@ export default function Logs() {
         <Button variant="default" onClick={() => setFilters(NO_FILTERS)}>
           Clear
         </Button>
-      </Group>
+      </SimpleGrid>
       <Loaded of={logs}>
         {({ pages }) => {
           const rows = pages.flatMap(({ data }) => data);

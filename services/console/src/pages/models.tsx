@@ -1,5 +1,5 @@
 // The catalog: what can be called here, at which price, and what to set for the rest.
-import { Badge, Group, NativeSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Badge, Group, NativeSelect, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { MODEL_TYPES, type ModelObject, type ModelType } from '@switchyard/contracts';
 import { useState } from 'react';
 import { useGet } from '../api/client.ts';
@@ -12,6 +12,7 @@ export default function Models() {
   const models = useGet<{ data: ModelObject[] }>('/v1/models');
   const [text, setText] = useState('');
   const [type, setType] = useState('');
+  const [price, setPrice] = useState<number | string>('');
   const [available, setAvailable] = useState(true);
   return (
     <Page title="Models">
@@ -22,6 +23,15 @@ export default function Models() {
           data={[{ value: '', label: 'all' }, ...Object.keys(MODEL_TYPES)]}
           value={type}
           onChange={(event) => setType(event.currentTarget.value)}
+        />
+        <NumberInput
+          label="Price at most"
+          placeholder="any"
+          prefix="$"
+          value={price}
+          onChange={setPrice}
+          min={0}
+          w={130}
         />
         <Switch
           label="Only those that can be called here"
@@ -37,11 +47,14 @@ export default function Models() {
             (model) =>
               (type === '' || model.type === (type as ModelType)) &&
               (!available || model.available) &&
+              (price === '' || highestPrice(model) <= Number(price)) &&
               `${model.id} ${model.name} ${model.description}`.toLowerCase().includes(wanted),
           );
           if (rows.length === 0)
             return (
-              <Empty title="No model is like that">Change the search, or show those without a key too.</Empty>
+              <Empty title="No model found">
+                Change the filters, or show models that cannot be called here too.
+              </Empty>
             );
           return <ModelTable rows={rows} />;
         }}
@@ -87,6 +100,16 @@ function ModelTable({ rows }: { rows: readonly ModelObject[] }) {
       ]}
     />
   );
+}
+
+/** Of all units of a model, as shown: tokens by the million. */
+function highestPrice({ pricing }: Pick<ModelObject, 'pricing'>): number {
+  const prices = Object.entries(pricing).flatMap(([unit, price]) =>
+    typeof price === 'object'
+      ? Object.values(price).map(Number)
+      : [Number(price) * (unit.endsWith('token') ? MILLION : 1)],
+  );
+  return Math.max(...prices);
 }
 
 function Prices({ pricing }: Pick<ModelObject, 'pricing'>) {

@@ -1,6 +1,7 @@
 // One event in a line, for people.
 import { Badge, Group, Text } from '@mantine/core';
 import { eventLine, type StreamedEvent } from '@switchyard/contracts';
+import { memo } from 'react';
 import { When } from './show.tsx';
 
 const COLORS: Record<string, string> = {
@@ -10,7 +11,8 @@ const COLORS: Record<string, string> = {
   key: 'orange',
 };
 
-export function EventLine({ event }: { event: StreamedEvent }) {
+/** Rendered once for each event, however many follow it. */
+export const EventLine = memo(({ event }: { event: StreamedEvent }) => {
   return (
     <Group gap="sm" wrap="wrap">
       <Text size="sm" c="dimmed" component="span">
@@ -24,4 +26,4 @@ export function EventLine({ event }: { event: StreamedEvent }) {
       </Text>
     </Group>
   );
-}
+});

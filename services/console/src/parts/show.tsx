@@ -1,6 +1,6 @@
 // How amounts, times, states and codes are shown everywhere.
 import { Badge, Button, CopyButton, Group, Stack, Table, Text } from '@mantine/core';
-import type { ComputerStatus, LogEntry } from '@switchyard/contracts';
+import type { ComputerObject, ComputerStatus, LogEntry } from '@switchyard/contracts';
 import type { ReactNode } from 'react';
 
 /** Dollars with as many decimals as they need, at least two and at most nine. */
@@ -14,6 +14,10 @@ export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   const step = Math.min(units.length - 1, count === 0 ? 0 : Math.floor(Math.log10(count) / 3));
   return `${(count / 1000 ** step).toFixed(step === 0 || count / 1000 ** step >= 100 ? 0 : 1)} ${units[step]}`;
+}
+
+export function sizeOf({ cpu, memory_mb }: Pick<ComputerObject, 'cpu' | 'memory_mb'>): string {
+  return `${cpu} ${cpu === 1 ? 'core' : 'cores'}, ${memory_mb} MB`;
 }
 
 export function milliseconds(ms: number | null): string {
@@ -91,31 +95,37 @@ export interface DataTableProps<T> {
   readonly idOf: (row: T) => string;
 }
 
-/** A table that scrolls sideways on a narrow screen. */
+/** A table; on a narrow screen each row is a card that names its columns. Roles are explicit, since cards are no cells. */
 export function DataTable<T>({ label, columns, rows, idOf }: DataTableProps<T>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys
     <section className="scroll" tabIndex={0} aria-label={label}>
-      <Table striped highlightOnHover verticalSpacing={6} miw={columns.length * 110}>
-        <Table.Thead>
-          <Table.Tr>
+      <Table
+        role="table"
+        className="cards"
+        striped
+        highlightOnHover
+        verticalSpacing={6}
+        style={{ '--columns': columns.length }}
+      >
+        <Table.Thead role="rowgroup">
+          <Table.Tr role="row">
             {columns.map(({ title, number }) => (
-              <Table.Th key={title} ta={number ? 'right' : 'left'}>
+              <Table.Th key={title} role="columnheader" ta={number ? 'right' : 'left'}>
                 {title}
               </Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>
+        <Table.Tbody role="rowgroup">
           {rows.map((row) => (
-            <Table.Tr key={idOf(row)}>
+            <Table.Tr key={idOf(row)} role="row">
               {columns.map(({ title, show, number }) => (
-                <Table.Td
-                  key={title}
-                  ta={number ? 'right' : 'left'}
-                  {...(number ? { className: 'number' } : {})}
-                >
-                  {show(row)}
+                <Table.Td key={title} role="cell" {...(number ? { className: 'number right' } : {})}>
+                  <span className="card-label" aria-hidden="true">
+                    {title}
+                  </span>
+                  <div>{show(row)}</div>
                 </Table.Td>
               ))}
             </Table.Tr>
@@ -133,7 +143,7 @@ export function Figure({ name, children, hint }: { name: string; children: React
       <Text size="sm" c="dimmed">
         {name}
       </Text>
-      <Text size="xl" fw={650} className="number" component="div">
+      <Text size="xl" fw={650} className="figure" component="div">
         {children}
       </Text>
       {hint && (

@@ -1,8 +1,14 @@
 // The console in a real browser, on all of it: sign in by the printed link, use what it shows, find it in Logs and Usage.
 // With SWITCHYARD_SCREENSHOTS=<folder> it leaves a picture of each page in both widths.
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import {
   type ComputerObject,
   type KeyObject,
@@ -11,9 +17,11 @@ import {
   PERMISSIONS,
   type Permission,
 } from '@switchyard/contracts';
+import { ROOT } from '@switchyard/local';
 import { startStack, type TestStack } from '@switchyard/testing';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { measureCallsShown } from './__fixtures__/calls-shown.ts';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
 import { openBrowser } from './__fixtures__/open-browser.ts';
 
@@ -22,8 +30,25 @@ const SHOWN_MS_MAX = 60_000;
 /** Of all that the first page loads, compressed. */
 const FIRST_LOAD_BYTES_MAX = 250 * 1024;
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** `npm run soak:console` takes five minutes, with the machine for itself, and checks how soon calls are shown. */
+const SOAK_SECONDS = process.env.CONSOLE_SECONDS;
+const LIVE_SECONDS = Number(SOAK_SECONDS ?? 15);
+const LIVE_MS_MAX = SOAK_SECONDS === undefined ? SHOWN_MS_MAX : 300;
+/** Of the page's heap, after a garbage collection, once its list is full. */
+const HEAP_GROWTH_MAX = 1.25;
 const SCREENSHOTS = process.env.SWITCHYARD_SCREENSHOTS;
 const WIDTHS = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
+
+const CODE_KINDS = [
+  ['curl', 'sh'],
+  ['openai', 'mts'],
+  ['AI SDK', 'mts'],
+] as const;
+const DOT_PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const run = promisify(execFile);
 
 let stack: TestStack;
 let browser: Awaited<ReturnType<typeof openBrowser>>;
@@ -37,7 +62,12 @@ const signInLink = () => /^Sign in at (\S+)$/m.exec(stack.output())?.[1] ?? '';
 
 beforeAll(async () => {
   stack = await startStack({
-    env: { SWITCHYARD_COMPUTERS: 'on', SWITCHYARD_WARM_POOL: '1', SWITCHYARD_IDLE_STOP_MINUTES: '30' },
+    env: {
+      SWITCHYARD_COMPUTERS: 'on',
+      SWITCHYARD_WARM_POOL: '1',
+      SWITCHYARD_IDLE_STOP_MINUTES: '30',
+      SWITCHYARD_EGRESS_ALLOW: '127.0.0.1',
+    },
   });
   computer = await firstComputer(stack, { name: 'workbench', cpu: 0.25, memory_mb: 512 });
   browser = await openBrowser();
@@ -57,6 +87,17 @@ afterAll(async () => {
 async function open(name: string, on = page): Promise<void> {
   await on.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
   await on.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+async function signIn(on: Page, key: string): Promise<void> {
+  await on.goto(stack.url);
+  await on.getByLabel('API key').fill(key);
+  await on.getByRole('button', { name: 'Sign in' }).click();
+  await on.getByTestId('spent-today').waitFor();
+}
+
+async function keepScreenshot(of: Page, name: string): Promise<void> {
+  if (SCREENSHOTS) await of.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
 }
 
 const textOf = async (on: Page, testId: string) => (await on.getByTestId(testId).textContent()) ?? '';
@@ -94,7 +135,7 @@ test('the page has a nonce of its own in each answer, and its files are compress
   expect((await get('/', { accept: 'application/json' })).status).toBe(404);
 });
 
-test('the printed link signs in once, leaves no token behind, and the page loads little', {
+test('a sign-in link signs in once, asks before it replaces a session, and leaves no token behind', {
   timeout: TEST_MS_MAX,
 }, async () => {
   const sizes: Promise<number>[] = [];
@@ -115,6 +156,15 @@ test('the printed link signs in once, leaves no token behind, and the page loads
     stack.key,
   );
   await page.reload();
+  await page.getByTestId('spent-today').waitFor();
+
+  const { url } = await api<{ url: string }>('/v1/session/links', {});
+  await page.goto(url);
+  await page.getByRole('heading', { name: 'Replace your session?' }).waitFor();
+  await page.getByRole('button', { name: 'Stay signed in' }).click();
+  await page.getByTestId('spent-today').waitFor();
+  await page.goto(url);
+  await page.getByRole('button', { name: 'Use the link' }).click();
   await page.getByTestId('spent-today').waitFor();
 
   const stranger = await browser.browser.newContext();
@@ -164,10 +214,7 @@ describe('a key that is limited to one dollar', () => {
     const own = await browser.browser.newContext({ viewport: WIDTHS.wide });
     own.setDefaultTimeout(SHOWN_MS_MAX);
     member = await own.newPage();
-    await member.goto(stack.url);
-    await member.getByLabel('API key').fill(secret);
-    await member.getByRole('button', { name: 'Sign in' }).click();
-    await member.getByTestId('spent-today').waitFor();
+    await signIn(member, secret);
     await open('Events'); // follows what the key does from here on
     await page.getByText('live', { exact: true }).waitFor();
   });
@@ -180,6 +227,7 @@ describe('a key that is limited to one dollar', () => {
     await until(() => textOf(member, 'cost')).toMatch(/Cost: \$0\.0*[1-9]/);
     expect(await member.locator('[data-role=assistant]').textContent()).toContain('42');
     costs.set('local/chat', await textOf(member, 'cost'));
+    await keepScreenshot(member, 'readme-playground');
     await member.getByRole('tab', { name: 'Images' }).click();
     await member.getByRole('button', { name: 'Draw', exact: true }).click();
     await member.getByRole('img', { name: /two red boats/ }).waitFor();
@@ -206,6 +254,7 @@ describe('a key that is limited to one dollar', () => {
     await member.getByLabel('Terminal input').focus();
     await member.keyboard.type('echo "six times seven: $((6 * 7))"\n');
     await until(() => rows.textContent()).toContain('six times seven: 42');
+    await keepScreenshot(member, 'readme-computer');
     await member.keyboard.type("xterm -bg '#12ab34' -geometry 400x200+0+0 &\n");
     await member.getByRole('tab', { name: 'Desktop' }).click();
     const middle = `(() => {
@@ -214,6 +263,7 @@ describe('a key that is limited to one dollar', () => {
       return [...screen.getContext('2d').getImageData(...at).data].slice(0, 3);
     })()`;
     await until(() => member.evaluate(middle)).toEqual([0x12, 0xab, 0x34]);
+    await keepScreenshot(member, 'computer-desktop');
   });
 
   test('stores a file, and puts it into the computer', { timeout: TEST_MS_MAX }, async () => {
@@ -282,14 +332,72 @@ test('a call from elsewhere appears by itself', { timeout: TEST_MS_MAX }, async 
   await expect.poll(() => calls.count()).toBe(before + 1);
 });
 
-test('every other type of model is tried in the playground', { timeout: TEST_MS_MAX }, async () => {
+test('a page shows each new call by itself while 20 a second pass, and its heap does not grow', {
+  timeout: TEST_MS_MAX + LIVE_SECONDS * 1_000,
+}, async () => {
+  const own = await browser.browser.newContext({ viewport: WIDTHS.wide });
+  own.setDefaultTimeout(SHOWN_MS_MAX);
+  const live = await own.newPage();
+  await signIn(live, stack.key);
+  await open('Events', live);
+  await live.getByText('live', { exact: true }).waitFor();
+  const call = async () => {
+    const answer = await fetch(`${stack.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'local/embed', input: 'rain' }),
+    });
+    await answer.arrayBuffer();
+    return answer.headers.get('x-request-id') ?? '';
+  };
+  const { delaysMs, heap } = await measureCallsShown(live, LIVE_SECONDS, call);
+  const at = (share: number) => delaysMs[Math.floor(delaysMs.length * share)] ?? Number.NaN;
+  const [median, p95] = [at(0.5), at(0.95)];
+  console.log(
+    `${delaysMs.length} calls shown after ${median} ms (median), ${p95} ms (95 %); heap ${heap.early} to ${heap.late} bytes`,
+  );
+  expect(delaysMs).not.toContain(Number.NaN);
+  expect(p95).toBeLessThan(LIVE_MS_MAX);
+  expect(heap.late / heap.early).toBeLessThan(HEAP_GROWTH_MAX);
+  await own.close();
+});
+
+test('a chat has images and tools', { timeout: TEST_MS_MAX }, async () => {
   await open('Playground');
+  await page.setInputFiles('input[type=file]', { name: 'dot.png', mimeType: 'image/png', buffer: DOT_PNG });
+  await page.getByRole('switch', { name: 'Tools' }).check({ force: true });
+  await page.getByLabel('Message').fill('What is the weather in Ulm?');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByRole('img', { name: 'Attached' }).waitFor();
+  await page.getByLabel('Result of get_weather').fill('sunny, 24 degrees');
+  await page.getByRole('button', { name: 'Send the results' }).click();
+  await page.locator('[data-role=assistant]').filter({ hasText: 'sunny, 24 degrees' }).waitFor();
+});
+
+test('every other type of model is tried in the playground, and the code of each call runs', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  await page.reload();
+  const codes: [file: string, code: string][] = [];
+  const keepCode = async (tab: string) => {
+    for (const [kind, ending] of CODE_KINDS) {
+      await page.getByText(kind, { exact: true }).click();
+      const code = page.getByRole('region', { name: `The same call with ${kind}`, exact: true });
+      codes.push([`${tab}-${kind.replace(' ', '-')}.${ending}`, (await code.textContent()) ?? '']);
+    }
+  };
   const tryIt = async (tab: string, action: string, done: () => Promise<unknown>) => {
     await page.getByRole('tab', { name: tab }).click();
     await page.getByRole('button', { name: action, exact: true }).click();
     await done();
     await page.getByTestId('cost').waitFor();
+    await keepCode(tab);
   };
+  await keepCode('Chat');
+  for (const tab of ['Images', 'Video']) {
+    await page.getByRole('tab', { name: tab }).click();
+    await keepCode(tab);
+  }
   await tryIt('Embeddings', 'Compare', () =>
     page.getByRole('region', { name: 'Similarity of each pair of texts' }).waitFor(),
   );
@@ -311,6 +419,18 @@ test('every other type of model is tried in the playground', { timeout: TEST_MS_
   await page.setInputFiles('input[type=file]', { name: 'digits.wav', mimeType: 'audio/wav', buffer });
   await page.getByRole('button', { name: 'Transcribe', exact: true }).click();
   await page.getByText('seven three nine one').waitFor();
+  await keepCode('Transcription');
+  const folder = await mkdtemp(join(tmpdir(), 'console-code-'));
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  await writeFile(join(folder, 'digits.wav'), buffer);
+  const env = { ...process.env, SWITCHYARD_KEY: stack.key };
+  for (const [file, code] of codes) {
+    await writeFile(join(folder, file), code);
+    const [program, ...options] = file.endsWith('.sh') ? ['bash', '-e'] : [process.execPath];
+    const { stdout } = await run(program as string, [...options, file], { cwd: folder, env });
+    expect(stdout, file).not.toContain('"error"');
+  }
+  await rm(folder, { recursive: true });
 });
 
 test('a computer shows its files, metrics, commands, events and ports', {
@@ -355,6 +475,50 @@ test('a computer shows its files, metrics, commands, events and ports', {
   await served.close();
 });
 
+test('a webhook is sent a test event, and its deliveries are listed', { timeout: TEST_MS_MAX }, async () => {
+  const receiver = createServer((request, answer) => request.resume().on('end', () => answer.end()));
+  receiver.listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { port } = receiver.address() as AddressInfo;
+  await open('Webhooks');
+  await page.getByRole('button', { name: 'Create a webhook' }).click();
+  await page.getByLabel('Address').fill(`http://127.0.0.1:${port}/hook`);
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('alert').getByRole('region', { name: 'Secret' }).waitFor();
+  await page.getByRole('button', { name: 'Deliveries' }).click();
+  await page.getByRole('button', { name: 'Send a test event' }).click();
+  const sent = page.getByRole('region', { name: 'Last deliveries' }).getByRole('row');
+  await sent.filter({ hasText: 'webhook.test' }).filter({ hasText: 'accepted (200)' }).waitFor();
+  receiver.close();
+});
+
+test('an operator creates an org, grants it credits, suspends and restores it', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  await open('Orgs');
+  await page.getByRole('button', { name: 'Create an org' }).click();
+  await page.getByLabel('Name').fill('Acme');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const shown = page.getByRole('alert').getByRole('region', { name: 'API key' });
+  const key = (await shown.textContent()) ?? '';
+  const modelsOf = () => api<{ error?: { code: string } }>('/v1/models', undefined, key);
+  await until(async () => (await modelsOf()).error?.code).toBe(undefined);
+  const row = page.getByRole('row').filter({ hasText: 'Acme' });
+  await row.getByRole('button', { name: 'Credits' }).click();
+  await page.getByLabel('Reason').fill('a start');
+  await page.getByRole('button', { name: 'Grant', exact: true }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  for (const [action, state, code] of [
+    ['Suspend', 'suspended', 'org_suspended'],
+    ['Restore', 'active', undefined],
+  ] as const) {
+    await row.getByRole('button', { name: action }).click();
+    await page.getByRole('dialog').getByRole('button', { name: action }).click();
+    await row.getByText(state, { exact: true }).waitFor();
+    await until(async () => (await modelsOf()).error?.code).toBe(code);
+  }
+});
+
 const PAGES = [
   'Overview',
   'Playground',
@@ -367,6 +531,7 @@ const PAGES = [
   'Keys',
   'Webhooks',
   'Billing',
+  'Orgs',
 ];
 
 test.each(['light', 'dark'] as const)(
@@ -387,8 +552,9 @@ test.each(['light', 'dark'] as const)(
         await page.getByRole('heading', { level: 1 }).waitFor();
         await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
         if (name === 'Computer') await page.getByLabel('Terminal input').waitFor();
-        if (SCREENSHOTS)
-          await page.screenshot({ path: join(SCREENSHOTS, `${name.toLowerCase()}-${width}-${theme}.png`) });
+        if (await page.evaluate('document.documentElement.scrollWidth > innerWidth'))
+          faults.push(`${name} ${width}: is wider than the screen`);
+        await keepScreenshot(page, `${name.toLowerCase()}-${width}-${theme}`);
         faults.push(...(await axeFaults()).map((fault) => `${name} ${width}: ${fault}`));
       }
     await page.setViewportSize(WIDTHS.wide);
@@ -422,6 +588,6 @@ test('signing out ends the session', { timeout: TEST_MS_MAX }, async () => {
   await page.reload();
   await page.getByRole('heading', { name: 'Sign in to Switchyard' }).waitFor();
   await page.emulateMedia({ colorScheme: 'light' });
-  if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, 'sign-in-wide-light.png') });
+  await keepScreenshot(page, 'sign-in-wide-light');
   expect(await axeFaults()).toEqual([]);
 });

@@ -13,7 +13,7 @@ let client: Anthropic;
 let mongo: MongoClient;
 
 beforeAll(async () => {
-  on = await startClientStack();
+  on = await startClientStack({ ANTHROPIC_API_KEY: 'sk-ant-ours' });
   client = new Anthropic({ baseURL: on.stack.url, apiKey: on.key, maxRetries: 0 });
   mongo = await MongoClient.connect(on.stack.mongoUrl, { useBigInt64: true });
   script();
@@ -290,6 +290,78 @@ describe('messages.stream', () => {
     await expect(failed).rejects.toThrow(Anthropic.APIError);
     await expect(failed).rejects.toMatchObject({ type: 'api_error', error: { type: 'error' } });
     expect(await bookedFor(stream.request_id)).toEqual([0n]);
+  });
+});
+
+describe('an upstream that is Anthropic', () => {
+  const said = { type: 'text' as const, text: 'Hi.' };
+  const message = {
+    ...{ id: 'msg_theirs', type: 'message', role: 'assistant', model: 'claude', content: [said] },
+    ...{ stop_reason: 'stop_sequence', stop_sequence: 'END', new_member: 1 },
+    usage: {
+      input_tokens: 4,
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 0,
+      output_tokens: 2,
+    },
+  };
+  /** Dollars at the price of acme/claude: 4 tokens in, 100 of a cache, 2 out. */
+  const COST = (4 * 150 + 100 * 75 + 2 * 600) / 1e9;
+  const ask = {
+    model: 'acme/claude',
+    max_tokens: 64,
+    system: [{ type: 'text' as const, text: 'Rules.', cache_control: { type: 'ephemeral' as const } }],
+    messages: hello,
+    stop_sequences: ['END'],
+  };
+  const beta = { headers: { 'anthropic-beta': 'interleaved-thinking-2025-05-14,context-1m-2025-08-07' } };
+
+  beforeAll(() => {
+    const events = [
+      { type: 'message_start', message: { ...message, content: [], stop_reason: null, stop_sequence: null } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi.' } },
+      { type: 'content_block_stop', index: 0 },
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'stop_sequence', stop_sequence: 'END' },
+        usage: message.usage,
+      },
+      { type: 'message_stop' },
+    ];
+    on.upstream.on('claude', ({ json }, response) => {
+      const stream = json?.stream === true;
+      response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json');
+      const text = events.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join('');
+      response.end(stream ? text : JSON.stringify(message));
+    });
+  });
+
+  it('gets the request untouched, and its answer is passed on with our name and cost', async () => {
+    const { data, request_id: id } = await client.messages.create(ask, beta).withResponse();
+    expect(data).toEqual({ ...message, model: 'acme/claude', usage: { ...message.usage, cost: COST } });
+    const sent = on.upstream.requests.at(-1);
+    expect(sent).toMatchObject({ path: '/v1/messages', json: { ...ask, model: 'claude' } });
+    expect(sent?.headers).toMatchObject({
+      'x-api-key': 'sk-ant-ours',
+      'anthropic-beta': 'interleaved-thinking-2025-05-14',
+    });
+    expect(await bookedFor(id)).toEqual(nanosOf(data.usage));
+  });
+
+  it('streams its events, with the cost in the last', async () => {
+    const stream = client.messages.stream({ ...ask });
+    let usage: unknown;
+    stream.on('streamEvent', (event) => {
+      if (event.type === 'message_delta') usage = event.usage;
+    });
+    expect(await stream.finalMessage()).toMatchObject({
+      id: 'msg_theirs',
+      model: 'acme/claude',
+      content: [said],
+    });
+    expect(costOf(usage)).toBe(COST);
+    expect(await bookedFor(stream.request_id)).toEqual(nanosOf(usage));
   });
 });
 

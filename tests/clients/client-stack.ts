@@ -29,6 +29,7 @@ export async function startClientStack(env: Record<string, string> = {}): Promis
     ...Object.entries(FAILING).map(([fault, id]) => chatModel(id, upstream.url, `${id}+fault-${fault}`)),
     { ...chatModel('acme/thinks', upstream.url, 'thinks'), supported_parameters: ['reasoning_effort'] },
     chatModel('acme/cut', upstream.url, 'cut+gap-50+cut-5'),
+    chatModel('acme/claude', upstream.url, 'claude', { adapter: 'anthropic' }),
     chatModel('acme/refuses', upstream.url, 'refuses'),
     chatModel('acme/breaks-off', upstream.url, 'breaks-off+error-3'),
     chatModel('acme/endless', upstream.url, 'endless+gap-20+megabytes-64'),

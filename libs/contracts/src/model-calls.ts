@@ -19,6 +19,8 @@ export const modelCallHead = z.object({
   models: z.array(z.string()).min(1),
   /** Of a language model: the shape of the body and of the answer. */
   dialect: dialect.optional(),
+  /** The caller's header `anthropic-beta`, for an upstream that speaks the dialect `messages`. */
+  anthropic_beta: z.string().optional(),
   stream: z.boolean(),
   /** Whether the client itself asked for the usage chunk of a stream. */
   include_usage: z.boolean(),

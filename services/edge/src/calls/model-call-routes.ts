@@ -183,12 +183,18 @@ async function startCall(
   const head: ModelCallHead = {
     ...common,
     ...(dialect ? { dialect } : {}),
+    ...(dialect === 'messages' ? betasOf(request) : {}),
     stream: parsed.stream === true,
     include_usage: parsed.stream_options?.include_usage === true,
   };
   const held = request.heldBody;
   const handed = held && bytes.length > LARGE_BODY_BYTES_MIN ? handOver(bytes, held) : bytes;
   relayCall(relay, { subject: modelCallSubject(type), head, body: handed }, request, reply);
+}
+
+function betasOf({ headers }: FastifyRequest): Pick<ModelCallHead, 'anthropic_beta'> {
+  const betas = headers['anthropic-beta'];
+  return typeof betas === 'string' ? { anthropic_beta: betas } : {};
 }
 
 function describeResult(result: ModelEndpoint['result']) {

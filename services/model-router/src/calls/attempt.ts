@@ -37,7 +37,7 @@ export class Attempt {
    */
   async run(pass: Pass, outputTokensMax: number | undefined): Promise<Failure | null> {
     try {
-      this.#streamed = this.#request.streamedAnswer(this.candidate.model);
+      this.#streamed = this.#request.streamedAnswer(this.candidate.model, this.candidate.upstream);
       this.#answer(await this.#exchange(outputTokensMax));
       pass.answered();
       return null;
@@ -100,7 +100,7 @@ export class Attempt {
       this.#record(200, null);
       reply.endStream(model, streamed as StreamedAnswer, contentType, end);
     } else {
-      const finished = this.#request.finish(model, body);
+      const finished = this.#request.finish(model, body, this.candidate.upstream);
       this.#record(200, null);
       reply.endWhole(model, finished);
     }

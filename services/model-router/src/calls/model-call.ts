@@ -41,10 +41,13 @@ export async function serveModelCall(
   }
 }
 
-function requestOf(body: Buffer, { type, head, call }: CallContext): ModelRequest | Promise<ModelRequest> {
+function requestOf(
+  body: Buffer,
+  { type, head, call, makers }: CallContext,
+): ModelRequest | Promise<ModelRequest> {
   if (type === 'transcription') return transcriptionRequest(body, head, call.signal);
   const translate = head.dialect && TRANSLATIONS[head.dialect];
-  if (translate) return new TranslatedRequest(translate, body, head);
+  if (translate) return new TranslatedRequest(translate, body, head, makers);
   return new JsonRequest(type, body, head);
 }
 

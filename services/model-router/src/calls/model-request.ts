@@ -22,14 +22,14 @@ export interface ModelRequest {
     model: CatalogModel,
     upstream: Upstream,
     outputTokensMax?: number,
-  ): Pick<UpstreamRequest, 'body' | 'transcription'>;
+  ): Pick<UpstreamRequest, 'body' | 'transcription' | 'native'>;
   /** The stream that the request asks for; null when its answer is a single body. */
-  streamedAnswer(model: CatalogModel): StreamedAnswer | null;
+  streamedAnswer(model: CatalogModel, upstream: Upstream): StreamedAnswer | null;
   /**
    * Prices a whole answer and writes the cost into it.
    * @throws UnusableAnswer, ReportedError
    */
-  finish(model: CatalogModel, answer: Buffer): FinishedAnswer;
+  finish(model: CatalogModel, answer: Buffer, upstream: Upstream): FinishedAnswer;
   /** Estimated cost when the caller leaves after an upstream accepted the request and before the answer. */
   accepted(model: CatalogModel): Price;
 }

@@ -1,10 +1,14 @@
-// A request in another dialect than chat. The chat request that it is translated to takes the path of every call, so
+// A request in another dialect than chat. To a maker that speaks the dialect, its bytes pass through. For others, the chat request that it is translated to takes the path of every call, so
 // holds, limits, prices and fallbacks are chat's; only its answers are translated back.
-import type { CatalogModel, ModelCallHead, ServiceError, Upstream } from '@switchyard/contracts';
+import type { CatalogModel, Dialect, ModelCallHead, ServiceError, Upstream } from '@switchyard/contracts';
+import { upstreamBody } from '../answers/request-body.ts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatCompletion } from '../dialects/chat-shapes.ts';
 import type { DialectBody, Translate, Translation } from '../dialects/dialect.ts';
+import type { NativeDialect } from '../dialects/native-dialect.ts';
+import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
+import type { Maker, UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
 import type { Price } from '../spending/pricing.ts';
 import { JsonRequest } from './json-request.ts';
@@ -13,9 +17,20 @@ import type { FinishedAnswer, ModelRequest } from './model-request.ts';
 export class TranslatedRequest implements ModelRequest {
   readonly #translation: Translation;
   readonly #chat: JsonRequest;
+  readonly #body: Buffer;
+  readonly #head: ModelCallHead;
+  readonly #makers: Readonly<Record<string, Maker>>;
 
   /** @throws ServiceError `invalid_request` */
-  constructor(translate: Translate, body: Buffer, head: ModelCallHead) {
+  constructor(
+    translate: Translate,
+    body: Buffer,
+    head: ModelCallHead,
+    makers: Readonly<Record<string, Maker>>,
+  ) {
+    this.#body = body;
+    this.#head = head;
+    this.#makers = makers;
     const parsed = JSON.parse(body.toString('utf8')) as DialectBody;
     this.#translation = translate(parsed, { requestId: head.request_id, receivedAt: head.received_at });
     const { chat, hints } = this.#translation;
@@ -31,19 +46,35 @@ export class TranslatedRequest implements ModelRequest {
     return this.#chat.expected(model);
   }
 
-  toUpstream(model: CatalogModel, upstream: Upstream, outputTokensMax?: number): { body: Buffer } {
+  toUpstream(
+    model: CatalogModel,
+    upstream: Upstream,
+    outputTokensMax?: number,
+  ): Pick<UpstreamRequest, 'body' | 'native'> {
+    const native = this.#nativeFor(upstream);
+    if (native) {
+      const body = native.body(this.#body);
+      return {
+        body: upstreamBody(body, { model: upstream.model, stream: false, outputTokensMax }),
+        native: { dialect: this.#head.dialect as Dialect, headers: betaHeader(this.#head) },
+      };
+    }
     const { supported_parameters: supported } = model;
     const hints = supported.length === 0 ? [] : Object.keys(this.#translation.hints ?? {});
     const without = hints.filter((name) => !supported.includes(name));
     return this.#chat.toUpstream(model, upstream, outputTokensMax, without);
   }
 
-  streamedAnswer(model: CatalogModel): StreamedAnswer | null {
+  streamedAnswer(model: CatalogModel, upstream: Upstream): StreamedAnswer | null {
+    const native = this.#nativeFor(upstream);
+    if (native) return this.#head.stream ? native.stream(model, this.#body) : null;
     const chat = this.#chat.streamedAnswer(model);
     return chat && new TranslatedStream(chat, this.#translation.stream());
   }
 
-  finish(model: CatalogModel, answer: Buffer): FinishedAnswer {
+  finish(model: CatalogModel, answer: Buffer, upstream: Upstream): FinishedAnswer {
+    const native = this.#nativeFor(upstream);
+    if (native) return { contentType: 'application/json', ...native.finish(model, this.#body, answer) };
     const chat = this.#chat.finish(model, answer);
     const completion = JSON.parse(chat.body.toString('utf8')) as ChatCompletion;
     return { ...chat, body: Buffer.from(JSON.stringify(this.#translation.answer(completion))) };
@@ -52,4 +83,19 @@ export class TranslatedRequest implements ModelRequest {
   accepted(model: CatalogModel): Price {
     return this.#chat.accepted(model);
   }
+
+  #nativeFor({ adapter }: Upstream): NativeDialect | null {
+    const { dialect } = this.#head;
+    const speaks = dialect && this.#makers[adapter]?.speaks?.includes(dialect);
+    return (speaks && NATIVE[dialect]) || null;
+  }
+}
+
+/** Betas whose requests cost more than the catalog says. */
+const PRICED_BETA = /^(context-1m|fast-mode)/;
+
+function betaHeader({ anthropic_beta: given = '' }: ModelCallHead): Record<string, string> {
+  const betas = given.split(',').map((beta) => beta.trim());
+  const sent = betas.filter((beta) => beta !== '' && !PRICED_BETA.test(beta));
+  return sent.length === 0 ? {} : { 'anthropic-beta': sent.join(',') };
 }

@@ -1,5 +1,5 @@
 // The router's interface to a maker's adapter: one request, and its answer as an async iterable.
-import type { ModelType, TranscriptionParams, Upstream } from '@switchyard/contracts';
+import type { Dialect, ModelType, TranscriptionParams, Upstream } from '@switchyard/contracts';
 import type { Dispatcher } from 'undici';
 import type { Adapter } from '../catalog/catalog.ts';
 
@@ -28,6 +28,8 @@ export interface UpstreamRequest {
   /** Whether to pass on the bytes of a good answer as they arrive; an error body is always collected. */
   stream: boolean;
   requestId: string;
+  /** The body is in a dialect that the maker speaks, and so is the answer to be. */
+  native?: { dialect: Dialect; headers: Readonly<Record<string, string>> } | undefined;
 }
 
 /** `error.code` of an adapter that refuses an unsupported field before anything is sent. */
@@ -48,6 +50,8 @@ export interface CallOptions {
 }
 
 export interface Maker extends Adapter {
+  /** Dialects of language models, besides chat, whose requests the maker takes as they are. */
+  readonly speaks?: readonly Dialect[];
   /**
    * Resolves when the answer begins; the maker's own error is an answer too.
    * @throws network errors, here or from the body

@@ -13,7 +13,7 @@ export interface RedactedThinkingBlock {
 }
 
 /** Marks our own signatures: those of Anthropic mean nothing to another maker. */
-const OURS = 'sy1_';
+export const OURS = 'sy1_';
 
 /** The reasoning of a message, as chat has it. */
 export interface Reasoning {
@@ -60,8 +60,13 @@ export function toReasoning(
   };
 }
 
+/** Whether a signature, or the data of a redacted block, was packed here. */
+export function isOurs(packed: string): boolean {
+  return packed.startsWith(OURS);
+}
+
 function unpack(packed: string): ChatReasoningDetail[] | null {
-  if (!packed.startsWith(OURS)) return null;
+  if (!isOurs(packed)) return null;
   try {
     const details: unknown = JSON.parse(Buffer.from(packed.slice(OURS.length), 'base64url').toString('utf8'));
     return Array.isArray(details) ? (details as ChatReasoningDetail[]) : null;

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/contracts';
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import { aiSdkMaker } from '../ai-sdk/ai-sdk-maker.ts';
-import type { CallOptions } from '../maker.ts';
+import type { CallOptions, UpstreamRequest } from '../maker.ts';
 import { makersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 
@@ -63,6 +63,7 @@ interface TestCall {
   model?: string;
   transcription?: TranscriptionParams;
   bytes?: Buffer;
+  native?: UpstreamRequest['native'];
 }
 
 export type Answering = (request: WireRequest) => Fixture | Promise<Fixture>;
@@ -101,7 +102,7 @@ export async function replayedMaker(
   const startCall = (
     type: ModelType,
     body: object,
-    { model = 'a-model', transcription, bytes }: TestCall,
+    { model = 'a-model', transcription, bytes, native }: TestCall,
     options: CallOptions,
   ) =>
     maker.call(
@@ -110,6 +111,7 @@ export async function replayedMaker(
         upstream: upstream.parse({ adapter: declaration.name, model, base_url: origin }),
         body: bytes ?? Buffer.from(JSON.stringify({ model, ...body })),
         ...(transcription === undefined ? {} : { transcription }),
+        native,
         stream: type === 'speech' || (body as { stream?: unknown }).stream === true,
         requestId: 'req_replayed',
       },

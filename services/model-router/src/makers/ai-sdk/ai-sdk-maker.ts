@@ -1,6 +1,6 @@
 // A maker that is called through its AI SDK provider package. Requests and answers have OpenAI's shape, so reading,
 // pricing and streaming are the same as for every other upstream.
-import type { ModelType } from '@switchyard/contracts';
+import type { Dialect, ModelType } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import { tellingWhenSent } from '../../http/accepted-requests.ts';
 import { type Member, topLevelMembers } from '../../json/json-members.ts';
@@ -13,6 +13,7 @@ import { type MakerDeclaration, modelsOf } from './declaration.ts';
 import { answerEmbeddings } from './embed.ts';
 import { errorAnswer, saidBy } from './errors.ts';
 import { answerImages } from './image.ts';
+import { passThrough } from './pass-through.ts';
 import { providerFetch, rawMembers } from './provider-fetch.ts';
 import { answerRerank } from './rerank.ts';
 import { answerSpeech } from './speech.ts';
@@ -39,6 +40,7 @@ export function aiSdkMaker(declaration: MakerDeclaration, deps: AiSdkMakerDeps):
   const { types, baseUrl, apiKeyEnv } = declaration;
   return {
     types,
+    speaks: Object.keys(declaration.native ?? {}) as Dialect[],
     defaults: { baseUrl, apiKeyEnv },
     call: (request, { signal, onAccepted }) => {
       const dispatcher = tellingWhenSent(deps.dispatcher, onAccepted);
@@ -54,7 +56,9 @@ async function answer(
   signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
   try {
-    const { contentType, body } = await translate(request.type, declaration, deps, request, signal);
+    const { contentType, body } = await (request.native
+      ? passThrough(declaration, deps, request, signal)
+      : translate(request.type, declaration, deps, request, signal));
     return { status: 200, contentType, retryAfterS: null, body: withErrorsOf(body, deps.now) };
   } catch (error) {
     return errorAnswer(saidBy(error, deps.now));

@@ -12,7 +12,7 @@ import type {
   TranscriptionModelV4,
   Experimental_VideoModelV4 as VideoModelV4,
 } from '@ai-sdk/provider';
-import type { ModelType, Upstream } from '@switchyard/contracts';
+import type { Dialect, ModelType, Upstream } from '@switchyard/contracts';
 import type { ConnectedDeps } from '../maker.ts';
 import type { FieldRules } from './field-rules.ts';
 import type { MemberPlaces } from './provider-fetch.ts';
@@ -56,10 +56,19 @@ export interface MakerDeclaration extends MemberPlaces {
   readonly namesResolutions?: true;
   /** How the maker treats our fields, by type. */
   readonly fields?: { readonly [T in ModelType]?: FieldRules };
+  /** Dialects that the maker speaks: requests in them pass through. */
+  readonly native?: { readonly [D in Dialect]?: NativeEndpoint };
   /** For makers of language models. */
   readonly chat?: ChatOptions;
   /** Imports the provider package at the first call, so that a router starts without it. */
   create(settings: ProviderSettings): Promise<Models>;
+}
+
+/** Where and how a maker takes requests in a dialect. */
+export interface NativeEndpoint {
+  /** Path below the base URL. */
+  readonly path: string;
+  headers(apiKey: string): Record<string, string>;
 }
 
 /** Chat options in which a maker differs. */

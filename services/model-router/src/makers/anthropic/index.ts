@@ -8,6 +8,12 @@ export const anthropic: MakerDeclaration = {
   baseUrl: 'https://api.anthropic.com/v1',
   apiKeyEnv: 'ANTHROPIC_API_KEY',
   chat,
+  native: {
+    messages: {
+      path: '/messages',
+      headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
+    },
+  },
   async create(settings) {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const maker = createAnthropic(settings);

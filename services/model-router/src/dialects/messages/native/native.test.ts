@@ -1,0 +1,120 @@
+// Tests the metering of Anthropic's own answers, which pass through with our model name and the cost.
+import { type CatalogModel, catalogModel } from '@switchyard/contracts';
+import { describe, expect, test } from 'vitest';
+import { fixture } from '../../../makers/__fixtures__/replayed-maker.ts';
+import { ReportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
+import { sign } from '../thoughts.ts';
+import { nativeMessages } from './index.ts';
+
+const model: CatalogModel = catalogModel.parse({
+  id: 'acme/claude',
+  type: 'language',
+  name: 'Claude',
+  modalities: { input: ['text'], output: ['text'] },
+  pricing: {
+    input_token: '0.000003',
+    cached_input_token: '0.0000003',
+    cache_write_input_token: '0.00000375',
+    cache_write_1h_input_token: '0.000006',
+    output_token: '0.000015',
+  },
+  upstreams: [{ adapter: 'anthropic', model: 'claude-sonnet-4-6' }],
+});
+const REQUEST = Buffer.from(
+  '{"model":"acme/claude","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}',
+);
+
+const recorded = (name: string) =>
+  fixture(`${import.meta.dirname}/../../../makers/anthropic`, `chat-${name}`);
+const eventsOf = (name: string) =>
+  (recorded(name) as unknown as { events: { type: string }[] }).events.map(
+    (one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`,
+  );
+
+describe('a whole answer', () => {
+  const finish = (json: unknown) => nativeMessages.finish(model, REQUEST, Buffer.from(JSON.stringify(json)));
+
+  test('keeps all its members but the model, and has the cost of each kind of token', () => {
+    const json = recorded('cache-write-1h').json as { usage: object };
+    const { body, price, basis } = finish(json);
+    // 12 tokens in, 456 written for minutes and 2,000 for an hour, and those out.
+    const out = price.quantities.output_tokens ?? 0;
+    expect(price.costNano).toBe(12n * 3_000n + 456n * 3_750n + 2_000n * 6_000n + BigInt(out) * 15_000n);
+    expect(basis).toBe('upstream');
+    expect(JSON.parse(body.toString())).toEqual({
+      ...json,
+      model: 'acme/claude',
+      usage: { ...json.usage, cost: Number(price.cost) },
+    });
+  });
+
+  test('without a usage is estimated, and a refusal without content is free', () => {
+    expect(finish({ content: [{ type: 'text', text: 'Hi' }] })).toMatchObject({ basis: 'estimated' });
+    const refused = finish({
+      content: [],
+      stop_reason: 'refusal',
+      usage: { input_tokens: 9, output_tokens: 1 },
+    });
+    expect(refused.price.costNano).toBe(0n);
+  });
+
+  test.each(['', '[]', '{"type":"message"}'])('that is no message is a failed attempt: %s', (body) =>
+    expect(() => nativeMessages.finish(model, REQUEST, Buffer.from(body))).toThrow(UnusableAnswer),
+  );
+});
+
+describe('a stream', () => {
+  const pass = (text: string, size: number) => {
+    const stream = nativeMessages.stream(model, REQUEST);
+    const bytes = Buffer.from(text);
+    let out = '';
+    for (let at = 0; at < bytes.length; at += size)
+      out += stream.push(bytes.subarray(at, at + size))?.toString() ?? '';
+    const end = stream.finish();
+    return { ...end, text: out + end.last.toString() };
+  };
+
+  test.each([1, 7, 100_000])('changes only the model and the usage, %d bytes at a time', (size) => {
+    const events = eventsOf('stream');
+    const { text, price, basis } = pass(events.join(''), size);
+    // 47 in, 300 from the cache, 100 written to it, 373 out.
+    expect(price.costNano).toBe(47n * 3_000n + 300n * 300n + 100n * 3_750n + 373n * 15_000n);
+    expect(basis).toBe('upstream');
+    const passed = text.split('\n\n').filter((event) => event !== '');
+    expect(passed).toHaveLength(events.length);
+    expect(passed[0]).toBe(events[0]?.trimEnd().replace('"claude-sonnet-4-6"', '"acme/claude"'));
+    expect(passed.slice(1, -2).join('\n\n')).toBe(events.slice(1, -2).join('').trimEnd());
+    const delta = JSON.parse(passed.at(-2)?.split('data: ')[1] ?? '') as { usage: object };
+    expect(delta.usage).toMatchObject({ output_tokens: 373, cost: Number(price.cost) });
+  });
+
+  test('passes nothing on before the first content, so that a fallback stays possible', () => {
+    const stream = nativeMessages.stream(model, REQUEST);
+    const events = eventsOf('stream');
+    const first = events.findIndex((event) => event.includes('content_block_delta'));
+    expect(stream.push(Buffer.from(events.slice(0, first).join('')))).toBeNull();
+    expect(stream.forwarded).toBe(false);
+    expect(stream.push(Buffer.from(events[first] ?? ''))?.toString()).toContain('event: message_start');
+    expect(stream.forwarded).toBe(true);
+    expect(stream.produced().basis).toBe('estimated');
+  });
+
+  test('that is cut, or reports an error, is a failed attempt', () => {
+    expect(() => pass(eventsOf('stream').slice(0, -1).join(''), 1_000)).toThrow(/cut short/);
+    const error = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Überlast"}}\n\n`;
+    expect(() => pass(eventsOf('stream')[0] + error, 1_000)).toThrow(ReportedError);
+  });
+});
+
+test('a request keeps its bytes, without the thoughts of other makers', () => {
+  expect(nativeMessages.body(REQUEST)).toBe(REQUEST);
+  const theirs = { type: 'thinking', thinking: 'Hm.', signature: 'EqQB' };
+  const others = [
+    { type: 'thinking', thinking: 'Hm.', signature: sign('Hm.', []) },
+    { type: 'redacted_thinking', data: sign('', []) },
+  ];
+  const text = { type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } };
+  const request = (content: object[]) => ({ model: 'm', messages: [{ role: 'assistant', content }] });
+  const body = nativeMessages.body(Buffer.from(JSON.stringify(request([...others, theirs, text]))));
+  expect(JSON.parse(body.toString())).toEqual(request([theirs, text]));
+});

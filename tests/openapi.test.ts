@@ -5,7 +5,9 @@ import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { EVENTS } from '@switchyard/contracts';
 import { startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
+import { Ajv } from 'ajv';
 import { Ajv2020, type AnySchemaObject } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -133,4 +135,21 @@ test('a generator makes types of it without a warning, and a program compiles wi
     (error) => error,
   );
   expect(compiled.stdout).toBe('');
+});
+
+test('the events are described in AsyncAPI 3, each with its shape', async () => {
+  const described = (await (await fetch(`${stack.url}/v1/asyncapi.json`)).json()) as {
+    components: { messages: Record<string, { payload: AnySchemaObject }>; schemas: object };
+  };
+  const specification = createRequire(import.meta.url)(
+    '@asyncapi/specs/schemas/3.0.0-without-$id.json',
+  ) as AnySchemaObject;
+  const validator = addFormats.default(new Ajv({ strict: false, allErrors: true }));
+  const validate = validator.compile(specification);
+  expect(validate(described), validator.errorsText(validate.errors?.slice(0, 5))).toBe(true);
+  expect(validate({ ...described, channels: { events: { address: 1 } } })).toBe(false);
+  const { messages, schemas } = described.components;
+  expect(Object.keys(messages).sort()).toEqual([...Object.keys(EVENTS), 'error'].sort());
+  for (const [name, { payload }] of Object.entries(messages))
+    expect(() => ajv.compile({ ...payload, components: { schemas } }), name).not.toThrow();
 });

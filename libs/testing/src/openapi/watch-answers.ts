@@ -5,6 +5,8 @@ import { AnswerChecker, type OpenApiDocument } from './answer-checker.ts';
 /** Paths of the API; what lies beside them (health, metrics, the reference page) is not in the document. */
 const API_PATH = /^\/v[12]\//;
 const DOCUMENT_PATH = '/v1/openapi.json';
+/** Paths of documents, which are not in the document either. */
+const DOCUMENT_PATHS: readonly string[] = [DOCUMENT_PATH, '/v1/asyncapi.json'];
 
 export interface AnswerWatch {
   /** `fetch`, watched. */
@@ -45,7 +47,7 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
       const answer = await realFetch(input, init);
       const request = input instanceof Request ? input : undefined;
       const url = new URL(request?.url ?? String(input));
-      if (!API_PATH.test(url.pathname) || url.pathname === DOCUMENT_PATH) return answer;
+      if (!API_PATH.test(url.pathname) || DOCUMENT_PATHS.includes(url.pathname)) return answer;
       const method = (init?.method ?? request?.method ?? 'GET').toUpperCase();
       const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
       // Only JSON is read here: a second reader would change the pace of a stream.

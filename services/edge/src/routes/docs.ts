@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
 import { pageHeaders } from '../http/page-headers.ts';
 import { publicRoute, type Route } from '../http/route.ts';
+import { asyncApiDocument } from '../openapi/async-document.ts';
 import { openApiDocument } from '../openapi/document.ts';
 
 // Swagger UI is maintained, self-contained (no CDN), and supports OpenAPI 3.1.
@@ -35,9 +36,10 @@ const page = (nonce: string) => `<!doctype html>
 const sources = (nonce: string) =>
   `script-src 'nonce-${nonce}'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'`;
 
-/** Serves the OpenAPI document of `routes`, and a page that shows it and sends requests. */
+/** Serves the OpenAPI document of `routes`, the AsyncAPI document of the events, and a page that shows it and sends requests. */
 export function docsRoutes(routes: readonly Route[]): Route[] {
   const document = JSON.stringify(openApiDocument(routes));
+  const asyncDocument = JSON.stringify(asyncApiDocument());
   const open = { method: 'GET', tag: 'Documentation', errors: [] } as const;
   return [
     publicRoute(
@@ -49,6 +51,17 @@ export function docsRoutes(routes: readonly Route[]): Route[] {
       },
       (_request, reply) => {
         reply.header('content-type', 'application/json; charset=utf-8').send(document);
+      },
+    ),
+    publicRoute(
+      {
+        ...open,
+        path: '/v1/asyncapi.json',
+        summary: 'The event stream, described',
+        response: { status: 200, description: 'AsyncAPI 3' },
+      },
+      (_request, reply) => {
+        reply.header('content-type', 'application/json; charset=utf-8').send(asyncDocument);
       },
     ),
     publicRoute(

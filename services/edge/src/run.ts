@@ -53,6 +53,7 @@ import { eventRoutes } from './routes/events.ts';
 import { fileRoutes } from './routes/files.ts';
 import { healthRoutes } from './routes/health.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { mcpRoutes } from './routes/mcp.ts';
 import { modelRoutes } from './routes/models.ts';
 import { orgRoutes } from './routes/orgs.ts';
 import { sessionRoutes } from './routes/session.ts';
@@ -83,6 +84,7 @@ export async function start({
   const takeBack = () => voidOrphans(journalFolder, { events, clock, logger });
   await takeBack();
   const watching = setInterval(() => void takeBack(), ADOPT_MS);
+  const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
   const computers = await openBucket(bus, 'computers');
   const hosts = await openBucket(bus, 'hosts');
@@ -124,10 +126,10 @@ export async function start({
       callerHash: sessions.callerHash,
       links: new LinkSigner(urlSecret, now),
       upgrades,
-      publicUrl: config.SWITCHYARD_PUBLIC_URL,
+      publicUrl,
       clock,
     }),
-    ...sessionRoutes({ sessions, authenticateHash, publicUrl: config.SWITCHYARD_PUBLIC_URL }),
+    ...sessionRoutes({ sessions, authenticateHash, publicUrl }),
     ...keyRoutes(bus),
     ...accountRoutes(bus),
     ...orgRoutes(bus),
@@ -136,15 +138,8 @@ export async function start({
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, clock }),
     ...statementRoutes(bus),
-    ...videoRoutes({
-      bus,
-      bodies,
-      spending,
-      receipts,
-      signer,
-      publicUrl: config.SWITCHYARD_PUBLIC_URL,
-      clock,
-    }),
+    ...videoRoutes({ bus, bodies, spending, receipts, signer, publicUrl, clock }),
+    ...mcpRoutes({ clock, logger }),
     ...healthRoutes(bus),
   ];
   const kept = new KeptRequests({

@@ -1,0 +1,55 @@
+// The declaration of a tool, and the limits of all tools.
+import type { Permission } from '@switchyard/contracts';
+import type { z } from 'zod';
+import type { OwnApi } from './own-api.ts';
+
+/** Bytes of a message from a client. */
+export const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** Characters of one text in a result; the rest is cut. */
+export const TEXT_CHARACTERS_MAX = 64 * 1024;
+/** Bytes of an image or a sound in a result; a larger one becomes a stored file. */
+export const MEDIA_BYTES_MAX = 1024 * 1024;
+/** Seconds that results are kept as stored files. */
+export const STORED_SECONDS = 86_400;
+/** Time of one tool call. */
+export const TOOL_MS_MAX = 300_000;
+/** Seconds of a command: by default within the minute that most clients wait for a tool, and at most. */
+export const COMMAND_S_DEFAULT = 50;
+export const COMMAND_S_MAX = 240;
+
+export interface Media {
+  readonly bytes: Buffer;
+  readonly mediaType: string;
+}
+
+export interface ToolResult {
+  /** Goes into `structuredContent`. */
+  readonly result: object;
+  /** What a language model reads; default: `result` as JSON. */
+  readonly text?: string;
+  /** An image or a sound, shown beside the text. */
+  readonly media?: Media | null;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  /** Keys without it do not see the tool; the API checks it again. */
+  readonly permission: Permission | 'any';
+  readonly input: z.ZodObject;
+  /** It changes nothing. */
+  readonly readOnly?: true;
+  /** It deletes something. */
+  readonly destructive?: true;
+  run(input: never, api: OwnApi): Promise<ToolResult>;
+}
+
+/** Declares a tool; its schema types the input of `run`. */
+export function tool<S extends z.ZodObject>(
+  row: Omit<Tool, 'input' | 'run'> & {
+    input: S;
+    run(input: z.infer<S>, api: OwnApi): Promise<ToolResult>;
+  },
+): Tool {
+  return row;
+}

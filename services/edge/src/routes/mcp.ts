@@ -1,0 +1,51 @@
+// /mcp: the API as tools for language models, by the Model Context Protocol (streamable HTTP, stateless).
+import type { Clock, Logger } from '@switchyard/service';
+import { z } from 'zod';
+import { hashOfKey } from '../auth/authenticate.ts';
+import { clientGone } from '../http/client-gone.ts';
+import { pass } from '../http/pass-bytes.ts';
+import { parseJson } from '../http/read-body.ts';
+import { type Route, rawRoute } from '../http/route.ts';
+import { MESSAGE_BYTES_MAX } from '../mcp/tool.ts';
+
+export interface McpRoutesDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function mcpRoutes({ clock, logger }: McpRoutesDeps): Route[] {
+  return [
+    rawRoute(
+      {
+        method: 'POST',
+        path: '/mcp',
+        permission: 'any',
+        tag: 'MCP',
+        summary: 'Messages of MCP clients',
+        bodyBytesMax: MESSAGE_BYTES_MAX,
+        request: { body: z.unknown() },
+        repeatable: false,
+        response: { status: 200, description: 'The reply', contentType: 'text/event-stream' },
+      },
+      async (request, reply, key) => {
+        hashOfKey(request.headers.authorization); // tools pass the key on, so a session of the console is not enough
+        const message = parseJson(request.body);
+        await request.idempotent?.beginStream();
+        const signal = clientGone(request, reply);
+        // The SDK takes 10 MB and a tenth of a second to load: most edges never need it.
+        const { answerMcp } = await import('../mcp/answer-mcp.ts');
+        const { status, headers, body } = await answerMcp({ key, request, message, signal, logger });
+        await pass(bytesOf(body), reply, clock, () => {
+          headers.delete('connection'); // Node's to say: an edge that drains closes it
+          reply.hijack();
+          reply.raw.writeHead(status, { ...Object.fromEntries(headers), 'x-request-id': request.id });
+        });
+      },
+    ),
+  ];
+}
+
+/** A notification has no answer. */
+async function* bytesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Buffer> {
+  for await (const piece of body ?? []) yield Buffer.from(piece);
+}

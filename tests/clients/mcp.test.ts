@@ -1,0 +1,254 @@
+// The API as tools of an MCP client: the official SDK's, unchanged, against the whole stack.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { Permission } from '@switchyard/contracts';
+import { startStack, type TestStack } from '@switchyard/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts';
+
+let stack: TestStack;
+let client: Client;
+
+const COMPUTER_TOOLS = [
+  ...['create_computer', 'list_computers', 'start_computer', 'stop_computer', 'delete_computer'],
+  ...['run_command', 'read_file', 'write_file', 'copy_file_to_computer'],
+  ...['desktop_screenshot', 'desktop_click', 'desktop_type', 'desktop_press'],
+];
+const MODEL_TOOLS = [
+  ...['chat', 'rerank', 'decide', 'generate_image', 'generate_speech', 'transcribe_audio'],
+  ...['create_video', 'get_video'],
+];
+
+async function connect(key: string): Promise<Client> {
+  const connected = new Client({ name: 'test', version: '1' });
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await connected.connect(new StreamableHTTPClientTransport(new URL('/mcp', stack.url), { requestInit }));
+  return connected;
+}
+
+interface Called {
+  // biome-ignore lint/suspicious/noExplicitAny: the results of all tools, looked at by the tests
+  readonly result: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly error: any;
+  readonly cost: number;
+  readonly requestId: string;
+  readonly content: CallToolResult['content'];
+  /** The text for language models. */
+  readonly text: string;
+}
+
+async function call(name: string, input: object = {}, by = client): Promise<Called> {
+  const answer = (await by.callTool({ name, arguments: { ...input } })) as CallToolResult;
+  const { result, error, cost, request_id } = answer.structuredContent as Omit<Called, 'requestId'> & {
+    request_id: string;
+  };
+  expect(answer.isError ?? false, JSON.stringify(error)).toBe(error !== undefined);
+  const { content } = answer;
+  const text = content[0]?.type === 'text' ? content[0].text : '';
+  return { result, error, cost, requestId: request_id, content, text };
+}
+
+async function api(path: string, body?: object): Promise<Response> {
+  const headers = { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' };
+  return fetch(
+    `${stack.url}/v1${path}`,
+    body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers },
+  );
+}
+
+/** The cost of a call in its row of the logs. */
+async function loggedCost({ requestId }: Called): Promise<number> {
+  let row: { cost: number } | undefined;
+  await expect
+    .poll(async () => {
+      const answer = await api(`/logs/${requestId}`);
+      row = (await answer.json()) as { cost: number };
+      return answer.status;
+    })
+    .toBe(200);
+  return row?.cost ?? Number.NaN;
+}
+
+async function keyWith(permissions: Permission[]): Promise<string> {
+  return ((await (await api('/keys', { name: 'mcp', permissions })).json()) as { key: string }).key;
+}
+
+beforeAll(async () => {
+  stack = await startStack({ env: { SWITCHYARD_COMPUTERS: 'on' } });
+  await untilComputers(stack);
+  client = await connect(stack.key);
+}, SET_UP_MS_MAX);
+afterAll(async () => {
+  await client?.close();
+  await stack?.stop();
+});
+
+test('a client lists every tool, with a schema of its input', async () => {
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name).sort()).toEqual(
+    [...COMPUTER_TOOLS, ...MODEL_TOOLS, 'list_models'].sort(),
+  );
+  for (const { name, description, inputSchema } of tools) {
+    expect(description, name).toBeTruthy();
+    // Makers of language models refuse tools whose schema is an alternative.
+    expect(Object.keys(inputSchema).sort(), name).toEqual(
+      expect.not.arrayContaining(['anyOf', 'oneOf', 'allOf']),
+    );
+  }
+});
+
+test('a key sees only the tools that it may use, and the API refuses the others', async () => {
+  const modelsOnly = await connect(await keyWith(['models:write']));
+  const names = (await modelsOnly.listTools()).tools.map(({ name }) => name);
+  expect(names.sort()).toEqual([...MODEL_TOOLS, 'list_models'].sort());
+  const { error, text } = await call('list_computers', {}, modelsOnly);
+  expect(error.code).toBe('permission_denied');
+  expect(text).toMatch(/^permission_denied: .*computers:read/);
+  await modelsOnly.close();
+  await expect(connect('sy_unknown')).rejects.toThrow('invalid_api_key');
+});
+
+test('a computer is created, used through commands, files and its desktop, and deleted', async () => {
+  const created = await call('create_computer', { name: 'by mcp', cpu: 0.5, memory_mb: 1024 });
+  const computer_id: string = created.result.id;
+  expect(created.result).toMatchObject({ name: 'by mcp', status: 'running' });
+  expect(created.cost).toBe(0);
+
+  const written = await call('write_file', { computer_id, path: 'notes/a.txt', content: 'é and 漢字\n' });
+  expect(written.result.path).toBe('/workspace/notes/a.txt');
+  const ran = await call('run_command', { computer_id, command: 'cat notes/a.txt; exit 3' });
+  expect(ran.result).toMatchObject({ stdout: 'é and 漢字\n', exit_code: 3 });
+  expect(ran.text).toBe('exit code 3\né and 漢字\n');
+  expect((await call('read_file', { computer_id, path: 'notes/a.txt' })).text).toBe('é and 漢字\n');
+  expect((await call('read_file', { computer_id, path: 'notes' })).result.entries).toMatchObject([
+    { name: 'a.txt' },
+  ]);
+  await call('run_command', {
+    computer_id,
+    command: ': > empty; seq 100000 > long; head -c 9 /dev/zero > zeros',
+  });
+  expect((await call('read_file', { computer_id, path: 'empty' })).text).toBe('');
+  expect((await call('read_file', { computer_id, path: 'zeros' })).text).toMatch(/^A binary file of 9 bytes/);
+  const part = await call('read_file', { computer_id, path: 'long' });
+  const next = await call('read_file', { computer_id, path: 'long', offset: part.result.next_offset });
+  expect((part.result.text + next.result.text).startsWith('1\n2\n3\n')).toBe(true);
+  expect(part.result.bytes).toBe(588_895);
+
+  const shown = await call('desktop_screenshot', { computer_id });
+  expect(shown.content[1]).toMatchObject({ type: 'image', mimeType: 'image/jpeg' });
+  await call('run_command', {
+    computer_id,
+    command: 'nohup xterm > /dev/null 2>&1 & xdotool search --sync --onlyvisible --class xterm',
+  });
+  await call('desktop_click', { computer_id, x: 640, y: 420 }); // the window is in the middle
+  await call('desktop_type', { computer_id, text: "echo 'typed $HOME' > /workspace/typed" });
+  await call('desktop_press', { computer_id, keys: 'Return' });
+  await expect
+    .poll(async () => (await call('run_command', { computer_id, command: 'cat typed' })).result.stdout)
+    .toBe('typed $HOME\n');
+
+  const late = await call('run_command', { computer_id, command: 'echo begun; sleep 60', timeout: 3 });
+  expect(late.error).toMatchObject({ code: 'command_timed_out', details: { stdout: 'begun\n' } });
+  expect(late.text).toMatch(/^command_timed_out: .*begun/s);
+
+  // A command ends with its client.
+  const leaving = await connect(stack.key);
+  const lost = call('run_command', { computer_id, command: 'sleep 4321', timeout: 240 }, leaving);
+  lost.catch(() => {});
+  const sleeping = async () =>
+    (await call('run_command', { computer_id, command: 'pgrep -xf "sleep 4321"' })).result.exit_code === 0;
+  await expect.poll(sleeping).toBe(true);
+  await leaving.close();
+  await expect.poll(sleeping).toBe(false);
+
+  expect((await call('delete_computer', { computer_id })).result).toMatchObject({ deleted: true });
+  const gone = await call('run_command', { computer_id, command: 'true' });
+  expect(gone.error.code).toBe('computer_not_found');
+});
+
+test('the cost in a result is that of the log row', async () => {
+  const drawn = await call('generate_image', { model: 'local/image', prompt: 'two red boats' });
+  expect(drawn.content[1]).toMatchObject({ type: 'image', mimeType: 'image/png' });
+  expect(drawn.cost).toBe(await loggedCost(drawn));
+  expect(drawn.cost).toBe(drawn.result.usage.cost);
+
+  const documents = ['Bread is baked from flour.', 'Computers are rented by the minute.'];
+  const ranked = await call('rerank', { model: 'local/rerank', query: 'renting a computer', documents });
+  expect(ranked.result.results[0].index).toBe(1);
+  expect(ranked.cost).toBe(await loggedCost(ranked));
+
+  const asked = await call('chat', {
+    model: 'local/chat',
+    messages: [{ role: 'user', content: 'What is 6 * 7?' }],
+  });
+  expect(asked.text).toContain('42');
+  expect(asked.cost).toBeGreaterThan(0);
+  expect(asked.cost).toBe(await loggedCost(asked));
+  expect(asked.content.at(-1)).toEqual({
+    type: 'text',
+    text: `Cost: ${asked.cost} US dollars. Request: ${asked.requestId}`,
+  });
+
+  const questions = { large: { type: 'boolean', instructions: 'Is the amount over 100?' } };
+  const decided = await call('decide', { model: 'local/decide', state: { amount: 120 }, questions });
+  expect(decided.result.answers.large.probability).toBeGreaterThan(0.5);
+  expect(decided.cost).toBe(await loggedCost(decided));
+});
+
+test('a sound that one tool stores is written down by another', async () => {
+  const spoken = await call('generate_speech', {
+    model: 'local/speech',
+    input: 'seven three nine one',
+    response_format: 'wav',
+    store: true,
+  });
+  expect(spoken.content[1]).toMatchObject({ type: 'audio', mimeType: 'audio/wav' });
+  expect(spoken.cost).toBe(await loggedCost(spoken));
+  const { file_id } = spoken.result;
+  const written = await call('transcribe_audio', { model: 'local/transcribe', file_id });
+  expect(written.text).toMatch(/seven.*three.*nine.*one/i);
+  expect(written.cost).toBe(await loggedCost(written));
+});
+
+test('a result is returned although its key may not store it', async () => {
+  const noStorage = await connect(await keyWith(['models:write']));
+  const input = { model: 'local/image', prompt: 'a boat', store: true };
+  const { result, content } = await call('generate_image', input, noStorage);
+  expect(result.not_stored).toMatch(/^permission_denied: /);
+  expect(content[1]).toMatchObject({ type: 'image' });
+  await noStorage.close();
+});
+
+test('a video is started, and found under an address that its caller can reach', async () => {
+  const input = { model: 'local/video', prompt: 'a boat', duration: 1, resolution: '480p' };
+  const started = await call('create_video', input);
+  expect(started.cost).toBeGreaterThan(0);
+  expect(started.cost).toBe(started.result.usage.cost);
+  const video = async () => (await call('get_video', { video_id: started.result.id })).result;
+  await expect.poll(async () => (await video()).status).toBe('completed');
+  expect((await fetch((await video()).videos[0].url)).status).toBe(200);
+});
+
+test('a wrong input is refused with its field, an unknown model with its code', async () => {
+  const wrong = await call('rerank', { model: 'local/rerank', query: '', documents: ['a'] });
+  expect(wrong.error).toMatchObject({ code: 'invalid_request', param: 'query' });
+  const unknown = await call('chat', { model: 'no/model', messages: [{ role: 'user', content: 'a' }] });
+  expect(unknown.error.code).toBe('model_not_found');
+  expect(unknown.cost).toBe(0);
+  await expect(client.callTool({ name: 'nothing' })).rejects.toThrow('Unknown tool');
+});
+
+test('list_models shows the models of one type with their prices', async () => {
+  const { result } = await call('list_models', { type: 'image' });
+  const ids = result.models.map(({ id }: { id: string }) => id);
+  expect(ids).toContain('local/image');
+  expect(ids).not.toContain('local/chat');
+});
+
+test('the path is no page: other methods are refused', async () => {
+  const answer = await fetch(`${stack.url}/mcp`, { headers: { authorization: `Bearer ${stack.key}` } });
+  expect(answer.status).toBe(405);
+  expect(answer.headers.get('allow')).toBe('POST');
+});

@@ -104,6 +104,8 @@ const LEFT_OUT = new Set([
   '/v1/models/{model}',
   '/v1/webhooks/{id}',
   '/v1/webhooks/{id}/rotate',
+  '/v1/webhooks/{id}/test',
+  '/v1/webhooks/{id}/deliveries',
   '/v1/webhooks/signing_secret',
   '/v1/webhooks/signing_secret/rotate',
   '/v1/videos/{id}/content',

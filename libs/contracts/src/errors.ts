@@ -257,6 +257,11 @@ export const ERRORS = {
     retry: true,
     meaning: 'No computer host can take the computer; the message says why. Retry later.',
   },
+  overloaded: {
+    status: 503,
+    retry: true,
+    meaning: 'More requests arrive than can be served; nothing was begun. Retry after `Retry-After` seconds.',
+  },
   service_unavailable: {
     status: 503,
     retry: true,

@@ -9,7 +9,7 @@ import {
   openBucket,
   openObjectStore,
 } from '@switchyard/bus';
-import { changeRateLimits, eventIds, makeEvent, type RateLimits, ServiceError } from '@switchyard/contracts';
+import { eventIds, makeEvent, ServiceError } from '@switchyard/contracts';
 import {
   ByteBudget,
   type Clock,
@@ -37,8 +37,8 @@ import { Idempotency } from './idempotency/idempotency.ts';
 import { KeptRequests } from './idempotency/kept-requests.ts';
 import { OrgQuota } from './idempotency/org-quota.ts';
 import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
-import { KeyLimits } from './rate-limits/key-limits.ts';
-import { SharedUse } from './rate-limits/shared-use.ts';
+import { AdmissionQueue } from './overload/admission-queue.ts';
+import { openRateLimits } from './rate-limits/open-rate-limits.ts';
 import { Receipts } from './receipts/receipts.ts';
 import { receiptsGauges } from './receipts/receipts-gauges.ts';
 import { accountRoutes } from './routes/account.ts';
@@ -95,8 +95,7 @@ export async function start({
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
   const callers = await openCallers({ bus, clock, secret: urlSecret });
   const { keys, open, orgs, sessions, authenticateHash } = callers;
-  const use = new SharedUse({ bus, clock, logger });
-  const limits = new KeyLimits({ keys, orgs, defaults: defaultLimits(config) });
+  const rateLimits = openRateLimits({ config, keys, orgs, bus, clock, logger });
   const upgrades = new Upgrades(UPGRADE_PATHS);
   const signer = new UrlSigner(urlSecret, now);
   const spending = new Spending(orgs);
@@ -152,7 +151,7 @@ export async function start({
   const app = buildApp([...routes, ...docsRoutes(routes), ...consoleRoutes()], {
     authenticate: sessions.authenticate,
     ...{ events, booking, largeBodies, idempotency, upgrades, clock, logger },
-    rateLimits: { limits, use, clock },
+    ...{ queue: new AdmissionQueue({ callsMax: config.SWITCHYARD_CALLS_MAX, clock, metrics }), rateLimits },
   });
   const url = await app.listen({ host: config.HOST, port: config.PORT });
   return {
@@ -166,7 +165,7 @@ export async function start({
       await idempotency.idle();
       await bodies.close();
       await booking.stop();
-      await use.close();
+      await rateLimits.close();
       callers.close();
       beats.close();
       live.close();
@@ -175,15 +174,6 @@ export async function start({
       await events.close();
     },
   };
-}
-
-function defaultLimits(config: Config): RateLimits | null {
-  return changeRateLimits(null, {
-    requests_per_minute: config.SWITCHYARD_REQUESTS_PER_MINUTE,
-    tokens_per_minute: config.SWITCHYARD_TOKENS_PER_MINUTE,
-    concurrent_calls: config.SWITCHYARD_CONCURRENT_CALLS,
-    concurrent_commands: config.SWITCHYARD_CONCURRENT_COMMANDS,
-  });
 }
 
 interface VoidOptions {

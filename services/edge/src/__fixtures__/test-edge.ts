@@ -37,7 +37,8 @@ export interface TestEdge {
   stop(): Promise<void>;
 }
 
-export async function startTestEdge(): Promise<TestEdge> {
+/** @param settings besides those of every test */
+export async function startTestEdge(settings: Record<string, string> = {}): Promise<TestEdge> {
   const nats = await startNats();
   const logger = makeLogger('edge', 'silent');
   const bus = await connectBus({ url: nats.url, service: 'test', logger });
@@ -49,7 +50,7 @@ export async function startTestEdge(): Promise<TestEdge> {
     buses.push(edgeBus);
     const folder = await temporaryFolder('edge');
     return start({
-      config: readConfig(config, { SWITCHYARD_DATA: folder, PORT: '0' }),
+      config: readConfig(config, { ...settings, SWITCHYARD_DATA: folder, PORT: '0' }),
       bus: edgeBus,
       logger,
       clock,

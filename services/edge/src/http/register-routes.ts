@@ -6,17 +6,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunc
 import { requirePermission } from '../auth/authenticate.ts';
 import type { BookingGate } from '../backlog/booking-gate.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
+import type { AdmissionQueue } from '../overload/admission-queue.ts';
 import { type LimitHooksDeps, limitHooks } from '../rate-limits/limit-hooks.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { clientGone } from './client-gone.ts';
 import { SMALL_BODY_BYTES_MAX } from './limits.ts';
 import { check, parseBody } from './read-body.ts';
-import { type JsonRoute, type Route, takesIdempotencyKey } from './route.ts';
+import { isModelCall, type JsonRoute, type Route, takesIdempotencyKey } from './route.ts';
 
 export interface RegisterRoutesDeps {
   authenticate: Sessions['authenticate'];
   booking: Pick<BookingGate, 'admit'>;
   idempotency: Idempotency;
+  queue: AdmissionQueue;
   rateLimits: LimitHooksDeps;
   clock: Clock;
 }
@@ -70,7 +72,7 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // with GET: health checks use HEAD
       config: { repeatable: route.repeatable ?? true, ...(route.dialect ? { dialect: route.dialect } : {}) },
-      onRequest: [...(taken ? [taken] : []), begin, guard, ...limits.onRequest],
+      onRequest: [...(taken ? [taken] : []), begin, guard, waitOf(route, deps), ...limits.onRequest],
       // A JSON body may take minutes to arrive; the key may be revoked meanwhile.
       ...(route.request?.body ? { preHandler: [guard, ...limits.preHandler] } : {}),
       handler:
@@ -122,6 +124,13 @@ function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): H
       done(error as Error);
     }
   };
+}
+
+/** Lets a request with a key begin when it is its org's turn. */
+function waitOf(route: Route, { queue }: RegisterRoutesDeps): Hook {
+  if (route.permission === 'public') return (_request, _reply, done) => done();
+  const isCall = isModelCall(route);
+  return (request, reply, done) => queue.admit(request, reply, isCall, done);
 }
 
 /** Returns the paths with parameters replaced by `param` (`$1` is the name), and the rest parameter by `rest`. */

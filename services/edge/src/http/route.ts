@@ -47,7 +47,7 @@ export interface RouteDescription {
   billable?: true;
   /** Runs a command in a computer while it is open: counts in `concurrent_commands`. */
   runsCommand?: true;
-  /** False: work may have begun before a 5xx, so clients must not repeat the request, except after `no_capacity`. */
+  /** False: work may have begun before a 5xx, so clients must not repeat the request, except when the code says that none has. */
   repeatable?: false;
   /** The request is for another server: neither its body nor its `Idempotency-Key` is read. */
   untouchedBody?: true;
@@ -117,6 +117,11 @@ export function publicRoute(
 export function callerOf({ apiKey }: FastifyRequest): KeyRecord {
   if (!apiKey) throw new Error('a guarded route without a key');
   return apiKey;
+}
+
+/** Whether a request of the route is a call of a model. */
+export function isModelCall({ billable, permission }: RouteDescription): boolean {
+  return billable === true && permission === 'models:write';
 }
 
 /** Every POST with a key may have an `Idempotency-Key`. */

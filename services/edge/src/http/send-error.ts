@@ -14,6 +14,9 @@ export interface ErrorOptions {
   dialect?: Dialect | undefined;
 }
 
+/** After these 5xx, no work has begun on any route. */
+const NOTHING_BEGUN: ReadonlySet<string> = new Set(['no_capacity', 'overloaded']);
+
 /** Status, headers and body of an error. */
 export function renderError(
   error: ServiceError,
@@ -21,7 +24,7 @@ export function renderError(
   { repeatable = true, dialect }: ErrorOptions,
 ): HttpError {
   const body = JSON.stringify(errorShapeOf(dialect).body(error, requestId));
-  const mayHaveBegun = !repeatable && error.status >= 500 && error.code !== 'no_capacity';
+  const mayHaveBegun = !repeatable && error.status >= 500 && !NOTHING_BEGUN.has(error.code);
   const retry = mayHaveBegun ? false : errorKind(error.code).retry;
   return {
     status: error.status,

@@ -30,6 +30,7 @@ const WITH_A_KEY: readonly ErrorCode[] = [
   'expired_api_key',
   'org_suspended',
   'rate_limited',
+  'overloaded',
 ];
 const WITH_A_BODY: readonly ErrorCode[] = [
   'invalid_json',

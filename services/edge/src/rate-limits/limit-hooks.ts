@@ -2,7 +2,8 @@
 // route, so a new endpoint is limited without a line of its own.
 import { estimateInputTokens } from '@switchyard/spending';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { callerOf, type RouteDescription } from '../http/route.ts';
+import { whenOver } from '../http/request-over.ts';
+import { callerOf, isModelCall, type RouteDescription } from '../http/route.ts';
 import { Admission, type AdmissionDeps, type ConcurrentKind } from './admission.ts';
 import type { KeyLimits } from './key-limits.ts';
 
@@ -41,9 +42,9 @@ export function limitHooks(route: RouteDescription, deps: LimitHooksDeps): Limit
   };
 }
 
-function concurrentKind({ billable, permission, runsCommand }: RouteDescription): ConcurrentKind | null {
-  if (runsCommand) return 'concurrent_commands';
-  return billable && permission === 'models:write' ? 'concurrent_calls' : null;
+function concurrentKind(route: RouteDescription): ConcurrentKind | null {
+  if (route.runsCommand) return 'concurrent_commands';
+  return isModelCall(route) ? 'concurrent_calls' : null;
 }
 
 function admitRequest(deps: LimitHooksDeps, concurrent: ConcurrentKind | null): Hook {
@@ -52,7 +53,10 @@ function admitRequest(deps: LimitHooksDeps, concurrent: ConcurrentKind | null): 
     if (bounds === null) return done();
     const admission = new Admission(deps, bounds);
     request.admission = admission;
-    reply.raw.once('close', () => atEnd(request, reply, admission));
+    whenOver(request, reply, () => {
+      if (reply.raw.statusCode >= 400) admission.used(0); // a failed call uses no tokens
+      admission.end();
+    });
     say(reply, admission, admission.takeRequest(concurrent)).then(() => done(), done);
   };
 }
@@ -72,13 +76,6 @@ async function say(reply: FastifyReply, admission: Admission, decided: Promise<v
     if (!reply.raw.headersSent)
       for (const [name, value] of Object.entries(admission.headers())) reply.raw.setHeader(name, value);
   }
-}
-
-/** A failed call uses no tokens. A request under an `Idempotency-Key` outlives its client. */
-function atEnd({ idempotent }: FastifyRequest, { raw }: FastifyReply, admission: Admission): void {
-  if (raw.statusCode >= 400) admission.used(0);
-  if (idempotent?.outlivesClient) void idempotent.ended.then(() => admission.end());
-  else admission.end();
 }
 
 /** Reads the number without parsing the body; the last one counts, as in JSON. */

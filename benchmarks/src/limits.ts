@@ -1,0 +1,144 @@
+// `npm run bench:limits`: a rate limit over three edges, an edge under three times what it can take, and one greedy
+// org beside nine modest ones. All edges, the stack and the load share one machine: read the ratios.
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { CreatedKey, CreatedOrg } from '@switchyard/contracts';
+import { chatModel, ownPort, startStack, temporaryFolder, writeTestCatalog } from '@switchyard/testing';
+import { quantile } from './figures.ts';
+import { measure } from './load.ts';
+import { type Arrivals, callAtRate } from './open-load.ts';
+import { residentMiB } from './processes.ts';
+
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '10' } } });
+const seconds = Number(values.seconds);
+/** Requests per minute; reached long before the minute is over. */
+const LIMIT = 600;
+/** Long enough to reach the limit, and shorter than the minute. */
+const MIN_LIMIT_SECONDS = 5;
+/** Calls per second on each of three edges: the limit is reached in two seconds. */
+const LIMITED_RATE = 100;
+const NORMAL_CALLERS = 16;
+/** Calls that an edge lets open at once: twice as many as keep the machine busy. */
+const CALLS_MAX = 2 * NORMAL_CALLERS;
+const OVERLOAD = 3;
+const MODEST_ORGS = 9;
+/** Calls per second of a modest org. */
+const MODEST_RATE = 5;
+const EDGE_MAIN = join(import.meta.dirname, '../../services/edge/src/main.ts');
+const READY_TRIES_MAX = 300;
+
+const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
+const [upstreamUrl] = (await once(upstream, 'message')) as [string];
+const catalog = await writeTestCatalog({
+  url: upstreamUrl,
+  models: [chatModel('acme/fast', upstreamUrl, 'fast')],
+});
+const stack = await startStack({
+  env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_CALLS_MAX: String(CALLS_MAX) },
+});
+const others: ChildProcess[] = [];
+
+async function post<T>(path: string, body: object): Promise<T> {
+  const answer = await fetch(`${stack.url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return (await answer.json()) as T;
+}
+
+/** Starts an edge beside that of the stack, and returns its address. */
+async function startEdge(): Promise<string> {
+  const port = String(await ownPort());
+  const env = {
+    ...{ PATH: process.env.PATH, HOME: process.env.HOME, NATS_URL: stack.natsUrl, PORT: port },
+    ...{ SWITCHYARD_DATA: await temporaryFolder('edge'), SWITCHYARD_COMPUTERS: 'off', LOG_LEVEL: 'error' },
+  };
+  others.push(spawn(process.execPath, [EDGE_MAIN], { env, stdio: 'ignore' }));
+  const url = `http://127.0.0.1:${port}`;
+  for (let tries = 0; tries < READY_TRIES_MAX; tries++) {
+    const answer = await fetch(`${url}/v1/openapi.json`).catch(() => null);
+    if (answer?.ok) return url;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('an edge did not start');
+}
+
+const target = (url: string, key: string) => ({ url: `${url}/v1`, key, model: 'acme/fast' });
+const ms = (value: number) => `${value.toFixed(1)} ms`;
+const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
+
+async function limitOverThreeEdges(): Promise<void> {
+  const urls = [stack.url, await startEdge(), await startEdge()];
+  const limits = { requests_per_minute: LIMIT };
+  const { key } = await post<CreatedKey>('/v1/keys', {
+    name: 'limited',
+    permissions: ['models:write'],
+    limits,
+  });
+  const flood = { perSecond: LIMITED_RATE, seconds: Math.max(seconds, MIN_LIMIT_SECONDS) };
+  const edges = await Promise.all(urls.map((url) => callAtRate(target(url, key), flood)));
+  const admitted = edges.reduce((sum, { took }) => sum + took.length, 0);
+  const refused = edges.reduce((sum, { failed }) => sum + failed, 0);
+  console.log(
+    `limit      ${LIMIT} requests per minute over three edges: ${admitted} admitted ` +
+      `(${percent(admitted / LIMIT - 1)} off), ${refused} refused in ${flood.seconds} s`,
+  );
+  for (const edge of others) edge.kill();
+}
+
+async function overload(): Promise<void> {
+  const edge = [await stack.pidOf('edge')];
+  const load = { connections: NORMAL_CALLERS, seconds, stream: false };
+  await measure(target(stack.url, stack.key), load); // warms up
+  const normal = await measure(target(stack.url, stack.key), load);
+  const over = await callAtRate(target(stack.url, stack.key), {
+    perSecond: OVERLOAD * normal.callsPerSecond,
+    seconds,
+  });
+  const memory = residentMiB(edge);
+  const after = await measure(target(stack.url, stack.key), { ...load, seconds: 1 });
+  console.log(`normal     ${normal.callsPerSecond.toFixed(0)} calls/s, p99 ${ms(normal.p99)}`);
+  console.log(
+    `overload   ${OVERLOAD} times as many: ${(over.took.length / seconds).toFixed(0)} calls/s, p99 ` +
+      `${ms(quantile(over.took, 0.99))} (${(quantile(over.took, 0.99) / normal.p99).toFixed(2)} times), ` +
+      `${over.shed} shed with 503, ${over.failed} failed, edge ${memory.toFixed(0)} MiB`,
+  );
+  console.log(
+    `afterwards ${after.callsPerSecond.toFixed(0)} calls/s, p99 ${ms(after.p99)} in the first second, ${after.errors} refused`,
+  );
+}
+
+async function fairness(): Promise<void> {
+  const names = ['greedy', ...Array.from({ length: MODEST_ORGS }, (_, i) => `modest ${i}`)];
+  const orgs = await Promise.all(names.map((name) => post<CreatedOrg>('/v1/orgs', { name })));
+  const [greedy, ...modest] = orgs.map(({ key }) => target(stack.url, key));
+  if (!greedy) throw new Error('no org was made');
+  const modestCalls = async (): Promise<Arrivals> => {
+    const all = await Promise.all(modest.map((one) => callAtRate(one, { perSecond: MODEST_RATE, seconds })));
+    return {
+      took: all.flatMap(({ took }) => took).sort((a, b) => a - b),
+      shed: all.reduce((sum, { shed }) => sum + shed, 0),
+      failed: all.reduce((sum, { failed }) => sum + failed, 0),
+    };
+  };
+  const capacity = await measure(greedy, { connections: NORMAL_CALLERS, seconds: 2, stream: false });
+  const alone = await modestCalls();
+  const [beside, flood] = await Promise.all([
+    modestCalls(),
+    callAtRate(greedy, { perSecond: OVERLOAD * capacity.callsPerSecond, seconds }),
+  ]);
+  const figures = ({ took, shed, failed }: Arrivals) =>
+    `${took.length} of ${took.length + shed + failed} served, p50 ${ms(quantile(took, 0.5))}, p99 ${ms(quantile(took, 0.99))}`;
+  console.log(`fairness   nine modest orgs alone: ${figures(alone)}`);
+  console.log(`           beside a greedy org: ${figures(beside)}`);
+  console.log(`           the greedy org: ${figures(flood)}`);
+}
+
+await limitOverThreeEdges();
+await overload();
+await fairness();
+await stack.stop();
+upstream.kill();

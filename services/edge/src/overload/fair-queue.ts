@@ -1,0 +1,119 @@
+// Slots for requests. While all are taken, requests wait in one queue for each org, and the orgs take turns. A request
+// that would wait too long is refused at once, which costs far less than to serve it late.
+import { ServiceError } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+
+/** A burst may fill the queue for this long. After that, more arrives than can be served. */
+export const BURST_MS_MAX = 100;
+/** The longest wait while more arrives than can be served. */
+export const OVERLOAD_WAIT_MS_MAX = 20;
+/** Requests that wait. Beyond it, the org with the most waiting loses its latest. */
+export const WAITING_MAX = 2_000;
+/** Seconds after which a refused request may retry. */
+const RETRY_AFTER_S = 1;
+
+type Begin = (refused?: ServiceError) => void;
+
+interface Waiting {
+  readonly since: number;
+  readonly begin: Begin;
+}
+
+export interface FairQueueDeps {
+  /** Requests that may have begun and not ended. */
+  readonly slots: number;
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
+}
+
+export class FairQueue {
+  readonly #deps: FairQueueDeps;
+  /** By org, in the order of their turns; no queue is empty. */
+  readonly #queues = new Map<string, Waiting[]>();
+  #taken = 0;
+  #emptyAt = 0;
+  /** Requests that wait now. */
+  waiting = 0;
+  /** Requests refused since the start. */
+  refused = 0;
+
+  constructor(deps: FairQueueDeps) {
+    this.#deps = deps;
+  }
+
+  /** Calls `begin` when the request has a slot, which `leave` frees; or with `overloaded`, and then it has none. */
+  enter(org: string, begin: Begin): void {
+    if (this.waiting === 0 && this.#taken < this.#deps.slots) {
+      this.#taken += 1;
+      begin();
+      return;
+    }
+    const now = this.#deps.clock.monotonic();
+    const queue = this.#queues.get(org) ?? [];
+    queue.push({ since: now, begin });
+    this.#queues.set(org, queue);
+    this.waiting += 1;
+    if (this.waiting === 1) {
+      this.#emptyAt = now;
+      this.#watch();
+    }
+    if (this.waiting > WAITING_MAX) this.#refuseLatestOfLongest();
+  }
+
+  /** Frees slots of requests that have ended. */
+  leave(slots = 1): void {
+    this.#taken -= slots;
+    this.#refuseLate();
+    while (this.#taken < this.#deps.slots) {
+      const [org] = this.#queues.keys();
+      if (org === undefined) return;
+      this.#taken += 1;
+      this.#shift(org)?.begin();
+    }
+  }
+
+  /** Refuses late requests also while no slot is freed. */
+  #watch(): void {
+    this.#deps.clock.after(OVERLOAD_WAIT_MS_MAX, () => {
+      this.#refuseLate();
+      if (this.waiting > 0) this.#watch();
+    });
+  }
+
+  /** Removes the first request of an org, which then waits for its next turn. */
+  #shift(org: string): Waiting | undefined {
+    const queue = this.#queues.get(org) ?? [];
+    const first = queue.shift();
+    this.#queues.delete(org);
+    if (queue.length > 0) this.#queues.set(org, queue);
+    if (first) this.waiting -= 1;
+    return first;
+  }
+
+  #refuseLate(): void {
+    const now = this.#deps.clock.monotonic();
+    if (this.waiting === 0 || now - this.#emptyAt <= BURST_MS_MAX) return;
+    for (const [org, queue] of this.#queues) {
+      const inTime = queue.findIndex(({ since }) => now - since <= OVERLOAD_WAIT_MS_MAX);
+      const late = queue.splice(0, inTime < 0 ? queue.length : inTime);
+      if (queue.length === 0) this.#queues.delete(org);
+      this.waiting -= late.length;
+      for (const { begin } of late) this.#refuse(begin);
+    }
+  }
+
+  #refuseLatestOfLongest(): void {
+    let longest: [string, Waiting[]] | undefined;
+    for (const one of this.#queues) if (!longest || one[1].length > longest[1].length) longest = one;
+    const latest = longest?.[1].pop();
+    if (!longest || !latest) return;
+    if (longest[1].length === 0) this.#queues.delete(longest[0]);
+    this.waiting -= 1;
+    this.#refuse(latest.begin);
+  }
+
+  #refuse(begin: Begin): void {
+    this.refused += 1;
+    const message = `Too many requests to serve now. Retry after ${RETRY_AFTER_S} s.`;
+    begin(new ServiceError('overloaded', message, { retryAfterS: RETRY_AFTER_S }));
+  }
+}

@@ -1,0 +1,82 @@
+// A real edge that may have one model call open.
+import { type IncomingCall, serve } from '@switchyard/bus';
+import { type ErrorBody, modelCallSubject } from '@switchyard/contracts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { BURST_MS_MAX, OVERLOAD_WAIT_MS_MAX } from './fair-queue.ts';
+
+let edge: TestEdge;
+let key: string;
+const open: IncomingCall[] = [];
+
+beforeAll(async () => {
+  edge = await startTestEdge({ SWITCHYARD_CALLS_MAX: '1' });
+  key = await edge.addKey();
+  const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
+  router.stream(modelCallSubject('language'), (call) => void open.push(call));
+});
+afterAll(() => edge?.stop());
+
+const chat = (signal: AbortSignal | null = null) =>
+  fetch(`${edge.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] }),
+    signal,
+  });
+const waiting = async () => /switchyard_edge_requests_waiting (\d+)\n/.exec(await edge.metrics())?.[1];
+
+function respond(): void {
+  for (const call of open.splice(0)) {
+    call.setHead({ status: 200, content_type: 'application/json' });
+    call.end({ cost: '0' }, Buffer.from('{}'));
+  }
+}
+
+test('a call beyond the bound begins when another ends', async () => {
+  const first = chat();
+  await expect.poll(() => open.length).toBe(1);
+  const second = chat();
+  await expect.poll(waiting).toBe('1');
+  respond();
+  expect((await first).status).toBe(200);
+  await expect.poll(() => open.length).toBe(1);
+  respond();
+  expect((await second).status).toBe(200);
+});
+
+test('a call that waits too long is answered 503 with Retry-After, and the next call is served', async () => {
+  const first = chat();
+  await expect.poll(() => open.length).toBe(1);
+  const late = chat();
+  await expect.poll(waiting).toBe('1');
+  edge.clock.advance(BURST_MS_MAX + OVERLOAD_WAIT_MS_MAX);
+  const refused = await late;
+  expect(refused.status).toBe(503);
+  expect(Object.fromEntries(refused.headers)).toMatchObject({ 'retry-after': '1', 'x-should-retry': 'true' });
+  expect(((await refused.json()) as ErrorBody).error.code).toBe('overloaded');
+  expect(await edge.metrics()).toContain('switchyard_edge_requests_shed_total 1\n');
+  respond();
+  expect((await first).status).toBe(200);
+  const next = chat();
+  await expect.poll(() => open.length).toBe(1);
+  respond();
+  expect((await next).status).toBe(200);
+});
+
+test('a client that leaves while its call waits takes no slot', async () => {
+  const client = new AbortController();
+  const first = chat();
+  await expect.poll(() => open.length).toBe(1);
+  const left = chat(client.signal);
+  await expect.poll(waiting).toBe('1');
+  client.abort();
+  await expect(left).rejects.toThrow();
+  respond();
+  expect((await first).status).toBe(200);
+  await expect.poll(waiting).toBe('0');
+  const next = chat();
+  await expect.poll(() => open.length).toBeGreaterThan(0);
+  respond();
+  expect((await next).status).toBe(200);
+});

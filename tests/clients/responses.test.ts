@@ -125,6 +125,18 @@ describe('responses.create', () => {
     expect(second.output_text).toBe(text);
   });
 
+  it('takes a file of 3 MB', async () => {
+    const file_data = `data:application/pdf;base64,${'A'.repeat(3 * 1024 * 1024)}`;
+    const input = [
+      { role: 'user' as const, content: [{ type: 'input_file' as const, filename: 'a.pdf', file_data }] },
+    ];
+    const response = await client.responses.create({ model: 'acme/chat-1', input });
+    expect(response.output_text).toBe(HELLO_ANSWER);
+    expect(sentToUpstream()?.messages).toEqual([
+      { role: 'user', content: [{ type: 'file', file: { file_data, filename: 'a.pdf' } }] },
+    ]);
+  });
+
   it('takes what Codex sends beside the conversation, and shows a function by its namespace', async () => {
     const body = {
       store: false,

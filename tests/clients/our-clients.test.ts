@@ -1,7 +1,8 @@
-// Our own clients against the whole: the TypeScript client, its README, and `docs/clients.md`.
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+// Our own clients against the whole: the TypeScript client with its README, the command line, and docs/clients.md.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type Computer, dataOf, Switchyard, type SwitchyardError } from '@switchyard/client';
 import { docker, startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,21 +10,33 @@ import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const README = await readFile(resolve(ROOT, 'clients/typescript/README.md'), 'utf8');
+const GUIDE = await readFile(resolve(ROOT, 'docs/clients.md'), 'utf8');
+const CLI = resolve(ROOT, 'clients/cli/src/main.ts');
 const RUN_TIMEOUT_MS = 110_000;
 const LARGE_BYTES = 3 * 1024 * 1024;
 const withComputers = (await docker()) !== undefined;
 
 let stack: TestStack;
 let sy: Switchyard;
+/** Where programs run and leave files: in the repository, so that they find its packages. */
+let folder: string;
+/** Programs that `follow` started; some never end by themselves. */
+const followed: ChildProcess[] = [];
 
 beforeAll(async () => {
+  await mkdir(join(ROOT, 'output'), { recursive: true });
+  folder = await mkdtemp(join(ROOT, 'output', 'clients-'));
   stack = await startStack({
     env: { SWITCHYARD_COMPUTERS: withComputers ? 'on' : 'off', SWITCHYARD_WARM_POOL: '1' },
   });
   sy = new Switchyard({ url: stack.url, apiKey: stack.key });
   if (withComputers) await untilComputers(stack);
 }, SET_UP_MS_MAX);
-afterAll(() => stack?.stop());
+afterAll(async () => {
+  for (const child of followed) child.kill();
+  await stack?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
 
 interface Ran {
   code: number;
@@ -31,15 +44,53 @@ interface Ran {
   stderr: string;
 }
 
-/** Runs Node at the top of the repository, as a user of the stack. */
-function runNode(...args: string[]): Promise<Ran> {
-  const env = { ...process.env, SWITCHYARD_URL: stack.url, SWITCHYARD_KEY: stack.key };
+type Env = Record<string, string | undefined>;
+
+const environment = (more: Env = {}): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
+  SWITCHYARD_URL: stack.url,
+  SWITCHYARD_KEY: stack.key,
+  ...more,
+});
+
+/** Runs a program as a user of the stack. */
+function run(
+  program: string,
+  args: string[],
+  { env, stdin = '' }: { env?: Env; stdin?: string } = {},
+): Promise<Ran> {
+  const options = { cwd: folder, env: environment(env), timeout: RUN_TIMEOUT_MS };
   return new Promise((done) => {
-    execFile(process.execPath, args, { cwd: ROOT, env, timeout: RUN_TIMEOUT_MS }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
       done({ code, stdout, stderr });
     });
+    child.stdin?.end(stdin);
   });
+}
+
+const runModule = (code: string) => run(process.execPath, ['--input-type=module-typescript', '-e', code]);
+const switchyard = (args: string[], options?: Parameters<typeof run>[2]) =>
+  run(process.execPath, [CLI, ...args], options);
+
+/** Starts a program and waits for what it shows. */
+function follow(program: string, args: string[]) {
+  const child = spawn(program, args, { cwd: folder, env: environment() });
+  followed.push(child);
+  let shown = '';
+  const output = child.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
+  return {
+    exited: once(child, 'exit').then(([code]) => code as number),
+    type: (text: string) => child.stdin.write(text),
+    async until(pattern: RegExp): Promise<void> {
+      while (!pattern.test(shown)) {
+        const { value, done } = await output.next();
+        if (done) expect.fail(`it ended after: ${shown}`);
+        shown += value;
+      }
+    },
+  };
 }
 
 const failureOf = (call: Promise<unknown>): Promise<SwitchyardError> =>
@@ -54,13 +105,13 @@ describe('the README of the TypeScript client', () => {
   );
 
   test.skipIf(!withComputers)('runs its example of computers', async () => {
-    const { stdout, stderr } = await runNode('--input-type=module-typescript', '-e', computers);
+    const { stdout, stderr } = await runModule(computers);
     expect(stdout, stderr).toBe('6 * 7 = 42\n 0\n1\n2\n3\n');
     expect(await sy.computers.list()).toEqual([]);
   });
 
   test('runs its example of models', async () => {
-    const { stdout, stderr } = await runNode('--input-type=module-typescript', '-e', models);
+    const { stdout, stderr } = await runModule(models);
     expect(stdout, stderr).toMatch(/42.* 0\.0000\d+\n.*42/);
   });
 });
@@ -192,5 +243,175 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
     });
     await computer.start();
     expect(await computer.files.read('page.txt')).toBe('served');
+  });
+});
+
+describe('the command line', () => {
+  test('keeps address and key where only its owner reads them, and sends them to no other address', async () => {
+    const XDG_CONFIG_HOME = join(folder, 'config');
+    const env = { XDG_CONFIG_HOME, SWITCHYARD_URL: undefined, SWITCHYARD_KEY: undefined };
+    expect(await switchyard(['models'], { env })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Not logged in'),
+    });
+    const refused = await switchyard(['login', '--url', stack.url], { env, stdin: 'wrong' });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^invalid_api_key: /) });
+    const { code, stdout } = await switchyard(['login', '--url', stack.url], {
+      env,
+      stdin: `${stack.key}\n`,
+    });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining(`Logged in at ${stack.url}`),
+    });
+    expect((await stat(join(XDG_CONFIG_HOME, 'switchyard', 'config.json'))).mode & 0o777).toBe(0o600);
+    expect((await switchyard(['models'], { env })).stdout).toMatch(
+      /^MODEL +TYPE +AVAILABLE.*local\/chat +language +yes/s,
+    );
+    const elsewhere = await switchyard(['models'], { env: { ...env, SWITCHYARD_URL: 'http://127.0.0.1:9' } });
+    expect(elsewhere.stderr).toContain('Not logged in');
+  });
+
+  test('chats as a stream, from a pipe, and as JSON with the cost', async () => {
+    expect(await switchyard(['chat', 'What is', '6 * 7?'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('42'),
+    });
+    expect((await switchyard(['chat'], { stdin: 'What is 6 * 7?' })).stdout).toContain('42');
+    const { stdout } = await switchyard(['--json', 'chat', 'What is 6 * 7?']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      object: 'chat.completion',
+      usage: { cost: expect.any(Number) },
+    });
+    const none = await switchyard(['chat', '-m', 'acme/none', 'hello']);
+    expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^model_not_found: /) });
+  });
+
+  test('shows usage and logs, and follows calls and events that come', async () => {
+    const logs = follow(process.execPath, [CLI, 'logs', '-f']);
+    const events = follow(process.execPath, [
+      CLI,
+      'events',
+      '-f',
+      '--since',
+      '0',
+      '--type',
+      'call.completed',
+      '--json',
+    ]);
+    await switchyard(['chat', 'What is 6 * 7?']);
+    await logs.until(/ok +local\/chat +\$0\.0000\d+ +\d+ ms +req_/);
+    await events.until(/"type":"call\.completed".*local\/chat/);
+    expect((await switchyard(['usage'])).stdout).toMatch(
+      /^MODEL +CALLS +COST.*local\/chat +\d+ +\$0\.0000.*total/s,
+    );
+    const { stdout } = await switchyard(['logs', '-n', '1', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ object: 'log', status: 'ok' });
+  });
+
+  test('stores, lists, fetches and deletes files', async () => {
+    await writeFile(join(folder, 'note.txt'), 'kept');
+    const id = (await switchyard(['files', 'put', join(folder, 'note.txt')])).stdout.trim();
+    expect((await switchyard(['files', 'ls'])).stdout).toMatch(new RegExp(`${id} +note.txt +4 `));
+    expect((await switchyard(['files', 'get', id])).stdout).toBe('kept');
+    await switchyard(['files', 'rm', id]);
+    expect(await switchyard(['files', 'get', id])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^file_not_found/),
+    });
+  });
+
+  test('makes, lists and revokes keys', async () => {
+    const made = await switchyard(['keys', 'create', 'a reader', '-p', 'usage:read', '--json']);
+    const { id, key } = JSON.parse(made.stdout) as { id: string; key: string };
+    expect((await switchyard(['keys', 'ls'])).stdout).toMatch(new RegExp(`${id} +a reader +.*usage:read`));
+    const asReader = await switchyard(['chat', 'hello'], { env: { SWITCHYARD_KEY: key } });
+    expect(asReader).toMatchObject({ code: 1, stderr: expect.stringMatching(/^permission_denied/) });
+    expect((await switchyard(['keys', 'rm', id])).stdout).toBe(`${id} is revoked\n`);
+  });
+
+  describe.skipIf(!withComputers)('with a computer', () => {
+    let id: string;
+    beforeAll(async () => {
+      const created = await switchyard([
+        'computers',
+        'create',
+        '--name',
+        'typed',
+        '--cpu',
+        '0.25',
+        '--memory',
+        '512',
+      ]);
+      id = created.stdout.trim();
+      expect(id, created.stderr).toMatch(/^cmp_/);
+    });
+    afterAll(async () => {
+      expect((await switchyard(['computers', 'rm', id])).stdout).toBe(`${id} is deleted\n`);
+    });
+
+    test('runs commands, and exits as they do', async () => {
+      expect((await switchyard(['computers', 'ls'])).stdout).toMatch(
+        new RegExp(`${id} +typed +running +0.25 +512`),
+      );
+      const flags = ['-e', 'WHO=me', '--cwd', '/tmp', '-i'];
+      const ran = await switchyard(
+        ['computers', 'exec', ...flags, id, 'echo', '$WHO;', 'pwd;', 'cat;', 'exit', '7'],
+        { stdin: 'read' },
+      );
+      expect(ran).toEqual({ code: 7, stdout: 'me\n/tmp\nread', stderr: '' });
+      const json = await switchyard(['--json', 'computers', 'exec', id, 'ls -d /']);
+      expect(JSON.parse(json.stdout)).toMatchObject({ stdout: '/\n', exitCode: 0 });
+      const none = await switchyard(['computers', 'exec', 'cmp_none', 'true']);
+      expect(none).toMatchObject({ code: 255, stderr: expect.stringMatching(/^computer_not_found: /) });
+    });
+
+    test('copies files both ways', async () => {
+      await writeFile(join(folder, 'there.txt'), 'there and back');
+      await switchyard(['computers', 'cp', join(folder, 'there.txt'), `${id}:data/`]);
+      const back = await switchyard([
+        'computers',
+        'cp',
+        `${id}:/workspace/data/there.txt`,
+        join(folder, 'back.txt'),
+      ]);
+      expect(back, back.stderr).toMatchObject({ code: 0 });
+      expect(await readFile(join(folder, 'back.txt'), 'utf8')).toBe('there and back');
+    });
+
+    test('opens a terminal that follows the size of ours, and exits as its shell does', async () => {
+      const go = join(folder, 'resize');
+      const resized = `(until [ -e ${go} ]; do sleep 0.1; done; stty rows 50 cols 132 < /dev/tty) &`;
+      const inside = `stty rows 30 cols 100; ${resized} exec ${process.execPath} ${CLI} computers ssh ${id}`;
+      const ssh = follow('script', ['-qefc', inside, '/dev/null']);
+      ssh.type('stty size\n');
+      await ssh.until(/30 100/);
+      await writeFile(go, '');
+      ssh.type('until stty size | grep "50 132"; do sleep 0.1; done\n');
+      await ssh.until(/^50 132/m);
+      ssh.type('exit 9\n');
+      expect(await ssh.exited).toBe(9);
+    });
+  });
+});
+
+describe('docs/clients.md', () => {
+  const blocks = [...GUIDE.matchAll(/^## (.*?)$|```(sh|ts)\n(.*?)```/gms)];
+  let title = 'the variables';
+  const tasks = blocks.flatMap(([, heading, language = '', code = '']) => {
+    title = heading ?? title;
+    return heading === undefined ? [{ title, language, code }] : [];
+  });
+
+  test.each(tasks.filter(() => withComputers))('$title', async ({ language, code }) => {
+    const strict = `set -euo pipefail\ncurl() { command curl -sS --fail-with-body "$@"; }\n${code}`;
+    const ran = language === 'sh' ? run('bash', ['-c', strict]) : runModule(code);
+    const { code: exit, stdout, stderr } = await ran;
+    expect(exit, stdout + stderr).toBe(0);
+  });
+
+  test.skipIf(!withComputers)('leaves a picture and no computer behind', async () => {
+    expect((await readFile(join(folder, 'boats.png'))).subarray(1, 4).toString()).toBe('PNG');
+    expect(await sy.computers.list()).toEqual([]);
   });
 });

@@ -1,0 +1,130 @@
+// `switchyard computers`: life, commands, terminals and files of computers.
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import type { CreationProgress, ExecOptions } from '@switchyard/client';
+import { type Command, InvalidArgumentError } from 'commander';
+import { copy } from './copy.ts';
+import { dollars, printResult, printTable, wantsJson } from './print.ts';
+import { connect } from './settings.ts';
+import { attachTerminal } from './terminal.ts';
+
+/** Exit code until a command in a computer has its own, as of ssh. */
+const FAILED_BEFORE_THE_COMMAND = 255;
+
+interface CreateOptions {
+  name?: string;
+  image?: string;
+  cpu?: number;
+  memory?: number;
+  json?: boolean;
+}
+
+interface ExecFlags {
+  cwd?: string;
+  timeout?: number;
+  env: Record<string, string>;
+  stdin?: boolean;
+  json?: boolean;
+}
+
+export function addComputerCommands(program: Command): void {
+  const computers = program
+    .command('computers')
+    .description('Linux computers, charged by the minute')
+    .enablePositionalOptions();
+  addLifeCommands(computers);
+  computers
+    .command('exec')
+    .description('run a shell command and show its output; exits as the command does, or with 255')
+    .argument('<id>')
+    .argument('<command...>', 'joined by spaces, as ssh does')
+    .option('--cwd <folder>', 'the folder it runs in; default: /workspace')
+    .option('--timeout <seconds>', 'seconds after which the command is stopped', Number)
+    .option('-e, --env <NAME=value>', 'a further variable; may be repeated', addVariable, {})
+    .option('-i, --stdin', 'pass standard input to the command')
+    .passThroughOptions()
+    .action(
+      async (id: string, words: string[], { stdin, json: _, ...flags }: ExecFlags, command: Command) => {
+        process.exitCode = FAILED_BEFORE_THE_COMMAND;
+        const options: ExecOptions = { ...flags, ...(stdin ? { stdin: await text(process.stdin) } : {}) };
+        const computer = await (await connect()).computers.get(id);
+        if (wantsJson(command)) {
+          const result = await computer.exec(words.join(' '), options);
+          printResult(command, '', result);
+          process.exitCode = result.exitCode;
+          return;
+        }
+        for await (const event of computer.execStream(words.join(' '), options)) {
+          if (event.type === 'output' && !process.stdout.write(event.data))
+            await once(process.stdout, 'drain');
+          if (event.type === 'exit') process.exitCode = event.exitCode;
+        }
+      },
+    );
+  computers
+    .command('ssh')
+    .description('open a terminal; exits as its shell does, or with 255')
+    .argument('<id>')
+    .action(async (id: string) => {
+      process.exitCode = FAILED_BEFORE_THE_COMMAND;
+      const computer = await (await connect()).computers.get(id);
+      process.exitCode = await attachTerminal(computer);
+    });
+  computers
+    .command('cp')
+    .description('copy a file to or from /workspace: <id>:<path> names one there')
+    .argument('<from>')
+    .argument('<to>')
+    .action(async (from: string, to: string, _options: object, command: Command) => {
+      const copied = await copy((await connect()).computers, from, to);
+      printResult(command, `${copied.from} -> ${copied.to}`, copied);
+    });
+}
+
+function addLifeCommands(computers: Command): void {
+  computers
+    .command('ls')
+    .description('list the computers')
+    .action(async (_options: object, command: Command) => {
+      const list = await (await connect()).computers.list();
+      const rows = list.map(({ id, name, status, cpu, memory_mb, minutes, cost }) => [
+        ...[id, name, status, cpu, memory_mb, minutes, dollars(cost)],
+      ]);
+      printTable(command, ['COMPUTER', 'NAME', 'STATUS', 'CPU', 'MEMORY MB', 'MINUTES', 'COST'], rows, list);
+    });
+  computers
+    .command('create')
+    .description('create a computer, and print its id when it runs')
+    .option('--name <name>', 'a label')
+    .option('--image <image>', 'an image of a public registry')
+    .option('--cpu <cores>', 'cores', Number)
+    .option('--memory <mb>', 'MiB of memory', Number)
+    .action(async ({ memory, json: _, ...wish }: CreateOptions, command: Command) => {
+      const sy = await connect();
+      const size = memory === undefined ? {} : { memory_mb: memory };
+      const computer = await sy.computers.create({ ...wish, ...size, onProgress: showProgress });
+      printResult(command, computer.id, await computer.getInfo());
+    });
+  computers
+    .command('rm')
+    .description('delete computers and their files')
+    .argument('<id...>')
+    .action(async (ids: string[], _options: object, command: Command) => {
+      const sy = await connect();
+      for (const id of ids) {
+        await (await sy.computers.get(id)).delete();
+        printResult(command, `${id} is deleted`, { id, deleted: true });
+      }
+    });
+}
+
+function addVariable(assignment: string, variables: Record<string, string>): Record<string, string> {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('Write NAME=value.');
+  return { ...variables, [name]: value };
+}
+
+function showProgress({ phase, percent }: CreationProgress): void {
+  if (process.stderr.isTTY)
+    process.stderr.write(`\r\x1b[2K${percent === 100 ? '' : `${phase} ${percent} %`}`);
+}

@@ -1,0 +1,58 @@
+// `switchyard files`: stored files.
+import { createWriteStream, openAsBlob } from 'node:fs';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { dataOf } from '@switchyard/client';
+import type { Command } from 'commander';
+import { printResult, printTable } from './print.ts';
+import { connect } from './settings.ts';
+
+export function addFileCommands(program: Command): void {
+  const files = program.command('files').description('stored files');
+  files
+    .command('ls')
+    .description('list stored files, newest first')
+    .option('-n, --limit <count>', 'files at most', Number, 50)
+    .action(async ({ limit }: { limit: number }, command: Command) => {
+      const sy = await connect();
+      const { data } = await dataOf(sy.api.GET('/v1/files', { params: { query: { limit } } }));
+      const rows = data.map((file) => [file.id, file.filename, file.bytes, file.created_at_iso]);
+      printTable(command, ['FILE', 'NAME', 'BYTES', 'STORED AT'], rows, data);
+    });
+  files
+    .command('put')
+    .description('store a file, and print its id')
+    .argument('<path>')
+    .action(async (path: string, _options: object, command: Command) => {
+      const sy = await connect();
+      const form = new FormData();
+      form.set('file', await openAsBlob(path), basename(path));
+      const body = { file: '' };
+      const file = await dataOf(sy.api.POST('/v1/files', { body, bodySerializer: () => form }));
+      printResult(command, file.id, file);
+    });
+  files
+    .command('get')
+    .description('write a stored file to a path, or to standard output')
+    .argument('<id>')
+    .argument('[path]')
+    .action(async (id: string, path: string | undefined) => {
+      const sy = await connect();
+      const params = { path: { id } };
+      const body = await dataOf(sy.api.GET('/v1/files/{id}/content', { params, parseAs: 'stream' }));
+      if (!body) throw new Error('The answer has no body.');
+      await pipeline(Readable.fromWeb(body), path === undefined ? process.stdout : createWriteStream(path));
+    });
+  files
+    .command('rm')
+    .description('delete stored files')
+    .argument('<id...>')
+    .action(async (ids: string[], _options: object, command: Command) => {
+      const sy = await connect();
+      for (const id of ids) {
+        const deleted = await dataOf(sy.api.DELETE('/v1/files/{id}', { params: { path: { id } } }));
+        printResult(command, `${id} is deleted`, deleted);
+      }
+    });
+}

@@ -1,0 +1,38 @@
+// `switchyard login`: checks address and key, and keeps them.
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { dataOf, Switchyard } from '@switchyard/client';
+import type { Command } from 'commander';
+import { printResult } from './print.ts';
+import { saveSettings, settingsFile } from './settings.ts';
+
+const URL_DEFAULT = 'http://127.0.0.1:8080';
+
+export function addLoginCommand(program: Command): void {
+  program
+    .command('login')
+    .description('keep the address and an API key; the key is asked for, or read from a pipe')
+    .option('--url <url>', 'address of the API', process.env.SWITCHYARD_URL ?? URL_DEFAULT)
+    .action(async ({ url }: { url: string }, command: Command) => {
+      const key = (
+        process.stdin.isTTY ? await askHidden(`API key of ${url}: `) : await text(process.stdin)
+      ).trim();
+      const sy = new Switchyard({ url, apiKey: key });
+      await dataOf(sy.api.GET('/v1/models'));
+      await saveSettings({ url: sy.url, key });
+      printResult(command, `Logged in at ${sy.url}. The key is in ${settingsFile()}.`, { url: sy.url });
+    });
+}
+
+/** Asks without showing what is typed. */
+async function askHidden(question: string): Promise<string> {
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  const [line] = (await once(lines, 'line')) as [string];
+  lines.close();
+  process.stderr.write('\n');
+  return line;
+}

@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// `switchyard`: the command line of the API.
+import { SwitchyardError } from '@switchyard/client';
+import { Command } from 'commander';
+import { addComputerCommands } from './computer-commands.ts';
+import { addFileCommands } from './file-commands.ts';
+import { addKeyCommands } from './key-commands.ts';
+import { addLoginCommand } from './login-command.ts';
+import { addModelCommands } from './model-commands.ts';
+import { addReportCommands } from './report-commands.ts';
+
+const FAILED = 1;
+
+process.stdout.on('error', () => process.exit()); // `| head` has had enough
+
+const program = new Command('switchyard')
+  .description('AI models and computers, under one key and one bill')
+  .enablePositionalOptions()
+  .showHelpAfterError('(add --help for the options)');
+
+addLoginCommand(program);
+addModelCommands(program);
+addComputerCommands(program);
+addFileCommands(program);
+addReportCommands(program);
+addKeyCommands(program);
+addJsonOption(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exitCode ??= FAILED;
+}
+
+/** `--json` may stand before the command and among its options. */
+function addJsonOption(command: Command): void {
+  command.option('--json', 'print JSON, one value a line');
+  for (const one of command.commands) addJsonOption(one);
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof SwitchyardError) return `${error.code}: ${error.message}`;
+  const { message, cause } = error as Error;
+  const reason = (cause as NodeJS.ErrnoException | undefined)?.code;
+  return reason === undefined ? message : `${message} (${reason})`;
+}

@@ -1,0 +1,87 @@
+// `switchyard models` and `switchyard chat`.
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { dataOf, type Switchyard, SwitchyardError, serverEvents } from '@switchyard/client';
+import type { Command } from 'commander';
+import { printJson, printTable, wantsJson } from './print.ts';
+import { connect } from './settings.ts';
+
+const MODEL_DEFAULT = 'local/chat';
+
+interface Message {
+  role: string;
+  content: string;
+}
+
+interface ChatOptions {
+  model: string;
+  system?: string;
+}
+
+interface Chunk {
+  choices?: { delta?: { content?: string | null } }[];
+  error?: { code?: string; message?: string };
+}
+
+export function addModelCommands(program: Command): void {
+  program
+    .command('models')
+    .description('list the models')
+    .option('--type <type>', 'only of this type: language, image, speech …')
+    .action(async ({ type }: { type?: string }, command: Command) => {
+      const sy = await connect();
+      const { data } = await dataOf(sy.api.GET('/v1/models'));
+      const models = data.filter((model) => type === undefined || model.type === type);
+      const rows = models.map((model) => [
+        model.id,
+        model.type,
+        model.available ? 'yes' : 'no',
+        model.endpoint,
+      ]);
+      printTable(command, ['MODEL', 'TYPE', 'AVAILABLE', 'ENDPOINT'], rows, models);
+    });
+  program
+    .command('chat')
+    .description('ask a language model; without a prompt, read it from a pipe or converse')
+    .argument('[prompt...]')
+    .option('-m, --model <model>', 'a model of type language', MODEL_DEFAULT)
+    .option('-s, --system <text>', 'instructions for the model')
+    .action(async (words: string[], options: ChatOptions, command: Command) => {
+      const sy = await connect();
+      const messages: Message[] = options.system ? [{ role: 'system', content: options.system }] : [];
+      if (words.length === 0 && process.stdin.isTTY) return converse(sy, options.model, messages);
+      const content = words.length > 0 ? words.join(' ') : await text(process.stdin);
+      messages.push({ role: 'user', content });
+      if (!wantsJson(command)) return void (await streamAnswer(sy, options.model, messages));
+      const body = { model: options.model, messages };
+      printJson(await dataOf(sy.api.POST('/v1/chat/completions', { body })));
+    });
+}
+
+/** Each line is a message, until the end of the input (Ctrl-D). */
+async function converse(sy: Switchyard, model: string, messages: Message[]): Promise<void> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+  lines.prompt();
+  for await (const content of lines) {
+    messages.push({ role: 'user', content });
+    messages.push({ role: 'assistant', content: await streamAnswer(sy, model, messages) });
+    lines.prompt();
+  }
+}
+
+/** Prints the answer while the model writes, and returns it. */
+async function streamAnswer(sy: Switchyard, model: string, messages: Message[]): Promise<string> {
+  const body = { model, messages, stream: true };
+  const stream = await dataOf(sy.api.POST('/v1/chat/completions', { body, parseAs: 'stream' }));
+  let answer = '';
+  for await (const { data } of serverEvents(stream)) {
+    if (data === '[DONE]') break;
+    const chunk = JSON.parse(data) as Chunk;
+    if (chunk.error) throw new SwitchyardError(chunk.error, { status: null, requestId: null });
+    const written = chunk.choices?.[0]?.delta?.content ?? '';
+    process.stdout.write(written);
+    answer += written;
+  }
+  process.stdout.write('\n');
+  return answer;
+}

@@ -1,0 +1,50 @@
+// What commands print: tables for people, JSON for programs.
+import type { Command } from 'commander';
+
+type Cell = string | number | null | undefined;
+
+/** Whether `--json` was given, anywhere on the command line. */
+export function wantsJson(command: Command): boolean {
+  return command.optsWithGlobals<{ json?: boolean }>().json === true;
+}
+
+/** Prints rows with their headings, or with `--json` the value that they show. */
+export function printTable(command: Command, headings: string[], rows: Cell[][], value: unknown): void {
+  if (wantsJson(command)) return printJson(value);
+  const texts = [headings, ...rows].map((row) => row.map((cell) => String(cell ?? '-')));
+  const widths = headings.map((_, column) => Math.max(...texts.map((row) => row[column]?.length ?? 0)));
+  for (const row of texts)
+    printLine(
+      row
+        .map((text, column) => text.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+}
+
+/** Prints one line for people, or with `--json` the value. */
+export function printResult(command: Command, line: string, value: unknown): void {
+  if (wantsJson(command)) printJson(value);
+  else printLine(line);
+}
+
+/** One line, so that a stream of values is NDJSON. */
+export function printJson(value: unknown): void {
+  printLine(JSON.stringify(value));
+}
+
+export function printLine(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** A plain decimal, never an exponent: 0.00000885 -> $0.00000885 */
+export function dollars(amount: number): string {
+  return `$${amount.toFixed(9).replace(/0{1,7}$/, '')}`;
+}
+
+/** `{ input_tokens: 5, images: 2 }` -> 5 input_tokens, 2 images */
+export function quantitiesText(quantities: Readonly<Record<string, number>>): string {
+  return Object.entries(quantities)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
+}

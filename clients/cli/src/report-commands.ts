@@ -1,0 +1,130 @@
+// `switchyard usage`, `logs` and `events`.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { dataOf, type paths, type Switchyard, serverEvents } from '@switchyard/client';
+import { type Command, Option } from 'commander';
+import { dollars, printJson, printLine, printTable, quantitiesText, wantsJson } from './print.ts';
+import { connect } from './settings.ts';
+
+type UsageQuery = NonNullable<paths['/v1/usage']['get']['parameters']['query']>;
+type LogsQuery = NonNullable<paths['/v1/logs']['get']['parameters']['query']>;
+type LogEntry = paths['/v1/logs']['get']['responses'][200]['content']['application/json']['data'][number];
+
+interface FollowedQuery extends Omit<LogsQuery, 'limit'> {
+  limit: number;
+  follow?: boolean;
+  json?: boolean;
+}
+
+const GROUPS = ['model', 'type', 'maker', 'key', 'computer', 'status'];
+const INTERVALS = ['minute', 'hour', 'day', 'month'];
+/** A call is in Logs a moment after its end. */
+const LOGS_POLL_MS = 2_000;
+/** A row may come this much later than one that ended after it. */
+const LATE_MS_MAX = 60_000;
+/** Rows that may have come between two looks. */
+const FOLLOW_ROWS_MAX = 1_000;
+
+export function addReportCommands(program: Command): void {
+  program
+    .command('usage')
+    .description('what was used and what it cost')
+    .addOption(new Option('--by <group>', 'rows by this').choices(GROUPS).default('model'))
+    .addOption(new Option('--interval <interval>', 'rows by this interval too').choices(INTERVALS))
+    .option('--from <time>', 'from this moment on, as ISO 8601; default: 30 days ago')
+    .option('--to <time>', 'up to this moment; default: now')
+    .action(async ({ by, json: _, ...rest }: { by: string; json?: boolean }, command: Command) => {
+      const sy = await connect();
+      const query = { ...rest, group_by: by } as UsageQuery;
+      const report = await dataOf(sy.api.GET('/v1/usage', { params: { query } }));
+      const rows = report.data.map(({ from, group, calls, cost, quantities }) => [
+        ...(report.interval === null ? [] : [from]),
+        ...[group, calls, dollars(cost), quantitiesText(quantities)],
+      ]);
+      const total = ['total', report.total.calls, dollars(report.total.cost), ''];
+      const time = report.interval === null ? [] : ['FROM'];
+      const lastRow = report.interval === null ? total : ['', ...total];
+      printTable(
+        command,
+        [...time, by.toUpperCase(), 'CALLS', 'COST', 'QUANTITIES'],
+        [...rows, lastRow],
+        report,
+      );
+    });
+  program
+    .command('logs')
+    .description('calls and computer minutes, the latest last')
+    .option('-f, --follow', 'go on with those that come')
+    .option('-n, --limit <count>', 'rows at most', Number, 20)
+    .option('--model <model>', 'only of this model')
+    .option('--computer <id>', 'only of this computer')
+    .option('--status <status>', 'only those that ended so: ok, refused, error, cancelled, voided')
+    .action(async (query: FollowedQuery, command: Command) => {
+      await showLogs(await connect(), query, wantsJson(command));
+    });
+  program
+    .command('events')
+    .description('the events of your org as they happen')
+    .option('-f, --follow', 'accepted for symmetry with logs: events are always followed')
+    .option('--type <types>', 'only these, separated by commas: call.completed, computer.* …')
+    .option('--computer <id>', 'only of this computer')
+    .option('--since <position>', 'begin after this position; 0: with all that are kept')
+    .action(async ({ follow: _, json, ...query }: { follow?: boolean; json?: boolean }, command: Command) => {
+      await showEvents(await connect(), query, wantsJson(command));
+    });
+}
+
+/** Prints the last rows, oldest first, and those that come if they are to be followed. */
+async function showLogs(
+  sy: Switchyard,
+  { follow, limit, json: _, ...filters }: FollowedQuery,
+  json: boolean,
+) {
+  const fetchRows = async (more: LogsQuery) =>
+    (await dataOf(sy.api.GET('/v1/logs', { params: { query: { ...filters, ...more } } }))).data;
+  const show = (rows: readonly LogEntry[]) => {
+    for (const row of rows.toReversed()) {
+      if (json) printJson(row);
+      else printLine(logLine(row));
+    }
+  };
+  let rows = await fetchRows({ limit: follow ? FOLLOW_ROWS_MAX : limit });
+  show(rows.slice(0, limit));
+  while (follow) {
+    await sleep(LOGS_POLL_MS);
+    const newest = rows[0]?.at;
+    const from = newest && new Date(Date.parse(newest) - LATE_MS_MAX).toISOString();
+    const seen = new Set(rows.map(({ id }) => id));
+    rows = await fetchRows({ limit: FOLLOW_ROWS_MAX, ...(from ? { from } : {}) });
+    show(rows.filter(({ id }) => !seen.has(id)));
+  }
+}
+
+function logLine({
+  at,
+  status,
+  model,
+  requested_model,
+  computer_id,
+  path,
+  cost,
+  latency_ms,
+  id,
+}: LogEntry): string {
+  const what = model ?? requested_model ?? computer_id ?? path ?? '-';
+  const took = latency_ms === null ? '-' : `${Math.round(latency_ms)} ms`;
+  return [at, status.padEnd(9), what.padEnd(24), dollars(cost).padEnd(13), took.padEnd(9), id].join('  ');
+}
+
+async function showEvents(sy: Switchyard, query: object, json: boolean): Promise<void> {
+  const { eventLine } = await import('@switchyard/contracts'); // 0.3 s, which other commands need not wait for
+  const body = await dataOf(sy.api.GET('/v1/events', { params: { query }, parseAs: 'stream' }));
+  for await (const { event, data } of serverEvents(body)) {
+    if (event === 'error') throw new Error(JSON.parse(data).error?.message ?? data);
+    const happened = JSON.parse(data) as { type: string; timestamp: string; data: Record<string, unknown> };
+    if (json) printJson(happened);
+    else
+      printLine(
+        [happened.timestamp, happened.type.padEnd(18), ...eventLine(happened.type, happened.data)].join('  '),
+      );
+  }
+}

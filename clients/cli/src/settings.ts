@@ -1,0 +1,45 @@
+// Address and key: from the environment, else from the file that `switchyard login` writes.
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Switchyard } from '@switchyard/client';
+
+const OWNER_ONLY = 0o600;
+const OWNER_ONLY_FOLDER = 0o700;
+
+export interface Settings {
+  url?: string;
+  key?: string;
+}
+
+export function settingsFile(): string {
+  return join(process.env.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'switchyard', 'config.json');
+}
+
+/** Writes the file that only its owner reads. */
+export async function saveSettings(settings: Settings): Promise<void> {
+  const file = settingsFile();
+  await mkdir(dirname(file), { recursive: true, mode: OWNER_ONLY_FOLDER });
+  await writeFile(file, `${JSON.stringify(settings, null, 2)}\n`, { mode: OWNER_ONLY });
+}
+
+/** Returns the client of whoever is logged in. The file belongs to one installation: its key goes to its own address only. */
+export async function connect(): Promise<Switchyard> {
+  const { SWITCHYARD_URL, SWITCHYARD_KEY } = process.env;
+  const saved = await savedSettings();
+  const url = SWITCHYARD_URL ?? saved.url;
+  const isSavedAddress = SWITCHYARD_URL === undefined || SWITCHYARD_URL === saved.url;
+  const apiKey = SWITCHYARD_KEY ?? (isSavedAddress ? saved.key : undefined);
+  if (!apiKey)
+    throw new Error('Not logged in. Run `switchyard login`, or set SWITCHYARD_URL and SWITCHYARD_KEY.');
+  return new Switchyard({ url, apiKey });
+}
+
+async function savedSettings(): Promise<Settings> {
+  try {
+    return JSON.parse(await readFile(settingsFile(), 'utf8')) as Settings;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new Error(`${settingsFile()} cannot be read. Run \`switchyard login\`.`, { cause: error });
+  }
+}

@@ -3,9 +3,10 @@
  * loss of a container, and leaves nothing behind. Where no registry is reached, the bases are made here first.
  */
 import { randomBytes } from 'node:crypto';
+import { connect } from '@nats-io/transport-node';
 import { presentDockerCompose, ROOT, runCommand } from '@switchyard/local';
 import { ensureBases } from '@switchyard/service-images';
-import { docker, ownPort } from '@switchyard/testing';
+import { docker, ownPort, temporaryFolder } from '@switchyard/testing';
 import { DockerComposeEnvironment, type StartedDockerComposeEnvironment } from 'testcontainers';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
@@ -38,6 +39,7 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
       // Not the name of a stack that may run on this machine.
       SWITCHYARD_SERVICE_IMAGE: 'switchyard/services:test',
       SWITCHYARD_KEY: key,
+      SWITCHYARD_CREDENTIALS: await makeCredentials(),
       HOST: '127.0.0.1',
       PORT: String(port),
       SWITCHYARD_NATS_PORT: String(natsPort),
@@ -63,6 +65,11 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     // Each state of the sources leaves the image of the one before without a name.
     await engine?.pruneImages({ filters: { dangling: ['true'], label: ['switchyard.image'] } });
   }, COMPOSE_TIMEOUT_MS);
+
+  it('answers no client of NATS without a password', async () => {
+    const servers = `127.0.0.1:${environment.SWITCHYARD_NATS_PORT}`;
+    await expect(connect({ servers, reconnect: false })).rejects.toThrow(/authorization/i);
+  });
 
   it('says what is missing when it has no key', async () => {
     const keyless = { ...environment, SWITCHYARD_KEY: '' };
@@ -101,6 +108,18 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await vi.waitFor(chat, { timeout: SERVES_AGAIN_MS_MAX, interval: SECOND_MS });
     await expectBill();
   });
+
+  /** As `npm run credentials` does. */
+  async function makeCredentials(): Promise<string> {
+    const folder = await temporaryFolder('credentials');
+    const env = { ...process.env, SWITCHYARD_CREDENTIALS: folder };
+    await runCommand(process.execPath, ['infra/local/src/credentials.ts'], {
+      cwd: ROOT,
+      env,
+      timeoutMs: 60_000,
+    });
+    return folder;
+  }
 
   /** Compose's own command, on this project. */
   function runCompose(args: string[], env = environment) {

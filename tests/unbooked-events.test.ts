@@ -3,15 +3,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type Bus, connectBus } from '@switchyard/bus';
-import {
-  DEFAULT_ORG,
-  EVENTS_STREAM,
-  eventIds,
-  eventSubject,
-  makeEvent,
-  REFUSALS_STREAM,
-} from '@switchyard/contracts';
+import { type Bus, connectBus, publishEvent } from '@switchyard/bus';
+import { DEFAULT_ORG, EVENTS_STREAM, eventIds, makeEvent, REFUSALS_STREAM } from '@switchyard/contracts';
 import { ROOT } from '@switchyard/local';
 import { makeLogger } from '@switchyard/service';
 import {
@@ -95,7 +88,7 @@ async function chargeMinutes(): Promise<void> {
         cost_nano: String(MINUTE_NANO),
       },
     });
-    await bus.js.publish(eventSubject(event), JSON.stringify(event), { msgID: event.id });
+    await publishEvent(bus, event);
   }
 }
 

@@ -8,8 +8,14 @@ import { loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream';
-import { type Bus, connectBus, ensureEventsStream, ensureReceiptsStream } from '@switchyard/bus';
-import { EVENTS_STREAM, type Event, eventSubject, receiptsSubject } from '@switchyard/contracts';
+import {
+  type Bus,
+  connectBus,
+  ensureEventsStream,
+  ensureReceiptsStream,
+  publishEvent,
+} from '@switchyard/bus';
+import { EVENTS_STREAM, type Event, receiptsSubject } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { mongo, startNats } from '@switchyard/testing';
 import { completed } from '../../services/billing/src/fixtures/events.ts';
@@ -118,9 +124,7 @@ async function insert(store: Store, entries: (Entry | null)[], first: number, no
 }
 
 async function publish(bus: Bus, some: readonly Event<'call.completed'>[]): Promise<void> {
-  await Promise.all(
-    some.map((event) => bus.js.publish(eventSubject(event), JSON.stringify(event), { msgID: event.id })),
-  );
+  await Promise.all(some.map((event) => publishEvent(bus, event)));
   const answers = { org_bench: some.map(({ id, data }) => [id, data.cost_nano]) };
   await bus.js.publish(receiptsSubject('bench'), JSON.stringify({ edge: 'bench', number: 1, answers }));
 }

@@ -1,10 +1,11 @@
 /** The addresses of a running stack, for other programs on this machine: `npm run events`, `npm run tour`. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { withCredentials } from '@switchyard/bus/nats-url';
 import { type LauncherConfig, ROOT } from './config.ts';
 import type { StackFacts } from './service-environment.ts';
 
-/** The file that holds NATS_URL, MONGODB_URL and SWITCHYARD_URL of the running stack, as JSON. */
+/** The file that holds NATS_URL (with the operator's password), MONGODB_URL and SWITCHYARD_URL of the stack, as JSON. */
 export function addressesFile(dataFolder: string): string {
   return resolve(ROOT, dataFolder, 'run', 'addresses.json');
 }
@@ -12,7 +13,7 @@ export function addressesFile(dataFolder: string): string {
 export async function writeAddresses(facts: StackFacts): Promise<void> {
   const file = addressesFile(facts.dataFolder);
   const addresses = {
-    NATS_URL: facts.natsUrl,
+    NATS_URL: facts.natsUsers ? withCredentials(facts.natsUrl, facts.natsUsers.operator) : facts.natsUrl,
     MONGODB_URL: facts.mongoUrl,
     SWITCHYARD_URL: reachable(urlOf(facts)),
   };

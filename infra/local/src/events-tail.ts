@@ -9,6 +9,7 @@ import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { natsUrl, readNatsUrl } from '@switchyard/bus/nats-url';
 import { EVENT_STREAMS, eventLine, parseEvent } from '@switchyard/contracts';
 import { addressesFile } from './index.ts';
 
@@ -18,9 +19,11 @@ const { values: options } = parseArgs({
   options: { since: { type: 'string' }, only: { type: 'string' }, json: { type: 'boolean', default: false } },
 });
 
-const servers = natsUrl();
-const nc = await connect({ servers, name: 'events-tail', maxReconnectAttempts: -1 }).catch((error: Error) =>
-  fail(`NATS does not answer at ${servers}: ${error.message}. Run npm start, or set NATS_URL.`),
+const { servers, credentials } = readNatsUrl(findNats());
+const user = credentials ? { user: credentials.user, pass: credentials.password } : {};
+const connecting = connect({ servers, ...user, name: 'events-tail', maxReconnectAttempts: -1 });
+const nc = await connecting.catch((error: Error) =>
+  fail(`NATS does not answer at ${servers.join(', ')}: ${error.message}. Run npm start, or set NATS_URL.`),
 );
 const since = options.since === undefined ? null : new Date(Date.now() - durationMs(options.since));
 const from = since
@@ -42,8 +45,9 @@ process.stderr.write(`following ${names} at ${nc.getServer()}; Ctrl-C ends\n`);
 process.on('SIGINT', () => void nc.close().then(() => process.exit(0)));
 
 /** NATS_URL, else the server that `npm start` runs on the data folder. */
-function natsUrl(): string {
-  if (process.env.NATS_URL) return process.env.NATS_URL;
+function findNats(): string {
+  const { NATS_URL, NATS_USER, NATS_PASSWORD } = process.env;
+  if (NATS_URL) return natsUrl({ NATS_URL, NATS_USER, NATS_PASSWORD });
   const file = addressesFile(process.env.SWITCHYARD_DATA ?? '.data');
   if (existsSync(file)) return (JSON.parse(readFileSync(file, 'utf8')) as { NATS_URL: string }).NATS_URL;
   return fail(`No stack is running on ${dirname(dirname(file))}. Run npm start, or set NATS_URL.`);

@@ -1,13 +1,13 @@
 /** Starts the servers of a stack on this machine: NATS, MongoDB and the Docker engine. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from './config.ts';
 import type { DebianPackages } from './debian-packages.ts';
 import { type DockerEngine, describeDockerEngine, findDockerEngine } from './docker-engine.ts';
 import type { EngineUsers } from './engine-users.ts';
 import { freePort, isFree } from './free-port.ts';
 import { describeMongoServer, findMongoServer, MONGO_HOST, mongoServerProcess } from './mongo-server.ts';
 import { describeNatsServer, findNatsServer, natsServerProcess } from './nats-server.ts';
+import { type NatsUsers, readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
 import type { Processes } from './processes.ts';
 import type { Progress } from './progress.ts';
 import { SetupError } from './setup-error.ts';
@@ -31,32 +31,43 @@ export interface ServerSettings {
 
 const NATS_PORT_PREFERRED = 4222;
 const NATS_HOST = '127.0.0.1';
-const NATS_CONFIG = join(ROOT, 'infra', 'nats', 'server.conf');
 
 interface Started<S> {
   readonly server: S;
   readonly url: string;
 }
 
-/** Returns the URL of the server. */
-export async function startNats(deps: LocalServersDeps, settings: ServerSettings): Promise<string> {
+export interface StartedNats {
+  readonly url: string;
+  /** Undefined for a server that is not ours. */
+  readonly users: NatsUsers | undefined;
+}
+
+/** @param hosts the instances of the computer-agent: each gets its own user */
+export async function startNats(
+  deps: LocalServersDeps,
+  settings: ServerSettings,
+  hosts: readonly string[],
+): Promise<StartedNats> {
   const { env, cacheFolder, dataFolder, processes, progress } = deps;
   const { containers } = settings;
-  const { url } = await progress.step(
+  const { url, users } = await progress.step(
     'NATS',
     async (doing) => {
       const server = await findNatsServer({ env, cacheFolder, containers, doing });
-      if (server.kind === 'address') return { server, url: server.url };
+      if (server.kind === 'address') return { server, url: server.url, users: undefined };
+      const users = await readOrMakeUsers(dataFolder, hosts);
+      const configFile = await writeNatsConfig(usersFolder(dataFolder));
       const storeFolder = join(dataFolder, 'nats');
       await mkdir(storeFolder, { recursive: true });
       const port = await choosePort(NATS_HOST, settings.port, 'SWITCHYARD_NATS_PORT', NATS_PORT_PREFERRED);
       const options = { name: 'nats', server, host: NATS_HOST, port, storeFolder, env };
-      await processes.run('server', natsServerProcess({ ...options, configFile: NATS_CONFIG })).ready;
-      return { server, url: `nats://${NATS_HOST}:${port}` };
+      await processes.run('server', natsServerProcess({ ...options, configFile })).ready;
+      return { server, url: `nats://${NATS_HOST}:${port}`, users };
     },
     summaryOf(describeNatsServer),
   );
-  return url;
+  return { url, users };
 }
 
 /** Returns the URL of the server. */

@@ -61,9 +61,13 @@ const PINO_TROUBLE: Readonly<Record<string, string>> = { warn: 'warning', error:
 /** nats-server: `[12] 2026/11/21 02:20:42.123456 [ERR] words`. */
 const NATS_TROUBLE = /^\[\d+\] \S+ \S+ \[(WRN|ERR|FTL)\] (.*)$/;
 
+/** nats-server does not know that only its owner may read its configuration (nats-users.ts). */
+const PLAIN_PASSWORDS = 'Plaintext passwords detected, use nkeys or bcrypt';
+
 /** The message of a warning or error, or undefined. Reads pino's JSON and nats-server's text. */
 export function readTrouble(line: string): string | undefined {
   const nats = line.match(NATS_TROUBLE);
+  if (nats?.[2] === PLAIN_PASSWORDS) return undefined;
   if (nats) return `${nats[1] === 'WRN' ? 'warning' : 'error'}: ${nats[2]}`;
   if (!line.startsWith('{')) return undefined;
   try {

@@ -18,6 +18,7 @@ const MACHINE = {
 };
 const FACTS = {
   natsUrl: 'nats://127.0.0.1:4222',
+  natsUsers: undefined,
   mongoUrl: 'mongodb://127.0.0.1:27017',
   dataFolder: '/data',
   key: 'sy_key',

@@ -1,10 +1,13 @@
 /** The environment that each service is started with: the common part, and what its row in the table grants it. */
 import { join } from 'node:path';
 import { ROOT } from './config.ts';
+import type { NatsUsers } from './nats-users.ts';
 import type { Grant, LocalService } from './services.ts';
 
 export interface StackFacts {
   readonly natsUrl: string;
+  /** By service, and by instance of the computer-agent; undefined: the server is not ours, and asks as NATS_URL says. */
+  readonly natsUsers: NatsUsers | undefined;
   readonly mongoUrl: string;
   readonly dataFolder: string;
   readonly key: string;
@@ -22,7 +25,7 @@ const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'switchyard');
 
 /** Passed on as they are: where programs, certificates and proxies are, how to log and trace, platform limits. */
 const PASSED_ON =
-  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_COMPILE_CACHE|NODE_DISABLE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
+  /^(NATS_USER|NATS_PASSWORD|PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|XDG_CACHE_HOME|NODE_ENV|NODE_OPTIONS|NODE_COMPILE_CACHE|NODE_DISABLE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_CA_BUNDLE|PIP_CERT|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LOG_LEVEL|OTEL_\w+|SWITCHYARD_\w+)$/;
 /** The variables of each grant. A service without the grant does not get them. */
 const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   key: ['SWITCHYARD_KEY'],
@@ -47,10 +50,12 @@ export function serviceEnvironment(
     if (RESTRICTED.has(name)) return granted.has(name);
     return !OURS.test(name) && (whole || PASSED_ON.test(name));
   });
+  const natsUser = facts.natsUsers?.of(service.name, instance);
   return {
     NODE_COMPILE_CACHE: COMPILE_CACHE,
     ...Object.fromEntries(kept),
     NATS_URL: facts.natsUrl,
+    ...(natsUser ? { NATS_USER: natsUser.user, NATS_PASSWORD: natsUser.password } : {}),
     SWITCHYARD_DATA: facts.dataFolder,
     // A set port could serve only one of them: any free one, which the line `ready` of the log names.
     HEALTH_PORT: '0',

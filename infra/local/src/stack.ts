@@ -3,6 +3,7 @@
  * all of them in order.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { HOST_SERVICE } from '@switchyard/bus/permissions';
 import { reachable, removeAddresses, writeAddresses } from './addresses.ts';
 import type { LauncherConfig } from './config.ts';
 import { ensureConsole } from './console-build.ts';
@@ -17,7 +18,7 @@ import { createProcesses } from './processes.ts';
 import type { Progress } from './progress.ts';
 import type { LocalService } from './services.ts';
 import { signInLink } from './sign-in-link.ts';
-import { checkNames, chosenServices, startServices } from './start-services.ts';
+import { checkNames, chosenServices, instancesOf, startServices } from './start-services.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
 
 export interface StackDeps {
@@ -72,15 +73,16 @@ export function createStack(deps: StackDeps): Stack {
         : Promise.resolve({ reason: 'Computers are switched off (SWITCHYARD_COMPUTERS=off).' });
       // Last in the queue of apt-get, because a start needs its servers first.
       const localPrograms = engineSearch.then(installLocalPrograms, () => {});
-      const [natsUrl, mongoUrl, engine] = await Promise.all([
-        startNats(servers, { containers, port: config.natsPort }),
+      const [nats, mongoUrl, engine] = await Promise.all([
+        startNats(servers, { containers, port: config.natsPort }, hostsOf(deps)),
         startMongo(servers, { containers, port: config.mongoPort }),
         engineSearch,
         buildConsole(),
       ]);
       const noComputers = 'reason' in engine ? engine.reason : undefined;
       const { host, port } = config;
-      const facts = { natsUrl, mongoUrl, dataFolder, key, host, port, noComputers };
+      const reached = { natsUrl: nats.url, natsUsers: nats.users, mongoUrl };
+      const facts = { ...reached, dataFolder, key, host, port, noComputers };
       await writeAddresses(facts);
       const url = await startServices({ ...deps, processes }, facts);
       await untilInstalled(localPrograms, progress);
@@ -117,6 +119,12 @@ export function createStack(deps: StackDeps): Stack {
     await removeAddresses(dataFolder);
     await lock.release();
   }
+}
+
+/** The instances of the computer-agent. */
+function hostsOf(deps: StackDeps): string[] {
+  const agents = chosenServices(deps).filter(({ name }) => name === HOST_SERVICE);
+  return agents.flatMap((agent) => instancesOf(agent, deps.config.scale));
 }
 
 async function readKey({ key: set, dataFolder }: LauncherConfig, progress: Progress): Promise<string> {

@@ -94,8 +94,8 @@ export function checkNames({ config, services }: Pick<StartServicesDeps, 'config
   }
 }
 
-/** `control`, `control-2`, … */
-function instancesOf({ name, role }: LocalService, scale: Readonly<Record<string, number>>): string[] {
+/** `control`, `control-2`, … @throws SetupError for a second instance of the entry */
+export function instancesOf({ name, role }: LocalService, scale: Readonly<Record<string, number>>): string[] {
   const count = scale[name] ?? 1;
   if (role === 'entry' && count > 1) {
     throw new SetupError(

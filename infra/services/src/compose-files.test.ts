@@ -1,6 +1,7 @@
 // What stands in two places is held together here: docker-compose.yml, the Dockerfile, and the repository.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SERVICE_NAMES } from '@switchyard/bus/permissions';
 import { ROOT } from '@switchyard/local';
 import { describe, expect, it } from 'vitest';
 import { BASES } from './base-recipes.ts';
@@ -17,6 +18,20 @@ describe('docker-compose.yml', () => {
   it('takes the images that are made here where no registry is reached, under the same variables', () => {
     for (const { variable, official } of Object.values(BASES)) {
       expect(compose).toContain(`\${${variable}:-${official}}`);
+    }
+  });
+
+  it('gives the Docker socket to the agent alone', () => {
+    const services = compose.split(/^ {2}(?=[a-z-]+:$)/m);
+    const holders = services.filter((text) => text.includes('docker.sock')).map((text) => text.split(':')[0]);
+    expect(holders).toEqual(['computer-agent']);
+  });
+
+  it('gives each service the credential of its own NATS user', () => {
+    for (const name of SERVICE_NAMES) {
+      const service = compose.split(/^ {2}(?=[a-z-]+:$)/m).find((text) => text.startsWith(`${name}:`));
+      const files = [...(service ?? '').matchAll(/nats-users\/([a-z-]+)\.env/g)].map(([, user]) => user);
+      expect(files, name).toEqual([name]);
     }
   });
 

@@ -26,8 +26,8 @@ const LABEL_RECIPE = 'switchyard.recipe';
 const WORK_PARENT = '/var/tmp';
 const DOCKERFILES = join(import.meta.dirname, '..', 'bases');
 
-/** The name of an image for each variable of docker-compose.yml. */
-export type Bases = Record<(typeof BASES)[keyof typeof BASES]['variable'], string>;
+/** The name of an image for each variable of docker-compose.yml; and no user of MongoDB, if it is the stand-in. */
+export type Bases = Record<(typeof BASES)[keyof typeof BASES]['variable'], string> & { MONGODB_USER?: '' };
 
 export interface EnsureBasesOptions {
   readonly docker: Docker;
@@ -54,7 +54,9 @@ export async function ensureBases(options: EnsureBasesOptions): Promise<Bases> {
     const image = env[recipe.variable] || (await ensureOne(recipe, { apt, certificates }, kitchen, registry));
     found.push([recipe.variable, image]);
   }
-  return Object.fromEntries(found) as Bases;
+  const bases = Object.fromEntries(found) as Bases;
+  // The stand-in knows no users.
+  return bases[BASES.mongo.variable] === BASES.mongo.own ? { ...bases, MONGODB_USER: '' } : bases;
 }
 
 interface Registry {

@@ -14,7 +14,7 @@ try {
     signal: interrupted.signal,
     onProgress: (message) => console.error(message),
   });
-  for (const [variable, image] of Object.entries(bases)) console.log(`${variable}=${image}`);
+  for (const [variable, value] of Object.entries(bases)) console.log(`${variable}=${value}`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;

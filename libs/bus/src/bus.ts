@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { inboxPrefix } from './call-subjects.ts';
 import { Callee } from './callee.ts';
 import { Caller, type CallRequest, type OutgoingCall, type ReplySink } from './caller.ts';
 import { SWEEP_LATE_MS, SWEEP_MS } from './limits.ts';
+import { readNatsUrl } from './nats-url.ts';
 import { Peers } from './peers.ts';
 import { StoreGate } from './store-gate.ts';
 import { TurnPublisher } from './turn-publisher.ts';
@@ -18,7 +20,7 @@ export interface Logger {
 }
 
 export interface BusOptions {
-  /** nats://host:port, several separated by commas. */
+  /** nats://host:port, several separated by commas; each may name a user, `nats://user:password@host:port`. */
   url: string;
   /** The service's name; shown as the connection's name in `nats server` reports. */
   service: string;
@@ -37,11 +39,14 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * @throws when the options are wrong (not a URL, credentials refused).
  */
 export async function connectBus({ url, service, logger, waitsForServer = true }: BusOptions): Promise<Bus> {
-  const instance = `${service}-${randomBytes(6)
+  const { servers, credentials } = readNatsUrl(url);
+  // The user's permissions hold to what its instances are called.
+  const instance = `${credentials?.user ?? service}.${randomBytes(6)
     .toString('base64url')
     .replaceAll(/[^A-Za-z0-9]/g, '0')}`;
   const connecting = connect({
-    servers: url.split(','),
+    servers,
+    ...(credentials ? { user: credentials.user, pass: credentials.password } : {}),
     name: instance,
     waitOnFirstConnect: waitsForServer,
     maxReconnectAttempts: -1,
@@ -51,27 +56,20 @@ export async function connectBus({ url, service, logger, waitsForServer = true }
     timeout: CONNECT_TIMEOUT_MS,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
-    inboxPrefix: `_INBOX.${instance}`,
+    inboxPrefix: inboxPrefix(instance),
   });
   const nc = await connecting.catch((cause: Error) => {
-    throw new Error(`the bus at ${hostsOf(url)} cannot be reached: ${cause.message}`, { cause });
+    const hosts = servers.map((server) => server.replace(/^\w+:\/\//, '')).join(', ');
+    throw new Error(`the bus at ${hosts} cannot be reached: ${cause.message}`, { cause });
   });
   return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);
-}
-
-/** The hosts of a URL list, without credentials. */
-function hostsOf(url: string): string {
-  return url
-    .split(',')
-    .map((server) => server.replace(/^.*@|^\w+:\/\//, ''))
-    .join(', ');
 }
 
 export class Bus {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
   readonly jsm: JetStreamManager;
-  /** This process's name on the bus, new at each start. */
+  /** This process's name on the bus, new at each start: `<user>.<random>`. */
   readonly instance: string;
   readonly logger: Logger;
   readonly publisher: TurnPublisher;
@@ -100,6 +98,11 @@ export class Bus {
     );
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS);
     void this.#watchLink();
+  }
+
+  /** The NATS user of this process; without one the service's name. */
+  get user(): string {
+    return this.instance.split('.', 1)[0]!;
   }
 
   get connected(): boolean {

@@ -3,13 +3,15 @@
 
 import { type Service, Svcm } from '@nats-io/services';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
+import { type Event, eventStream, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
 import { ByteSender } from './byte-sender.ts';
+import { calleeOf, callOfReply, frameSubject, frameToAllSubject } from './call-subjects.ts';
 import { readError } from './error-frame.ts';
 import { decodeFrame, encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import { collectBody, IncomingBody } from './incoming-body.ts';
 import { ACCEPT_AFTER_MS, COLLECTED_BODY_BYTES_MAX, WINDOW_BYTES } from './limits.ts';
 import type { Peers } from './peers.ts';
+import { type RecentEvent, RecentEvents } from './recent-events.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
 
 export type CallHandler = (call: IncomingCall) => void | Promise<void>;
@@ -29,6 +31,9 @@ export class Callee {
   readonly #peers: Peers;
   readonly #instance: string;
   readonly #calls = new Map<string, IncomingCall>();
+  readonly #recent = new RecentEvents();
+  /** The users whose subjects are served here. */
+  readonly #users = new Set<string>();
   readonly #onFault: (error: unknown, subject: string) => void;
   /** Number of open calls per service. */
   readonly #open = new Map<Service, number>();
@@ -46,15 +51,28 @@ export class Callee {
     this.#peers = peers;
     this.#instance = instance;
     this.#onFault = onFault;
-    for (const prefix of [`_S.${instance}.`, '_S.all.'])
-      nc.subscribe(`${prefix}>`, {
-        callback: (error, message) => {
-          if (error) return;
-          const call = this.#calls.get(message.subject.slice(prefix.length));
-          const frame = call ? decodeFrame(message.data) : null;
-          if (call && frame) call.received(frame);
-        },
-      });
+    this.#receiveFrames(frameSubject(instance, ''));
+  }
+
+  #receiveFrames(prefix: string): void {
+    this.#nc.subscribe(`${prefix}>`, {
+      callback: (error, message) => {
+        if (error) return;
+        const name = message.subject.slice(prefix.length);
+        const frame = decodeFrame(message.data);
+        if (frame?.kind === FRAME.again) this.#publishAgain(name);
+        else if (frame) this.#calls.get(name)?.received(frame);
+      },
+    });
+  }
+
+  #publishAgain(name: string): void {
+    const event = this.#recent.get(name);
+    if (event) this.#publishEvent(event);
+  }
+
+  #publishEvent({ subject, payload, reply, headers }: RecentEvent): void {
+    this.#publisher.publish(subject, payload, reply, headers);
   }
 
   get size(): number {
@@ -73,6 +91,9 @@ export class Callee {
   }
 
   serve(service: Service, subject: string, handler: CallHandler): void {
+    const user = calleeOf(subject);
+    if (!this.#users.has(user)) this.#receiveFrames(frameToAllSubject(user, ''));
+    this.#users.add(user);
     const name = subject.replace(/[^A-Za-z0-9_-]+/g, '-');
     service.addEndpoint(name, {
       subject,
@@ -95,12 +116,16 @@ export class Callee {
     { service, subject }: { service: Service; subject: string },
   ): void {
     const meta = JSON.parse(frame.meta) as OpenMeta;
-    const key = reply.slice('_C.'.length);
+    const key = callOfReply(reply);
     const call = new IncomingCall(meta.head, frame.data, meta.more, meta.credit, {
       publisher: this.#publisher,
       reply,
       from: meta.from,
       fromLink: meta.link ?? 0,
+      publishEvent: (event) => {
+        this.#recent.keep(key, event);
+        this.#publishEvent(event);
+      },
       at: `"at":"${this.#instance}","link":${this.#peers.link}`,
       closed: () => {
         this.#calls.delete(key);
@@ -139,6 +164,7 @@ export class Callee {
   }
 
   sweep(now: number, inUse: Set<string>): void {
+    this.#recent.sweep(now);
     for (const call of [...this.#calls.values()]) {
       inUse.add(call.from);
       if (this.#peers.isLost(call.from, call.fromLink)) call.cancelled();
@@ -157,6 +183,8 @@ export class Callee {
 
 interface IncomingCallDeps {
   publisher: TurnPublisher;
+  /** Publishes the event of the answer, and again when the caller asks. */
+  publishEvent(event: RecentEvent): void;
   reply: string;
   from: string;
   /** Number of the caller's connection that carried the call. */
@@ -270,15 +298,14 @@ export class IncomingCall {
    */
   end(end: unknown, last?: Uint8Array, event?: Event): void {
     if (this.#done) return;
-    const eventJson = event === undefined ? undefined : JSON.stringify(event);
-    if (event !== undefined && eventJson !== undefined)
-      this.#deps.publisher.publish(
-        eventSubject(event),
-        Buffer.from(eventJson),
-        `${this.#deps.reply}.a`,
-        event.id,
-      );
-    const tail = `"end":${JSON.stringify(end ?? null)}${eventJson === undefined ? '' : `,"event":${eventJson}`}}`;
+    if (event !== undefined)
+      this.#deps.publishEvent({
+        subject: eventSubject(event),
+        payload: Buffer.from(JSON.stringify(event)),
+        reply: `${this.#deps.reply}.a`,
+        headers: { id: event.id, stream: eventStream(event) },
+      });
+    const tail = `"end":${JSON.stringify(end ?? null)}${event === undefined ? '' : ',"stored_first":true'}}`;
     if (this.#headSent || (last !== undefined && last.length > WHOLE_BYTES_MAX)) {
       this.#sendHead();
       this.#out.end(`{${tail}`, last);

@@ -2,9 +2,17 @@
 // its usage event is stored, and ends the calls of dead peers.
 
 import type { NatsConnection } from '@nats-io/transport-node';
-import { type Event, eventSubject, ServiceError, toWireError } from '@switchyard/contracts';
+import { ServiceError, toWireError } from '@switchyard/contracts';
 import { BodySource, type ByteSource } from './body-source.ts';
 import { ByteSender } from './byte-sender.ts';
+import {
+  calleeOf,
+  callOfReply,
+  frameSubject,
+  frameToAllSubject,
+  repliesTo,
+  replySubject,
+} from './call-subjects.ts';
 import { readError } from './error-frame.ts';
 import { decodeFrame, encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import {
@@ -46,7 +54,8 @@ interface ReplyMeta {
   link?: number;
   head?: unknown;
   end?: unknown;
-  event?: Event;
+  /** True when the end waits for the PubAck of its event. */
+  stored_first?: true;
   bytes?: number;
 }
 
@@ -57,7 +66,6 @@ export class Caller {
   readonly #publisher: TurnPublisher;
   readonly #peers: Peers;
   readonly #gate: StoreGate;
-  readonly #inbox: string;
   readonly #instance: string;
   readonly #calls = new Map<string, OutgoingCall>();
   #count = 0;
@@ -68,11 +76,11 @@ export class Caller {
     this.#publisher = publisher;
     this.#peers = peers;
     this.#instance = instance;
-    this.#inbox = `_C.${instance}.`;
-    nc.subscribe(`${this.#inbox}>`, {
+    const keyAt = instance.length + 1;
+    nc.subscribe(repliesTo(instance), {
       callback: (error, message) => {
         if (error) return;
-        const tail = message.subject.slice(this.#inbox.length);
+        const tail = callOfReply(message.subject).slice(keyAt);
         const isAck = tail.endsWith(ACK_SUFFIX);
         const call = this.#calls.get(isAck ? tail.slice(0, -ACK_SUFFIX.length) : tail);
         if (!call) return; // the call has already ended
@@ -95,8 +103,8 @@ export class Caller {
     const call = new OutgoingCall(request, sink, {
       publisher: this.#publisher,
       peers: this.#peers,
-      inbox: this.#inbox + key,
-      key: `${this.#instance}.${key}`,
+      callee: calleeOf(request.subject),
+      key,
       from: this.#instance,
       connected: () => !this.#nc.isClosed() && this.#online,
       unstored: () => this.#gate.shut(),
@@ -132,15 +140,16 @@ export class Caller {
 interface HeldEnd {
   end: unknown;
   last: Buffer;
-  event: Event;
   since: number;
+  /** When its event was published last, as far as this side knows. */
   publishedAt: number;
 }
 
 interface OutgoingCallDeps {
   publisher: TurnPublisher;
   peers: Peers;
-  inbox: string;
+  /** The user that serves the call. */
+  callee: string;
   key: string;
   from: string;
   connected(): boolean;
@@ -153,6 +162,9 @@ export class OutgoingCall {
   readonly #request: CallRequest;
   readonly #sink: ReplySink;
   readonly #deps: OutgoingCallDeps;
+  readonly #inbox: string;
+  /** The call's name at the service. */
+  readonly #name: string;
   readonly #openedAt = performance.now();
   #offeredAt = 0;
   /** Timer for the next offer while no instance takes the call. */
@@ -173,6 +185,8 @@ export class OutgoingCall {
     this.#request = request;
     this.#sink = sink;
     this.#deps = deps;
+    this.#name = `${deps.from}.${deps.key}`;
+    this.#inbox = replySubject(deps.callee, deps.from, deps.key);
     const { body } = request;
     if (body !== undefined && !(body instanceof Uint8Array))
       this.#source = new BodySource(body, (error) => this.#sourceFailed(error));
@@ -195,7 +209,7 @@ export class OutgoingCall {
     this.#deps.publisher.publish(
       this.#request.subject,
       encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline ? body : undefined),
-      this.#deps.inbox,
+      this.#inbox,
     );
   }
 
@@ -235,6 +249,7 @@ export class OutgoingCall {
         return this.#sink.onData(frame.data);
       case FRAME.whole: {
         const meta = parseMeta(frame.meta);
+        this.#peer ??= meta.at ?? null;
         this.#sink.onHead(meta.head);
         return this.#ended(meta, frame.data);
       }
@@ -247,7 +262,7 @@ export class OutgoingCall {
     }
   }
 
-  /** The PubAck of the usage event, sent by the NATS server itself. Anything but an ack: publish the event again. */
+  /** The PubAck of the usage event, sent by the NATS server itself. Anything but an ack: the event is published again. */
   acknowledged(payload: Uint8Array): void {
     if (this.#done || !isPubAck(payload)) return;
     this.#acknowledged = true;
@@ -322,13 +337,7 @@ export class OutgoingCall {
     }
     if (now - held.publishedAt < ACK_AGAIN_MS) return;
     held.publishedAt = now;
-    const payload = Buffer.from(JSON.stringify(held.event));
-    this.#deps.publisher.publish(
-      eventSubject(held.event),
-      payload,
-      this.#deps.inbox + ACK_SUFFIX,
-      held.event.id,
-    );
+    this.#toPeer(encodeFrame(FRAME.again, 0));
   }
 
   #bind(meta: ReplyMeta, kind: number): void {
@@ -360,12 +369,12 @@ export class OutgoingCall {
   }
 
   #ended(meta: ReplyMeta, last: Buffer): void {
-    if (meta.event === undefined) {
+    if (meta.stored_first === undefined) {
       this.#finish();
       return this.#sink.onEnd(meta.end, last);
     }
     const now = performance.now();
-    this.#held = { end: meta.end, last, event: meta.event, since: now, publishedAt: now };
+    this.#held = { end: meta.end, last, since: now, publishedAt: now };
     this.#release();
   }
 
@@ -394,14 +403,15 @@ export class OutgoingCall {
   #tellCancelled(error?: ServiceError): void {
     const meta = error === undefined ? '' : JSON.stringify(toWireError(error));
     // Before its first frame the serving instance is unknown: notify all instances; only one knows the call.
-    this.#deps.publisher.publish(
-      `_S.${this.#peer ?? 'all'}.${this.#deps.key}`,
-      encodeFrame(FRAME.cancel, 0, meta),
-    );
+    const subject =
+      this.#peer === null
+        ? frameToAllSubject(this.#deps.callee, this.#name)
+        : frameSubject(this.#peer, this.#name);
+    this.#deps.publisher.publish(subject, encodeFrame(FRAME.cancel, 0, meta));
   }
 
   #toPeer(frame: Buffer): void {
-    this.#deps.publisher.publish(`_S.${this.#peer}.${this.#deps.key}`, frame);
+    if (this.#peer !== null) this.#deps.publisher.publish(frameSubject(this.#peer, this.#name), frame);
   }
 }
 

@@ -1,7 +1,8 @@
 // Reads events of a stream in order, from a position on, with an ordered consumer that resumes by itself.
 import { type ConsumerMessages, DeliverPolicy } from '@nats-io/jetstream';
-import { type Event, type EventStream, parseEvent } from '@switchyard/contracts';
+import type { Event, EventStream } from '@switchyard/contracts';
 import type { Bus } from './bus.ts';
+import { readEvent } from './read-event.ts';
 
 /** Events that are fetched ahead of their reader. */
 const AHEAD_MAX = 256;
@@ -58,7 +59,7 @@ async function* read(messages: ConsumerMessages): AsyncGenerator<ReadMessage> {
         subject,
         event() {
           try {
-            return parseEvent(message.json());
+            return readEvent(message);
           } catch {
             return null;
           }

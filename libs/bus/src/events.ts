@@ -1,11 +1,12 @@
 // Publishes events to JetStream until their PubAck arrives. While JetStream is away, events wait in a local outbox,
 // synced to disk, which the next start of the service drains too.
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream';
+import { DiscardPolicy, type PubAck, RetentionPolicy, StorageType } from '@nats-io/jetstream';
 import {
   EVENTS_STREAM,
   EVENTS_SUBJECTS,
   type Event,
+  eventStream,
   eventSubject,
   isRefusal,
   parseEvent,
@@ -46,6 +47,19 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
   const refusals = { name: REFUSALS_STREAM, subjects: [REFUSALS_SUBJECTS], max_bytes: REFUSALS_BYTES_MAX };
   await ensureStream(bus, { ...events, ...alike });
   await ensureStream(bus, { ...refusals, ...alike });
+}
+
+/** Publishes an event; resolves with its PubAck. Without PubAck within `timeoutMs` it may still be stored. */
+export function publishEvent(
+  { js }: Pick<Bus, 'js'>,
+  event: Event,
+  timeoutMs = PUBACK_TIMEOUT_MS,
+): Promise<PubAck> {
+  return js.publish(eventSubject(event), JSON.stringify(event), {
+    msgID: event.id,
+    expect: { streamName: eventStream(event) }, // makes it an event: read-event.ts
+    timeout: timeoutMs,
+  });
 }
 
 type Refusal = Event<'call.completed' | 'call.refused'>;
@@ -176,11 +190,7 @@ class OutboxPublisher implements EventPublisher {
   async #tryPublish(event: Event): Promise<boolean> {
     if (!this.#bus.connected) return false;
     try {
-      const payload = JSON.stringify(event);
-      await this.#bus.js.publish(eventSubject(event), payload, {
-        msgID: event.id,
-        timeout: PUBACK_TIMEOUT_MS,
-      });
+      await publishEvent(this.#bus, event, PUBACK_TIMEOUT_MS);
       return true;
     } catch (error) {
       this.#logger.debug({ err: error, event: event.id }, 'an event was not acknowledged');

@@ -21,6 +21,8 @@ export const FRAME = {
   grant: 8,
   /** Caller -> service: the answer is not needed. */
   cancel: 9,
+  /** Caller -> service: the answer's event has no PubAck; publish it again. */
+  again: 10,
 } as const;
 
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME];

@@ -6,9 +6,10 @@ export { Bus, type BusOptions, connectBus, type Logger } from './bus.ts';
 export type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
 export type { CallRequest, OutgoingCall, ReplySink } from './caller.ts';
 export { type EventReader, lastSequence, openEventReader } from './event-reader.ts';
-export { createEventPublisher, type EventPublisher, ensureEventsStream } from './events.ts';
+export { createEventPublisher, type EventPublisher, ensureEventsStream, publishEvent } from './events.ts';
 export { holdLease, type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
+export { natsUrl, readNatsUrl } from './nats-url.ts';
 export {
   type ByteRange,
   ObjectGone,
@@ -32,6 +33,7 @@ export {
   serve,
 } from './operations.ts';
 export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
+export { readEvent } from './read-event.ts';
 export { ensureReceiptsStream } from './receipts-stream.ts';
 export { openReply, type Reply } from './reply.ts';
 export { unbookedShare } from './unbooked-share.ts';

@@ -33,5 +33,8 @@ export const ACK_AGAIN_MS = 1_000;
 /** After this time without a PubAck the caller gets an error and the call is voided. */
 export const ACK_WAIT_MS_MAX = 5_000;
 
+/** Events kept for publishing again, about a kilobyte each. */
+export const RECENT_EVENTS_MAX = 32_768;
+
 /** Maximum size in bytes of a streamed body that `readBody` collects. */
 export const COLLECTED_BODY_BYTES_MAX = 64 * 1024 * 1024;

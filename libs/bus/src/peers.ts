@@ -6,6 +6,7 @@
 // its connections and sends the count with its heartbeats and calls. A higher count ends the calls of earlier
 // connections.
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import { beatSubject } from './call-subjects.ts';
 import { HEARTBEAT_MS, PEER_FORGET_MS, PEER_SILENT_MS_MAX } from './limits.ts';
 
 interface Peer {
@@ -15,8 +16,6 @@ interface Peer {
   link: number;
   subscription: Subscription;
 }
-
-const beatSubject = (instance: string) => `_HB.${instance}`;
 
 export class Peers {
   readonly #nc: NatsConnection;

@@ -344,6 +344,11 @@ export function eventSubject(event: Event): string {
   return `event.v1.${event.type}.${event.data.org}${isRefusal(event) ? REFUSED_SUFFIX : ''}`;
 }
 
+/** The stream of an event. */
+export function eventStream(event: Event): EventStream {
+  return isRefusal(event) ? REFUSALS_STREAM : EVENTS_STREAM;
+}
+
 /** Whether the event is of a call that reached no model: a log row, and no row of the ledger. */
 export function isRefusal(event: Event): boolean {
   if (event.type === 'call.refused') return true;

@@ -46,14 +46,12 @@ export const modelReplyHead = z.object({
 });
 export type ModelReplyHead = z.infer<typeof modelReplyHead>;
 
-/** Meta of the end frame: the cost reported to the caller, and the usage event, which the edge may publish again. */
+/** Meta of the end frame: the cost reported to the caller. */
 export const modelReplyEnd = z.object({
   /** Plain decimal dollars, for `X-Service-Cost`. */
   cost: z.string(),
   /** Tokens of input and output, for the caller's limit; of a model that counts none 0. */
   tokens: z.int().nonnegative().default(0),
-  /** The usage event, exactly as published; absent when no request reached a model. */
-  event: z.string().optional(),
 });
 
 /** Counts the input tokens of a body in the dialect `messages`, with the head of a call; the answer is JSON. */

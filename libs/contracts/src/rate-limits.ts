@@ -54,7 +54,8 @@ export function isWider(limits: RateLimits | null | undefined, than: RateLimits 
 }
 
 /** Every edge tells all edges, itself included, what it takes: `rate-limits.v1.<edge>`, on core NATS. */
-export const RATE_LIMITS_SUBJECTS = 'rate-limits.v1.*';
+export const RATE_LIMITS_SUBJECTS = 'rate-limits.v1.*.*';
+/** @param edge its instance: `<user>.<random>` */
 export const rateLimitsSubject = (edge: string): string => `rate-limits.v1.${edge}`;
 
 export const rateLimitUse = z.object({

@@ -4,6 +4,9 @@ import { z } from 'zod';
 /** Settings of every service. */
 export const commonConfig = {
   NATS_URL: z.string().default('nats://127.0.0.1:4222'),
+  /** The NATS user of this service; unset: that of NATS_URL, if it names one. */
+  NATS_USER: z.string().optional(),
+  NATS_PASSWORD: z.string().optional(),
   /** Folder for what must survive this instance: outboxes, journals. */
   SWITCHYARD_DATA: z.string().default('.data'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

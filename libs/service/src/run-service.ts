@@ -1,6 +1,6 @@
 // The lifecycle of every service process: read the config, connect, start, report readiness, and drain on SIGTERM.
 import { flushCompileCache } from 'node:module';
-import { type Bus, connectBus } from '@switchyard/bus';
+import { type Bus, connectBus, natsUrl } from '@switchyard/bus';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { type Clock, systemClock } from './clock.ts';
@@ -73,7 +73,7 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
 
   // From here on /livez answers, so that a wait for NATS or a database is not taken for a dead process.
   if (port !== undefined) health = await serveHealth({ host, port, metrics, ready });
-  bus = await connectBus({ url: config.NATS_URL, service: definition.name, logger });
+  bus = await connectBus({ url: natsUrl(config), service: definition.name, logger });
   running = await definition.start({
     config,
     bus,

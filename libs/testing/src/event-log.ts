@@ -1,6 +1,6 @@
 /** The events for a test: all events so far, and a wait for future ones. */
-import type { Bus } from '@switchyard/bus';
-import { EVENT_STREAMS, type Event, type EventName, parseEvent } from '@switchyard/contracts';
+import { type Bus, readEvent } from '@switchyard/bus';
+import { EVENT_STREAMS, type Event, type EventName } from '@switchyard/contracts';
 
 const WAIT_MS = 15_000;
 
@@ -24,7 +24,7 @@ export async function openEventLog(bus: Bus): Promise<EventLog> {
       const consumer = await bus.js.consumers.get(stream);
       return consumer.consume({
         callback: (message) => {
-          all.push(parseEvent(message.json()));
+          all.push(readEvent(message));
           for (const look of [...waiting]) look();
         },
       });

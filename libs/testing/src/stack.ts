@@ -38,7 +38,10 @@ export interface TestStack {
   metrics(name: string): Promise<string>;
   /** Output of the launcher so far. */
   output(): string;
-  /** As SIGTERM does: drains, stops all. Returns the launcher's exit code. May be called again. */
+  /**
+   * As SIGTERM does: drains, stops all. Returns the launcher's exit code. May be called again.
+   * @throws when NATS refused a service something: the tables of its rights are incomplete
+   */
   stop(): Promise<number | null>;
 }
 
@@ -106,6 +109,8 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
         await gone;
       }
       if (options.dataFolder === undefined) await rm(dataFolder, { recursive: true, force: true });
+      const refused = /^.*Permissions Violation.*$/m.exec(words.all())?.[0];
+      if (refused !== undefined) throw new Error(`libs/bus/src/access.ts lacks a right: ${refused}`);
       return launcher.exitCode;
     },
   };

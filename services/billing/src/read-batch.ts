@@ -2,7 +2,8 @@
 // others nor disappears.
 import { createHash } from 'node:crypto';
 import type { JsMsg } from '@nats-io/jetstream';
-import { type Event, eventSubject, parseEvent } from '@switchyard/contracts';
+import { readEvent } from '@switchyard/bus';
+import { type Event, eventSubject } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { Rejected } from './store/documents.ts';
 import type { Entry } from './store/entries.ts';
@@ -31,7 +32,7 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
   let furthest: { event: Event; aheadMs: number } | null = null;
   for (const message of messages)
     try {
-      const event = parseEvent(message.json());
+      const event = readEvent(message);
       const subject = eventSubject(event);
       if (message.subject !== subject) throw new RangeError(`an event for ${subject} on ${message.subject}`);
       const aheadMs = Date.parse(event.time) - message.info.timestampNanos / MS_NANOS;

@@ -3,6 +3,7 @@ import type { commonConfig, Running, ServiceDeps } from '@switchyard/service';
 import { booksGauges } from './audit/watch-gauges.ts';
 import type { Config } from './config.ts';
 import { Owners } from './partitions/owners.ts';
+import { databaseUrl } from './store/database-url.ts';
 import { connectWhenThere, databaseOf, makeMongoClient, openStore } from './store/store.ts';
 
 /**
@@ -30,8 +31,9 @@ export async function startBilling({
   metrics,
   unchangedMs,
 }: BillingOptions): Promise<Running> {
-  const client = makeMongoClient(config.MONGODB_URL);
-  const store = openStore(databaseOf(client, config.MONGODB_URL));
+  const url = databaseUrl(config);
+  const client = makeMongoClient(url);
+  const store = openStore(databaseOf(client, url));
   const stopping = new AbortController();
   const settled = Promise.withResolvers<void>();
   const cancel = clock.after(STANDBY_AFTER_MS, settled.resolve);

@@ -30,7 +30,7 @@ import type { OperationDeps } from './operations/requests.ts';
 import { watchRefusal } from './refusal-gauge.ts';
 import { register } from './register.ts';
 import { ComputerRecords } from './store/computer-records.ts';
-import { loadHostId } from './store/host-identity.ts';
+import { hostOfUser, loadHostId } from './store/host-identity.ts';
 import { openLastHeard } from './store/last-heard.ts';
 
 /** On shutdown, commands may finish for this long; then their callers turn to the next agent. */
@@ -96,7 +96,7 @@ export async function startAgent({
 export async function openAgent(options: AgentOptions): Promise<Agent> {
   const { config, bus, logger, clock } = options;
   const folder = resolve(config.SWITCHYARD_DATA, 'hosts', config.SWITCHYARD_INSTANCE);
-  const hostId = await loadHostId(folder);
+  const hostId = await loadHostId(folder, hostOfUser(bus.user));
   const limits = toComputerLimits(config);
 
   // Callers wait for an agent that takes over, so independent steps run in parallel.

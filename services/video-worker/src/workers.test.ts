@@ -5,6 +5,7 @@ import { type Bus, connectBus, openBucket, openReply, request } from '@switchyar
 import {
   type CreateVideoHead,
   DEFAULT_ORG,
+  EVENTS_STREAM,
   VIDEO_CREATE_SUBJECT,
   type VideoRecord,
   type VideoView,
@@ -256,7 +257,10 @@ test(
     const lostId = `${id}lost`;
     copy.id = `${lostId}:charge`;
     copy.data.video_id = lostId;
-    await bus.js.publish(`event.v1.video.charged.${DEFAULT_ORG}`, JSON.stringify(copy), { msgID: copy.id });
+    await bus.js.publish(`event.v1.video.charged.${DEFAULT_ORG}`, JSON.stringify(copy), {
+      msgID: copy.id,
+      expect: { streamName: EVENTS_STREAM },
+    });
     await until(lostId, ({ state, error }) =>
       expect([state, error?.code]).toEqual(['failed', 'internal_error']),
     );

@@ -314,7 +314,9 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
     const data = { key_id: 'key_1', org: ORG, by_key_id: null };
     const ignored = makeEvent({ name: 'key.created', id: 'key_1:created', source: 's', time: soon(), data });
     const priced = { ...ignored, data: { ...data, cost_nano: '7000' } };
-    const { seq } = await js.publish(eventSubject(ignored), JSON.stringify(priced));
+    const { seq } = await js.publish(eventSubject(ignored), JSON.stringify(priced), {
+      expect: { streamName: EVENTS_STREAM },
+    });
     await on.client.caughtUp();
     const report = await auditNow();
     await jsm.streams.deleteMessage(EVENTS_STREAM, seq);

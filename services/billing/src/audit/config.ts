@@ -1,9 +1,11 @@
 // Finds the servers to audit: from the environment, or those that `npm start` runs on this data folder.
 import { existsSync, readFileSync } from 'node:fs';
+import { natsUrl } from '@switchyard/bus';
 import { readConfig } from '@switchyard/service';
 import { z } from 'zod';
+import { databaseUrl } from '../store/database-url.ts';
 
-/** The servers of an installation. */
+/** The servers of an installation, with their users. */
 export interface Servers {
   readonly NATS_URL: string;
   readonly MONGODB_URL: string;
@@ -11,7 +13,11 @@ export interface Servers {
 
 const settings = z.object({
   NATS_URL: z.string().optional(),
+  NATS_USER: z.string().optional(),
+  NATS_PASSWORD: z.string().optional(),
   MONGODB_URL: z.string().optional(),
+  MONGODB_USER: z.string().optional(),
+  MONGODB_PASSWORD: z.string().optional(),
   SWITCHYARD_DATA: z.string().default('.data'),
 });
 
@@ -20,7 +26,10 @@ const settings = z.object({
  * @throws ConfigError
  */
 export async function serversOf(environment: Record<string, string | undefined>): Promise<Servers> {
-  const { SWITCHYARD_DATA: folder, NATS_URL, MONGODB_URL } = readConfig(settings, environment);
+  const set = readConfig(settings, environment);
+  const { SWITCHYARD_DATA: folder } = set;
+  const NATS_URL = set.NATS_URL && natsUrl({ ...set, NATS_URL: set.NATS_URL });
+  const MONGODB_URL = set.MONGODB_URL && databaseUrl({ ...set, MONGODB_URL: set.MONGODB_URL });
   if (NATS_URL !== undefined && MONGODB_URL !== undefined) return { NATS_URL, MONGODB_URL };
   // Imported only here: a container of billing has no launcher, and its environment names the servers.
   const { addressesFile } = await import('@switchyard/local');

@@ -1,9 +1,8 @@
 // credits.create, credits.list: the credits of an org.
+import { publishEvent } from '@switchyard/bus';
 import {
   afterOf,
-  EVENTS_STREAM,
   eventIds,
-  eventSubject,
   limitOf,
   makeEvent,
   newId,
@@ -38,10 +37,7 @@ export async function creditsCreate(
     time,
     data: { credit_id: id, org, key_id, amount_nano: amount.toString(), reason: body.reason, reference },
   });
-  await deps.bus.js.publish(eventSubject(event), JSON.stringify(event), {
-    msgID: event.id,
-    expect: { streamName: EVENTS_STREAM },
-  });
+  await publishEvent(deps.bus, event);
   await catchUp(deps);
   return {
     id,

@@ -1,10 +1,9 @@
 // refunds.create: refunds a charge, in whole or in part, through an event. The answer follows when the ledger has the
 // event. Refunds never exceed the charge: each has a numbered place, the ledger accepts one refund per place, and only
 // up to the remaining amount.
+import { publishEvent } from '@switchyard/bus';
 import {
-  EVENTS_STREAM,
   eventIds,
-  eventSubject,
   makeEvent,
   type OperationRequest,
   type OperationResponse,
@@ -117,10 +116,7 @@ async function publish(
       ...{ amount_nano: amount.toString(), reason: body.reason, reference: body.reference ?? null },
     },
   });
-  await deps.bus.js.publish(eventSubject(event), JSON.stringify(event), {
-    msgID: event.id,
-    expect: { streamName: EVENTS_STREAM },
-  });
+  await publishEvent(deps.bus, event);
 }
 
 function shown(

@@ -1,14 +1,19 @@
-// The id of this host, created at the first start and kept in the data folder, because records and workspaces refer
-// to it.
+// The id of this host, kept in the data folder, because records and workspaces refer to it. It is that of the host's NATS
+// user, which may answer for this host only; without a user it is created at the first start.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { idOf, newId } from '@switchyard/contracts';
 
+/** The id that a NATS user is bound to; undefined for other users. */
+export function hostOfUser(user: string): string | undefined {
+  return idOf('host').safeParse(user).data;
+}
+
 /**
- * Loads the id of the host whose data is in `folder`; creates it if there is none.
- * @throws when the file exists but holds no id: a new id would orphan every computer of this host
+ * Loads the id of the host whose data is in `folder`; on a new host writes `assigned`, or a new id.
+ * @throws when the file holds no id, or not the assigned one: another id would orphan every computer of this host
  */
-export async function loadHostId(folder: string): Promise<string> {
+export async function loadHostId(folder: string, assigned?: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, 'host-id');
   const known = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -18,9 +23,13 @@ export async function loadHostId(folder: string): Promise<string> {
   if (known !== null) {
     const id = idOf('host').safeParse(known.trim());
     if (!id.success) throw new Error(`${path} does not hold the id of a host: ${JSON.stringify(known)}`);
+    if (assigned !== undefined && id.data !== assigned)
+      throw new Error(
+        `${path} holds ${id.data}, but the NATS user is ${assigned}: use the user of this host`,
+      );
     return id.data;
   }
-  const id = newId('host');
+  const id = assigned ?? newId('host');
   // Atomic: half an id after a power cut would prevent every later start.
   await writeFile(`${path}.new`, `${id}\n`, { flush: true });
   await rename(`${path}.new`, path);

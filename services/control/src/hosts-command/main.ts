@@ -7,15 +7,20 @@
 //
 // Connects to NATS_URL, or to the servers that `npm start` runs on the data folder SWITCHYARD_DATA.
 import { existsSync, readFileSync } from 'node:fs';
-import { connectBus } from '@switchyard/bus';
+import { connectBus, natsUrl } from '@switchyard/bus';
 import { makeLogger, readConfig } from '@switchyard/service';
 import { z } from 'zod';
 import { hostsCommand } from './hosts-command.ts';
 
-const settings = z.object({ NATS_URL: z.string().optional(), SWITCHYARD_DATA: z.string().default('.data') });
+const settings = z.object({
+  NATS_URL: z.string().optional(),
+  NATS_USER: z.string().optional(),
+  NATS_PASSWORD: z.string().optional(),
+  SWITCHYARD_DATA: z.string().default('.data'),
+});
 
 try {
-  const url = await natsUrl();
+  const url = await findNats();
   const logger = makeLogger('hosts', 'error');
   const bus = await connectBus({ url, service: 'hosts', logger, waitsForServer: false });
   try {
@@ -28,9 +33,9 @@ try {
   process.exitCode = 1;
 }
 
-async function natsUrl(): Promise<string> {
-  const { NATS_URL, SWITCHYARD_DATA } = readConfig(settings, process.env);
-  if (NATS_URL !== undefined) return NATS_URL;
+async function findNats(): Promise<string> {
+  const { NATS_URL, SWITCHYARD_DATA, ...user } = readConfig(settings, process.env);
+  if (NATS_URL !== undefined) return natsUrl({ NATS_URL, ...user });
   // Imported here only: a container of control has no launcher, and gets the server from its environment.
   const { addressesFile } = await import('@switchyard/local');
   const file = addressesFile(SWITCHYARD_DATA);

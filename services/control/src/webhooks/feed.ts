@@ -9,8 +9,8 @@ import {
   JetStreamApiError,
   type JsMsg,
 } from '@nats-io/jetstream';
-import { type Bus, ensureEventsStream } from '@switchyard/bus';
-import { type Event, type EventStream, parseEvent } from '@switchyard/contracts';
+import { type Bus, ensureEventsStream, readEvent } from '@switchyard/bus';
+import type { Event, EventStream } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 
 /** Result of an attempt: the event is settled, or is delivered again. */
@@ -118,7 +118,7 @@ export class Feed {
   }
 
   async #attempt(message: JsMsg): Promise<void> {
-    const event = readEvent(message);
+    const event = eventOf(message);
     if (event === null) return message.term('no event of ours'); // billing keeps it
     message.working(); // restarts the ack timer: the event may have waited for its slot
     const ageMs = Math.max(0, this.#deps.clock.now() - message.time.getTime());
@@ -183,9 +183,9 @@ export async function deleteConsumer({
   }
 }
 
-function readEvent(message: JsMsg): Event | null {
+function eventOf(message: JsMsg): Event | null {
   try {
-    return parseEvent(message.json());
+    return readEvent(message);
   } catch {
     return null;
   }

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Bus, connectBus, ensureEventsStream, openBucket } from '@switchyard/bus';
+import { type Bus, connectBus, ensureEventsStream, openBucket, publishEvent } from '@switchyard/bus';
 import {
   type CreateWebhookRequest,
   DEFAULT_ORG,
@@ -11,7 +11,6 @@ import {
   EVENTS_STREAM,
   type Event,
   eventIds,
-  eventSubject,
   makeEvent,
   newId,
   newVideoId,
@@ -177,7 +176,7 @@ async function emit(org = DEFAULT_ORG): Promise<Event> {
 }
 
 async function publish(event: Event): Promise<Event> {
-  await bus.js.publish(eventSubject(event), JSON.stringify(event), { msgID: event.id });
+  await publishEvent(bus, event);
   return event;
 }
 

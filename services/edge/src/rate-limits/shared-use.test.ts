@@ -1,5 +1,6 @@
 // Three edges share limits over a real nats-server. Each has a clock of its own, hours apart from the others.
 import { type Bus, connectBus } from '@switchyard/bus';
+import { RATE_LIMITS_SUBJECTS } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -122,7 +123,7 @@ test('what an edge has open counts as long as the edge says so, and a lease long
   const isFree = async () => (await two.use.take(calls(1))) === null;
   for (let ms = 0; ms < 2 * LEASE_MS; ms += RENEW_MS) {
     const told = new Promise<void>((resolve) => {
-      const heard = two.bus.nc.subscribe('rate-limits.v1.*', { max: 1, callback: () => resolve() });
+      const heard = two.bus.nc.subscribe(RATE_LIMITS_SUBJECTS, { max: 1, callback: () => resolve() });
       void heard.closed;
     });
     await two.bus.nc.flush();

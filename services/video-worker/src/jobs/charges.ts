@@ -1,8 +1,8 @@
 // Creates records from the events that charge videos: the safety net for a create operation that died between the two.
 // All workers share one durable consumer; an event that a dead worker held is redelivered to another.
 import { AckPolicy, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
-import type { Bus } from '@switchyard/bus';
-import { EVENTS_STREAM, type Event, parseEvent } from '@switchyard/contracts';
+import { type Bus, readEvent } from '@switchyard/bus';
+import { EVENTS_STREAM, type Event } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 
 const CONSUMER = 'video-worker';
@@ -65,7 +65,7 @@ export async function followCharges(options: ChargesOptions): Promise<Charges> {
 async function takeOne({ take, logger }: ChargesOptions, message: JsMsg): Promise<void> {
   let event: Event;
   try {
-    event = parseEvent(message.json());
+    event = readEvent(message);
   } catch (error) {
     logger.error(
       { err: error, subject: message.subject },

@@ -1,0 +1,103 @@
+/**
+ * The NATS users of an installation. `<folder>/<name>.env` holds the user and the password of one service or host, mode
+ * 0600; `<folder>/nats.conf` is nats-server's configuration, which grants each user what permissions.ts derives for it.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NatsCredentials } from '@switchyard/bus/nats-url';
+import {
+  HOST_SERVICE,
+  isServiceName,
+  OPERATOR,
+  permissionsOf,
+  SERVICE_NAMES,
+} from '@switchyard/bus/permissions';
+import { idOf, newId } from '@switchyard/contracts';
+import { ROOT } from './config.ts';
+import { SetupError } from './setup-error.ts';
+
+const PASSWORD_BYTES = 24;
+const BASE_CONFIG = join(ROOT, 'infra', 'nats', 'server.conf');
+const EXTENSION = '.env';
+
+export interface NatsUsers {
+  readonly operator: NatsCredentials;
+  /** The user of an instance; undefined for a program that is none of our services. */
+  of(service: string, instance: string): NatsCredentials | undefined;
+}
+
+/** Reads the users of an installation, or makes them. `hosts` are the instances of the computer-agent. */
+export async function readOrMakeUsers(dataFolder: string, hosts: readonly string[]): Promise<NatsUsers> {
+  const folder = usersFolder(dataFolder);
+  const operator = await readOrMakeUser(folder, OPERATOR, OPERATOR);
+  const users = new Map<string, NatsCredentials>();
+  for (const name of SERVICE_NAMES.filter((service) => service !== HOST_SERVICE))
+    users.set(name, await readOrMakeUser(folder, name, name));
+  for (const instance of hosts)
+    users.set(instance, await readOrMakeUser(folder, instance, await hostIdOf(dataFolder, instance)));
+  return {
+    operator,
+    of: (service, instance) => users.get(service === HOST_SERVICE ? instance : service),
+  };
+}
+
+export function usersFolder(dataFolder: string): string {
+  return join(dataFolder, 'nats-users');
+}
+
+/** The id that the agent's own folder holds, or a new one, which the agent takes from its user. */
+async function hostIdOf(dataFolder: string, instance: string): Promise<string> {
+  const known = await readFile(join(dataFolder, 'hosts', instance, 'host-id'), 'utf8').catch(() => '');
+  return idOf('host').safeParse(known.trim()).data ?? newId('host');
+}
+
+/** Reads the credentials of `name`, or makes them. @param user the name of the NATS user, of new credentials */
+export async function readOrMakeUser(folder: string, name: string, user: string): Promise<NatsCredentials> {
+  const file = join(folder, name + EXTENSION);
+  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (kept !== undefined) return parseUser(file, kept);
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writePrivately(file, `NATS_USER=${user}\nNATS_PASSWORD=${password}\n`);
+  return { user, password };
+}
+
+/** Writes nats-server's configuration for every user in the folder. Returns its path. */
+export async function writeNatsConfig(folder: string): Promise<string> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
+  const users = await Promise.all(
+    names.map(async (name) => parseUser(join(folder, name), await readFile(join(folder, name), 'utf8'))),
+  );
+  const authorization = JSON.stringify({ users: users.map(withPermissions) }, null, 1);
+  const file = join(folder, 'nats.conf');
+  await writePrivately(file, `${await readFile(BASE_CONFIG, 'utf8')}\nauthorization: ${authorization}\n`);
+  return file;
+}
+
+function withPermissions({ user, password }: NatsCredentials) {
+  if (user === OPERATOR) return { user, password };
+  const { publish, subscribe } = permissionsOf(isServiceName(user) ? user : HOST_SERVICE, user);
+  return { user, password, permissions: { publish: { allow: publish }, subscribe: { allow: subscribe } } };
+}
+
+function parseUser(file: string, text: string): NatsCredentials {
+  const [, user, password] = /^NATS_USER=(\S+)\nNATS_PASSWORD=(\S+)\n$/.exec(text) ?? [];
+  if (user !== undefined && password !== undefined) return { user, password };
+  throw new SetupError(
+    `${file} does not hold a NATS user.`,
+    `Remove ${file}; the next start makes a new one.`,
+  );
+}
+
+/** Writes a file in one step, readable by its owner only. */
+export async function writePrivately(file: string, text: string): Promise<void> {
+  const unfinished = await open(`${file}.new`, 'w', 0o600);
+  await unfinished.writeFile(text);
+  await unfinished.sync();
+  await unfinished.close();
+  await rename(`${file}.new`, file);
+}

@@ -1,0 +1,189 @@
+// Which service may do what on the bus. Each table has a row for each operation, event, bucket and object store of the
+// contracts: a new one does not compile until its row says who uses it. permissions.ts turns the tables into the
+// permissions of NATS users.
+import {
+  COUNT_TOKENS_SUBJECT,
+  type EventName,
+  type EventStream,
+  FILE_CONTENT_SUBJECT,
+  FILE_STORE_SUBJECT,
+  type HostOperationName,
+  type OperationName,
+  RECEIPTS_STREAM,
+  VIDEO_CONTENT_SUBJECT,
+  VIDEO_CREATE_SUBJECT,
+} from '@switchyard/contracts';
+import type { BucketName } from './buckets.ts';
+import type { ObjectStoreName } from './objects.ts';
+
+export const SERVICE_NAMES = [
+  'edge',
+  'model-router',
+  'video-worker',
+  'control',
+  'billing',
+  'computer-agent',
+] as const;
+export type ServiceName = (typeof SERVICE_NAMES)[number];
+
+/** One process for each host, with a NATS user of the host's id. */
+export const HOST_SERVICE = 'computer-agent' satisfies ServiceName;
+
+type Services = readonly ServiceName[];
+const EDGE: Services = ['edge'];
+/** Services whose work is held against budgets. */
+const SPENDERS: Services = ['model-router', 'video-worker', 'computer-agent'];
+
+/** Who calls each operation. The service in its subject serves it. */
+export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
+  'models.list': EDGE,
+  'keys.create': EDGE,
+  'keys.list': EDGE,
+  'keys.update': EDGE,
+  'keys.get': EDGE,
+  'keys.rotate': EDGE,
+  'keys.delete': EDGE,
+  'webhooks.create': EDGE,
+  'webhooks.list': EDGE,
+  'webhooks.get': EDGE,
+  'webhooks.update': EDGE,
+  'webhooks.rotate': EDGE,
+  'webhooks.delete': EDGE,
+  'webhooks.deliveries': EDGE,
+  'webhooks.test': EDGE,
+  'signing-secret.get': EDGE,
+  'signing-secret.rotate': EDGE,
+  'computers.options': EDGE,
+  'computers.create': EDGE,
+  'computers.list': EDGE,
+  'computers.get': EDGE,
+  'computers.upload': EDGE,
+  'computers.delete': EDGE,
+  'videos.list': EDGE,
+  'videos.get': EDGE,
+  'videos.delete': EDGE,
+  'files.list': EDGE,
+  'files.get': EDGE,
+  'files.delete': EDGE,
+  'orgs.create': EDGE,
+  'orgs.list': EDGE,
+  'orgs.get': EDGE,
+  'orgs.update': EDGE,
+  'orgs.delete': EDGE,
+  'orgs.keys.create': EDGE,
+  'account.get': ['edge', 'billing'], // billing: its audit
+  'account.audit': EDGE,
+  'keys.spending': EDGE,
+  'credits.create': ['edge', 'control'],
+  'refunds.create': EDGE,
+  'credits.list': EDGE,
+  'holds.take': SPENDERS,
+  'holds.settle': SPENDERS,
+  'holds.renew': SPENDERS,
+  'statements.list': EDGE,
+  'statements.get': EDGE,
+  'statements.events': EDGE,
+  'usage.get': EDGE,
+  'logs.list': EDGE,
+  'logs.get': EDGE,
+};
+
+/** Who calls the operations of computer hosts. */
+export const HOST_OPERATION_CALLERS: Readonly<Record<HostOperationName, Services>> = {
+  create: ['control'],
+  start: EDGE,
+  stop: ['edge', 'control'],
+  delete: ['control'],
+  exec: EDGE,
+  'exec-get': EDGE,
+  'exec-list': EDGE,
+  'file-delete': EDGE,
+  metrics: EDGE,
+};
+
+/** Who makes the calls whose bodies are streams. access.test.ts holds this to the subjects of the contracts. */
+export const STREAM_CALLERS: Readonly<Record<string, Services>> = {
+  'model-router.v1.*.call': EDGE,
+  [COUNT_TOKENS_SUBJECT]: EDGE,
+  [VIDEO_CREATE_SUBJECT]: EDGE,
+  [VIDEO_CONTENT_SUBJECT]: EDGE,
+  [FILE_STORE_SUBJECT]: EDGE,
+  [FILE_CONTENT_SUBJECT]: EDGE,
+  'control.v1.computers.create-stream': EDGE,
+  'computer-agent.v1.*.create-stream': ['control'],
+  'computer-agent.v1.*.upload': ['control'],
+  'computer-agent.v1.*.exec-stream': EDGE,
+  'computer-agent.v1.*.file-read': EDGE,
+  'computer-agent.v1.*.file-write': EDGE,
+  'computer-agent.v1.*.port': EDGE,
+  'computer-agent.v1.*.terminal': EDGE,
+};
+
+/** Who publishes each event. Only the service that knows a fact states it; control speaks for hosts that are lost. */
+export const EVENT_PUBLISHERS: Readonly<Record<EventName, Services>> = {
+  'call.completed': ['model-router'],
+  'call.refused': EDGE,
+  'call.voided': EDGE,
+  'computer.created': ['computer-agent'],
+  'computer.started': ['computer-agent'],
+  'computer.stopped': ['computer-agent'],
+  'computer.deleted': ['computer-agent', 'control'],
+  'computer.metered': ['computer-agent', 'control'],
+  'video.charged': ['video-worker'],
+  'video.refunded': ['video-worker'],
+  'video.completed': ['video-worker'],
+  'video.failed': ['video-worker'],
+  'credit.granted': ['billing'],
+  'charge.refunded': ['billing'],
+  'account.updated': ['control'],
+  'org.created': ['control'],
+  'org.suspended': ['control'],
+  'org.restored': ['control'],
+  'org.removed': ['control'],
+  'key.created': ['control'],
+  'key.updated': ['control'],
+  'key.revoked': ['control'],
+};
+
+/** `read`: at its own pace, without acknowledgements. `consume`: with durable consumers that it acknowledges. */
+type StreamUse = 'read' | 'consume';
+/** Who reads each stream. */
+export const STREAM_READERS: Readonly<
+  Record<EventStream | typeof RECEIPTS_STREAM, Partial<Record<ServiceName, StreamUse>>>
+> = {
+  EVENTS: { edge: 'read', control: 'consume', 'video-worker': 'consume', billing: 'consume' },
+  REFUSALS: { edge: 'read', control: 'consume', billing: 'consume' },
+  [RECEIPTS_STREAM]: { billing: 'read' },
+};
+
+/** `own`: writes only the key of its host. Every use includes reading. */
+type BucketUse = 'read' | 'watch' | 'write' | 'own';
+/** Who uses each bucket. */
+export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceName, readonly BucketUse[]>>>> =
+  {
+    keys: { control: ['watch', 'write'], edge: ['watch'], billing: ['watch'] },
+    orgs: { control: ['watch', 'write'], edge: ['watch'], billing: ['watch'] },
+    system: { edge: ['write'] },
+    hosts: { 'computer-agent': ['own'], control: ['watch'], edge: ['watch'] },
+    'host-orders': { 'computer-agent': ['read'], control: ['write'] },
+    leases: { control: ['write'], billing: ['write'] },
+    computers: { 'computer-agent': ['write'], control: ['write'], edge: ['read'] },
+    videos: { 'video-worker': ['watch', 'write'], control: ['read'] },
+    'computer-slots': { control: ['write'] },
+    files: { control: ['write'] },
+    'file-usage': { control: ['write'] },
+    webhooks: { control: ['watch', 'write'] },
+    'webhook-secrets': { control: ['write'] },
+    'webhook-deliveries': { control: ['write'] },
+    idempotency: { edge: ['write'] },
+    'idempotency-usage': { edge: ['write'] },
+    'spent-tokens': { edge: ['watch', 'write'] },
+  };
+
+/** Who reads and writes each object store. */
+export const OBJECT_STORE_USERS: Readonly<Record<ObjectStoreName, Services>> = {
+  files: ['control'],
+  'video-inputs': ['video-worker'],
+  'video-results': ['video-worker'],
+  idempotency: EDGE,
+};

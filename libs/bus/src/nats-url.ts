@@ -1,0 +1,53 @@
+// NATS_URL: several servers separated by commas, each with or without `user:password@`.
+
+export interface NatsAddress {
+  /** host:port, as the client takes them. */
+  readonly servers: string[];
+  /** Of the first server that names a user. */
+  readonly credentials: NatsCredentials | undefined;
+}
+
+export interface NatsCredentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** The client library ignores credentials in URLs, so they are taken out here. */
+export function readNatsUrl(url: string): NatsAddress {
+  const parts = url.split(',').map((server) => {
+    const at = server.lastIndexOf('@');
+    const from = server.indexOf('//') === -1 ? 0 : server.indexOf('//') + 2;
+    if (at === -1) return { server, user: undefined };
+    const [user = '', ...password] = server.slice(from, at).split(':');
+    return {
+      server: server.slice(0, from) + server.slice(at + 1),
+      user: { user: decodeURIComponent(user), password: decodeURIComponent(password.join(':')) },
+    };
+  });
+  return {
+    servers: parts.map(({ server }) => server),
+    credentials: parts.find(({ user }) => user !== undefined)?.user,
+  };
+}
+
+export interface NatsSettings {
+  readonly NATS_URL: string;
+  readonly NATS_USER?: string | undefined;
+  readonly NATS_PASSWORD?: string | undefined;
+}
+
+/** The URL of the settings, with the user in it. */
+export function natsUrl({ NATS_URL, NATS_USER, NATS_PASSWORD = '' }: NatsSettings): string {
+  return NATS_USER ? withCredentials(NATS_URL, { user: NATS_USER, password: NATS_PASSWORD }) : NATS_URL;
+}
+
+/** The same servers, with the user in each of them. */
+export function withCredentials(url: string, { user, password }: NatsCredentials): string {
+  const prefix = `${encodeURIComponent(user)}:${encodeURIComponent(password)}@`;
+  return readNatsUrl(url)
+    .servers.map((server) => {
+      const [scheme, rest] = server.includes('//') ? server.split('//') : ['nats:', server];
+      return `${scheme}//${prefix}${rest}`;
+    })
+    .join(',');
+}

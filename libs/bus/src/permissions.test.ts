@@ -1,0 +1,70 @@
+import * as contracts from '@switchyard/contracts';
+import { expect, test } from 'vitest';
+import { STREAM_CALLERS } from './access.ts';
+import { calleeOf } from './call-subjects.ts';
+import { HOST_SERVICE, permissionsOf, SERVICE_NAMES } from './permissions.ts';
+
+/** NATS' own rule: `*` is one token, `>` is one or more. */
+function covers(pattern: string, subject: string): boolean {
+  const [wanted, given] = [pattern.split('.'), subject.split('.')];
+  for (const [index, token] of wanted.entries()) {
+    if (token === '>') return given.length > index;
+    if (given[index] === undefined || (token !== '*' && token !== given[index])) return false;
+  }
+  return wanted.length === given.length;
+}
+
+const allows = (patterns: readonly string[], subject: string) =>
+  patterns.some((pattern) => covers(pattern, subject));
+const HOST = 'host_a';
+const userOf = (service: (typeof SERVICE_NAMES)[number]) => (service === HOST_SERVICE ? HOST : service);
+
+/** Every call subject that the contracts name, in constants `*_SUBJECT` and functions `*Subject`. */
+const callSubjects = Object.entries(contracts).flatMap(([name, value]) => {
+  if (name.endsWith('_SUBJECT')) return [String(value)];
+  if (name === 'modelCallSubject') return [contracts.modelCallSubject('language')];
+  if (/^host\w+Subject$/.test(name)) return [(value as (host: string) => string)(HOST)];
+  return [];
+});
+
+test('every call whose body is a stream has callers, and its service may serve it', () => {
+  expect(callSubjects.length).toBeGreaterThanOrEqual(Object.keys(STREAM_CALLERS).length);
+  for (const subject of callSubjects) {
+    const pattern = Object.keys(STREAM_CALLERS).find((each) => covers(each, subject));
+    expect(pattern, subject).toBeDefined();
+    for (const service of STREAM_CALLERS[pattern!]!)
+      expect(allows(permissionsOf(service, userOf(service)).publish, subject), subject).toBe(true);
+    const service = subject.split('.')[0] as (typeof SERVICE_NAMES)[number];
+    expect(allows(permissionsOf(service, calleeOf(subject)).subscribe, subject), subject).toBe(true);
+  }
+});
+
+test('no service may publish what only another one knows', () => {
+  for (const [event, publishers] of [
+    ['call.completed', ['model-router']],
+    ['computer.metered', ['control', 'computer-agent']],
+    ['credit.granted', ['billing']],
+    ['charge.refunded', ['billing']],
+    ['key.created', ['control']],
+  ] as const) {
+    const may = SERVICE_NAMES.filter((service) =>
+      allows(permissionsOf(service, userOf(service)).publish, `event.v1.${event}.org_x`),
+    );
+    expect(may.sort(), event).toEqual([...publishers].sort());
+  }
+});
+
+test('a user answers, steers and receives only calls of its own', () => {
+  const { publish, subscribe } = permissionsOf(HOST_SERVICE, HOST);
+  expect(allows(publish, '_C.host_a.edge.x.1')).toBe(true);
+  expect(allows(publish, '_C.host_b.edge.x.1')).toBe(false);
+  expect(allows(publish, '_C.model-router.edge.x.1')).toBe(false);
+  expect(allows(publish, '_S.billing.y.host_a.x.1')).toBe(true);
+  expect(allows(publish, '_S.billing.y.edge.x.1')).toBe(false);
+  expect(allows(publish, '_S.all.billing.edge.x.1')).toBe(false);
+  expect(allows(publish, '_HB.host_b.x')).toBe(false);
+  expect(allows(subscribe, '_C.billing.host_a.x.1')).toBe(true);
+  expect(allows(subscribe, '_C.billing.edge.x.1')).toBe(false);
+  expect(allows(subscribe, '_S.host_b.x.edge.y.1')).toBe(false);
+  expect(allows(subscribe, '_INBOX.edge.x')).toBe(false);
+});

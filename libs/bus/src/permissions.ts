@@ -1,0 +1,151 @@
+// The permissions of each NATS user, from the tables of access.ts: what it may publish, and what it may subscribe to.
+// Everything else is refused by nats-server.
+import {
+  EVENT_STREAMS,
+  type HostOperationName,
+  hostSubject,
+  type OperationName,
+  operationPattern,
+  RATE_LIMITS_SUBJECTS,
+  RECEIPTS_STREAM,
+  RECEIPTS_SUBJECTS,
+  rateLimitsSubject,
+} from '@switchyard/contracts';
+import {
+  BUCKET_USERS,
+  EVENT_PUBLISHERS,
+  HOST_OPERATION_CALLERS,
+  HOST_SERVICE,
+  OBJECT_STORE_USERS,
+  OPERATION_CALLERS,
+  SERVICE_NAMES,
+  type ServiceName,
+  STREAM_CALLERS,
+  STREAM_READERS,
+} from './access.ts';
+
+/** The user of operators and their programs: it may do everything. */
+export const OPERATOR = 'operator';
+
+export { HOST_SERVICE, SERVICE_NAMES, type ServiceName };
+
+export interface Permissions {
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+}
+
+/** @param user the name of its NATS user: that of the service, or of an agent the id of its host */
+export function permissionsOf(service: ServiceName, user: string): Permissions {
+  return {
+    publish: [
+      // Replies, frames and heartbeats, under its own name (call-subjects.ts).
+      `_C.${user}.>`,
+      `_S.*.*.${user}.>`,
+      `_HB.${user}.*`,
+      // Answers to `nats micro` of an operator.
+      `_INBOX.${OPERATOR}.>`,
+      '$JS.API.INFO',
+      ...calls(service),
+      ...(service === 'edge' ? [rateLimitsSubject(`${user}.*`)] : []),
+      ...events(service),
+      ...streams(service),
+      ...buckets(service, user),
+      ...objectStores(service),
+    ],
+    subscribe: [
+      `_C.*.${user}.>`,
+      `_S.${user}.>`,
+      `_S.all.${user}.>`,
+      '_HB.*.*',
+      `_INBOX.${user}.>`,
+      '$SRV.>',
+      service === HOST_SERVICE ? `${service}.v1.${user}.>` : `${service}.v1.>`,
+      ...(service === 'edge' ? [RATE_LIMITS_SUBJECTS] : []),
+    ],
+  };
+}
+
+/** Whether a user name is that of a service. Other users are hosts, or OPERATOR. */
+export function isServiceName(user: string): user is ServiceName {
+  return (SERVICE_NAMES as readonly string[]).includes(user);
+}
+
+function calls(service: ServiceName): string[] {
+  return [
+    ...namesFor(OPERATION_CALLERS, service).map((name) => operationPattern(name as OperationName)),
+    ...namesFor(HOST_OPERATION_CALLERS, service).map((verb) => hostSubject('*', verb as HostOperationName)),
+    ...namesFor(STREAM_CALLERS, service),
+  ];
+}
+
+function events(service: ServiceName): string[] {
+  return namesFor(EVENT_PUBLISHERS, service).map((name) => `event.v1.${name}.>`);
+}
+
+function streams(service: ServiceName): string[] {
+  const readable = Object.entries(STREAM_READERS).filter(([, readers]) => service in readers);
+  return [
+    // Every service makes sure that the streams of events are there, and asks whether they answer.
+    ...EVENT_STREAMS.flatMap(({ stream }) => [
+      `$JS.API.STREAM.CREATE.${stream}`,
+      `$JS.API.STREAM.INFO.${stream}`,
+    ]),
+    ...(service === 'control' ? EVENT_STREAMS.map(({ stream }) => `$JS.API.STREAM.UPDATE.${stream}`) : []),
+    ...(service === 'edge' ? [RECEIPTS_SUBJECTS] : []),
+    ...(service === 'edge' || service === 'billing'
+      ? [`$JS.API.STREAM.CREATE.${RECEIPTS_STREAM}`, `$JS.API.STREAM.INFO.${RECEIPTS_STREAM}`]
+      : []),
+    ...readable.flatMap(([stream, readers]) => [
+      `$JS.API.STREAM.MSG.GET.${stream}`,
+      ...consumers(stream),
+      ...(readers[service] === 'consume' ? [`$JS.ACK.${stream}.>`] : []),
+    ]),
+  ];
+}
+
+/** Creates, reads and deletes consumers of a stream. */
+function consumers(stream: string): string[] {
+  return [
+    `$JS.API.CONSUMER.*.${stream}`,
+    `$JS.API.CONSUMER.*.${stream}.>`,
+    `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.*`,
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
+    `$JS.FC.${stream}.>`,
+  ];
+}
+
+function buckets(service: ServiceName, user: string): string[] {
+  return Object.entries(BUCKET_USERS).flatMap(([bucket, users]) => {
+    const uses = users[service];
+    if (!uses) return [];
+    const stream = `KV_${bucket}`;
+    return [
+      ...readingStream(stream),
+      ...(uses.includes('watch') ? consumers(stream) : []),
+      ...(uses.includes('write') ? [`$KV.${bucket}.>`] : []),
+      ...(uses.includes('own') ? [`$KV.${bucket}.${user}`] : []),
+    ];
+  });
+}
+
+function objectStores(service: ServiceName): string[] {
+  return namesFor(OBJECT_STORE_USERS, service).flatMap((store) => {
+    const stream = `OBJ_${store}`;
+    return [...readingStream(stream), `$JS.API.STREAM.PURGE.${stream}`, `$O.${store}.>`];
+  });
+}
+
+/** Creates a stream with its bounds on a new installation, and reads its messages. */
+function readingStream(stream: string): string[] {
+  return [
+    `$JS.API.STREAM.CREATE.${stream}`,
+    `$JS.API.STREAM.INFO.${stream}`,
+    `$JS.API.STREAM.MSG.GET.${stream}`,
+    `$JS.API.DIRECT.GET.${stream}`,
+    `$JS.API.DIRECT.GET.${stream}.>`,
+  ];
+}
+
+function namesFor(table: Readonly<Record<string, readonly ServiceName[]>>, service: ServiceName): string[] {
+  return Object.entries(table).flatMap(([name, services]) => (services.includes(service) ? [name] : []));
+}

@@ -1,0 +1,18 @@
+// Reads an event from a message of a stream, if a publisher meant it as one.
+//
+// Any user may name an event's subject as the reply of a request that it may make; the server then stores its answer in
+// the stream of events, for example the value of a key that the user wrote itself. Publishers of events name the stream
+// that they expect. JetStream stores such a message in no other stream, so no answer of the server can carry the header.
+import type { JsMsg } from '@nats-io/jetstream';
+import { type Event, parseEvent } from '@switchyard/contracts';
+
+export const EXPECTED_STREAM_HEADER = 'Nats-Expected-Stream';
+
+/** @throws RangeError for a message that was not published as an event; z.ZodError for one that is none of ours */
+export function readEvent(message: Pick<JsMsg, 'headers' | 'json'>): Event {
+  if (!message.headers?.has(EXPECTED_STREAM_HEADER))
+    throw new RangeError(
+      `an event without the header ${EXPECTED_STREAM_HEADER}: it was not published as one`,
+    );
+  return parseEvent(message.json());
+}

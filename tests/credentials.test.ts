@@ -1,0 +1,196 @@
+// What each NATS user of a stack can do, and what nats-server refuses: a stolen credential of one service is not the key
+// to the others.
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { jetstream } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { type Bus, connectBus, publishEvent, readNatsUrl } from '@switchyard/bus';
+import { eventIds, makeEvent, RECEIPTS_STREAM } from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { startStack, type TestStack } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const ORG = 'org_default';
+const SEEN_WITHIN_MS = 30_000;
+const ALWAYS_REFUSED = 'nobody.may';
+let stack: TestStack;
+let operator: Bus;
+let agent: NatsConnection;
+let host: string;
+let edge: NatsConnection;
+
+beforeAll(async () => {
+  stack = await startStack();
+  const logger = makeLogger('test', 'silent');
+  operator = await connectBus({ url: stack.natsUrl, service: 'test', logger });
+  ({ nc: agent, user: host } = await connectAs('computer-agent'));
+  ({ nc: edge } = await connectAs('edge'));
+}, 300_000);
+afterAll(async () => {
+  await Promise.all([agent, edge].map((nc) => nc?.close()));
+  await operator?.close();
+  await stack?.stop();
+});
+
+const servers = () => readNatsUrl(stack.natsUrl).servers;
+const usersFile = (name: string) => join(stack.dataFolder, 'nats-users', `${name}.env`);
+
+async function connectAs(name: string): Promise<{ nc: NatsConnection; user: string }> {
+  const text = await readFile(usersFile(name), 'utf8');
+  const [, user = '', pass = ''] = /^NATS_USER=(.+)\nNATS_PASSWORD=(.+)\n$/.exec(text) ?? [];
+  const nc = await connect({ servers: servers(), user, pass, inboxPrefix: `_INBOX.${user}.test` });
+  return { nc, user };
+}
+
+/** Those of the subjects that nats-server refuses the connection to publish. */
+async function refusedToPublish(nc: NatsConnection, subjects: readonly string[]): Promise<string[]> {
+  return refused(nc, subjects, (subject) => nc.publish(subject, '{}'));
+}
+
+/** Those of the subjects that nats-server refuses the connection to subscribe to. */
+async function refusedToSubscribe(nc: NatsConnection, subjects: readonly string[]): Promise<string[]> {
+  return refused(nc, subjects, (subject) => {
+    nc.subscribe(subject, { callback: () => {} });
+  });
+}
+
+async function refused(
+  nc: NatsConnection,
+  subjects: readonly string[],
+  act: (subject: string) => void,
+): Promise<string[]> {
+  const found = new Set<string>();
+  const statuses = nc.status();
+  for (const subject of subjects) act(subject);
+  nc.publish(ALWAYS_REFUSED); // refusals come in order, so after this one there are no more
+  for await (const status of statuses) {
+    if (status.type !== 'error') continue;
+    const subject = /Violation for \w+ to "([^"]+)"/.exec(status.error.message)?.[1] ?? '';
+    if (subject === ALWAYS_REFUSED) break;
+    found.add(subject);
+  }
+  return subjects.filter((subject) => found.has(subject));
+}
+
+test('nats-server refuses whoever names no user, or a wrong password', async () => {
+  const options = { servers: servers(), reconnect: false };
+  await expect(connect(options)).rejects.toThrow(/authorization/i);
+  await expect(connect({ ...options, user: 'edge', pass: 'guessed' })).rejects.toThrow(/authorization/i);
+});
+
+test('only the owner of the installation reads the passwords', async () => {
+  for (const file of ['edge.env', 'operator.env', 'nats.conf']) {
+    const { mode } = await stat(join(stack.dataFolder, 'nats-users', file));
+    expect(mode & 0o777, file).toBe(0o600);
+  }
+});
+
+describe('the credential of a computer host', () => {
+  test('reads no keys, events, calls or answers of others', async () => {
+    const subjects = ['>', 'event.v1.>', '$KV.keys.>', '_C.>', '_S.>', '_INBOX.>', '$JS.>', 'control.v1.>'];
+    expect(await refusedToSubscribe(agent, subjects)).toEqual(subjects);
+    const questions = [
+      ...['keys', 'orgs', 'system', 'videos', 'webhook-secrets'].map(
+        (name) => `$JS.API.DIRECT.GET.KV_${name}`,
+      ),
+      '$JS.API.STREAM.MSG.GET.EVENTS',
+      '$JS.API.STREAM.MSG.GET.KV_keys',
+      '$JS.API.STREAM.MSG.GET.OBJ_files',
+      '$JS.API.CONSUMER.CREATE.EVENTS.thief',
+      '$JS.API.CONSUMER.CREATE.KV_computers.thief',
+      '$JS.API.STREAM.LIST',
+      'control.v1.keys.create',
+      'billing.v1.logs.list.0.0.0.0',
+    ];
+    expect(await refusedToPublish(agent, questions)).toEqual(questions);
+  });
+
+  test('answers for its own host only', async () => {
+    const others = ['computer-agent.v1.host_other.exec', 'computer-agent.v1.*.exec', 'computer-agent.v1.>'];
+    expect(await refusedToSubscribe(agent, others)).toEqual(others);
+    const forged = [
+      '_C.host_other.edge.x.1',
+      '_C.model-router.edge.x.1',
+      '_S.billing.x.edge.y.1',
+      '_HB.host_other.x',
+      '$KV.hosts.host_other',
+      '$KV.keys.x',
+      `computer-agent.v1.${host}.exec`,
+    ];
+    expect(await refusedToPublish(agent, forged)).toEqual(forged);
+    const own = [`computer-agent.v1.${host}.exec`, `_S.${host}.>`, `_C.*.${host}.>`];
+    expect(await refusedToSubscribe(agent, own)).toEqual([]);
+    expect(await refusedToPublish(agent, [`_C.${host}.edge.x.1`, `_HB.${host}.x`])).toEqual([]);
+  });
+
+  test('states facts about computers only, no use of models and no credits', async () => {
+    const events = ['call.completed', 'call.voided', 'credit.granted', 'charge.refunded', 'video.charged'];
+    const subjects = events.map((event) => `event.v1.${event}.${ORG}`);
+    expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
+  });
+
+  test('deletes and changes no stream', async () => {
+    const streams = ['EVENTS', 'KV_computers', 'KV_hosts'];
+    const subjects = streams.flatMap((stream) =>
+      ['UPDATE', 'DELETE', 'PURGE', 'MSG.DELETE'].map((verb) => `$JS.API.STREAM.${verb}.${stream}`),
+    );
+    expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
+  });
+});
+
+describe('the credential of an edge', () => {
+  test('states no charge, no credit and no minute', async () => {
+    const events = [
+      'call.completed',
+      'computer.metered',
+      'video.charged',
+      'credit.granted',
+      'charge.refunded',
+    ];
+    const subjects = events.map((event) => `event.v1.${event}.${ORG}`);
+    expect(await refusedToPublish(edge, subjects)).toEqual(subjects);
+    expect(await refusedToPublish(edge, [`event.v1.call.refused.${ORG}.refused`])).toEqual([]);
+  });
+
+  test('makes no keys, changes no orgs, and answers for no other service', async () => {
+    const subjects = [
+      '$KV.keys.x',
+      '$KV.orgs.x',
+      '$KV.computers.x',
+      '_C.model-router.edge.x.1',
+      '$O.files.C.x',
+    ];
+    expect(await refusedToPublish(edge, subjects)).toEqual(subjects);
+    const served = ['model-router.v1.language.call', 'billing.v1.>', 'event.v1.>'];
+    expect(await refusedToSubscribe(edge, served)).toEqual(served);
+  });
+
+  test('cannot let the server state one: an answer in the stream of events is not booked', async () => {
+    const id = 'req_forged';
+    const forged = makeEvent({
+      ...{ name: 'credit.granted', id: eventIds.credit(id), source: 'edge', time: new Date() },
+      data: { credit_id: id, org: ORG, key_id: 'k', amount_nano: '1000000000', reason: 'x', reference: null },
+    });
+    await jetstream(edge).publish('$KV.spent-tokens.forged', JSON.stringify(forged));
+    // The value of the key, sent by the server to the subject of the event.
+    const reply = `event.v1.credit.granted.${ORG}`;
+    edge.publish('$JS.API.DIRECT.GET.KV_spent-tokens.$KV.spent-tokens.forged', '', { reply });
+    const stored = async () =>
+      (await operator.jsm.streams.getMessage('EVENTS', { last_by_subj: reply }))?.json<{ id: string }>().id;
+    await expect.poll(stored, { timeout: SEEN_WITHIN_MS }).toBe(id);
+    // Billing reads in order: when it has booked a credit that was granted later, it has seen the forged one.
+    const granted = makeEvent({ ...forged, name: 'credit.granted', id: 'crd_true', time: new Date() });
+    await publishEvent(operator, { ...granted, data: { ...forged.data, credit_id: 'crd_true' } });
+    const credits = async () => {
+      const headers = { authorization: `Bearer ${stack.key}` };
+      const response = await fetch(`${stack.url}/v1/credits`, { headers });
+      return ((await response.json()) as { data: { id: string }[] }).data.map((credit) => credit.id);
+    };
+    await expect.poll(credits, { timeout: SEEN_WITHIN_MS }).toEqual(['crd_true']);
+  });
+});
+
+test('receipts come from edges only', async () => {
+  expect(await refusedToPublish(agent, ['receipts.v1.host_x'])).toEqual(['receipts.v1.host_x']);
+  expect(await refusedToPublish(edge, [`$JS.API.STREAM.PURGE.${RECEIPTS_STREAM}`])).toHaveLength(1);
+});

@@ -4,7 +4,7 @@ import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
 /** A burst may fill the queue for this long. After that, more arrives than can be served. */
-export const BURST_MS_MAX = 100;
+export const BURST_MS_MAX = 2_000;
 /** The longest wait while more arrives than can be served. */
 export const OVERLOAD_WAIT_MS_MAX = 20;
 /** Requests that wait. Beyond it, the org with the most waiting loses its latest. */

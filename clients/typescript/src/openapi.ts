@@ -1711,6 +1711,10 @@ export interface components {
             max_tokens?: number | null;
             /** @description Texts at which the answer ends, without them */
             stop?: (string | string[]) | null;
+            /** @description Not supported: Use max_tokens. */
+            max_completion_tokens?: null;
+            /** @description Not supported: Use max_tokens. */
+            max_output_tokens?: null;
             /** @description Not supported: Chat models write no text before a suffix. Remove it. */
             suffix?: null;
             /** @description Only false: chat models do not repeat the prompt */
@@ -2580,6 +2584,11 @@ export interface components {
                 type: "enabled";
                 /** @description Tokens for thinking, within max_tokens */
                 budget_tokens: number;
+                /**
+                 * @description Only summarized
+                 * @constant
+                 */
+                display?: "summarized";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -2588,6 +2597,11 @@ export interface components {
                  * @constant
                  */
                 type: "adaptive";
+                /**
+                 * @description Only summarized
+                 * @constant
+                 */
+                display?: "summarized";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -4536,6 +4550,11 @@ export interface components {
                 type: "enabled";
                 /** @description Tokens for thinking, within max_tokens */
                 budget_tokens: number;
+                /**
+                 * @description Only summarized
+                 * @constant
+                 */
+                display?: "summarized";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -4544,6 +4563,11 @@ export interface components {
                  * @constant
                  */
                 type: "adaptive";
+                /**
+                 * @description Only summarized
+                 * @constant
+                 */
+                display?: "summarized";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -4987,6 +5011,12 @@ export interface components {
             stream_options?: Record<string, never> | null;
             /** @description The answer’s length at most, in tokens, reasoning included */
             max_output_tokens?: number | null;
+            /** @description Not supported: Use max_output_tokens. */
+            max_tokens?: null;
+            /** @description Not supported: Use max_output_tokens. */
+            max_completion_tokens?: null;
+            /** @description Only 1 */
+            n?: 1 | null;
             /** @description Accepted; it counts hosted tools only */
             max_tool_calls?: number | null;
             /** @description How freely words are chosen; default: the model’s own */

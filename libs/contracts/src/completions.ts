@@ -6,6 +6,7 @@ import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from '.
 import { refusedField } from './refused-field.ts';
 
 const { stream, stream_options, temperature, top_p, n, max_tokens, stop } = chatCompletionRequest.shape;
+const NAMED_MAX_TOKENS = 'Use max_tokens.';
 
 export const completionRequest = z
   .looseObject({
@@ -14,6 +15,10 @@ export const completionRequest = z
       .union([z.string(), boundedList(z.string(), { min: 1, max: 1 })])
       .describe('The text to answer; a list may have one text'),
     ...{ stream, stream_options, temperature, top_p, n, max_tokens, stop },
+    ...{
+      max_completion_tokens: refusedField(NAMED_MAX_TOKENS),
+      max_output_tokens: refusedField(NAMED_MAX_TOKENS),
+    },
     suffix: refusedField('Chat models write no text before a suffix. Remove it.'),
     echo: z
       .literal(false, 'Chat models do not repeat the prompt. Remove it.')

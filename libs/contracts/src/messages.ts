@@ -157,14 +157,21 @@ const toolChoice = z.discriminatedUnion(
   { error: 'Use auto, any, tool or none.' },
 );
 
+/** Thinking that is not shown could not be counted when a caller leaves early. */
+const shownThinking = z
+  .literal('summarized', 'Only summarized: hidden thinking is not supported.')
+  .optional()
+  .describe('Only summarized');
+
 const thinking = z.discriminatedUnion(
   'type',
   [
     z.looseObject({
       type: always('enabled'),
       budget_tokens: z.int().positive().describe('Tokens for thinking, within max_tokens'),
+      display: shownThinking,
     }),
-    z.looseObject({ type: always('adaptive') }),
+    z.looseObject({ type: always('adaptive'), display: shownThinking }),
     z.looseObject({ type: always('disabled') }),
   ],
   { error: 'Use enabled, adaptive or disabled.' },

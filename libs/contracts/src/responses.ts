@@ -55,6 +55,8 @@ const textFormat = z.looseObject({
   strict: z.boolean().nullish().describe('Whether the answer must match the schema'),
 });
 
+const NAMED_MAX_TOKENS = 'Use max_output_tokens.';
+
 export const responsesRequest = z
   .looseObject({
     ...modelChoice,
@@ -72,6 +74,8 @@ export const responsesRequest = z
       .positive()
       .nullish()
       .describe('The answer’s length at most, in tokens, reasoning included'),
+    ...{ max_tokens: refusedField(NAMED_MAX_TOKENS), max_completion_tokens: refusedField(NAMED_MAX_TOKENS) },
+    n: z.literal(1, 'A response has one answer. Send more requests.').nullish().describe('Only 1'),
     max_tool_calls: z.int().positive().nullish().describe('Accepted; it counts hosted tools only'),
     ...{ temperature, top_p },
     tools: boundedList(tool, { max: CHAT_TOOLS_MAX })

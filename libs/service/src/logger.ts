@@ -10,6 +10,6 @@ export function makeLogger(service: string, level: string): Logger {
     base: { service, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    redact: { paths: ['*.authorization', '*.key', 'headers.authorization'], remove: true },
+    redact: { paths: ['*.authorization', '*.key', 'headers.authorization', '*["x-api-key"]'], remove: true },
   });
 }

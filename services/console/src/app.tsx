@@ -2,7 +2,7 @@
 import { Center, Loader } from '@mantine/core';
 import type { SessionObject } from '@switchyard/contracts';
 import { useEffect, useState } from 'react';
-import { signIn, whenSignedOut } from './api/client.ts';
+import { ApiError, signIn, whenSignedOut } from './api/client.ts';
 import { followEvents } from './api/live.ts';
 import { SessionContext } from './api/session.ts';
 import { ReplaceSession } from './pages/replace-session.tsx';
@@ -37,7 +37,11 @@ export function App() {
         setWaitingToken(linkToken);
         setSession(current);
       },
-      () => (linkToken === null ? setSession(null) : void redeem(linkToken)),
+      (error: unknown) => {
+        const nobody = error instanceof ApiError && error.status === 401;
+        if (linkToken !== null && nobody) void redeem(linkToken);
+        else setSession(null);
+      },
     );
   }, []);
   const mayFollow = waitingToken === null && session?.key.permissions.includes('usage:read');

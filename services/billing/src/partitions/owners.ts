@@ -145,7 +145,7 @@ export class Owners {
     };
     this.#member ??= await takeLease({ bus, name: `${MEMBER}.${bus.instance}`, onLost });
     const late = () => new Error(`the bus has not said for ${MEMBERS_MS_MAX} ms who lives`);
-    const keys = await inTime(leases.keys(`${MEMBER}.*`), MEMBERS_MS_MAX, late);
+    const keys = await inTime(leases.keys(`${MEMBER}.>`), MEMBERS_MS_MAX, late);
     return keys.map((key) => key.slice(MEMBER.length + 1)).sort();
   }
 

@@ -8,9 +8,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  */
 export function clientGone(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  raw.once('close', () => {
+  const closed = () => {
     if (!raw.writableFinished && !request.idempotent?.outlivesClient)
       gone.abort(new ServiceError('service_unavailable', 'The client disconnected.'));
-  });
+  };
+  if (raw.destroyed) closed();
+  else raw.once('close', closed);
   return gone.signal;
 }

@@ -60,6 +60,7 @@ function refuseHiddenMethods(app: FastifyInstance, routes: readonly Route[]): vo
 function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoutesDeps): void {
   const guard = guardOf(route, deps);
   const begin = beginOf(route, deps);
+  const waits = waitsOf(route, deps);
   const limits = limitHooks(route, deps.rateLimits);
   const { onRequest: taken, ...hooks } = takesIdempotencyKey(route)
     ? deps.idempotency.hooksFor(route)
@@ -72,9 +73,9 @@ function registerRoute(scope: FastifyInstance, route: Route, deps: RegisterRoute
       bodyLimit: route.bodyBytesMax ?? SMALL_BODY_BYTES_MAX,
       exposeHeadRoute: true, // with GET: health checks use HEAD
       config: { repeatable: route.repeatable ?? true, ...(route.dialect ? { dialect: route.dialect } : {}) },
-      onRequest: [...(taken ? [taken] : []), begin, guard, waitOf(route, deps), ...limits.onRequest],
+      onRequest: [...(taken ? [taken] : []), begin, guard, ...waits.onRequest, ...limits.onRequest],
       // A JSON body may take minutes to arrive; the key may be revoked meanwhile.
-      ...(route.request?.body ? { preHandler: [guard, ...limits.preHandler] } : {}),
+      ...(route.request?.body ? { preHandler: [guard, ...waits.preHandler, ...limits.preHandler] } : {}),
       handler:
         route.kind === 'json'
           ? (request, reply) => answerJson(route, request, reply)
@@ -126,11 +127,18 @@ function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): H
   };
 }
 
-/** Lets a request with a key begin when it is its org's turn. */
-function waitOf(route: Route, { queue }: RegisterRoutesDeps): Hook {
-  if (route.permission === 'public') return (_request, _reply, done) => done();
-  const isCall = isModelCall(route);
-  return (request, reply, done) => queue.admit(request, reply, isCall, done);
+/**
+ * Lets a request with a key begin when it is its org's turn. A model call takes a place among the open calls when its
+ * JSON body has arrived, so that slow bodies hold none.
+ */
+function waitsOf(route: Route, { queue }: RegisterRoutesDeps): { onRequest: Hook[]; preHandler: Hook[] } {
+  if (route.permission === 'public') return { onRequest: [], preHandler: [] };
+  const begin: Hook = (request, _reply, done) => queue.begin(request, done);
+  if (!isModelCall(route)) return { onRequest: [begin], preHandler: [] };
+  const openCall: Hook = (request, reply, done) => queue.openCall(request, reply, done);
+  return route.request?.body
+    ? { onRequest: [begin], preHandler: [openCall] }
+    : { onRequest: [begin, openCall], preHandler: [] };
 }
 
 /** Returns the paths with parameters replaced by `param` (`$1` is the name), and the rest parameter by `rest`. */

@@ -30,8 +30,11 @@ declare module 'fastify' {
 interface BegunRun {
   hasEnded(): boolean;
   readonly ended: Promise<void>;
-  /** Writes to the record that the answer is a stream. */
-  markStreaming(): Promise<void>;
+  /**
+   * Writes to the record that the answer is a stream.
+   * @throws ServiceError `service_unavailable` when the client has left: no work begins, and the key is free
+   */
+  beginStream(): Promise<void>;
 }
 
 /** A request with the header, from its arrival on. */
@@ -57,7 +60,7 @@ export class IdempotentRun {
   async beginStream(): Promise<void> {
     this.#streams = true;
     try {
-      await this.#begun?.markStreaming();
+      await this.#begun?.beginStream();
     } catch (error) {
       this.forget(); // the store is away, and no work has begun
       throw error;
@@ -192,7 +195,13 @@ export class Idempotency {
       },
       onDestroy: over.resolve,
     });
-    run.begin({ hasEnded, ended: over.promise, markStreaming: () => this.#kept.markStreaming(reservation) });
+    const beginStream = async () => {
+      if (!reply.raw.destroyed) return this.#kept.markStreaming(reservation);
+      await this.#kept.release(reservation);
+      over.resolve();
+      throw new ServiceError('service_unavailable', 'The client disconnected.');
+    };
+    run.begin({ hasEnded, ended: over.promise, beginStream });
     reply.raw.once('close', () => {
       if (run.streams) over.resolve(); // its client disconnected, and no end follows
     });

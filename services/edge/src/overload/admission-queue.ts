@@ -31,21 +31,18 @@ export class AdmissionQueue {
   }
 
   /** Calls `done` when the request may begin, or with `overloaded`. */
-  admit(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    isCall: boolean,
-    done: (refused?: ServiceError) => void,
-  ): void {
-    const { org } = callerOf(request);
-    this.#starts.enter(org, (refused) => {
-      if (refused) return done(refused);
-      this.#begins();
-      if (!isCall) return done();
-      this.#calls.enter(org, (noSlot) => {
-        if (!noSlot) whenOver(request, reply, () => this.#calls.leave());
-        done(noSlot);
-      });
+  begin(request: FastifyRequest, done: (refused?: ServiceError) => void): void {
+    this.#starts.enter(callerOf(request).org, (refused) => {
+      if (!refused) this.#begins();
+      done(refused);
+    });
+  }
+
+  /** Calls `done` when the model call may be open, until it is over; or with `overloaded`. */
+  openCall(request: FastifyRequest, reply: FastifyReply, done: (refused?: ServiceError) => void): void {
+    this.#calls.enter(callerOf(request).org, (refused) => {
+      if (!refused) whenOver(request, reply, () => this.#calls.leave());
+      done(refused);
     });
   }
 

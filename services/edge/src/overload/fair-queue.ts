@@ -31,6 +31,7 @@ export class FairQueue {
   readonly #queues = new Map<string, Waiting[]>();
   #taken = 0;
   #emptyAt = 0;
+  #isWatched = false;
   /** Requests that wait now. */
   waiting = 0;
   /** Requests refused since the start. */
@@ -73,7 +74,10 @@ export class FairQueue {
 
   /** Refuses late requests also while no slot is freed. */
   #watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
     this.#deps.clock.after(OVERLOAD_WAIT_MS_MAX, () => {
+      this.#isWatched = false;
       this.#refuseLate();
       if (this.waiting > 0) this.#watch();
     });

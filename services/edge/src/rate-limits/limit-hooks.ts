@@ -32,6 +32,9 @@ const OUTPUT_TOKENS_BEGIN = '"max_';
 /** Characters that hold the longest name with its number and some blanks. */
 const OUTPUT_TOKENS_LENGTH = 64;
 
+/** Places that are looked at in one body: more of them stand only in a body that is made to keep the edge busy. */
+const OUTPUT_TOKENS_LOOKS_MAX = 100;
+
 /** Requests without a key, and requests for servers in computers, have no limits. */
 export function limitHooks(route: RouteDescription, deps: LimitHooksDeps): LimitHooks {
   if (route.permission === 'public' || route.untouchedBody) return { onRequest: [], preHandler: [] };
@@ -78,13 +81,12 @@ async function say(reply: FastifyReply, admission: Admission, decided: Promise<v
   }
 }
 
-/** Reads the number without parsing the body; the last one counts, as in JSON. */
+/** Reads the number without parsing the body; the last one counts, as in JSON. 0: none was found. */
 export function outputTokensAsked(body: Buffer): number {
-  for (
-    let at = body.lastIndexOf(OUTPUT_TOKENS_BEGIN);
-    at >= 0;
-    at = at === 0 ? -1 : body.lastIndexOf(OUTPUT_TOKENS_BEGIN, at - 1)
-  ) {
+  let at = body.length;
+  for (let looks = 0; looks < OUTPUT_TOKENS_LOOKS_MAX && at > 0; looks += 1) {
+    at = body.lastIndexOf(OUTPUT_TOKENS_BEGIN, at - 1);
+    if (at < 0) return 0;
     const found = OUTPUT_TOKENS_ASKED.exec(body.toString('latin1', at, at + OUTPUT_TOKENS_LENGTH));
     if (found && !isEscaped(body, at)) return Number(found[1]);
   }

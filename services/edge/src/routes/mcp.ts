@@ -1,4 +1,5 @@
 // /mcp: the API as tools for language models, by the Model Context Protocol (streamable HTTP, stateless).
+import { ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import { z } from 'zod';
 import { hashOfKey } from '../auth/authenticate.ts';
@@ -30,6 +31,7 @@ export function mcpRoutes({ clock, logger }: McpRoutesDeps): Route[] {
       async (request, reply, key) => {
         hashOfKey(request.headers.authorization); // tools pass the key on, so a session of the console is not enough
         const message = parseJson(request.body);
+        if (Array.isArray(message)) throw new ServiceError('invalid_request', 'Send one message at a time.');
         await request.idempotent?.beginStream();
         const signal = clientGone(request, reply);
         // The SDK takes 10 MB and a tenth of a second to load: most edges never need it.

@@ -75,6 +75,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.deliveries', {
       method: 'GET',
       path: '/v1/webhooks/{id}/deliveries',
+      alsoNeeds: 'usage:read',
       summary: 'The last attempts to deliver to a webhook, newest first',
       params,
       answer: 'The attempts',

@@ -7,6 +7,7 @@ import {
   type ModelReplyHead,
   type ServiceError,
 } from '@switchyard/contracts';
+import { estimateTokens } from '@switchyard/spending';
 import { dataOf, EVENT_END, lastEventEnd, putUsage } from '../../../answers/sse-events.ts';
 import type { StreamEnd, StreamedAnswer } from '../../../answers/streamed-answer.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
@@ -26,7 +27,7 @@ const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; ch
 interface AnthropicEvent {
   type?: unknown;
   message?: { usage?: AnthropicUsage };
-  delta?: { stop_reason?: unknown };
+  delta?: { stop_reason?: unknown; text?: unknown; thinking?: unknown; partial_json?: unknown };
   usage?: AnthropicUsage;
   error?: unknown;
 }
@@ -38,8 +39,9 @@ export class PassedStream implements StreamedAnswer {
   #prelude = '';
   /** The last message_delta and what follows it. */
   #held = '';
-  /** Deltas of content; Anthropic sends about one token in each. */
+  /** Deltas of content, each of at least one token, and the bytes of text in them. */
   #deltas = 0;
+  #contentBytes = 0;
   #forwarded = false;
   #done = false;
   #stopReason: unknown = null;
@@ -90,7 +92,7 @@ export class PassedStream implements StreamedAnswer {
 
   finish(): StreamEnd {
     const out = this.#take(this.#rest);
-    if (!this.#done) throw new UnusableAnswer('the stream was cut short');
+    if (!this.#done || this.#held === '') throw new UnusableAnswer('the stream was cut short');
     const { price: full, basis } = this.produced();
     const price = this.#deltas === 0 && this.#stopReason === 'refusal' ? FREE : full;
     const end = putUsage(this.#held, withCost({ ...this.#lastUsage }, price));
@@ -100,7 +102,8 @@ export class PassedStream implements StreamedAnswer {
   produced(): Pick<StreamEnd, 'price' | 'basis'> {
     const counted = readAnthropicUsage(this.#usage);
     if (counted && this.#lastUsage) return { price: priceTokens(this.#model, counted), basis: 'upstream' };
-    const outputTokens = Math.max(counted?.outputTokens ?? 0, this.#deltas);
+    const estimate = Math.max(this.#deltas, estimateTokens(this.#contentBytes));
+    const outputTokens = Math.max(counted?.outputTokens ?? 0, estimate);
     const used = counted ? { ...counted, outputTokens } : estimatedUsage(this.#request, outputTokens);
     return { price: priceTokens(this.#model, used), basis: 'estimated' };
   }
@@ -137,6 +140,8 @@ export class PassedStream implements StreamedAnswer {
         break;
       case 'content_block_delta':
         this.#deltas += 1;
+        for (const text of [delta?.text, delta?.thinking, delta?.partial_json])
+          if (typeof text === 'string') this.#contentBytes += text.length;
         break;
     }
     if (this.#held === '') return event;

@@ -66,6 +66,7 @@ function run(
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
       done({ code, stdout, stderr });
     });
+    child.stdin?.on('error', () => {}); // it may end without reading
     child.stdin?.end(stdin);
   });
 }

@@ -19,7 +19,12 @@ interface Benchmark {
 }
 
 const BENCHMARKS: readonly Benchmark[] = [
-  { script: 'bench:models', title: 'Model calls beside peers', args: ['--rounds', '3'], isMarkdown: true },
+  {
+    script: 'bench:models',
+    title: 'Model calls beside peers',
+    args: ['--rounds', '2', '--seconds', '2'],
+    isMarkdown: true,
+  },
   { script: 'bench:scaling', title: 'How cost grows', args: ['--rounds', '3'], isMarkdown: true },
   { script: 'bench:billing', title: 'Billing: events booked', args: [] },
   { script: 'bench:billing-reads', title: 'Billing: reading usage', args: ['--calls', '100000'] },

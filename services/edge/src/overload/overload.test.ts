@@ -17,11 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => edge?.stop());
 
-const chat = (signal: AbortSignal | null = null) =>
+const chat = (signal: AbortSignal | null = null, more: object = {}, headers: Record<string, string> = {}) =>
   fetch(`${edge.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] }),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }], ...more }),
     signal,
   });
 const waiting = async () => /switchyard_edge_requests_waiting (\d+)\n/.exec(await edge.metrics())?.[1];
@@ -79,4 +79,23 @@ test('a client that leaves while its call waits takes no slot', async () => {
   await expect.poll(() => open.length).toBeGreaterThan(0);
   respond();
   expect((await next).status).toBe(200);
+});
+
+test('a client that leaves before its stream begins takes no slot, and its Idempotency-Key is free', async () => {
+  const client = new AbortController();
+  const stream = (signal: AbortSignal | null) =>
+    chat(signal, { stream: true }, { 'idempotency-key': 'left-early' });
+  const first = chat();
+  await expect.poll(() => open.length).toBe(1);
+  const left = stream(client.signal);
+  await expect.poll(waiting).toBe('1');
+  client.abort();
+  await expect(left).rejects.toThrow();
+  respond();
+  expect((await first).status).toBe(200);
+  await expect.poll(waiting).toBe('0');
+  const again = stream(null);
+  await expect.poll(() => open.length).toBe(1);
+  respond();
+  expect((await again).status).toBe(200);
 });

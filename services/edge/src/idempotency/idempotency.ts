@@ -196,10 +196,8 @@ export class Idempotency {
       onDestroy: over.resolve,
     });
     const beginStream = async () => {
-      if (!reply.raw.destroyed) return this.#kept.markStreaming(reservation);
-      await this.#kept.release(reservation);
-      over.resolve();
-      throw new ServiceError('service_unavailable', 'The client disconnected.');
+      if (reply.raw.destroyed) throw new ServiceError('service_unavailable', 'The client disconnected.');
+      await this.#kept.markStreaming(reservation);
     };
     run.begin({ hasEnded, ended: over.promise, beginStream });
     reply.raw.once('close', () => {

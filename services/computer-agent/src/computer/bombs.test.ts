@@ -11,6 +11,7 @@ import { HOST_LIMITS } from '../docker/host-limits.ts';
 import { mounts } from '../docker/mounts.ts';
 import type { Container } from './container.ts';
 import type { ExecOptions, ExecResult } from './exec.ts';
+import { Meter } from './meter.ts';
 import { openEntry } from './open-entry.ts';
 import { openTestHost, run, SETUP_TIMEOUT_MS, type TestHost } from './test-host.ts';
 
@@ -19,6 +20,8 @@ const MIB = 1024 ** 2;
 /** Small disks, which fill quickly. */
 const DISK_GB = 1 / 4;
 const PIDS_MAX = 512;
+/** Ceiling of the computer's memory. */
+const MEMORY_MB = 768;
 /** A neighbour's answer that takes longer than this counts as blocked by the bomb, even on a busy machine. */
 const NEIGHBOUR_ANSWER_MS_MAX = 15_000;
 /** Timeout of the command of a bomb that does not end by itself. */
@@ -39,7 +42,7 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 beforeAll(async () => {
   await raiseHostLimits();
-  testHost = await openTestHost({ diskGb: DISK_GB, diskIdleMs: 0, burst: { cpu: 2, memoryMb: 768 } });
+  testHost = await openTestHost({ diskGb: DISK_GB, diskIdleMs: 0, burst: { cpu: 2, memoryMb: MEMORY_MB } });
   neighbour = (await testHost.createComputer()).computer;
   before = await vi.waitFor(belongings, PATIENCE);
   ({ id, computer } = await testHost.createComputer());
@@ -49,6 +52,8 @@ afterEach(async () => {
   expect(await sh('echo well', neighbour)).toBe('well');
   // Ends leftovers of a bomb.
   await expect.poll(() => sh('kill -9 -1; echo well'), PATIENCE).toBe('well');
+  // A killed process frees its kernel memory for seconds. The next bomb's shell would be killed in a full computer.
+  await expect.poll(usedMemory, PATIENCE).toBeLessThan((MEMORY_MB / 2) * MIB);
 });
 
 afterAll(async () => {
@@ -68,6 +73,11 @@ async function raiseHostLimits(): Promise<void> {
 }
 
 const sh = async (command: string, where = computer) => (await run(where, command)).output.toString().trim();
+
+async function usedMemory(): Promise<number> {
+  const { memory } = await new Meter(computer).measure(testHost.host.workspaces.path(id), new Date());
+  return memory.bytes;
+}
 
 interface Belongings {
   readonly descriptors: number;

@@ -5,10 +5,12 @@ import { readdir, readFile, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
 import { type ComputerRecord, computerKey } from '@switchyard/contracts';
+import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { minuteCost } from './metering/minutes.ts';
-import { defaultLimits, newTestRecord } from './test-agent.ts';
+import { defaultLimits, newTestRecord, openTestAgent } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const limits = defaultLimits();
@@ -302,6 +304,38 @@ describe('the end of an agent', () => {
     const third = await agents.startSuccessor(NOON + 10_000);
     await third.ask('start', id);
     expect((await third.exec(id, 'cat file')).stdout).toBe('kept\n');
+  });
+
+  test('stop: a computer that is being created then is stopped as well, and leaves no container', async () => {
+    const { id } = newTestRecord('host_unknown', limits);
+    const engine = await openHeldEngine();
+    const agent = await openTestAgent(agents.installation, {
+      dataFolder: agents.dataFolder,
+      clock: new FakeClock(NOON),
+      docker: engine.docker,
+      env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
+    });
+    try {
+      const asked = engine.hold(/^POST .*\/containers\/\w+\/start/);
+      agent.create({ id }).catch(() => {});
+      await asked;
+      const { creation } = agent.agent.computers.all()[0]!;
+      const stopped = agent.agent.stop();
+      // Commands may finish for a while; the engine needs longer.
+      await vi.waitFor(() => {
+        agent.clock.advance(1_000);
+        expect(creation?.signal.aborted).toBe(true);
+      });
+      engine.release();
+      await stopped;
+      expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null });
+      const filters = { label: [`switchyard.agent=${agent.agent.hostId}`] };
+      expect(await new Docker().listContainers({ all: true, filters })).toEqual([]);
+    } finally {
+      await agent.bus.close();
+      await engine.close();
+      await agents.startSuccessor(NOON + 120_000); // clears up
+    }
   });
 });
 

@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openHeldEngine } from '../__fixtures__/held-engine.ts';
 import { mountPoints } from '../docker/mounts.ts';
 import { networkName } from '../docker/network.ts';
 import { openComputerHost } from './open-computer-host.ts';
@@ -343,6 +344,29 @@ test('a container that is made for the pool belongs to the pool from its beginni
   while (!isFull) for (const container of await made()) expect(container).toMatchObject({ pooled: true });
   await filled;
   expect(await made()).toMatchObject([{ pooled: true }]);
+});
+
+test('an engine that hangs delays the pool, and the pool is filled when the engine answers again', async () => {
+  const engine = await openHeldEngine();
+  const failed = Promise.withResolvers<void>();
+  const warn = (_: object, message: string) => {
+    if (message.includes('could not be made ahead of need; trying again')) failed.resolve();
+  };
+  const logger = { info: () => {}, warn };
+  const other = await openTestHost({ docker: engine.docker, warmPool: 1, engineAnswerMsMax: 2_000, logger });
+  try {
+    await other.host.poolFilled();
+    const asked = engine.hold(/^POST .*\/containers\/create/);
+    await other.createComputer(); // takes the pooled one
+    await asked;
+    await failed.promise;
+    engine.release();
+    await other.host.poolFilled();
+  } finally {
+    engine.release();
+    await other.close();
+    await engine.close();
+  }
 });
 
 describe('images of others', () => {

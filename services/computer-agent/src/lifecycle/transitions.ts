@@ -102,16 +102,22 @@ export function deleteComputer(computer: Computer): Promise<void> {
 
 /** Disconnects from the computer and leaves it running for the next agent. */
 export async function releaseComputer(computer: Computer): Promise<void> {
-  computer.creation?.abort(new ServiceError('service_unavailable', 'the computer’s host is shut down'));
+  abortCreation(computer);
   await computer.lock.run(async () => {
     if (computer.run && computer.record.state === 'running') await writeActivity(computer).catch(() => {});
     computer.forgetRun({ release: true });
   });
 }
 
-/** Stops the computer because the host shuts down. */
+/** Stops the computer because the host shuts down, also one whose creation or start is in progress. */
 export async function shutDownComputer(computer: Computer): Promise<void> {
+  abortCreation(computer);
+  await computer.settled();
   if (computer.record.state === 'running') await stopComputer(computer, 'host_lost');
+}
+
+function abortCreation({ creation }: Computer): void {
+  creation?.abort(new ServiceError('service_unavailable', 'the computer’s host is shut down'));
 }
 
 async function published(computer: Computer, change: 'created' | 'started'): Promise<ComputerRecord> {

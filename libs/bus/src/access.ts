@@ -174,7 +174,7 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     'file-usage': { control: ['write'] },
     webhooks: { control: ['watch', 'write'] },
     'webhook-secrets': { control: ['write'] },
-    'webhook-deliveries': { control: ['watch', 'write'] },
+    'webhook-deliveries': { control: ['write'] },
     idempotency: { edge: ['write'] },
     'idempotency-usage': { edge: ['write'] },
     'spent-tokens': { edge: ['watch', 'write'] },

@@ -4,7 +4,7 @@ import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
-import { type LastEntry, lastEntries } from './last-entries.ts';
+import { keptEntries, type LastEntry, lastEntries } from './last-entries.ts';
 
 /** Control writes this key every second into the buckets that mirrors watch. It is not an entry. */
 export const TICK_KEY = 'tick';
@@ -142,12 +142,8 @@ export class Bucket<V> {
 
   /** The values that are kept of a key, oldest first. */
   async history(key: string): Promise<Entry<V>[]> {
-    const found = await this.#guard(key, async () => {
-      const kept: KvEntry[] = [];
-      for await (const entry of await this.kv.history({ key })) kept.push(entry);
-      return kept;
-    });
-    return found.filter(({ operation }) => operation === 'PUT').map((entry) => this.read(entry));
+    const kept = await this.#guard(key, () => keptEntries(this.#jsm, this.name, key));
+    return kept.map((entry) => this.read(entry));
   }
 
   /** Deletes a key with its history. */

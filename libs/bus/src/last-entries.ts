@@ -1,14 +1,17 @@
-// Lists a bucket's entries under a pattern with two kinds of requests that leave nothing behind on the server: the
-// keys, then the last entries of a batch of keys. The KV client's own `keys` creates a lingering consumer per listing
-// (the server refuses after a thousand), and it can miss a key that is written at that moment.
-import type { JetStreamManager } from '@nats-io/jetstream';
+// Reads a bucket's entries with requests that leave nothing behind on the server. Under a pattern: the keys, then the
+// last entries of a batch of keys. The KV client's own `keys` and `history` create a lingering consumer per call (the
+// server refuses after a thousand), and `keys` can miss a key that is written at that moment.
+import type { JetStreamManager, StoredMsg } from '@nats-io/jetstream';
 import type { KvEntry } from '@nats-io/kv';
 
 /** The server refuses a request with more than 1,024 results. */
 const KEYS_PER_QUESTION = 500;
 /** Requests that were in flight when the server went away get no answer. Repeating them is safe. */
 const TRIES_MAX = 3;
-
+/** A bucket keeps no more values of a key. */
+const HISTORY_MAX = 64;
+/** JetStream's status for "no such message". */
+const NOT_FOUND = 404;
 const OPERATION_HEADER = 'KV-Operation';
 
 export type LastEntry = Pick<KvEntry, 'key' | 'value' | 'revision'>;
@@ -23,28 +26,37 @@ export async function lastEntries(
   bucket: string,
   pattern: string,
 ): Promise<LastEntry[]> {
-  const prefix = `$KV.${bucket}.`;
+  const prefix = prefixOf(bucket);
   const stream = `KV_${bucket}`;
   const { state } = await again(() => jsm.streams.info(stream, { subjects_filter: prefix + pattern }));
   const subjects = Object.keys(state.subjects ?? {});
   const found: LastEntry[] = [];
   for (let from = 0; from < subjects.length; from += KEYS_PER_QUESTION) {
     const some = subjects.slice(from, from + KEYS_PER_QUESTION);
-    found.push(...(await again(() => lastOf(jsm, stream, some, prefix.length))));
+    const ask = () => jsm.direct.getLastMessagesFor(stream, { multi_last: some });
+    found.push(...(await again(() => storedIn(bucket, ask()))));
   }
   return found;
 }
 
-async function lastOf(
-  jsm: JetStreamManager,
-  stream: string,
-  subjects: string[],
-  prefixLength: number,
-): Promise<LastEntry[]> {
+/**
+ * @returns the entries that are kept of a key, oldest first, without deletions
+ * @throws what JetStream throws while it is away
+ */
+export function keptEntries(jsm: JetStreamManager, bucket: string, key: string): Promise<LastEntry[]> {
+  const asked = { seq: 1, next_by_subj: prefixOf(bucket) + key, batch: HISTORY_MAX };
+  return again(() => storedIn(bucket, jsm.direct.getBatch(`KV_${bucket}`, asked)));
+}
+
+async function storedIn(bucket: string, asked: Promise<AsyncIterable<StoredMsg>>): Promise<LastEntry[]> {
   const entries: LastEntry[] = [];
-  for await (const message of await jsm.direct.getLastMessagesFor(stream, { multi_last: subjects })) {
-    if (message.header.get(OPERATION_HEADER) !== '') continue; // a deletion marker
-    entries.push({ key: message.subject.slice(prefixLength), value: message.data, revision: message.seq });
+  try {
+    for await (const { header, subject, data, seq } of await asked) {
+      if (header.get(OPERATION_HEADER) !== '') continue; // a deletion marker
+      entries.push({ key: subject.slice(prefixOf(bucket).length), value: data, revision: seq });
+    }
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
   }
   return entries;
 }
@@ -56,4 +68,8 @@ async function again<T>(ask: () => Promise<T>, triesLeft = TRIES_MAX): Promise<T
     if (triesLeft <= 1) throw error;
     return again(ask, triesLeft - 1);
   }
+}
+
+function prefixOf(bucket: string): string {
+  return `$KV.${bucket}.`;
 }

@@ -8,6 +8,8 @@ import {
   makeEvent,
   REFUSALS_STREAM,
   ServiceError,
+  WEBHOOK_DELIVERIES_MAX,
+  type WebhookDelivery,
 } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
@@ -105,6 +107,30 @@ describe('a bucket', () => {
     await Promise.all(writing);
     expect((await bus.jsm.streams.info('KV_computer-slots')).state.consumer_count).toBe(0);
   }, 60_000);
+});
+
+test('the history of a key is its last values, of no deleted and no other key, and leaves no consumer behind', async () => {
+  const deliveries = await openBucket(bus, 'webhook-deliveries');
+  expect(await deliveries.history('org_x.none')).toEqual([]);
+  const attempt = (n: number): WebhookDelivery => ({
+    object: 'webhook.delivery',
+    event_id: 'req_x',
+    event_type: 'call.completed',
+    at: '2026-11-21T00:00:00.000Z',
+    delivered: true,
+    http_status: 200,
+    message: null,
+    duration_ms: n,
+    next_attempt_at: null,
+  });
+  for (let n = 1; n <= 60; n += 1) await deliveries.put('org_x.whk_a', attempt(n));
+  await deliveries.put('org_x.whk_b', attempt(1));
+  const kept = await deliveries.history('org_x.whk_a');
+  const last = Array.from({ length: WEBHOOK_DELIVERIES_MAX }, (_, n) => 61 - WEBHOOK_DELIVERIES_MAX + n);
+  expect(kept.map(({ value }) => value.duration_ms)).toEqual(last);
+  await deliveries.purge('org_x.whk_a');
+  expect(await deliveries.history('org_x.whk_a')).toEqual([]);
+  expect((await bus.jsm.streams.info('KV_webhook-deliveries')).state.consumer_count).toBe(0);
 });
 
 describe('a mirror', () => {

@@ -1,5 +1,6 @@
 // Sessions of the console: a browser holds one in a cookie instead of an API key.
 import { z } from 'zod';
+import { idOf } from './ids.ts';
 import { permission } from './permissions.ts';
 
 export const SESSION_HOURS = 12;
@@ -39,5 +40,5 @@ export const endedSession = z.object({
 });
 
 /** KV bucket `spent-tokens`: id of a token that may not be used any more. Written by edges. */
-export const spentToken = z.object({ at: z.iso.datetime() });
+export const spentToken = z.object({ at: z.iso.datetime(), org: idOf('org') });
 export type SpentToken = z.infer<typeof spentToken>;

@@ -3,6 +3,7 @@ import { type Bus, mirrorBucket, openBucket } from '@switchyard/bus';
 import type { Clock } from '@switchyard/service';
 import { SessionTokens } from '../session/session-tokens.ts';
 import { Sessions } from '../session/sessions.ts';
+import { SpentTokens } from '../session/spent-tokens.ts';
 import { authenticator, hashAuthenticator } from './authenticate.ts';
 import { OpenRelays } from './open-relays.ts';
 
@@ -29,11 +30,12 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
     if (record?.suspended_at) open.suspend(org);
   });
   const bucket = await openBucket(bus, 'spent-tokens');
-  const spent = { bucket, mirror: await mirrorBucket(bus, bucket, { tick: false }) };
+  const spent = await mirrorBucket(bus, bucket, { tick: false });
   const authenticateHash = hashAuthenticator({ keys, orgs, now });
   const sessions = new Sessions({
     tokens: new SessionTokens(secret, now),
-    spent,
+    spent: new SpentTokens({ bucket, mirror: spent, now }),
+    keys,
     authenticate: authenticator({ keys, orgs, now }),
     authenticateHash,
     now,
@@ -47,7 +49,7 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
     close() {
       keys.close();
       orgs.close();
-      spent.mirror.close();
+      spent.close();
     },
   };
 }

@@ -1,8 +1,10 @@
 // Sessions of the console: a browser acts as a key without having it, and no page but the console's own can use that.
 import { createHmac } from 'node:crypto';
+import { openBucket } from '@switchyard/bus';
 import { CSRF_HEADER, SESSION_HOURS, type SessionObject, SIGN_IN_LINK_MINUTES } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
+import { SPENT_TOKENS_PER_ORG_MAX } from '../session/spent-tokens.ts';
 
 let edge: TestEdge;
 beforeAll(async () => {
@@ -25,6 +27,15 @@ async function call(method: string, path: string, headers: Headers = {}, body?: 
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 const codeOf = async (answer: ReturnType<typeof call>) =>
   ((await answer).json as { error?: { code: string } }).error?.code;
+
+async function signInToken(secret: string): Promise<string> {
+  const { json } = await call('POST', '/v1/session/links', bearer(secret));
+  const { url } = json as { url: string };
+  expect(url).toMatch(`${edge.url}/sign-in?token=`);
+  return new URL(url).searchParams.get('token') as string;
+}
+
+const redeem = (token: string) => call('POST', '/v1/session', {}, { token });
 
 async function signIn(secret: string) {
   const { status, headers, json } = await call('POST', '/v1/session', bearer(secret));
@@ -104,17 +115,10 @@ test('after signing out the cookie is refused', async () => {
 
 test('a sign-in link works once, for ten minutes, and only a key makes one', async () => {
   const secret = await edge.addKey();
-  const link = async () => {
-    const { json } = await call('POST', '/v1/session/links', bearer(secret));
-    const { url } = json as { url: string };
-    expect(url).toMatch(`${edge.url}/sign-in?token=`);
-    return new URL(url).searchParams.get('token') as string;
-  };
-  const redeem = (token: string) => call('POST', '/v1/session', {}, { token });
-  const token = await link();
+  const token = await signInToken(secret);
   const uses = await Promise.all([redeem(token), redeem(token), redeem(token)]);
   expect(uses.map(({ status }) => status).sort()).toEqual([201, 403, 403]);
-  const late = await link();
+  const late = await signInToken(secret);
   edge.clock.advance(SIGN_IN_LINK_MINUTES * 60_000);
   expect(await codeOf(redeem(late))).toBe('url_not_valid');
   const { both, cookie } = await signIn(secret);
@@ -129,4 +133,22 @@ test('a cookie that was signed elsewhere is none, and Authorization goes before 
   expect(await codeOf(call('GET', '/v1/models', forged))).toBe('missing_api_key');
   const { both } = await signIn(await edge.addKey());
   expect(await codeOf(call('GET', '/v1/models', { ...both, ...bearer('wrong') }))).toBe('invalid_api_key');
+});
+
+test('an org ends a bounded number of sessions and links, and does not keep other orgs from it', async () => {
+  const spent = await openBucket(edge.bus, 'spent-tokens');
+  const token = { at: new Date(edge.clock.now()).toISOString(), org: 'org_busy' };
+  await Promise.all(
+    Array.from({ length: SPENT_TOKENS_PER_ORG_MAX }, (_, n) => spent.put(`busy_${n}`, token)),
+  );
+  const busy = await edge.addKey(undefined, { org: 'org_busy' });
+  const { both } = await signIn(busy);
+  await vi.waitFor(async () => expect(await codeOf(redeem(await signInToken(busy)))).toBe('rate_limited'));
+  const refused = await call('DELETE', '/v1/session', both);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, String(SESSION_HOURS * 3_600)]);
+  const other = await signIn(await edge.addKey());
+  expect((await call('DELETE', '/v1/session', other.both)).status).toBe(200);
+  edge.clock.advance(SESSION_HOURS * 3_600_000);
+  const later = await signIn(busy);
+  expect((await call('DELETE', '/v1/session', later.both)).status).toBe(200);
 });

@@ -43,7 +43,14 @@ function signInRoute(deps: SessionRoutesDeps): Route {
       description: `The session is an HttpOnly cookie and lasts ${SESSION_HOURS} hours, at most as long as its key. Without \`Authorization\` the body has the token.`,
       request: { body: createSessionRequest.optional() },
       response: { status: 201, description: 'The session', body: sessionObject },
-      errors: ['invalid_json', 'invalid_request', 'unknown_field', 'url_not_valid', 'service_unavailable'],
+      errors: [
+        'invalid_json',
+        'invalid_request',
+        'unknown_field',
+        'url_not_valid',
+        'rate_limited',
+        'service_unavailable',
+      ],
     },
     async (request, reply) => {
       const { authorization } = request.headers;
@@ -87,7 +94,7 @@ function signOutRoute(deps: SessionRoutesDeps): Route {
       tag: TAG,
       summary: 'Sign out: the cookie is refused from now on',
       response: { status: 200, description: 'The session has ended', body: endedSession },
-      errors: ['missing_api_key', 'csrf_token_invalid', 'service_unavailable'],
+      errors: ['missing_api_key', 'csrf_token_invalid', 'rate_limited', 'service_unavailable'],
     },
     async (request, reply) => {
       const session = sessionOf(deps.sessions, request);

@@ -1,17 +1,17 @@
 // Sessions of the console. The cookie holds a signed token instead of the key; signing out, or using a sign-in link,
 // spends the token for all edges. Every request resolves the session to its key, so it ends with the key.
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Bucket, type Mirror, RevisionConflict } from '@switchyard/bus';
+import type { Mirror } from '@switchyard/bus';
 import {
   CSRF_HEADER,
   type KeyRecord,
   SESSION_HOURS,
   ServiceError,
   SIGN_IN_LINK_MINUTES,
-  type SpentToken,
 } from '@switchyard/contracts';
 import { type Authenticate, type AuthenticateHash, hashOfKey } from '../auth/authenticate.ts';
 import { type SessionTokens, same, type TokenContent } from './session-tokens.ts';
+import type { SpentTokens } from './spent-tokens.ts';
 
 export const SESSION_COOKIE = 'switchyard_session';
 const SESSION_MS = SESSION_HOURS * 3_600_000;
@@ -19,8 +19,8 @@ const SIGN_IN_MS = SIGN_IN_LINK_MINUTES * 60_000;
 
 export interface SessionsDeps {
   readonly tokens: SessionTokens;
-  /** Tokens that may not be used any more. */
-  readonly spent: { readonly bucket: Bucket<SpentToken>; readonly mirror: Mirror<SpentToken> };
+  readonly spent: SpentTokens;
+  readonly keys: Pick<Mirror<KeyRecord>, 'lookup'>;
   readonly authenticate: Authenticate;
   readonly authenticateHash: AuthenticateHash;
   readonly now: () => number;
@@ -58,7 +58,7 @@ export class Sessions {
     const { tokens, spent } = this.#deps;
     for (const token of cookiesOf(headers.cookie)) {
       const content = tokens.read('session', token);
-      if (content && !spent.mirror.peek(content.id)) return { content, csrfToken: tokens.csrfOf(content) };
+      if (content && !spent.has(content.id)) return { content, csrfToken: tokens.csrfOf(content) };
     }
     return null;
   }
@@ -95,14 +95,9 @@ export class Sessions {
   }
 
   /** False: it was spent before. */
-  async #spend({ id }: TokenContent): Promise<boolean> {
-    try {
-      await this.#deps.spent.bucket.create(id, { at: new Date(this.#deps.now()).toISOString() });
-      return true;
-    } catch (error) {
-      if (error instanceof RevisionConflict) return false;
-      throw error;
-    }
+  async #spend({ id, key }: TokenContent): Promise<boolean> {
+    const record = await this.#deps.keys.lookup(key);
+    return record === null || this.#deps.spent.spend(id, record.org); // without its key the token is of no use
   }
 }
 

@@ -6,7 +6,13 @@ import { readFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { type Bus, connectBus, openBucket } from '@switchyard/bus';
-import { ALL_PERMISSIONS, type FileObject, newId, type Permission } from '@switchyard/contracts';
+import {
+  ALL_PERMISSIONS,
+  type FileObject,
+  newId,
+  type OrgRecord,
+  type Permission,
+} from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { startStack, type TestStack } from '@switchyard/testing';
 import OpenAI, { NotFoundError, toFile } from 'openai';
@@ -73,13 +79,19 @@ const usage = async (org: string) => (await (await openBucket(bus, 'file-usage')
 
 async function keyOf(org: string, permissions: readonly Permission[] = ALL_PERMISSIONS): Promise<string> {
   const secret = `sy_${randomBytes(24).toString('base64url')}`;
+  const at = new Date().toISOString();
+  const record: OrgRecord = {
+    ...{ id: org, name: 'of a test', billing: 'postpaid', monthly_limit: null },
+    ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
+  };
+  await (await openBucket(bus, 'orgs')).change(org, (known) => (known ? null : record));
   await (await openBucket(bus, 'keys')).create(hash('sha256', secret), {
     id: newId('key'),
     org,
     name: 'of a test',
     permissions: [...permissions],
     prefix: secret.slice(0, 8),
-    created_at: new Date().toISOString(),
+    created_at: at,
     expires_at: null,
   });
   const status = async () => (await call('GET', '/models', undefined, secret)).status;

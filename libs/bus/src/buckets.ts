@@ -40,7 +40,7 @@ export interface BucketBounds {
 export const BUCKETS = {
   /** SHA-256 of a key, in hex -> its record. Written by control. */
   keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0 },
-  /** Org -> payment mode and spending limits; without a record: postpaid, no limit. Written by control. */
+  /** Org -> payment mode and spending limits; the keys of an org without a record are unknown. Written by control. */
   orgs: { schema: orgRecord, maxBytes: 64 * MIB, ttlMs: 0 },
   /** Settings of the installation, including `tick`. Written by control. */
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },

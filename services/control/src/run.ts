@@ -35,10 +35,10 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'control');
   const events = await createEventPublisher({ bus, outboxDir, logger });
   const keys = await openBucket(bus, 'keys');
+  const orgs = await openBucket(bus, 'orgs');
+  await ensureDefaultOrg(orgs, clock.now()); // before its first key, which is unknown without an org
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
   const known = await mirrorBucket(bus, keys, { tick: false });
-  const orgs = await openBucket(bus, 'orgs');
-  await ensureDefaultOrg(orgs, clock.now());
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
   const ticking = keepTicking(bus, [keys, orgs], logger);
   const removingFormer = keepRemovingFormer({ keys, known, clock, logger });

@@ -23,10 +23,10 @@ export interface TestEdge {
   readonly events: EventLog;
   /** Its metrics, as Prometheus reads them. */
   metrics(): Promise<string>;
-  /** Adds an API key and returns its secret. */
+  /** Adds an API key, with an org that is missing, and returns its secret. */
   addKey(permissions?: readonly Permission[], more?: Partial<KeyRecord>): Promise<string>;
   /** The bucket of the orgs. */
-  orgs(): Promise<Bucket<OrgRecord>>;
+  readonly orgs: Bucket<OrgRecord>;
   /** Changes the key with this secret. */
   changeKey(secret: string, change: Partial<KeyRecord>): Promise<void>;
   /** Starts another edge beside it, on the same clock; returns its address. `stop` stops it too. */
@@ -62,6 +62,7 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
   const others: RunningEdge[] = [];
   const events = await openEventLog(bus);
   const keys = await openBucket(bus, 'keys');
+  const orgs = await openBucket(bus, 'orgs');
   let drained: Promise<void> | null = null;
   const drain = () => {
     drained ??= edge.stop();
@@ -77,9 +78,11 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
     metrics: () => metrics.metrics(),
     async addKey(permissions = ALL_PERMISSIONS, more = {}) {
       const id = newId('key');
+      const { org = DEFAULT_ORG } = more;
+      await orgs.change(org, (known) => (known ? null : newOrg(org, clock)));
       await keys.create(hash('sha256', id), {
         id,
-        org: DEFAULT_ORG,
+        org,
         name: 'test',
         permissions: [...permissions],
         prefix: id.slice(0, 8),
@@ -89,7 +92,7 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
       });
       return id;
     },
-    orgs: () => openBucket(bus, 'orgs'),
+    orgs,
     async changeKey(secret, change) {
       const found = await keys.get(hash('sha256', secret));
       if (!found) throw new Error('a key that was added is there');
@@ -108,6 +111,14 @@ export async function startTestEdge(settings: Record<string, string> = {}): Prom
       await bus.close();
       await nats.stop();
     },
+  };
+}
+
+function newOrg(id: string, clock: FakeClock): OrgRecord {
+  const at = new Date(clock.now()).toISOString();
+  return {
+    ...{ id, name: 'test', billing: 'postpaid', monthly_limit: null },
+    ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
   };
 }
 

@@ -49,10 +49,10 @@ export function hashOfKey(authorization: string | undefined): string {
 export function hashAuthenticator({ keys, orgs, now }: AuthenticateOptions): AuthenticateHash {
   const ofActiveOrg = (key: KeyRecord): KeyRecord | Promise<KeyRecord> => {
     const accept = (org: OrgRecord | null) => {
-      if (org?.suspended_at) throw orgSuspended();
+      if (!org) throw unknown(); // it was removed
+      if (org.suspended_at) throw orgSuspended();
       return key;
     };
-    if (orgs.fresh) return accept(orgs.peek(key.org));
     const found = orgs.lookup(key.org);
     return found instanceof Promise ? found.then(accept) : accept(found);
   };

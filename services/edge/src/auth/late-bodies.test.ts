@@ -1,7 +1,5 @@
 // A body may take minutes to arrive. Its request runs only if the key may still use the route at the end of the body.
 import { connect } from 'node:net';
-import { openBucket } from '@switchyard/bus';
-import type { OrgRecord } from '@switchyard/contracts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
@@ -44,16 +42,21 @@ test('a request whose key expires before its body ends is refused', async () => 
   expect(await request.end()).toContain('expired_api_key');
 });
 
+test('a key whose org has no record is unknown, also before its body ends', async () => {
+  const org = 'org_gone';
+  const secret = await edge.addKey(undefined, { org });
+  const request = post('/v1/webhooks', secret, { url: 'https://example.com/', events: ['*'] });
+  await edge.orgs.delete(org);
+  await expect.poll(refusedWith(secret)).toBe('invalid_api_key');
+  expect(await request.end()).toContain('invalid_api_key');
+});
+
 test('a request whose org is suspended before its body ends is refused', async () => {
   const org = 'org_late';
   const secret = await edge.addKey(undefined, { org });
   const request = post('/v1/webhooks', secret, { url: 'https://example.com/', events: ['*'] });
-  const at = new Date(edge.clock.now()).toISOString();
-  const record: OrgRecord = {
-    ...{ id: org, name: 'late', billing: 'postpaid', monthly_limit: null },
-    ...{ created_at: at, updated_at: at, suspended_at: at, removed_at: null },
-  };
-  await (await openBucket(edge.bus, 'orgs')).put(org, record);
+  const suspended_at = new Date(edge.clock.now()).toISOString();
+  await edge.orgs.change(org, (known) => known && { ...known.value, suspended_at });
   await expect.poll(refusedWith(secret)).toBe('org_suspended');
   expect(await request.end()).toContain('org_suspended');
 });

@@ -37,8 +37,7 @@ export class Spending {
   /** Whether a limit of the org, the key or a key above it counts the key's spending; true when unknown. */
   isLimited(key: KeyRecord): boolean {
     if (isSpendingLimited(key)) return true;
-    const record = this.#orgs.peek(key.org);
-    if (record !== null) return record.billing === 'prepaid' || record.monthly_limit !== null;
-    return !this.#orgs.fresh;
+    const org = this.#orgs.peek(key.org);
+    return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
   }
 }

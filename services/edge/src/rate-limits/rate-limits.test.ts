@@ -7,7 +7,6 @@ import {
   modelCallSubject,
   NO_RATE_LIMITS,
   newKeyId,
-  type OrgRecord,
   type RateLimits,
 } from '@switchyard/contracts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -116,19 +115,14 @@ test('what keys of a limited key ask for counts in the limit of that key', async
 });
 
 test('the limit of an org counts all of its keys, and a change of it holds at once', async () => {
-  const orgs = await edge.orgs();
-  const at = new Date(edge.clock.now()).toISOString();
   const org = 'org_limited';
-  const record: OrgRecord = {
-    ...{ id: org, name: 'limited', billing: 'postpaid', monthly_limit: null },
-    ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
-  };
-  await orgs.create(org, { ...record, limits: { ...NO_RATE_LIMITS, requests_per_minute: 1 } });
   const keys = [await edge.addKey(undefined, { org }), await edge.addKey(undefined, { org })] as const;
+  const { value: record } = (await edge.orgs.get(org))!;
+  await edge.orgs.put(org, { ...record, limits: { ...NO_RATE_LIMITS, requests_per_minute: 1 } });
   await expect.poll(async () => (await ask(keys[0], 0)).status).toBe(429);
   const refused = await ask(keys[1], 1);
   expect((await bodyOf(refused)).error.details).toMatchObject({ of: 'org', max: 1 });
-  await orgs.put(org, record);
+  await edge.orgs.put(org, record);
   await expect.poll(async () => (await ask(keys[1], 2)).status).toBe(400);
 });
 

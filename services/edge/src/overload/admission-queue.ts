@@ -11,6 +11,8 @@ import { FairQueue } from './fair-queue.ts';
 
 /** Requests that begin in one turn of the event loop. */
 const STARTS_PER_TURN_MAX = 16;
+/** Of the open model calls that one org may have: a call may last for minutes, and others need not wait for it. */
+const ORG_CALLS_SHARE_MAX = 3 / 4;
 
 export interface AdmissionQueueDeps {
   /** Model calls that may be open at once. */
@@ -22,38 +24,45 @@ export interface AdmissionQueueDeps {
 export class AdmissionQueue {
   readonly #starts: FairQueue;
   readonly #calls: FairQueue;
-  #begunInTurn = 0;
+  /** The org of each request that began in this turn. */
+  #begunInTurn: string[] = [];
 
   constructor({ callsMax, clock, metrics }: AdmissionQueueDeps) {
     this.#starts = new FairQueue({ slots: STARTS_PER_TURN_MAX, clock });
-    this.#calls = new FairQueue({ slots: callsMax, clock });
+    this.#calls = new FairQueue({
+      slots: callsMax,
+      slotsPerOrg: Math.ceil(callsMax * ORG_CALLS_SHARE_MAX),
+      clock,
+    });
     gauges(metrics, [this.#starts, this.#calls]);
   }
 
   /** Calls `done` when the request may begin, or with `overloaded`. */
   begin(request: FastifyRequest, done: (refused?: ServiceError) => void): void {
-    this.#starts.enter(callerOf(request).org, (refused) => {
-      if (!refused) this.#begins();
+    const { org } = callerOf(request);
+    this.#starts.enter(org, (refused) => {
+      if (!refused) this.#begins(org);
       done(refused);
     });
   }
 
   /** Calls `done` when the model call may be open, until it is over; or with `overloaded`. */
   openCall(request: FastifyRequest, reply: FastifyReply, done: (refused?: ServiceError) => void): void {
-    this.#calls.enter(callerOf(request).org, (refused) => {
-      if (!refused) whenOver(request, reply, () => this.#calls.leave());
+    const { org } = callerOf(request);
+    this.#calls.enter(org, (refused) => {
+      if (!refused) whenOver(request, reply, () => this.#calls.leave(org));
       done(refused);
     });
   }
 
   /** The slot of a start is free in the next turn. */
-  #begins(): void {
-    this.#begunInTurn += 1;
-    if (this.#begunInTurn > 1) return;
+  #begins(org: string): void {
+    this.#begunInTurn.push(org);
+    if (this.#begunInTurn.length > 1) return;
     setImmediate(() => {
       const begun = this.#begunInTurn;
-      this.#begunInTurn = 0;
-      this.#starts.leave(begun);
+      this.#begunInTurn = [];
+      this.#starts.leave(...begun);
     });
   }
 }

@@ -6,22 +6,22 @@ const SLOTS = 16;
 
 let clock: FakeClock;
 let queue: FairQueue;
-/** Slots that are taken. */
-let open: number;
+/** The org of each slot that is taken. */
+let open: string[];
 /** What began, or was refused, in order. */
 let log: string[];
 
 beforeEach(() => {
   clock = new FakeClock();
   queue = new FairQueue({ slots: SLOTS, clock });
-  open = 0;
+  open = [];
   log = [];
 });
 
 const enter = (org: string, times = 1) => {
   for (let i = 0; i < times; i++)
     queue.enter(org, (refused) => {
-      if (!refused) open += 1;
+      if (!refused) open.push(org);
       log.push(refused ? `${org} ${refused.code}` : org);
     });
 };
@@ -29,8 +29,8 @@ const enter = (org: string, times = 1) => {
 const serve = (ms = 1) => {
   clock.advance(ms);
   const ended = open;
-  open = 0;
-  queue.leave(ended);
+  open = [];
+  queue.leave(...ended);
 };
 const begun = (org: string) => log.filter((one) => one === org).length;
 const refused = (org: string) => log.filter((one) => one === `${org} overloaded`).length;
@@ -73,7 +73,7 @@ test('at three times what can be served, requests begin within milliseconds or a
     for (let n = 0; n < 3 * SLOTS; n++)
       queue.enter('a', (refusal) => {
         if (refusal) return;
-        open += 1;
+        open.push('a');
         served += 1;
         if (since > 2 * BURST_MS_MAX) longest = Math.max(longest, clock.monotonic() - since);
       });
@@ -92,6 +92,19 @@ test('under overload by one org, no request of a modest org is refused', () => {
   }
   expect(refused('greedy')).toBeGreaterThan(0);
   for (let i = 0; i < 9; i++) expect(refused(`modest ${i}`)).toBe(0);
+});
+
+test('an org that holds all of its share leaves slots to others, also while its own requests wait', () => {
+  queue = new FairQueue({ slots: SLOTS, slotsPerOrg: 12, clock });
+  enter('greedy', 100);
+  expect([begun('greedy'), queue.waiting]).toEqual([12, 88]);
+  enter('modest', SLOTS - 12);
+  expect([begun('modest'), queue.waiting]).toEqual([SLOTS - 12, 88]);
+  enter('modest');
+  queue.leave('modest');
+  expect([begun('modest'), begun('greedy')]).toEqual([SLOTS - 12 + 1, 12]);
+  queue.leave('greedy');
+  expect(begun('greedy')).toBe(13);
 });
 
 test('recovers at once: when no more arrives than can be served, nothing is refused', () => {

@@ -1,5 +1,6 @@
 // Slots for requests. While all are taken, requests wait in one queue for each org, and the orgs take turns. A request
-// that would wait too long is refused at once, which costs far less than to serve it late.
+// that would wait too long is refused at once, which costs far less than to serve it late. No org has all slots: others
+// need not wait for its requests, which may last for minutes.
 import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
@@ -22,6 +23,8 @@ interface Waiting {
 export interface FairQueueDeps {
   /** Requests that may have begun and not ended. */
   readonly slots: number;
+  /** The same for the requests of one org; more than half of the slots. Default: all. */
+  readonly slotsPerOrg?: number;
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
 }
 
@@ -30,6 +33,7 @@ export class FairQueue {
   /** By org, in the order of their turns; no queue is empty. */
   readonly #queues = new Map<string, Waiting[]>();
   #taken = 0;
+  readonly #takenBy = new Map<string, number>();
   #emptyAt = 0;
   #isWatched = false;
   /** Requests that wait now. */
@@ -43,8 +47,8 @@ export class FairQueue {
 
   /** Calls `begin` when the request has a slot, which `leave` frees; or with `overloaded`, and then it has none. */
   enter(org: string, begin: Begin): void {
-    if (this.waiting === 0 && this.#taken < this.#deps.slots) {
-      this.#taken += 1;
+    if (this.#mayBegin(org)) {
+      this.#take(org);
       begin();
       return;
     }
@@ -60,16 +64,33 @@ export class FairQueue {
     if (this.waiting > WAITING_MAX) this.#refuseLatestOfLongest();
   }
 
-  /** Frees slots of requests that have ended. */
-  leave(slots = 1): void {
-    this.#taken -= slots;
+  /** Frees the slots of requests that have ended, by the org of each. */
+  leave(...orgs: string[]): void {
+    this.#taken -= orgs.length;
+    for (const org of orgs) this.#takenBy.set(org, this.#slotsOf(org) - 1);
+    for (const org of orgs) if (this.#slotsOf(org) <= 0) this.#takenBy.delete(org);
     this.#refuseLate();
-    while (this.#taken < this.#deps.slots) {
-      const [org] = this.#queues.keys();
-      if (org === undefined) return;
-      this.#taken += 1;
-      this.#shift(org)?.begin();
+    for (;;) {
+      const next = this.#queues.keys().find((org) => this.#mayBegin(org));
+      if (next === undefined) return;
+      this.#take(next);
+      this.#shift(next)?.begin();
     }
+  }
+
+  /** Orgs that wait while a slot is free have all that they may have. */
+  #mayBegin(org: string): boolean {
+    const { slots, slotsPerOrg = slots } = this.#deps;
+    return this.#taken < slots && this.#slotsOf(org) < slotsPerOrg;
+  }
+
+  #slotsOf(org: string): number {
+    return this.#takenBy.get(org) ?? 0;
+  }
+
+  #take(org: string): void {
+    this.#taken += 1;
+    this.#takenBy.set(org, this.#slotsOf(org) + 1);
   }
 
   /** Refuses late requests also while no slot is freed. */

@@ -1,5 +1,5 @@
-// What each way of a call to end costs (design, "One model call"), read from the ledger itself: its rows in MongoDB, beside
-// the line in Logs and what the caller was told.
+// What each way of a call to end costs read from the ledger itself: its rows in MongoDB, beside
+// the line in Logs and the cost that the caller received.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';

@@ -120,14 +120,18 @@ afterAll(async () => {
 });
 
 describe('a server on a port', () => {
-  test('is told what was asked and by whom, and nothing of the key; its answer comes as it is, in a sandbox', async () => {
+  test('receives the request and its sender but not the key; its answer passes unchanged, in a sandbox', async () => {
     const response = await inside('/a%20b//c?d=%2F', {
       headers: { cookie: 'session=1', 'x-custom': 'kept', 'x-computer-authorization': 'Basic abc' },
     });
     expect(response.status).toBe(203);
-    const told = (await response.json()) as { method: string; url: string; headers: Record<string, string> };
-    expect(told).toMatchObject({ method: 'GET', url: '/a%20b//c?d=%2F' });
-    expect(told.headers).toMatchObject({
+    const received = (await response.json()) as {
+      method: string;
+      url: string;
+      headers: Record<string, string>;
+    };
+    expect(received).toMatchObject({ method: 'GET', url: '/a%20b//c?d=%2F' });
+    expect(received.headers).toMatchObject({
       host: `localhost:${PORT}`,
       authorization: 'Basic abc',
       'x-custom': 'kept',
@@ -135,8 +139,8 @@ describe('a server on a port', () => {
       'x-forwarded-proto': 'http',
       'x-forwarded-prefix': `/v1/computers/${id}/ports/${PORT}`,
     });
-    expect(told.headers).not.toHaveProperty('cookie');
-    expect(JSON.stringify(told)).not.toContain(stack.key);
+    expect(received.headers).not.toHaveProperty('cookie');
+    expect(JSON.stringify(received)).not.toContain(stack.key);
     expect(response.headers.get('x-inside')).toBe('yes');
     expect(response.headers.get('content-security-policy')).toMatch(/^sandbox (?!.*allow-same-origin)/);
     for (const name of ['set-cookie', 'strict-transport-security', 'service-worker-allowed'])

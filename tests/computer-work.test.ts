@@ -247,7 +247,7 @@ ENV GREETING=hello
 RUN printf '#!/bin/sh\necho $GREETING from $(id -un)\n' > /usr/local/bin/greet && chmod +x /usr/local/bin/greet
 `;
 
-  /** Of a Debian that is here, so that nothing has to be had from anywhere. */
+  /** Builds on a Debian image that this machine has, without a network. */
   async function buildGreeter(engine: Engine): Promise<void> {
     const tags = (await engine.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
     const base = ['debian:12', 'switchyard/debian:12'].find((tag) => tags.includes(tag)) ?? STANDARD_IMAGE;

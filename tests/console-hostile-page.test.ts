@@ -1,4 +1,4 @@
-// A hostile page in a computer, opened by somebody who is signed in to the console in the same browser: it is served at
+// A hostile page in a computer, opened by a user who is signed in to the console in the same browser: it is served at
 // the console's own origin, and can neither read the console, nor call the API, nor register a service worker.
 import type { ComputerLink } from '@switchyard/contracts';
 import { startStack, type TestStack } from '@switchyard/testing';
@@ -159,7 +159,7 @@ test('the console runs no script of a computer, and no service worker, even if i
   expect(worker).toMatch(/^refused: /);
 });
 
-test('the console is as it was', { timeout: TEST_MS_MAX }, async () => {
+test('leaves the console unchanged', { timeout: TEST_MS_MAX }, async () => {
   await own.reload();
   await own.getByTestId('spent-today').waitFor();
 });

@@ -112,7 +112,7 @@ async function api<T>(path: string, body?: unknown, key = stack.key): Promise<T>
   return (await answer.json()) as T;
 }
 
-test('the page has a nonce of its own in each answer, and its files are compressed and kept for good', async () => {
+test('the page has a nonce of its own in each answer, and its files are compressed and cached without end', async () => {
   const get = (path: string, headers: Record<string, string> = {}) => fetch(stack.url + path, { headers });
   const pages = await Promise.all(['/', '/console/logs/req_x', '/sign-in'].map((path) => get(path)));
   const policies = pages.map(({ headers }) => headers.get('content-security-policy') ?? '');

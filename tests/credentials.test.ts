@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const ORG = 'org_default';
 const SEEN_WITHIN_MS = 30_000;
-const ALWAYS_REFUSED = 'nobody.may';
+const ALWAYS_REFUSED = 'forbidden.subject';
 let stack: TestStack;
 let operator: Bus;
 let agent: NatsConnection;
@@ -72,7 +72,7 @@ async function refused(
   return subjects.filter((subject) => found.has(subject));
 }
 
-test('nats-server refuses whoever names no user, or a wrong password', async () => {
+test('nats-server refuses a connection without a user or with a wrong password', async () => {
   const options = { servers: servers(), reconnect: false };
   await expect(connect(options)).rejects.toThrow(/authorization/i);
   await expect(connect({ ...options, user: 'edge', pass: 'guessed' })).rejects.toThrow(/authorization/i);

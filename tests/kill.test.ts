@@ -27,7 +27,7 @@ const TEST_MS_MAX = 900_000;
 /** A call that its edge could not record was answered, or seen by its caller, within this time around the kill. */
 const AROUND_A_KILL_MS = 1_000;
 
-interface Told {
+interface AnsweredCall {
   requestId: string;
   nanos: bigint;
   /** `performance.now()` when the answer arrived. */
@@ -78,21 +78,21 @@ const KINDS = [
 ];
 
 /** Makes one call. Returns the reported cost, null after an error, or `refused` when no edge accepts connections. */
-async function call(n: number): Promise<Told | null | 'refused'> {
+async function call(n: number): Promise<AnsweredCall | null | 'refused'> {
   const kind = KINDS[n % KINDS.length] as (typeof KINDS)[number];
   try {
     const init = { method: 'POST', headers: headers(), body: JSON.stringify(kind.body) };
     const response = await watch.fetch(stack.url + kind.path, init);
     const text = await response.text();
     if (response.status !== 200) return null;
-    const told = text.startsWith('data: ')
+    const cost = text.startsWith('data: ')
       ? costOfStream(text)
       : (JSON.parse(text) as { usage: { cost: number } }).usage.cost;
-    return told === null
+    return cost === null
       ? null
       : {
           requestId: response.headers.get('x-request-id') ?? '',
-          nanos: nanosOf(told),
+          nanos: nanosOf(cost),
           at: performance.now(),
         };
   } catch (error) {
@@ -130,7 +130,7 @@ describe('the bill', () => {
       'nats',
       ...(withComputers ? ['computer-agent'] : []),
     ];
-    const told: Told[] = [];
+    const calls: AnsweredCall[] = [];
     const kills = new Map<string, number>();
     const down = new Map<string, Promise<void>>();
     /** `performance.now()` at each kill of an edge. */
@@ -166,7 +166,7 @@ describe('the bill', () => {
         .toBe(true);
     const worker = async () => {
       // The number of failed calls depends on how long the restarts take.
-      while (begun < CALLS || told.length <= CALLS / 2) {
+      while (begun < CALLS || calls.length <= CALLS / 2) {
         const n = begun++;
         let outcome = await call(n);
         while (outcome === 'refused') {
@@ -174,7 +174,7 @@ describe('the bill', () => {
           outcome = await call(n);
         }
         if (outcome === null) errors += 1;
-        else told.push(outcome);
+        else calls.push(outcome);
         ended += 1;
         if (ended % CALLS_PER_KILL !== 0) continue;
         const victim = victims[(ended / CALLS_PER_KILL) % victims.length] ?? 'edge';
@@ -185,12 +185,12 @@ describe('the bill', () => {
     await Promise.all(Array.from({ length: CONCURRENCY }, worker));
     await Promise.all(down.values());
     console.log(
-      `${told.length} answered, ${errors} errors, killed: ${JSON.stringify(Object.fromEntries(kills))}`,
+      `${calls.length} answered, ${errors} errors, killed: ${JSON.stringify(Object.fromEntries(kills))}`,
     );
 
     expect(new Set(kills.keys())).toEqual(new Set(victims));
-    expect(told.length).toBeGreaterThan(CALLS / 2);
-    const expected = told.reduce((sum, { nanos }) => sum + nanos, 0n);
+    expect(calls.length).toBeGreaterThan(CALLS / 2);
+    const expected = calls.reduce((sum, { nanos }) => sum + nanos, 0n);
     // Voids of the last calls may still be in flight; the sum must settle at this value, but for the exception above.
     await expect
       .poll(
@@ -208,14 +208,14 @@ describe('the bill', () => {
       .catch(() => {}); // the check of each call below reports the differences
 
     const rows = await ledgerByCall();
-    for (const { requestId, nanos, at } of told) {
+    for (const { requestId, nanos, at } of calls) {
       const row = rows.get(requestId);
       const killed = edgeKills.findIndex((kill) => Math.abs(kill - at) < AROUND_A_KILL_MS);
       if (row?.net === 0n && killed >= 0)
         edgeKills.splice(killed, 1); // each killed edge may explain only one call
       else expect(row, requestId).toEqual({ charges: 1, net: nanos });
     }
-    const answered = new Set(told.map(({ requestId }) => requestId));
+    const answered = new Set(calls.map(({ requestId }) => requestId));
     const charged = [...rows].filter(([id, { net }]) => !answered.has(id) && net !== 0n);
     expect(charged).toEqual([]);
     expect(await watch.faults()).toEqual([]);

@@ -256,7 +256,7 @@ describe('speech', () => {
     ['a voice it does not have', { model: 'acme/speech-limits', voice: 'nova' }, 'voice'],
     ['a format it does not have', { model: 'acme/speech-limits', response_format: 'wav' }, 'response_format'],
     ['more characters than it speaks', { model: 'acme/speech-limits', input: 'Hello!' }, 'input'],
-    ['a format that nobody has', { response_format: 'midi' }, 'response_format'],
+    ['an unknown format', { response_format: 'midi' }, 'response_format'],
     ['a speed out of range', { speed: 5 }, 'speed'],
     ['nothing to say', { input: '' }, 'input'],
   ])('is refused for %s, naming the field', async (_what, body, param) => {

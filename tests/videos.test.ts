@@ -322,7 +322,7 @@ describe('a request', () => {
     ['61 seconds', { duration: 61 }, 'duration'],
     ['half seconds', { duration: 1.5 }, 'duration'],
     ['no prompt', { prompt: '' }, 'prompt'],
-    ['a resolution that nobody knows', { resolution: '4k' }, 'resolution'],
+    ['an unknown resolution', { resolution: '4k' }, 'resolution'],
     ['a ratio of another form', { aspect_ratio: 'wide' }, 'aspect_ratio'],
     ['a ratio that contradicts the size', { resolution: '100x100', aspect_ratio: '16:9' }, 'aspect_ratio'],
     ['an image that is no URL', { image: 'cat.png' }, 'image'],

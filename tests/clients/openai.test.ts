@@ -138,12 +138,12 @@ describe('streaming', () => {
       messages: hello,
       stream_options: { include_usage: true },
     });
-    let told = '';
+    let streamed = '';
     stream.on('content', (delta) => {
-      told += delta;
+      streamed += delta;
     });
     const completion = await stream.finalChatCompletion();
-    expect(told).toBe(text);
+    expect(streamed).toBe(text);
     expect(completion.choices[0]?.message.content).toBe(text);
     expect(completion.choices[0]?.finish_reason).toBe('stop');
     expect(costOf(completion.usage)).toBeGreaterThan(0);
@@ -313,7 +313,7 @@ describe.skipIf(missing('espeak-ng', 'ffmpeg'))('audio.speech.create', () => {
     ['mp3', 'audio/mpeg', ''],
     ['opus', 'audio/ogg; codecs=opus', 'OggS'],
   ] as const)(
-    'gives %s, told by its type and its first bytes, with the cost in a header',
+    'gives %s, recognized by its type and its first bytes, with the cost in a header',
     async (...given) => {
       const [format, type, magic] = given;
       const response = await client.audio.speech.create({

@@ -180,7 +180,7 @@ describe('a streamed request body', () => {
         next: () => Promise.reject(new ServiceError('invalid_request', 'gone')),
       }),
     };
-    const outcome = openReply(await bus('caller'), { subject: 'nobody.v1.there', head: null, body });
+    const outcome = openReply(await bus('caller'), { subject: 'absent.v1.call', head: null, body });
     await expect(outcome).rejects.toMatchObject({ code: 'invalid_request' });
   });
 

@@ -190,7 +190,7 @@ describe('the stream', () => {
       ['event.v1.call.completed.org_a', '{"not": "json'],
       ['event.v1.call.completed.org_a', JSON.stringify({ ...call, data: { ...call.data, cost_nano: 1.5 } })],
       ['event.v1.call.completed.org_b', JSON.stringify(call)],
-      ['event.v1.nobody.knows.org_a', JSON.stringify({ hello: 'there' })],
+      ['event.v1.unknown.noun.org_a', JSON.stringify({ hello: 'there' })],
     ] as const;
     for (const [subject, data] of poison) await on.client.bus.js.publish(subject, data);
     await on.client.publish(call, completed('req_after', 4n));

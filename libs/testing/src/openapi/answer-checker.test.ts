@@ -66,15 +66,11 @@ describe('an answer that the document describes', () => {
 describe('an answer is at fault', () => {
   test.each<[string, Given, string]>([
     ['without a required field', { json: {} }, "must have required property 'id'"],
-    ['with a field that is not told', { json: { id: 'a', b: 1 } }, 'must NOT have additional properties'],
+    ['with an undocumented field', { json: { id: 'a', b: 1 } }, 'must NOT have additional properties'],
     ['with a field of another type', { json: { id: null } }, '/id must be string'],
     ['with a date that is none', { json: { id: 'a', at: 'today' } }, '/at must match format "date-time"'],
     ['with a code that the operation does not have', { status: 404, json: { code: 'x' } }, '/code must be'],
-    [
-      'with a status that is not told',
-      { status: 500, json: {} },
-      'a status that the operation does not tell',
-    ],
+    ['with an undocumented status', { status: 500, json: {} }, 'a status that the operation does not tell'],
     ['of another media type', { type: 'text/html' }, 'of the type "text/html"'],
     ['without a required header', { requestId: null, json: { id: 'a' } }, 'has no X-Request-Id'],
     ['with a header of another form', { requestId: 'x', json: { id: 'a' } }, 'X-Request-Id: x must match'],

@@ -77,7 +77,7 @@ function driftOf(
   { org, event: subject, cost }: Receipt,
   row: { org: string; cost: bigint; voided_cost?: bigint } | undefined,
 ): Drift | null {
-  const stated = `its caller was told ${cost} nano-dollars`;
+  const stated = `its caller received the cost ${cost} nano-dollars`;
   if (!row) return { kind: 'answer_not_booked', org, subject, detail: stated };
   const booked = row.voided_cost ?? row.cost;
   if (row.org === org && booked === cost) return null;

@@ -136,7 +136,7 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ma
     ['vid_t:charge', 500n],
   ];
   await on.client.told({ [org]: answers, org_other: [] });
-  await on.client.bus.js.publish('receipts.v1.nobody', 'no receipt');
+  await on.client.bus.js.publish('receipts.v1.unknown', 'no receipt');
   // Two checks, or more when billing takes longer than a check waits.
   const wrong: number[] = [];
   const looked = async () => {
@@ -180,8 +180,8 @@ test('an answer with a lost event is a drift until it is booked; so is an answer
   await watch.check(); // the events may still be in progress
   expect(alarms).toEqual([]);
   const differs =
-    'answer_differs req_kept: its caller was told 1001 nano-dollars; the ledger says 1000, of org_lost';
-  const missing = 'answer_not_booked req_gone: its caller was told 2000 nano-dollars';
+    'answer_differs req_kept: its caller received the cost 1001 nano-dollars; the ledger says 1000, of org_lost';
+  const missing = 'answer_not_booked req_gone: its caller received the cost 2000 nano-dollars';
   for (let checks = 2; checks <= 3; checks += 1) {
     alarms.length = 0;
     await watch.check();

@@ -188,15 +188,15 @@ test('a writer of the former layout that wakes after the fence writes nothing an
   events.push(late);
   await on.client.publish(late);
   const over = new AbortController();
-  const told = Promise.withResolvers<void>();
+  const logged = Promise.withResolvers<void>();
   const telling = Object.assign(makeLogger('asleep', 'silent'), {
-    info: (fields: object) => 'reason' in fields && told.resolve(),
+    info: (fields: object) => 'reason' in fields && logged.resolve(),
   });
   const records = await openRecords(on.client.bus);
   const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
   const booking = bookEvents({ ...options, accounts, logger: telling, signal: over.signal });
-  await told.promise;
+  await logged.promise;
   over.abort();
   await booking;
   close();

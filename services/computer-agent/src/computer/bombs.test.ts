@@ -36,7 +36,7 @@ let computer: Container;
 let neighbour: Container;
 let before: Belongings;
 let id: string;
-/** Kernel settings that were too low for this test, as they were. */
+/** Kernel settings that were too low for this test, with their former values. */
 const lowLimits = new Map<string, string>();
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 

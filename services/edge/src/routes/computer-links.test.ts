@@ -16,7 +16,7 @@ beforeAll(async () => {
   id = computer.id;
   const service = await serve(edge.bus, { name: 'host', version: '0.0.1', description: 'of a test' });
   service.stream(hostPortSubject(computer.host), async () => {
-    throw new ServiceError('port_unreachable', 'nobody listens');
+    throw new ServiceError('port_unreachable', 'The port is closed.');
   });
 });
 afterAll(() => edge?.stop());

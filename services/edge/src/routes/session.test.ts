@@ -126,7 +126,7 @@ test('a sign-in link works once, for ten minutes, and only a key makes one', asy
   expect(await codeOf(redeem(cookie.cookie.split('=')[1] as string))).toBe('url_not_valid'); // a session is no link
 });
 
-test('a cookie that was signed elsewhere is none, and Authorization goes before a cookie', async () => {
+test('ignores a cookie signed by another installation, and prefers Authorization to a cookie', async () => {
   const payload = Buffer.from(JSON.stringify({ id: 'x', key: 'x', expires: 9e15 })).toString('base64url');
   const signature = createHmac('sha256', 'guess').update(payload).digest('base64url');
   const forged = { cookie: `switchyard_session=${payload}.${signature}` };

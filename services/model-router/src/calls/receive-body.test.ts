@@ -44,7 +44,7 @@ async function answer(call: IncomingCall): Promise<void> {
 }
 
 /** A call whose body counts how much of it was read. */
-function send(bytes: number, { told = bytes, org = 'org_a' } = {}) {
+function send(bytes: number, { stated = bytes, org = 'org_a' } = {}) {
   const sent = { bytes: 0 };
   async function* body() {
     yield Buffer.alloc(0);
@@ -54,7 +54,7 @@ function send(bytes: number, { told = bytes, org = 'org_a' } = {}) {
   const outcome = Promise.withResolvers<unknown>();
   outcome.promise.catch(() => {});
   const call: OutgoingCall = edge.call(
-    { subject: SUBJECT, head: { org, body_bytes: told }, body: body() },
+    { subject: SUBJECT, head: { org, body_bytes: stated }, body: body() },
     {
       onHead: () => {},
       onData: () => {},
@@ -101,8 +101,8 @@ describe('a large body', () => {
   test.each([
     ['longer', 5 * MIB, 4 * MIB],
     ['shorter', 4 * MIB, 5 * MIB],
-  ])('that is %s than its header says is refused, and its memory is released', async (_, bytes, told) => {
-    await expect(send(bytes, { told }).outcome).rejects.toMatchObject({ code: 'internal_error' });
+  ])('that is %s than its header says is refused, and its memory is released', async (_, bytes, stated) => {
+    await expect(send(bytes, { stated }).outcome).rejects.toMatchObject({ code: 'internal_error' });
     expect(budget.held).toBe(0);
   });
 });

@@ -149,7 +149,7 @@ describe('limits', () => {
   });
 
   it('an unknown voice and a text that is too long for the model are refused', () => {
-    expect(refusal('openai/tts-1', { voice: 'nobody' })).toContain('alloy');
+    expect(refusal('openai/tts-1', { voice: 'unknown-voice' })).toContain('alloy');
     expect(refusal('deepgram/aura-2', { input: 'x'.repeat(2_001) })).toContain('2000');
   });
 });

@@ -20,7 +20,7 @@ describe('a Messages request as a chat request', () => {
         top_p: 0.9,
         top_k: 40,
         stop_sequences: ['END'],
-        metadata: { user_id: 'somebody' },
+        metadata: { user_id: 'end-user-7' },
         stream: true,
         service_tier: 'auto',
       }),
@@ -33,7 +33,7 @@ describe('a Messages request as a chat request', () => {
       top_p: 0.9,
       top_k: 40,
       stop: ['END'],
-      user: 'somebody',
+      user: 'end-user-7',
       stream: true,
     }));
 

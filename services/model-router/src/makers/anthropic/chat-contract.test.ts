@@ -33,7 +33,7 @@ describe('a chat request', () => {
         temperature: 0.5,
         stop: 'END',
         parallel_tool_calls: false,
-        user: 'somebody',
+        user: 'end-user-7',
       };
       expect((await call('language', body, { model })).status).toBe(200);
       const [request] = requests;
@@ -48,7 +48,7 @@ describe('a chat request', () => {
         max_tokens: 256,
         temperature: 0.5,
         stop_sequences: ['END'],
-        metadata: { user_id: 'somebody' },
+        metadata: { user_id: 'end-user-7' },
         system: [{ type: 'text', text: 'Be brief.' }],
         messages: [
           {

@@ -131,7 +131,7 @@ describe('transcription', () => {
 describe('errors', () => {
   it('tells a voice that does not exist as a fault of the request', async () => {
     await replay([read('voice-missing')]);
-    const { status, json } = await maker.call('speech', { input: 'Hello', voice: 'nobody' });
+    const { status, json } = await maker.call('speech', { input: 'Hello', voice: 'unknown-voice' });
     expect([status, json().error]).toMatchObject([
       400,
       { message: expect.stringContaining('was not found') },

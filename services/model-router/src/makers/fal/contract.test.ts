@@ -24,7 +24,7 @@ it('asks the model under its path, fetches its images, and gives base64', async 
     seed: 7,
     output_format: 'png',
     guidance_scale: 3.5,
-    user: 'somebody',
+    user: 'end-user-7',
     provider_options: { num_inference_steps: 4, loras: [{ path: 'x', scale: 1.0 }] },
   };
   const { status, json } = await maker.call('image', body, model);

@@ -40,7 +40,7 @@ describe('a chat request', () => {
         response_format: { type: 'json_schema', json_schema: { name: 'sum', strict: false, schema: SCHEMA } },
         max_completion_tokens: 64,
         reasoning_effort: 'low',
-        user: 'somebody',
+        user: 'end-user-7',
         service_tier: 'flex',
         metadata: { a: 'b' },
         store: true,

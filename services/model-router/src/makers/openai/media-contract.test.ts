@@ -28,7 +28,7 @@ describe('images', () => {
         size: '1024x1024',
         quality: 'high',
         response_format: 'b64_json',
-        user: 'somebody',
+        user: 'end-user-7',
         provider_options: { moderation: 'low', a_field_of_tomorrow: { deep: [1, 2.5] } },
       },
       { model: 'gpt-image-2' },
@@ -49,7 +49,7 @@ describe('images', () => {
       n: 2,
       size: '1024x1024',
       quality: 'high',
-      user: 'somebody',
+      user: 'end-user-7',
       moderation: 'low',
       a_field_of_tomorrow: { deep: [1, 2.5] },
     });

@@ -33,7 +33,7 @@ describe('a chat request', () => {
         temperature: 0.2,
         top_p: 0.9,
         seed: 7,
-        user: 'somebody',
+        user: 'end-user-7',
       };
       expect((await call('language', body, { model })).status).toBe(200);
       const [request] = requests;
@@ -47,7 +47,7 @@ describe('a chat request', () => {
         temperature: 0.2,
         top_p: 0.9,
         seed: 7,
-        user: 'somebody',
+        user: 'end-user-7',
         parallel_tool_calls: false,
         tool_choice: 'required',
         tools: [{ type: 'function', name: 'weather', parameters: TOOLS[0]?.function.parameters }],

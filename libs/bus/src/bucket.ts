@@ -4,7 +4,7 @@ import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
-import { keptEntries, type LastEntry, lastEntries } from './last-entries.ts';
+import { keptEntries, type LastEntry, lastEntries, readAgain } from './last-entries.ts';
 
 /** Control writes this key every second into the buckets that mirrors watch. It is not an entry. */
 export const TICK_KEY = 'tick';
@@ -26,9 +26,8 @@ export class RevisionConflict extends Error {
 /** JetStream's code for "wrong last sequence". */
 const WRONG_LAST_SEQUENCE = 10_071;
 
-/** Timeout of one read, and the number of tries: together about as long as a server restart takes. */
+/** Timeout of one read. With its repetitions it takes about as long as a restart of the server. */
 const READ_TIMEOUT_MS = 1_500;
-const READS_MAX = 3;
 /** Conflicts in a row before a change is given up; each conflict means that another writer succeeded. */
 const CONFLICTS_MAX = 100;
 
@@ -73,18 +72,8 @@ export class Bucket<V> {
   }
 
   async get(key: string): Promise<Entry<V> | null> {
-    const entry = await this.#guard(key, () => this.#readAgain(key, READS_MAX));
+    const entry = await this.#guard(key, () => readAgain(() => this.#reader.get(key)));
     return entry === null || entry.operation !== 'PUT' ? null : this.read(entry);
-  }
-
-  /** Reads that were in flight when the server went away get no answer. Repeating a read is safe. */
-  async #readAgain(key: string, triesLeft: number): Promise<KvEntry | null> {
-    try {
-      return await this.#reader.get(key);
-    } catch (error) {
-      if (triesLeft <= 1) throw error;
-      return this.#readAgain(key, triesLeft - 1);
-    }
   }
 
   /** @throws RevisionConflict when the key exists. */

@@ -6,7 +6,6 @@ import type { KvEntry } from '@nats-io/kv';
 
 /** The server refuses a request with more than 1,024 results. */
 const KEYS_PER_QUESTION = 500;
-/** Requests that were in flight when the server went away get no answer. Repeating them is safe. */
 const TRIES_MAX = 3;
 /** A bucket keeps no more values of a key. */
 const HISTORY_MAX = 64;
@@ -28,13 +27,13 @@ export async function lastEntries(
 ): Promise<LastEntry[]> {
   const prefix = prefixOf(bucket);
   const stream = `KV_${bucket}`;
-  const { state } = await again(() => jsm.streams.info(stream, { subjects_filter: prefix + pattern }));
+  const { state } = await readAgain(() => jsm.streams.info(stream, { subjects_filter: prefix + pattern }));
   const subjects = Object.keys(state.subjects ?? {});
   const found: LastEntry[] = [];
   for (let from = 0; from < subjects.length; from += KEYS_PER_QUESTION) {
     const some = subjects.slice(from, from + KEYS_PER_QUESTION);
     const ask = () => jsm.direct.getLastMessagesFor(stream, { multi_last: some });
-    found.push(...(await again(() => storedIn(bucket, ask()))));
+    found.push(...(await readAgain(() => storedIn(bucket, ask()))));
   }
   return found;
 }
@@ -45,7 +44,7 @@ export async function lastEntries(
  */
 export function keptEntries(jsm: JetStreamManager, bucket: string, key: string): Promise<LastEntry[]> {
   const asked = { seq: 1, next_by_subj: prefixOf(bucket) + key, batch: HISTORY_MAX };
-  return again(() => storedIn(bucket, jsm.direct.getBatch(`KV_${bucket}`, asked)));
+  return readAgain(() => storedIn(bucket, jsm.direct.getBatch(`KV_${bucket}`, asked)));
 }
 
 async function storedIn(bucket: string, asked: Promise<AsyncIterable<StoredMsg>>): Promise<LastEntry[]> {
@@ -61,12 +60,13 @@ async function storedIn(bucket: string, asked: Promise<AsyncIterable<StoredMsg>>
   return entries;
 }
 
-async function again<T>(ask: () => Promise<T>, triesLeft = TRIES_MAX): Promise<T> {
+/** Reads that were in flight when the server went away get no answer. Repeating a read is safe. */
+export async function readAgain<T>(ask: () => Promise<T>, triesLeft = TRIES_MAX): Promise<T> {
   try {
     return await ask();
   } catch (error) {
     if (triesLeft <= 1) throw error;
-    return again(ask, triesLeft - 1);
+    return readAgain(ask, triesLeft - 1);
   }
 }
 

@@ -12,7 +12,7 @@ export { type Clock, systemClock } from './clock.ts';
 export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
 export { inTime } from './in-time.ts';
 export { linesOf } from './lines-of.ts';
-export { Lock } from './lock.ts';
+export { Lock, Locks } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';
 export { countDroppedRefusals } from './refusals-counter.ts';

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { access, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import { Lock } from '@switchyard/service';
+import { Locks } from '@switchyard/service';
 import { isFileSystem } from '../docker/mounts.ts';
 import { type DiskFolder, openDiskFolder } from './disk-folder.ts';
 import { formatDisk, unmountDisk } from './disk-image.ts';
@@ -47,7 +47,7 @@ export class Disks {
   readonly #spares: Spares<string>;
   /** Computers that stopped recently and whose disk is still mounted. */
   readonly #idle = new Map<string, NodeJS.Timeout>();
-  readonly #locks = new Map<string, Lock>();
+  readonly #locks = new Locks();
   #unusable: string | null | undefined;
 
   constructor(options: DisksOptions, folder: DiskFolder, disks: Map<string, string>, mounted: Set<string>) {
@@ -161,7 +161,7 @@ export class Disks {
     await Promise.all([...this.#idle.keys()].map((id) => this.#unmount(id)));
     await this.#spares.close();
     if (this.#unusable === undefined) await this.#folder.clear(new Set(this.#disks.values()));
-    await Promise.all([...this.#locks.values()].map((lock) => lock.run(() => {})));
+    await this.#locks.idle();
   }
 
   async #make(diskGb: number): Promise<string> {
@@ -218,15 +218,9 @@ export class Disks {
   }
 
   /** Runs one operation at a time per computer, which is then no longer about to be unmounted. */
-  async #exclusively<T>(computerId: string, work: () => Promise<T>): Promise<T> {
+  #exclusively<T>(computerId: string, work: () => Promise<T>): Promise<T> {
     clearTimeout(this.#idle.get(computerId));
     this.#idle.delete(computerId);
-    const lock = this.#locks.get(computerId) ?? new Lock();
-    this.#locks.set(computerId, lock);
-    try {
-      return await lock.run(work);
-    } finally {
-      if (lock.free) this.#locks.delete(computerId);
-    }
+    return this.#locks.run(computerId, work);
   }
 }

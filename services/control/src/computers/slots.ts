@@ -1,15 +1,11 @@
 // Enforces the cap on computers per org exactly. A slot is taken by compare-and-set before any other step, and freed
 // when the computer is gone. A crash in between leaves a slot without a computer; the sweep finds and frees it.
-import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
+import type { Bucket } from '@switchyard/bus';
 import { type ComputerRecord, type ComputerSlots, computerKey, ServiceError } from '@switchyard/contracts';
-import { type Clock, Lock, remember } from '@switchyard/service';
+import { type Clock, Locks } from '@switchyard/service';
 
 /** A slot younger than this may still be waiting for its computer record. */
 export const SLOT_EMPTY_MS_MAX = 60_000;
-/** Compare-and-set conflicts in a row before giving up; each conflict means that another instance succeeded. */
-const CONFLICTS_MAX = 100;
-/** Orgs whose slots are cached, most recent first; one takes a few hundred bytes. */
-const REMEMBERED_MAX = 1_000;
 
 export interface SlotsOptions {
   readonly slots: Bucket<ComputerSlots>;
@@ -21,10 +17,8 @@ export class Slots {
   readonly #slots: Bucket<ComputerSlots>;
   readonly #computers: Bucket<ComputerRecord>;
   readonly #clock: Clock;
-  /** Serializes the creates of this instance, so that they do not conflict with each other. */
-  readonly #locks = new Map<string, Lock>();
-  /** The last write of this instance. It may be stale, so every change based on it is written by revision. */
-  readonly #written = new Map<string, Entry<ComputerSlots>>();
+  /** Serializes the changes of this instance, so that they do not conflict with each other. */
+  readonly #locks = new Locks();
 
   constructor({ slots, computers, clock }: SlotsOptions) {
     this.#slots = slots;
@@ -76,46 +70,10 @@ export class Slots {
     return done;
   }
 
-  /**
-   * Applies `decide` to the current slots. `decide` may run several times; null means "no change", and is only accepted
-   * for slots that were read, not for cached ones.
-   */
+  /** Applies `decide` to the current slots. `decide` may run several times; null means "no change". */
   #change(org: string, decide: (taken: ComputerSlots) => ComputerSlots | null): Promise<void> {
-    return this.#lockOf(org).run(async () => {
-      const remembered = this.#written.get(org);
-      const wanted = remembered && decide(remembered.value);
-      if (wanted && (await this.#tryWrite(org, wanted, remembered))) return;
-      for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
-        const entry = await this.#slots.get(org);
-        const wanted = decide(entry?.value ?? {});
-        if (wanted === null || (await this.#tryWrite(org, wanted, entry))) return;
-      }
-      throw new ServiceError(
-        'service_unavailable',
-        'Too many concurrent changes to the org’s computers. Retry later.',
-      );
+    return this.#locks.run(org, async () => {
+      await this.#slots.change(org, (entry) => decide(entry?.value ?? {}));
     });
-  }
-
-  /** @returns false when another instance changed the slots after `entry` was read */
-  async #tryWrite(org: string, value: ComputerSlots, entry: Entry<ComputerSlots> | null): Promise<boolean> {
-    this.#written.delete(org);
-    try {
-      const revision = entry
-        ? await this.#slots.update(org, value, entry.revision)
-        : await this.#slots.create(org, value);
-      remember(this.#written, org, { key: org, value, revision }, REMEMBERED_MAX);
-      return true;
-    } catch (error) {
-      if (error instanceof RevisionConflict) return false;
-      throw error;
-    }
-  }
-
-  #lockOf(org: string): Lock {
-    for (const [other, lock] of this.#locks) if (lock.free) this.#locks.delete(other);
-    const lock = this.#locks.get(org) ?? new Lock();
-    this.#locks.set(org, lock);
-    return lock;
   }
 }

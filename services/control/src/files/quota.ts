@@ -3,7 +3,7 @@
 // is removed. A crash in between leaves such an entry, and the sweep (sweeper.ts) completes it.
 import type { Bucket } from '@switchyard/bus';
 import { type FileUsage, ServiceError } from '@switchyard/contracts';
-import { type Clock, Lock } from '@switchyard/service';
+import { type Clock, Locks } from '@switchyard/service';
 
 const NOTHING: FileUsage = { bytes: 0, arriving: {}, leaving: {} };
 
@@ -19,7 +19,7 @@ export class Quota {
   readonly #usage: Bucket<FileUsage>;
   readonly #clock: Pick<Clock, 'now'>;
   /** Serializes the changes of this instance, so that they do not conflict with each other. */
-  readonly #locks = new Map<string, Lock>();
+  readonly #locks = new Locks();
 
   constructor({ usage, bytesMax, clock }: QuotaOptions) {
     this.#usage = usage;
@@ -105,16 +105,9 @@ export class Quota {
 
   /** Applies `decide` to the current usage. `decide` may run several times; null means "no change". */
   #change(org: string, decide: (usage: FileUsage) => FileUsage | null): Promise<void> {
-    return this.#lockOf(org).run(async () => {
+    return this.#locks.run(org, async () => {
       await this.#usage.change(org, (entry) => decide(entry?.value ?? NOTHING));
     });
-  }
-
-  #lockOf(org: string): Lock {
-    for (const [other, lock] of this.#locks) if (lock.free) this.#locks.delete(other);
-    const lock = this.#locks.get(org) ?? new Lock();
-    this.#locks.set(org, lock);
-    return lock;
   }
 }
 

@@ -50,6 +50,12 @@ function inUse(entries: readonly Entry<KeyRecord>[]): FoundKey | null {
   return { current, former: entries.filter((entry) => entry !== current) };
 }
 
+/** For a change that loses against a rotation, a revocation or another change. */
+export function changedMeanwhile(): ServiceError {
+  const message = 'The key was changed at the same time. Try again.';
+  return new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+}
+
 function unknown(id: string): never {
   throw new ServiceError('key_not_found', `Key not found: ${id}. GET /v1/keys lists your keys.`);
 }

@@ -11,7 +11,7 @@ import {
   toKeyObject,
 } from '@switchyard/contracts';
 import { findCaller, requireNotStronger } from '../keys/authority.ts';
-import { findKey } from '../keys/find-key.ts';
+import { changedMeanwhile, findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { retire } from '../keys/former-secrets.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
@@ -44,8 +44,7 @@ export function rotateKey(deps: KeyOperations) {
     } catch (error) {
       await keys.delete(hash);
       if (!(error instanceof RevisionConflict)) throw error;
-      const message = 'The key was changed at the same time. Try again.';
-      throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
+      throw changedMeanwhile();
     }
     for (const entry of former) await retire(deps, entry, hash, until);
     const event = {

@@ -1,5 +1,4 @@
 // keys.update: changes name, permissions, limits and other bounds. Omitted fields stay unchanged.
-import { RevisionConflict } from '@switchyard/bus';
 import {
   changeRateLimits,
   eventIds,
@@ -12,12 +11,9 @@ import {
   type UpdateKeyRequest,
 } from '@switchyard/contracts';
 import { findCaller, requireNotStronger, requireOwn } from '../keys/authority.ts';
-import { findKey } from '../keys/find-key.ts';
+import { changedMeanwhile, findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
-
-/** Attempts when another call changes the key at the same time. */
-const TRIES_MAX = 5;
 
 /**
  * @throws ServiceError `key_not_found`; `permission_denied`; `invalid_request` for fixed bounds of the key of
@@ -36,28 +32,26 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
       throw new ServiceError('invalid_request', 'expires_at: is in the past. Use a future time.', {
         param: 'expires_at',
       });
-    for (let tries = 1; ; tries++) {
-      const { current } = await findKey({ keys, known }, org, id);
-      const caller = await findCaller({ keys, known }, { org, key_id: by }, current.value);
-      const record = changed(current.value, body);
-      requireNotStronger(current.value, caller);
+    const { current } = await findKey({ keys, known }, org, id);
+    const entry = await keys.change(current.key, async (found) => {
+      if (!found || found.value.successor) throw changedMeanwhile();
+      const caller = await findCaller({ keys, known }, { org, key_id: by }, found.value);
+      const record = changed(found.value, body);
+      requireNotStronger(found.value, caller);
       requireOwn(record, caller);
-      try {
-        const revision = await keys.update(current.key, record, current.revision);
-        await events.publish(
-          makeEvent({
-            name: 'key.updated',
-            id: eventIds.keyUpdated(id, revision),
-            source: EVENT_SOURCE,
-            time: new Date(clock.now()),
-            data: { key_id: id, org, by_key_id: by },
-          }),
-        );
-        return toKeyObject(record);
-      } catch (error) {
-        if (!(error instanceof RevisionConflict) || tries >= TRIES_MAX) throw error;
-      }
-    }
+      return record;
+    });
+    if (!entry) throw changedMeanwhile();
+    await events.publish(
+      makeEvent({
+        name: 'key.updated',
+        id: eventIds.keyUpdated(id, entry.revision),
+        source: EVENT_SOURCE,
+        time: new Date(clock.now()),
+        data: { key_id: id, org, by_key_id: by },
+      }),
+    );
+    return toKeyObject(entry.value);
   };
 }
 

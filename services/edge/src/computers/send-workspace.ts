@@ -10,8 +10,8 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { attachment } from '../files/content-headers.ts';
+import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
-import { readByteRange } from '../videos/byte-range.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
 

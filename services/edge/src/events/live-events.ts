@@ -2,7 +2,7 @@
 // all of them; it runs only while there is an event stream.
 import { type Bus, type EventReader, lastSequence, openEventReader } from '@switchyard/bus';
 import { EVENT_STREAMS, type Event, type EventStream, eventSubjects } from '@switchyard/contracts';
-import type { Clock, Logger } from '@switchyard/service';
+import { type Clock, type Logger, passed } from '@switchyard/service';
 
 /** Pause before a consumer that failed is started again. */
 const AGAIN_MS = 1_000;
@@ -125,7 +125,7 @@ class Running {
       } catch (error) {
         if (!this.#stopped) logger.warn({ err: error, stream }, 'live events stopped and are started again');
       }
-      if (!this.#stopped) await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+      if (!this.#stopped) await passed(AGAIN_MS, clock);
     }
   }
 }

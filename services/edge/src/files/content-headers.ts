@@ -1,6 +1,7 @@
 // Headers of a file's bytes. Callers upload any content under any name and type, so a file is sent as a download and
 // never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
 import type { FileObject } from '@switchyard/contracts';
+import { readByteRange } from '../http/byte-range.ts';
 
 /** Bytes from `start` up to, but not including, `end`. */
 export interface Range {
@@ -47,14 +48,13 @@ export function attachment(filename: string): string {
  * answered with the whole file; `unsatisfiable` when the range is outside the file.
  */
 export function readRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | null {
-  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
-  if (first === '' && last === '') return null;
-  if (first === '') {
-    const length = Math.min(Number(last), bytes);
+  const asked = readByteRange(header);
+  if (asked === null) return null;
+  if ('suffix' in asked) {
+    const length = Math.min(asked.suffix, bytes);
     return length === 0 ? 'unsatisfiable' : { start: bytes - length, end: bytes };
   }
-  const start = Number(first);
-  const end = last === '' ? bytes : Math.min(Number(last) + 1, bytes);
-  if (last !== '' && Number(last) < start) return null;
+  const { first: start, last } = asked;
+  const end = last === null ? bytes : Math.min(last + 1, bytes);
   return start < bytes ? { start, end } : 'unsatisfiable';
 }

@@ -9,8 +9,8 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
-import { readByteRange } from './byte-range.ts';
 import type { SignedVideo } from './url-signer.ts';
 
 export interface SendVideoOptions {

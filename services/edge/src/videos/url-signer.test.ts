@@ -4,7 +4,7 @@ import { VIDEO_URL_SECONDS } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readByteRange } from './byte-range.ts';
+import { readByteRange } from '../http/byte-range.ts';
 import { ensureUrlSecret, type SignedQuery, UrlSigner } from './url-signer.ts';
 
 const VIDEO = { org: 'org_a', id: 'vid_1' };

@@ -1,10 +1,11 @@
 // What each NATS user of a stack can do, and what nats-server refuses: a stolen credential of one service is not the key
 // to the others.
+import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jetstream } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { type Bus, connectBus, publishEvent, readNatsUrl } from '@switchyard/bus';
+import { type Bus, connectBus, openBucket, publishEvent, readNatsUrl } from '@switchyard/bus';
 import { eventIds, makeEvent, RECEIPTS_STREAM } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { startStack, type TestStack } from '@switchyard/testing';
@@ -127,6 +128,34 @@ describe('the credential of a computer host', () => {
     const events = ['call.completed', 'call.voided', 'credit.granted', 'charge.refunded', 'video.charged'];
     const subjects = events.map((event) => `event.v1.${event}.${ORG}`);
     expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
+  });
+
+  test('lets the server plant no key: what the server stores for it is not read', async () => {
+    const secret = `sy_${'x'.repeat(40)}`;
+    const hash = createHash('sha256').update(secret).digest('hex');
+    const keys = await openBucket(operator, 'keys');
+    const [first] = await keys.entries();
+    const planted = JSON.stringify({ ...first?.value, id: 'key_planted' });
+    await jetstream(agent).publish('$KV.computers.planted', planted);
+    const requests = [
+      '$JS.API.DIRECT.GET.KV_computers.$KV.computers.planted',
+      '$JS.API.STREAM.INFO.KV_computers',
+    ];
+    const query = { last_by_subj: `$KV.keys.${hash}` };
+    let stored = 0;
+    for (const request of requests) {
+      const before = stored;
+      agent.publish(request, '', { reply: `$KV.keys.${hash}` });
+      const last = async () => {
+        stored = (await operator.jsm.streams.getMessage('KV_keys', query))?.seq ?? 0;
+        return stored;
+      };
+      await expect.poll(last, { timeout: SEEN_WITHIN_MS }).toBeGreaterThan(before);
+      const headers = { authorization: `Bearer ${secret}` };
+      expect((await fetch(`${stack.url}/v1/usage`, { headers })).status).toBe(401);
+    }
+    expect(await keys.get(hash)).toBeNull();
+    await keys.purge(hash);
   });
 
   test('deletes and changes no stream', async () => {

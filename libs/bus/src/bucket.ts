@@ -1,10 +1,12 @@
 // A typed KV bucket: parses values on read, compares revisions on write.
-import { type JetStreamManager, jetstream } from '@nats-io/jetstream';
-import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import { type JetStreamManager, type JsMsg, jetstream, type StoredMsg } from '@nats-io/jetstream';
+import { type KV, type KvEntry, Kvm, type KvWatchEntry } from '@nats-io/kv';
+import { headers } from '@nats-io/nats-core';
 import { ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
-import { keptEntries, type LastEntry, lastEntries, readAgain } from './last-entries.ts';
+import { isEntry } from './entry-headers.ts';
+import { keptEntries, type LastEntry, lastEntries, OPERATION_HEADER, readAgain } from './last-entries.ts';
 
 /** Control writes this key every second into the buckets that mirrors watch. It is not an entry. */
 export const TICK_KEY = 'tick';
@@ -40,54 +42,90 @@ export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promi
     ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
   });
   const impatient = jetstream(bus.nc, { timeout: READ_TIMEOUT_MS });
-  const reader = await new Kvm(impatient).open(name, { bindOnly: true });
   const jsm = await impatient.jetstreamManager(false);
   const parse = (json: unknown) => schema.parse(json) as BucketValue<N>;
-  return new Bucket<BucketValue<N>>({ name, kv, reader, jsm, parse });
+  return new Bucket<BucketValue<N>>({ bus, name, kv, jsm, parse });
 }
 
 interface BucketParts<V> {
+  readonly bus: Pick<Bus, 'js' | 'logger'>;
   readonly name: string;
   readonly kv: KV;
-  /** The same bucket and server, with a shorter timeout. */
-  readonly reader: KV;
+  /** With the timeout of a read. */
   readonly jsm: JetStreamManager;
   readonly parse: (json: unknown) => V;
+}
+
+interface WriteOptions {
+  /** Sequence number of the entry that is replaced; 0: none exists. */
+  readonly revision?: number;
+  /** Marks a deletion, or one that also removes earlier values. */
+  readonly operation?: 'DEL' | 'PURGE';
 }
 
 /** Every method throws ServiceError `service_unavailable` while JetStream is away; the write may have happened. */
 export class Bucket<V> {
   readonly name: string;
+  /** To watch the bucket. Its own writes lack the header of an entry, so nothing reads them. */
   readonly kv: KV;
   readonly parse: (json: unknown) => V;
-  readonly #reader: KV;
+  readonly #bus: BucketParts<V>['bus'];
   readonly #jsm: JetStreamManager;
+  readonly #stream: string;
 
-  constructor({ name, kv, reader, jsm, parse }: BucketParts<V>) {
+  constructor({ bus, name, kv, jsm, parse }: BucketParts<V>) {
     this.name = name;
     this.kv = kv;
     this.parse = parse;
-    this.#reader = reader;
+    this.#bus = bus;
     this.#jsm = jsm;
+    this.#stream = `KV_${name}`;
   }
 
   async get(key: string): Promise<Entry<V> | null> {
-    const entry = await this.#guard(key, () => readAgain(() => this.#reader.get(key)));
-    return entry === null || entry.operation !== 'PUT' ? null : this.read(entry);
+    const last = await this.#guard(key, () => this.#last(key));
+    return last === null || last.header.has(OPERATION_HEADER)
+      ? null
+      : this.read({ key, value: last.data, revision: last.seq });
+  }
+
+  /** The last message of a key: an entry, or the marker of its deletion. */
+  async #last(key: string): Promise<StoredMsg | null> {
+    const subject = this.#subject(key);
+    const ask = () => this.#jsm.direct.getMessage(this.#stream, { last_by_subj: subject });
+    const last = await readAgain(ask);
+    if (last === null || isEntry(last.header, this.#stream, subject)) return last;
+    this.#warnOfForgery(key);
+    return null;
   }
 
   /** @throws RevisionConflict when the key exists. */
   create(key: string, value: V): Promise<number> {
-    return this.#guard(key, () => this.kv.create(key, JSON.stringify(value)));
+    return this.#guard(key, async () => {
+      try {
+        return await this.#write(key, JSON.stringify(value), { revision: 0 });
+      } catch (error) {
+        if (!isWrongLastSequence(error)) throw error;
+        const last = await this.#last(key);
+        if (last && !last.header.has(OPERATION_HEADER)) throw error;
+        // Deleted, or forged: then the conflict stays, and no revision is known that could be replaced.
+        return await this.#write(key, JSON.stringify(value), { revision: last?.seq ?? 0 });
+      }
+    });
   }
 
   /** @throws RevisionConflict when the key has another revision. */
   update(key: string, value: V, revision: number): Promise<number> {
-    return this.#guard(key, () => this.kv.update(key, JSON.stringify(value), revision));
+    return this.#guard(key, () => this.#write(key, JSON.stringify(value), { revision }));
   }
 
   put(key: string, value: V): Promise<number> {
-    return this.#guard(key, () => this.kv.put(key, JSON.stringify(value)));
+    return this.#guard(key, () => this.#write(key, JSON.stringify(value)));
+  }
+
+  /** Writes the tick, by which mirrors notice that their watch is silent. */
+  async tick(by: string): Promise<void> {
+    await this.#guard(TICK_KEY, () => this.#write(TICK_KEY, by));
   }
 
   /**
@@ -120,13 +158,13 @@ export class Bucket<V> {
   /** @throws RevisionConflict when `revision` is given and is not the latest. */
   async delete(key: string, revision?: number): Promise<void> {
     await this.#guard(key, () =>
-      this.kv.delete(key, revision === undefined ? {} : { previousSeq: revision }),
+      this.#write(key, '', { operation: 'DEL', ...(revision === undefined ? {} : { revision }) }),
     );
   }
 
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
-    return (await this.#last(pattern)).map((entry) => this.read(entry));
+    return (await this.#lastUnder(pattern)).map((entry) => this.read(entry));
   }
 
   /** The values that are kept of a key, oldest first. */
@@ -137,15 +175,15 @@ export class Bucket<V> {
 
   /** Deletes a key with its history. */
   async purge(key: string): Promise<void> {
-    await this.#guard(key, () => this.kv.purge(key));
+    await this.#guard(key, () => this.#write(key, '', { operation: 'PURGE' }));
   }
 
   /** Only the keys, in no particular order. */
   async keys(pattern = '>'): Promise<string[]> {
-    return (await this.#last(pattern)).map(({ key }) => key);
+    return (await this.#lastUnder(pattern)).map(({ key }) => key);
   }
 
-  async #last(pattern: string): Promise<LastEntry[]> {
+  async #lastUnder(pattern: string): Promise<LastEntry[]> {
     const found = await this.#guard(pattern, () => lastEntries(this.#jsm, this.name, pattern));
     return found.filter(({ key }) => key !== TICK_KEY);
   }
@@ -159,6 +197,40 @@ export class Bucket<V> {
   read(entry: Pick<KvEntry, 'key' | 'value' | 'revision'>): Entry<V> {
     const json: unknown = JSON.parse(Buffer.from(entry.value).toString('utf8'));
     return { key: entry.key, value: this.parse(json), revision: entry.revision };
+  }
+
+  /**
+   * Whether what a watch delivered was written by a Bucket. If not, nats-server stored an answer under the key
+   * (entry-headers.ts), and a reader keeps the value that it has.
+   */
+  wrote(entry: KvWatchEntry): boolean {
+    // The entry holds its message, which the KV client's types hide.
+    const { sm } = entry as unknown as { sm?: JsMsg };
+    const genuine = isEntry(sm?.headers, this.#stream, this.#subject(entry.key));
+    if (!genuine) this.#warnOfForgery(entry.key);
+    return genuine;
+  }
+
+  async #write(key: string, text: string, { revision, operation }: WriteOptions = {}): Promise<number> {
+    const marker = headers();
+    if (operation) marker.set(OPERATION_HEADER, operation);
+    if (operation === 'PURGE') marker.set('Nats-Rollup', 'sub');
+    const { seq } = await this.#bus.js.publish(this.#subject(key), text, {
+      headers: marker,
+      expect: {
+        streamName: this.#stream,
+        ...(revision === undefined ? {} : { lastSubjectSequence: revision }),
+      },
+    });
+    return seq;
+  }
+
+  #subject(key: string): string {
+    return `$KV.${this.name}.${key}`;
+  }
+
+  #warnOfForgery(key: string): void {
+    this.#bus.logger.warn({ bucket: this.name, key }, 'an entry that no service wrote is ignored');
   }
 
   /** Reports an unreachable store as `service_unavailable`, which callers may retry. */

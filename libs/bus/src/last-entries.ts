@@ -3,6 +3,7 @@
 // server refuses after a thousand), and `keys` can miss a key that is written at that moment.
 import type { JetStreamManager, StoredMsg } from '@nats-io/jetstream';
 import type { KvEntry } from '@nats-io/kv';
+import { isEntry } from './entry-headers.ts';
 
 /** The server refuses a request with more than 1,024 results. */
 const KEYS_PER_QUESTION = 500;
@@ -11,13 +12,14 @@ const TRIES_MAX = 3;
 const HISTORY_MAX = 64;
 /** JetStream's status for "no such message". */
 const NOT_FOUND = 404;
-const OPERATION_HEADER = 'KV-Operation';
+/** Marks a deletion. */
+export const OPERATION_HEADER = 'KV-Operation';
 
 export type LastEntry = Pick<KvEntry, 'key' | 'value' | 'revision'>;
 
 /**
  * @param pattern of keys, like `org_x.>`
- * @returns entries that are not deleted, each as of some moment since the call, in no particular order
+ * @returns entries that are neither deleted nor forged (entry-headers.ts), each as of some moment since the call, in no particular order
  * @throws what JetStream throws while it is away
  */
 export async function lastEntries(
@@ -51,7 +53,7 @@ async function storedIn(bucket: string, asked: Promise<AsyncIterable<StoredMsg>>
   const entries: LastEntry[] = [];
   try {
     for await (const { header, subject, data, seq } of await asked) {
-      if (header.get(OPERATION_HEADER) !== '') continue; // a deletion marker
+      if (header.get(OPERATION_HEADER) !== '' || !isEntry(header, `KV_${bucket}`, subject)) continue;
       entries.push({ key: subject.slice(prefixOf(bucket).length), value: data, revision: seq });
     }
   } catch (error) {

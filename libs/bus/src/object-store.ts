@@ -1,5 +1,5 @@
 // Large objects by id on JetStream, written and read as streams. The layout is that of NATS' own object store, so
-// `nats object ls files` lists them and `nats object get` fetches them.
+// `nats object ls files` lists them and `nats object get` fetches them. What other programs put is not read: it lacks the header of an entry.
 //
 // An object is its chunks, in order, followed by its entry. It exists from the moment its entry exists. The official
 // client's reader pushes regardless of its reader's pace, so chunks are fetched here, one ahead of the reader: a slow
@@ -12,6 +12,7 @@ import { Objm } from '@nats-io/obj';
 import { ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';
 import type { Bus } from './bus.ts';
+import { isEntry } from './entry-headers.ts';
 import { inBatches } from './in-batches.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
 
@@ -247,9 +248,9 @@ export class ObjectStore {
    */
   async #findChunk(entry: ObjectEntry, wanted: number): Promise<StoredMsg> {
     let message = await this.#fetchChunk(entry, 0);
-    for (let index = indexOf(message, 0); index < wanted; ) {
+    for (let index = indexOf(message); index < wanted; ) {
       message = await this.#fetchChunk(entry, message.seq + wanted - index);
-      index = indexOf(message, index + 1);
+      index = indexOf(message);
     }
     return message;
   }
@@ -266,7 +267,7 @@ export class ObjectStore {
           (await direct.getMessage(this.#stream, query)) ?? (await streams.getMessage(this.#stream, query)),
       ),
     );
-    if (!message || (expected !== undefined && indexOf(message, expected) !== expected))
+    if (!message || (expected !== undefined && indexOf(message) !== expected))
       throw new ObjectGone(this.name, entry.name);
     return message;
   }
@@ -275,8 +276,9 @@ export class ObjectStore {
     return this.#guard(async () => {
       const query = { last_by_subj: this.#entrySubject(id) };
       const message = await again(READS_MAX, () => this.#bus.jsm.streams.getMessage(this.#stream, query));
-      const entry = message && entrySchema.parse(message.json());
-      return entry?.deleted ? null : entry;
+      if (!message || !isEntry(message.header, this.#stream, query.last_by_subj)) return null;
+      const entry = entrySchema.parse(message.json());
+      return entry.deleted ? null : entry;
     });
   }
 
@@ -285,6 +287,7 @@ export class ObjectStore {
     rollup.set('Nats-Rollup', 'sub');
     await this.#bus.js.publish(this.#entrySubject(id), JSON.stringify(entry), {
       headers: rollup,
+      expect: { streamName: this.#stream },
       timeout: PUBLISH_TIMEOUT_MS,
     });
   }
@@ -410,10 +413,8 @@ async function again<T>(triesLeft: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Chunks stored by other programs do not carry their index. */
-function indexOf(message: StoredMsg, otherwise: number): number {
-  const index = message.header.get(CHUNK_HEADER);
-  return index === '' ? otherwise : Number(index);
+function indexOf(message: StoredMsg): number {
+  return Number(message.header.get(CHUNK_HEADER));
 }
 
 function padded(bytes: Buffer): string {

@@ -5,8 +5,7 @@
 // that they expect. JetStream stores such a message in no other stream, so no answer of the server can carry the header.
 import type { JsMsg } from '@nats-io/jetstream';
 import { type Event, parseEvent } from '@switchyard/contracts';
-
-export const EXPECTED_STREAM_HEADER = 'Nats-Expected-Stream';
+import { EXPECTED_STREAM_HEADER } from './entry-headers.ts';
 
 /** @throws RangeError for a message that was not published as an event; z.ZodError for one that is none of ours */
 export function readEvent(message: Pick<JsMsg, 'headers' | 'json'>): Event {

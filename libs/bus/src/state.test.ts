@@ -24,7 +24,6 @@ import {
   mirrorBucket,
   openBucket,
   RevisionConflict,
-  TICK_KEY,
   takeLease,
 } from './index.ts';
 import { REFUSED_ROWS_PER_KEY_PER_MINUTE_MAX } from './refused-rows.ts';
@@ -216,7 +215,7 @@ describe('a mirror', () => {
     const mirror = await mirrorBucket(bus, keys, { tick: true });
     /** Ticks until the mirror is fresh. */
     const trusted = async () => {
-      const ticking = setInterval(() => void keys.kv.put(TICK_KEY, 'now'), 100);
+      const ticking = setInterval(() => void keys.tick('test'), 100);
       await expect.poll(() => mirror.fresh).toBe(true);
       clearInterval(ticking);
     };
@@ -225,6 +224,50 @@ describe('a mirror', () => {
     await trusted();
     mirror.close();
   }, 60_000);
+});
+
+describe('an answer of nats-server that it stores under a key', () => {
+  const direct = (bucket: string, key: string) => `$JS.API.DIRECT.GET.KV_${bucket}.$KV.${bucket}.${key}`;
+
+  test.each([
+    ['of its API', 'by-api', '$JS.API.STREAM.INFO.KV_keys'],
+    ['with the entry of another key', 'by-entry', direct('keys', 'original')],
+    ['with a value that no service wrote', 'by-value', direct('keys', 'headless')],
+  ])('is no entry: an answer %s', async (_, key, subject) => {
+    const keys = await openBucket(bus, 'keys');
+    await keys.put('original', record('key_original'));
+    await bus.js.publish('$KV.keys.headless', JSON.stringify(record('key_headless')));
+    const written = await keys.put(key, record('key_true'));
+    const mirror = await mirrorBucket(bus, keys, { tick: false });
+    bus.nc.publish(subject, '', { reply: `$KV.keys.${key}` });
+    const query = { last_by_subj: `$KV.keys.${key}` };
+    const last = async () => (await bus.jsm.streams.getMessage('KV_keys', query))?.seq;
+    await expect.poll(last).toBeGreaterThan(written);
+    await keys.put('after', record('key_after'));
+    await expect.poll(() => mirror.peek('after')?.id).toBe('key_after');
+    expect(mirror.peek(key)?.id).toBe('key_true');
+    expect(mirror.peek('headless')).toBeNull();
+    expect(await keys.get(key)).toBeNull();
+    expect(await keys.entries(key)).toEqual([]);
+    expect(await keys.history(key)).toEqual([]);
+    mirror.close();
+    await Promise.all([key, 'original', 'headless', 'after'].map((one) => keys.purge(one)));
+    expect(await keys.create(key, record('key_again'))).toBeGreaterThan(0);
+    await keys.purge(key);
+  });
+
+  test('is refused by JetStream when it is an entry of another bucket', async () => {
+    const keys = await openBucket(bus, 'keys');
+    const orders = await openBucket(bus, 'host-orders');
+    await orders.put('host_a', { order: 'drain', at: '2026-11-21T00:00:00.000Z' });
+    const written = await keys.put('by-bucket', record('key_true'));
+    bus.nc.publish(direct('host-orders', 'host_a'), '', { reply: '$KV.keys.by-bucket' });
+    bus.nc.publish('$JS.API.STREAM.INFO.KV_keys', '', { reply: '$KV.keys.later' }); // answered after it
+    const query = { last_by_subj: '$KV.keys.later' };
+    await expect.poll(async () => await bus.jsm.streams.getMessage('KV_keys', query)).not.toBeNull();
+    expect(await keys.get('by-bucket')).toMatchObject({ revision: written });
+    await Promise.all(['by-bucket', 'later'].map((one) => keys.purge(one)));
+  });
 });
 
 describe('a lease', () => {

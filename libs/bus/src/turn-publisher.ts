@@ -2,7 +2,7 @@
 // the CPU (docs/decisions/2026-11-21-frames-in-the-payload.md).
 import { errors, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import type { EventStream } from '@switchyard/contracts';
-import { EXPECTED_STREAM_HEADER } from './read-event.ts';
+import { EXPECTED_STREAM_HEADER } from './entry-headers.ts';
 
 interface Pending {
   subject: string;

@@ -1,6 +1,6 @@
 // The tick of the buckets `keys` and `orgs`: one control writes it each second, so that edges notice when their watches
 // deliver nothing.
-import { type Bucket, type Bus, holdLease, TICK_KEY, TICK_MS } from '@switchyard/bus';
+import { type Bucket, type Bus, holdLease, TICK_MS } from '@switchyard/bus';
 import { type Logger, passed, systemClock } from '@switchyard/service';
 
 export interface Ticking {
@@ -8,7 +8,7 @@ export interface Ticking {
 }
 
 /** Ticks while this instance holds the lease, and competes for the lease otherwise. */
-export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'kv'>[], logger: Logger): Ticking {
+export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'tick'>[], logger: Logger): Ticking {
   const stopping = new AbortController();
   const { signal } = stopping;
   const run = async () => {
@@ -18,10 +18,10 @@ export function keepTicking(bus: Bus, buckets: Pick<Bucket<unknown>, 'kv'>[], lo
       const over = AbortSignal.any([turn.signal, signal]);
       while (!over.aborted) {
         // Not awaited: a write that hits a dying server fails only after seconds, and the next tick is due by then.
-        for (const { kv } of buckets)
-          kv.put(TICK_KEY, bus.instance).catch((error: unknown) =>
-            logger.debug({ err: error }, 'a tick was not written'),
-          );
+        for (const bucket of buckets)
+          bucket
+            .tick(bus.instance)
+            .catch((error: unknown) => logger.debug({ err: error }, 'a tick was not written'));
         await passed(TICK_MS, systemClock, over);
       }
       await lease.release();

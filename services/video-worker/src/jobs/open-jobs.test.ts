@@ -49,7 +49,7 @@ beforeEach(async () => {
       },
       logger: makeLogger('video-worker', 'silent'),
     },
-    videos: { kv, read: videos.read.bind(videos) },
+    videos: { kv, read: videos.read.bind(videos), wrote: videos.wrote.bind(videos) },
     clock,
     onChange: () => {},
   });
@@ -101,7 +101,7 @@ test('a reconnect restarts the watch at once and drops jobs that were deleted me
   await expect.poll(known).toEqual(expect.arrayContaining([gone.data.video_id, stays.data.video_id]));
   watches[0]?.stop();
   await waiting();
-  await installation.videos.kv.purge(videoKey(gone.data.org, gone.data.video_id));
+  await installation.videos.purge(videoKey(gone.data.org, gone.data.video_id));
   relink(); // no watch is active; the retry timer restarts it
   clock.advance(AGAIN_MS);
   await expect.poll(known).not.toContain(gone.data.video_id);

@@ -15,7 +15,7 @@ type Watch = QueuedIterator<KvWatchEntry>;
 
 export interface OpenJobsOptions {
   readonly bus: Pick<Bus, 'onReconnect' | 'logger'>;
-  readonly videos: Pick<Bucket<VideoRecord>, 'kv' | 'read'>;
+  readonly videos: Pick<Bucket<VideoRecord>, 'kv' | 'read' | 'wrote'>;
   readonly clock: Pick<Clock, 'after'>;
   /** Called on every change. */
   readonly onChange: () => void;
@@ -95,6 +95,7 @@ export class OpenJobs {
   }
 
   #apply(entry: KvWatchEntry): void {
+    if (!this.#deps.videos.wrote(entry)) return;
     this.#jobs.delete(entry.key);
     if (entry.operation !== 'PUT') return;
     try {

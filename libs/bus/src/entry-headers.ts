@@ -1,0 +1,18 @@
+// Tells the entries of buckets and object stores from answers that nats-server stored for somebody.
+//
+// A user may name an entry's subject as the reply of a request that it may make, and nats-server then stores its answer
+// there. So each entry names the stream that it is meant for. JetStream refuses to store it in another stream, and
+// answers of the server have no such header, or also name the subject that they were read from.
+import type { MsgHdrs } from '@nats-io/nats-core';
+
+export const EXPECTED_STREAM_HEADER = 'Nats-Expected-Stream';
+/** In answers to direct requests: the subject of the stored message. */
+const SUBJECT_HEADER = 'Nats-Subject';
+
+/** Whether a message with these headers was published to this subject as an entry of this stream. */
+export function isEntry(headers: MsgHdrs | undefined, stream: string, subject: string): boolean {
+  return (
+    headers?.get(EXPECTED_STREAM_HEADER) === stream &&
+    headers.values(SUBJECT_HEADER).every((value) => value === subject)
+  );
+}

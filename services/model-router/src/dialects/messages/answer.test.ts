@@ -250,10 +250,30 @@ describe('a stream', () => {
     expect(stopOf(eventsOf([{ refusal: 'I can’t.' }]))).toBe('refusal');
   });
 
-  test('fails where pieces of parallel tool calls alternate, since blocks cannot', () => {
+  describe('of parallel tool calls', () => {
     const piece = (index: number, text: string) => ({
       tool_calls: [{ index, id: `call_${index}`, function: { name: 'now', arguments: text } }],
     });
-    expect(() => eventsOf([piece(0, '{'), piece(1, '{'), piece(0, '}')])).toThrow(/alternate/);
+    const inputsOf = (events: StreamedEvent[]) =>
+      events
+        .filter(({ type }) => type === 'content_block_start')
+        .map(({ index, content_block: block }) => {
+          const deltas = events.filter((event) => event.index === index && event.delta);
+          return [(block as { id?: string }).id, deltas.map(({ delta }) => delta?.partial_json).join('')];
+        });
+
+    test('whose pieces alternate has their blocks one after the other', () => {
+      const deltas = [piece(0, '{'), piece(1, '{"b"'), piece(2, '{}'), piece(0, '}'), piece(1, ':1}')];
+      expect(inputsOf(eventsOf(deltas, 'tool_calls'))).toEqual([
+        ['call_0', '{}'],
+        ['call_1', '{"b":1}'],
+        ['call_2', '{}'],
+      ]);
+    });
+
+    test('fails when a call goes on after a text has ended its block', () => {
+      const deltas = [piece(0, '{'), piece(1, '{'), { content: 'Hm.' }, piece(1, '}')];
+      expect(() => eventsOf(deltas, 'tool_calls')).toThrow(/after its block/);
+    });
   });
 });

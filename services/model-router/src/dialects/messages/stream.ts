@@ -23,6 +23,16 @@ type OpenBlock =
   | { type: 'thinking'; thoughts: string; details: ChatReasoningDetail[] }
   | { type: 'tool_use'; call: number };
 
+/** A tool call whose pieces arrive while the block of another call is open. */
+interface WaitingCall {
+  id: string;
+  name: string;
+  json: string;
+}
+
+/** Most characters of waiting tool calls. */
+const WAITING_CHARS_MAX = 4 * 1024 * 1024;
+
 export class MessageStream implements StreamTranslator {
   readonly fail = ANTHROPIC_ERRORS.streamEnd;
   readonly #frame: AnswerFrame;
@@ -32,6 +42,9 @@ export class MessageStream implements StreamTranslator {
   #index = 0;
   /** Calls of tools that have begun, by chat's index. */
   readonly #calls = new Set<number>();
+  /** Calls that get their block when the open one ends, by chat's index. */
+  readonly #waiting = new Map<number, WaitingCall>();
+  #waitingChars = 0;
   #refused = false;
   #stopped: ChatEnd = {};
   #usage: ChatUsage | null = null;
@@ -40,7 +53,7 @@ export class MessageStream implements StreamTranslator {
     this.#frame = frame;
   }
 
-  /** @throws UnusableAnswer for parallel tool calls whose pieces alternate, which blocks cannot express */
+  /** @throws UnusableAnswer for a tool call that goes on after its block, or for too much of waiting calls */
   push({ model, choices, usage }: ChatChunk): string {
     if (usage) this.#usage = usage;
     let out = '';
@@ -110,18 +123,34 @@ export class MessageStream implements StreamTranslator {
     return before + started + this.#stopBlock();
   }
 
-  #call({ index = 0, id, function: called }: ChatToolCallPiece): string {
-    let out = '';
-    if (!this.#calls.has(index)) {
-      out += this.#close();
-      this.#calls.add(index);
-      this.#open = { type: 'tool_use', call: index };
-      out += this.#startBlock({ type: 'tool_use', id: id ?? '', name: called?.name ?? '', input: {} });
-    } else if (!called?.arguments) return '';
-    else if (this.#open?.type !== 'tool_use' || this.#open.call !== index)
-      throw new UnusableAnswer('the pieces of parallel tool calls alternate');
-    if (called?.arguments) out += this.#delta({ type: 'input_json_delta', partial_json: called.arguments });
-    return out;
+  /** The call whose block is open streams. Others wait, since the pieces of parallel calls may alternate. */
+  #call({ index = 0, id = '', function: called }: ChatToolCallPiece): string {
+    const { name = '', arguments: json = '' } = called ?? {};
+    const open = this.#open?.type === 'tool_use' ? this.#open.call : null;
+    if (open === index)
+      return json === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: json });
+    if (!this.#calls.has(index))
+      return open === null
+        ? this.#close() + this.#startCall(index, { id, name, json })
+        : this.#wait(index, { id, name, json });
+    if (json !== '') throw new UnusableAnswer('a tool call goes on after its block');
+    return '';
+  }
+
+  #startCall(index: number, { id, name, json }: WaitingCall): string {
+    this.#calls.add(index);
+    this.#open = { type: 'tool_use', call: index };
+    const start = this.#startBlock({ type: 'tool_use', id, name, input: {} });
+    return json === '' ? start : start + this.#delta({ type: 'input_json_delta', partial_json: json });
+  }
+
+  #wait(index: number, piece: WaitingCall): '' {
+    const waiting = this.#waiting.get(index);
+    if (waiting) waiting.json += piece.json;
+    else this.#waiting.set(index, piece);
+    this.#waitingChars += piece.json.length;
+    if (this.#waitingChars > WAITING_CHARS_MAX) throw new UnusableAnswer('parallel tool calls are too long');
+    return '';
   }
 
   /** Opens a block of this type, unless one is open. */
@@ -140,9 +169,16 @@ export class MessageStream implements StreamTranslator {
     const block = this.#open;
     if (block === null) return '';
     this.#open = null;
-    if (block.type !== 'thinking') return this.#stopBlock();
+    if (block.type === 'text') return this.#stopBlock();
+    if (block.type === 'tool_use') return this.#stopBlock() + this.#endWaiting();
     const signature = sign(block.thoughts, block.details);
     return this.#delta({ type: 'signature_delta', signature }) + this.#stopBlock();
+  }
+
+  #endWaiting(): string {
+    const calls = [...this.#waiting];
+    this.#waiting.clear();
+    return calls.map(([index, call]) => this.#startCall(index, call) + this.#close()).join('');
   }
 
   #startBlock(block: object): string {

@@ -7,7 +7,7 @@ import { topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
 import { UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import { FREE, priceTokens } from '../../../spending/pricing.ts';
-import { type AnthropicUsage, estimatedUsage, readAnthropicUsage } from './usage.ts';
+import { type AnthropicUsage, estimatedUsage, isNothing, readAnthropicUsage } from './usage.ts';
 
 interface AnthropicMessage {
   content?: unknown;
@@ -19,6 +19,8 @@ interface AnthropicMessage {
 export function finishMessage(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
   const { content, stop_reason: reason, usage } = parse(body);
   if (!Array.isArray(content)) throw new UnusableAnswer('the answer has no content');
+  if (content.length === 0 && isNothing(reason, usage))
+    throw new UnusableAnswer('the answer has nothing in it');
   const counted = readAnthropicUsage(usage);
   const used = counted ?? estimatedUsage(request, estimateTokens(body.length));
   // As in chat, a refusal without an answer costs nothing.

@@ -58,6 +58,14 @@ describe('a whole answer', () => {
     expect(refused.price.costNano).toBe(0n);
   });
 
+  test('with nothing in it is a failed attempt, unless a limit or a refusal ended it', () => {
+    const empty = (reason: string, output_tokens: number) => () =>
+      finish({ content: [], stop_reason: reason, usage: { input_tokens: 9, output_tokens } });
+    expect(empty('end_turn', 0)).toThrow(UnusableAnswer);
+    expect(empty('end_turn', 3)().price.costNano).toBe(9n * 3_000n + 3n * 15_000n);
+    expect(empty('max_tokens', 0)().price.costNano).toBe(9n * 3_000n);
+  });
+
   test.each(['', '[]', '{"type":"message"}'])('that is no message is a failed attempt: %s', (body) =>
     expect(() => nativeMessages.finish(model, REQUEST, Buffer.from(body))).toThrow(UnusableAnswer),
   );
@@ -97,6 +105,13 @@ describe('a stream', () => {
     expect(stream.push(Buffer.from(events[first] ?? ''))?.toString()).toContain('event: message_start');
     expect(stream.forwarded).toBe(true);
     expect(stream.produced().basis).toBe('estimated');
+  });
+
+  test('with nothing in it is a failed attempt', () => {
+    const events = eventsOf('stream').filter((event) => !event.includes('content_block'));
+    expect(() => pass(events.join('').replaceAll('"output_tokens":373', '"output_tokens":0'), 1_000)).toThrow(
+      /without an answer/,
+    );
   });
 
   test('that is cut, or reports an error, is a failed attempt', () => {

@@ -13,7 +13,7 @@ import type { StreamEnd, StreamedAnswer } from '../../../answers/streamed-answer
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { ReportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import { FREE, priceTokens } from '../../../spending/pricing.ts';
-import { type AnthropicUsage, estimatedUsage, readAnthropicUsage } from './usage.ts';
+import { type AnthropicUsage, estimatedUsage, isNothing, readAnthropicUsage } from './usage.ts';
 
 /** Maximum size of one event, and of everything before the first content. */
 const EVENT_BYTES_MAX = 1024 * 1024;
@@ -93,6 +93,8 @@ export class PassedStream implements StreamedAnswer {
   finish(): StreamEnd {
     const out = this.#take(this.#rest);
     if (!this.#done || this.#held === '') throw new UnusableAnswer('the stream was cut short');
+    if (this.#deltas === 0 && isNothing(this.#stopReason, this.#usage))
+      throw new UnusableAnswer('the stream ended without an answer in it');
     const { price: full, basis } = this.produced();
     const price = this.#deltas === 0 && this.#stopReason === 'refusal' ? FREE : full;
     const end = putUsage(this.#held, withCost({ ...this.#lastUsage }, price));

@@ -30,3 +30,8 @@ export function readAnthropicUsage(usage: AnthropicUsage | null | undefined): To
 export function estimatedUsage(request: Buffer, outputTokens: number): TokenUsage {
   return { inputTokens: estimateInputTokens(request), cachedInputTokens: 0, outputTokens };
 }
+
+/** Whether an answer without content is none at all: neither a refusal nor a limit ended it, and no token was counted. */
+export function isNothing(stopReason: unknown, usage: AnthropicUsage | null | undefined): boolean {
+  return stopReason !== 'refusal' && stopReason !== 'max_tokens' && !usage?.output_tokens;
+}

@@ -1,6 +1,8 @@
 import type { CatalogModel, ModelCallHead, Upstream } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
+import type { Translate } from '../dialects/dialect.ts';
 import { TRANSLATIONS } from '../dialects/registry.ts';
+import type { Maker } from '../makers/maker.ts';
 import { JsonRequest } from './json-request.ts';
 import { TranslatedRequest } from './translated-request.ts';
 
@@ -51,5 +53,45 @@ describe.each(Object.keys(BODIES) as (keyof typeof BODIES)[])('a request in the 
     const sent = asked.toUpstream(model, upstream).body.toString('utf8');
     if (refusal) expect(refusal.param).toBe('provider_options.service_tier');
     else expect(sent).not.toContain('service_tier');
+  });
+});
+
+describe('a request that passes to a maker of its dialect', () => {
+  const anthropic = { adapter: 'anthropic', model: 'claude' } as Upstream;
+  const makers = { anthropic: { speaks: ['messages'] } as unknown as Maker };
+  const passed = (body: Buffer, anthropic_beta = '') =>
+    new TranslatedRequest(
+      TRANSLATIONS.messages as Translate,
+      body,
+      { ...head('messages'), anthropic_beta },
+      makers,
+    );
+  const thinking = { type: 'enabled', budget_tokens: 2_000 };
+
+  test('keeps its bytes, unless an object in them has a member twice', () => {
+    const text = `{"model": "m",  "max_tokens": 9, "messages": [{"role": "user", "content": "a:\\"b\\":"}]}`;
+    expect(passed(Buffer.from(text)).toUpstream(model, anthropic).body.toString()).toBe(
+      text.replace('"m"', '"claude"'),
+    );
+    const twice = text.replace('"role"', '"role": "assistant", "role"');
+    const sent = passed(Buffer.from(twice)).toUpstream(model, anthropic).body.toString();
+    expect(sent).not.toContain('assistant');
+    expect(JSON.parse(sent)).toEqual({ ...JSON.parse(text), model: 'claude' });
+  });
+
+  test('keeps the betas that change no price', () => {
+    const betas =
+      'claude-code-20250219, interleaved-thinking-2025-05-14,context-1m-2025-08-07,unknown-2026-01-01';
+    const { native } = passed(bytes(BODIES.messages), betas).toUpstream(model, anthropic);
+    expect(native?.headers).toEqual({
+      'anthropic-beta': 'claude-code-20250219,interleaved-thinking-2025-05-14',
+    });
+  });
+
+  test('is refused when the budget does not cover its thinking', () => {
+    const asked = passed(bytes({ messages, max_tokens: 4_000, thinking }));
+    const { cost, outputTokensWithin } = asked.expected(model);
+    expect(outputTokensWithin?.(cost)).toBe(4_000);
+    expect(() => outputTokensWithin?.(cost / 4n)).toThrow(/budget_tokens/);
   });
 });

@@ -1,6 +1,13 @@
-// A request in another dialect than chat. To a maker that speaks the dialect, its bytes pass through. For others, the chat request that it is translated to takes the path of every call, so
-// holds, limits, prices and fallbacks are chat's; only its answers are translated back.
-import type { CatalogModel, Dialect, ModelCallHead, ServiceError, Upstream } from '@switchyard/contracts';
+// A request in another dialect than chat. To a maker that speaks the dialect, its bytes pass through. For others, the chat
+// request that it is translated to takes the path of every call, so holds, limits, prices and fallbacks are chat's; only its
+// answers are translated back.
+import {
+  type CatalogModel,
+  type Dialect,
+  type ModelCallHead,
+  ServiceError,
+  type Upstream,
+} from '@switchyard/contracts';
 import { upstreamBody } from '../answers/request-body.ts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatCompletion } from '../dialects/chat-shapes.ts';
@@ -8,6 +15,7 @@ import type { DialectBody, Translate, Translation } from '../dialects/dialect.ts
 import type { NativeDialect } from '../dialects/native-dialect.ts';
 import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
+import { repeatsMembers } from '../json/json-members.ts';
 import type { Maker, UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
 import type { Price } from '../spending/pricing.ts';
@@ -20,6 +28,9 @@ export class TranslatedRequest implements ModelRequest {
   readonly #body: Buffer;
   readonly #head: ModelCallHead;
   readonly #makers: Readonly<Record<string, Maker>>;
+  readonly #parsed: DialectBody;
+  /** Output tokens that the caller grants to thinking. */
+  readonly #thinkingTokens: number;
 
   /** @throws ServiceError `invalid_request` */
   constructor(
@@ -31,8 +42,10 @@ export class TranslatedRequest implements ModelRequest {
     this.#body = body;
     this.#head = head;
     this.#makers = makers;
-    const parsed = JSON.parse(body.toString('utf8')) as DialectBody;
-    this.#translation = translate(parsed, { requestId: head.request_id, receivedAt: head.received_at });
+    this.#parsed = JSON.parse(body.toString('utf8')) as DialectBody;
+    const thinking = this.#parsed.thinking as { budget_tokens?: number } | undefined;
+    this.#thinkingTokens = thinking?.budget_tokens ?? 0;
+    this.#translation = translate(this.#parsed, { requestId: head.request_id, receivedAt: head.received_at });
     const { chat, hints } = this.#translation;
     // Hints come first: each has a comma behind it, so that it can be removed beside `models`.
     this.#chat = new JsonRequest('language', Buffer.from(JSON.stringify({ ...hints, ...chat })), head);
@@ -43,7 +56,21 @@ export class TranslatedRequest implements ModelRequest {
   }
 
   expected(model: CatalogModel): Expected {
-    return this.#chat.expected(model);
+    const expected = this.#chat.expected(model);
+    const { outputTokensWithin } = expected;
+    if (this.#thinkingTokens === 0 || !outputTokensWithin) return expected;
+    return {
+      ...expected,
+      outputTokensWithin: (amount) => {
+        const tokens = outputTokensWithin(amount);
+        // The maker would refuse a limit of tokens that is not above those for thinking.
+        if (tokens > this.#thinkingTokens) return tokens;
+        throw new ServiceError(
+          'budget_exceeded',
+          'The budget does not cover thinking.budget_tokens. Lower it, or raise the budget.',
+        );
+      },
+    };
   }
 
   toUpstream(
@@ -53,7 +80,7 @@ export class TranslatedRequest implements ModelRequest {
   ): Pick<UpstreamRequest, 'body' | 'native'> {
     const native = this.#nativeFor(upstream);
     if (native) {
-      const body = native.body(this.#body);
+      const body = native.body(this.#unambiguous());
       return {
         body: upstreamBody(body, { model: upstream.model, stream: false, outputTokensMax }),
         native: { dialect: this.#head.dialect as Dialect, headers: betaHeader(this.#head) },
@@ -84,6 +111,11 @@ export class TranslatedRequest implements ModelRequest {
     return this.#chat.accepted(model);
   }
 
+  /** The caller's bytes; rewritten if a maker could read other members in them than were checked. */
+  #unambiguous(): Buffer {
+    return repeatsMembers(this.#body, this.#parsed) ? Buffer.from(JSON.stringify(this.#parsed)) : this.#body;
+  }
+
   #nativeFor({ adapter }: Upstream): NativeDialect | null {
     const { dialect } = this.#head;
     const speaks = dialect && this.#makers[adapter]?.speaks?.includes(dialect);
@@ -91,11 +123,33 @@ export class TranslatedRequest implements ModelRequest {
   }
 }
 
-/** Betas whose requests cost more than the catalog says. */
-const PRICED_BETA = /^(context-1m|fast-mode)/;
+/**
+ * Betas of Anthropic, without their dates, that change neither the price of a token nor who runs a tool. Others are left
+ * out: `context-1m` and `fast-mode` cost more, `code-execution` and `mcp-client` run tools at the maker.
+ */
+const FREE_BETAS: ReadonlySet<string> = new Set([
+  ...[
+    'adaptive-thinking',
+    'advanced-tool-use',
+    'claude-code',
+    'computer-use',
+    'context-management',
+    'effort',
+  ],
+  ...['extended-cache-ttl', 'fine-grained-tool-streaming', 'interleaved-thinking', 'output-128k', 'pdfs'],
+  ...[
+    'prompt-caching',
+    'prompt-caching-scope',
+    'redact-thinking',
+    'structured-outputs',
+    'token-efficient-tools',
+  ],
+  'tool-examples',
+]);
+const BETA_DATE = /-\d{4}-?\d{2}-?\d{2}$/;
 
 function betaHeader({ anthropic_beta: given = '' }: ModelCallHead): Record<string, string> {
   const betas = given.split(',').map((beta) => beta.trim());
-  const sent = betas.filter((beta) => beta !== '' && !PRICED_BETA.test(beta));
+  const sent = betas.filter((beta) => FREE_BETAS.has(beta.replace(BETA_DATE, '')));
   return sent.length === 0 ? {} : { 'anthropic-beta': sent.join(',') };
 }

@@ -51,6 +51,25 @@ export function parseMember(bytes: Buffer, { valueStart, valueEnd }: Member): un
   return JSON.parse(bytes.toString('utf8', valueStart, valueEnd));
 }
 
+/**
+ * Whether any object in the bytes has a member twice: a reader that takes the first value would differ from JSON.parse.
+ * @param parsed the same JSON, parsed
+ */
+export function repeatsMembers(bytes: Buffer, parsed: unknown): boolean {
+  let colons = 0;
+  for (let at = 0; at < bytes.length; )
+    if (bytes[at] === QUOTE) at = skipString(bytes, at);
+    else if (bytes[at++] === COLON) colons += 1;
+  return colons !== membersWithin(parsed);
+}
+
+function membersWithin(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const values = Object.values(value);
+  const own = Array.isArray(value) ? 0 : values.length;
+  return values.reduce((sum: number, one) => sum + membersWithin(one), own);
+}
+
 function skipBlanks(bytes: Buffer, from: number): number {
   let at = from;
   for (;;) {

@@ -43,6 +43,28 @@ test('without an output limit a model holds its context, and without that the us
   expect(heldBy({ messages }, { of: model('language') })).toBe(128_000n);
 });
 
+test('input that the maker may write into its cache is held at the price of writing', () => {
+  const writing = model('language', {
+    pricing: {
+      input_token: '0.000001',
+      cache_write_input_token: '0.00000125',
+      cache_write_1h_input_token: '0.000002',
+      output_token: '0.00001',
+    },
+  });
+  const cached = (mark: object | null, text = 'Hello!') => ({
+    max_tokens: 1,
+    messages: [{ role: 'user', content: [{ type: 'text', text, ...(mark && { cache_control: mark }) }] }],
+  });
+  const perToken = (request: RequestJson) =>
+    (expectedCost(writing, request, false).cost - OUTPUT) /
+    BigInt(priceAccepted(writing, request).quantities.input_tokens ?? 1);
+  expect(perToken(cached(null))).toBe(1_000n);
+  expect(perToken(cached(null, '"cache_control":'))).toBe(1_000n);
+  expect(perToken(cached({ type: 'ephemeral' }))).toBe(1_250n);
+  expect(perToken(cached({ type: 'ephemeral', ttl: '1h' }))).toBe(2_000n);
+});
+
 test('a stream holds a thousand tokens at first, or fewer if the caller asked for fewer', () => {
   expect(heldBy({ messages, max_tokens: 8_000 }, { stream: true })).toBe(1_000n);
   expect(heldBy({ messages, max_tokens: 50 }, { stream: true })).toBe(50n);

@@ -46,8 +46,14 @@ function expectedOfChat(model: CatalogModel, request: RequestJson, stream: boole
   const most = asked ?? outputTokensMax(model);
   const held = stream ? Math.min(most, STREAMED_TOKENS_HELD) : most;
   const inputTokens = inputTokensOf(model.type, request);
-  const priceOf = (tokens: { inputTokens: number; outputTokens: number }) =>
-    priceTokens(model, { ...tokens, cachedInputTokens: 0 }).costNano;
+  const written = cacheWrites(request);
+  const priceOf = (tokens: { inputTokens: number; outputTokens: number }) => {
+    const writes = {
+      cacheWriteInputTokens: written === 'none' ? 0 : tokens.inputTokens,
+      cacheWrite1hInputTokens: written === 'hour' ? tokens.inputTokens : 0,
+    };
+    return priceTokens(model, { ...tokens, ...writes, cachedInputTokens: 0 }).costNano;
+  };
   return {
     cost: priceOf({ inputTokens, outputTokens: Math.min(answers * held, TOKENS_MAX) }),
     exact: false,
@@ -60,6 +66,13 @@ function expectedOfChat(model: CatalogModel, request: RequestJson, stream: boole
       return Math.min(most, Math.max(1, Number((left * 1_000n) / perThousand)));
     },
   };
+}
+
+/** Whether the maker may write the input into its cache, which costs more than reading it, and for how long. */
+function cacheWrites(request: RequestJson): 'none' | 'minutes' | 'hour' {
+  const json = JSON.stringify(request); // quotes within texts are escaped
+  if (!json.includes('"cache_control":')) return 'none';
+  return json.includes('"ttl":"1h"') ? 'hour' : 'minutes';
 }
 
 /** Limits of language models that the router enforces. */

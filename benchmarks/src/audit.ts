@@ -22,7 +22,7 @@ import { completed } from '../../services/billing/src/fixtures/events.ts';
 import { ONLY_PARTITION } from '../../services/billing/src/partitions/partition.ts';
 import { bookedMonth, lineIdOf, lineKeyOf } from '../../services/billing/src/statements/months.ts';
 import type { Entry } from '../../services/billing/src/store/entries.ts';
-import { entryOf } from '../../services/billing/src/store/event-table.ts';
+import { entryOf } from '../../services/billing/src/store/entry-of.ts';
 import { ensureIndexes } from '../../services/billing/src/store/indexes.ts';
 import { LedgerWriter } from '../../services/billing/src/store/ledger-writer.ts';
 import { makeMongoClient, openStore, type Store } from '../../services/billing/src/store/store.ts';

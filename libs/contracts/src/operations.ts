@@ -39,11 +39,12 @@ import {
   updateKeyRequest,
 } from './keys.ts';
 import { listQuery, shortListQuery } from './lists.ts';
+import { logEntry, logList } from './log-entry.ts';
 import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
 import { createdOrg, createOrgRequest, orgList, orgObject, updateOrgRequest } from './orgs.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
 import { statement, statementEventList, statementList, statementMonth } from './statements.ts';
-import { logEntry, logList, logsQuery, usageQuery, usageReport } from './usage.ts';
+import { logsQuery, usageQuery, usageReport } from './usage.ts';
 import { deletedVideo, videoListing, videoView } from './videos.ts';
 import {
   createWebhookRequest,

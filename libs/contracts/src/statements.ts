@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { creditObject } from './accounts.ts';
 import { dollars } from './dollars.ts';
 import { listOf } from './lists.ts';
-import { quantities } from './usage.ts';
+import { quantities } from './log-entry.ts';
 
 /** Hours after its end in which a month takes what belongs to it; later, it goes to the next one, as late. */
 export const STATEMENT_CLOSES_AFTER_HOURS = 48;

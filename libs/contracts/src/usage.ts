@@ -1,23 +1,17 @@
-// Usage and Logs: queries and answers of GET /v1/usage, /v1/logs and /v1/logs/{request_id}.
+// Usage, and the queries of Logs: GET /v1/usage and /v1/logs. A line of Logs is in log-entry.ts.
 import { z } from 'zod';
-import { dialect } from './dialects.ts';
 import { dollars } from './dollars.ts';
-import { listOf, listQuery } from './lists.ts';
+import { listQuery } from './lists.ts';
+import { logStatus, quantities } from './log-entry.ts';
 
 export const USAGE_INTERVALS = ['minute', 'hour', 'day', 'month'] as const;
 export const USAGE_GROUPS = ['key', 'type', 'model', 'maker', 'computer', 'status'] as const;
 /** Rows of one export of Logs; a longer one goes on where it ended. */
 export const LOG_EXPORT_ROWS_MAX = 1_000_000;
 const FILTER_LENGTH_MAX = 300;
-export const LOG_STATUSES = ['ok', 'refused', 'error', 'cancelled', 'voided'] as const;
 
 export const usageInterval = z.enum(USAGE_INTERVALS);
 export const usageGroup = z.enum(USAGE_GROUPS);
-export const logStatus = z.enum(LOG_STATUSES);
-
-export const quantities = z
-  .record(z.string(), z.number())
-  .describe('Counted things by name: input_tokens, output_tokens, minutes, images, seconds …');
 
 /** How rows may be asked for, beside JSON: `format`, or `Accept` with their media types. */
 export const ROW_FORMATS = ['json', 'csv', 'ndjson'] as const;
@@ -99,62 +93,6 @@ export const usageReport = z.object({
   data: z.array(usageRow).describe('The rows'),
 });
 export type UsageReport = z.infer<typeof usageReport>;
-
-export const logAttempt = z.object({
-  model: z.string().describe('The model tried'),
-  upstream: z.string().describe('Where it was tried'),
-  status: z.int().nullable().describe('HTTP status of the upstream; null where it gave none'),
-  error: z.string().nullable().describe('What went wrong; null for the attempt that served'),
-  skipped: z
-    .literal(true)
-    .optional()
-    .describe('Not asked: its circuit was open, or it had asked to be left alone until later'),
-  latency_ms: z.number().describe('Milliseconds that it took'),
-});
-export type LogAttempt = z.infer<typeof logAttempt>;
-
-export const logEntry = z.object({
-  object: z.literal('log').describe('Always log'),
-  id: z
-    .string()
-    .describe(
-      'The request id of a call; `<computer>:<run>:<minute>` of a computer’s minute, `<charge>:refund:<number>` of a refund',
-    ),
-  at: z.iso.datetime().describe('When it ended'),
-  kind: z.enum(['call', 'computer_minute', 'refund']).describe('What it is'),
-  status: logStatus.describe('How it ended'),
-  http_status: z.int().nullable().describe('The status answered'),
-  error_code: z.string().nullable().describe('The code answered, of an error'),
-  key_id: z.string().nullable().describe('The key that called, or made the computer'),
-  method: z.string().nullable().describe('HTTP method of a refused call'),
-  path: z.string().nullable().describe('Path of a refused call'),
-  type: z.string().nullable().describe('Type of the model'),
-  dialect: dialect.nullable().describe('Of a call of a language model: the shape in which it was called'),
-  requested_model: z.string().nullable().describe('The model asked for'),
-  model: z.string().nullable().describe('The model that served'),
-  maker: z.string().nullable().describe('Its maker'),
-  computer_id: z.string().nullable().describe('The computer, of its minutes and of calls to it'),
-  stream: z.boolean().describe('Whether the answer was streamed'),
-  cost: dollars,
-  basis: z
-    .enum(['upstream', 'estimated', 'metered'])
-    .nullable()
-    .describe('Who counted: the maker, we by estimate, or the clock'),
-  quantities,
-  latency_ms: z.number().nullable().describe('Milliseconds from the request to the end of the answer'),
-  first_byte_ms: z.number().nullable().describe('Milliseconds to the first byte of the answer'),
-  attempts: z.array(logAttempt).describe('Every attempt that was made, in order'),
-  correction: z
-    .object({
-      of: z.string().describe('Id of the event whose charge is given back'),
-      reason: z.string().describe('Why'),
-      reference: z.string().nullable().describe('What it belongs to'),
-    })
-    .nullable()
-    .describe('Of a refund that was asked for; null of everything else'),
-});
-export type LogEntry = z.infer<typeof logEntry>;
-export const logList = listOf(logEntry);
 
 const cost = z.coerce.number().min(-1_000_000).max(1_000_000).optional();
 

@@ -5,6 +5,7 @@ import { upstream } from './catalog.ts';
 import { dollars } from './dollars.ts';
 import { ID_PREFIXES, idOf } from './ids.ts';
 import { listOf } from './lists.ts';
+import { logAttempt } from './log-entry.ts';
 import {
   modelChoice,
   NAMES_A_MODEL,
@@ -12,7 +13,6 @@ import {
   ONE_OF_THEM_REQUIRED,
   providerOptions,
 } from './model-choice.ts';
-import { logAttempt } from './usage.ts';
 
 export const VIDEO_SECONDS_MIN = 1;
 export const VIDEO_SECONDS_MAX = 60;

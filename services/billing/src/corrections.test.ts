@@ -11,7 +11,7 @@ import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, credited, TIME, videoCharged, videoRefunded, voided } from './fixtures/events.ts';
 import { readStatement, readSummaries } from './statements/read-statement.ts';
 import { QUARTER_MS } from './store/buckets.ts';
-import { entryOf } from './store/event-table.ts';
+import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter, type Step } from './store/ledger-writer.ts';
 import { usageRange } from './usage/range.ts';
 import { readUsage } from './usage/read-usage.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from './fixtures/database.ts';
 import { completed, metered, refused, TIME, voided } from './fixtures/events.ts';
 import { keepLogs } from './keep-logs.ts';
-import { entryOf } from './store/event-table.ts';
+import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 import { logsCompleteFrom, removeLogsBefore } from './store/log-retention.ts';
 

@@ -7,7 +7,7 @@ import { type Event, eventSubject } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { Rejected } from './store/documents.ts';
 import type { Entry } from './store/entries.ts';
-import { entryOf } from './store/event-table.ts';
+import { entryOf } from './store/entry-of.ts';
 
 /** Reasons are written for people, and also fit into a NATS header. */
 const REASON_CHARACTERS_MAX = 500;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from './fixtures/books.ts';
 import { completed, metered, ORG, TIME, videoCharged, videoRefunded, voided } from './fixtures/events.ts';
 import { startInstallation, type TestInstallation } from './fixtures/installation.ts';
-import { entryOf } from './store/event-table.ts';
+import { entryOf } from './store/entry-of.ts';
 import { LedgerWriter } from './store/ledger-writer.ts';
 
 /** Generous, for a busy machine. */

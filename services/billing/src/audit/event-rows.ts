@@ -9,7 +9,7 @@ import { readBatch, rejectedOf } from '../read-batch.ts';
 import { idsToLookUp, planBatch } from '../store/batch-plan.ts';
 import type { LedgerRow, LogRow, UnnumberedRow } from '../store/documents.ts';
 import { type Entry, rowIdOf } from '../store/entries.ts';
-import { KINDS_REPEATED_LATER, mayRepeatLater } from '../store/event-table.ts';
+import { KINDS_REPEATED_LATER, mayRepeatLater } from '../store/entry-of.ts';
 import { newLedgerRow } from '../store/new-rows.ts';
 import type { Store } from '../store/store.ts';
 import { byId } from './batches.ts';

@@ -1,7 +1,7 @@
 // Compares ledger rows with their log rows. Billing writes a log row before its ledger row, and marks a call as voided
 // before the void is in the ledger. The reads follow this order, and repeat where rows differ.
 import type { LedgerRow, LogRow } from '../store/documents.ts';
-import { KINDS_LOGGED } from '../store/event-table.ts';
+import { KINDS_LOGGED } from '../store/entry-of.ts';
 import { type AuditRun, isWithin } from './audit-run.ts';
 import { byId, inBatches } from './batches.ts';
 

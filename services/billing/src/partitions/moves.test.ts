@@ -17,7 +17,7 @@ import { startInstallation, type TestInstallation } from '../fixtures/installati
 import { orgRecord } from '../fixtures/org-record.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
 import { Progress } from '../progress.ts';
-import { entryOf } from '../store/event-table.ts';
+import { entryOf } from '../store/entry-of.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { AnotherWriter } from '../store/mongo-errors.ts';
 import { askToMove, readLayout } from './layout.ts';

@@ -2,7 +2,8 @@
 // statement never changes. Pure.
 import { hash } from 'node:crypto';
 import { STATEMENT_CLOSES_AFTER_HOURS } from '@switchyard/contracts';
-import { LEDGER_KINDS, type UnnumberedRow } from '../store/documents.ts';
+import type { UnnumberedRow } from '../store/documents.ts';
+import { LEDGER_KINDS } from '../store/ledger-kinds.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -15,7 +15,7 @@ import {
   voided,
 } from '../fixtures/events.ts';
 import { ANSWER_MS_MAX } from '../store/answered.ts';
-import { entryOf } from '../store/event-table.ts';
+import { entryOf } from '../store/entry-of.ts';
 import { LedgerWriter, type Step } from '../store/ledger-writer.ts';
 import { usageRange } from '../usage/range.ts';
 import { readUsage } from '../usage/read-usage.ts';

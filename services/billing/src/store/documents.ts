@@ -1,6 +1,7 @@
 // The documents of the collections. Money is int64 nano-dollars, counts are int64, quantities are int64 thousandths of
 // their unit (quantities.ts). The database has no binary fractions, so every sum is exact.
 import type { CallCompleted, EventName, LogEntry } from '@switchyard/contracts';
+import type { LedgerKind } from './ledger-kinds.ts';
 
 /** Quantities by (escaped) name, in thousandths. */
 export type StoredQuantities = Record<string, bigint>;
@@ -25,19 +26,6 @@ export interface Amounts {
   cost: bigint;
   quantities: StoredQuantities;
 }
-
-/** Every kind of ledger row: the part of a statement that it is in, and whether it may be refunded by hand. */
-export const LEDGER_KINDS = {
-  call: { part: 'usage', refundable: true },
-  computer_minute: { part: 'usage', refundable: true },
-  video: { part: 'usage', refundable: true },
-  refund: { part: 'refund', refundable: false },
-  void: { part: 'usage', refundable: false },
-  credit: { part: 'usage', refundable: false },
-  /** No event and no org: another layout of partitions begins here (partitions/fence.ts). */
-  fence: { part: 'usage', refundable: false },
-} as const;
-export type LedgerKind = keyof typeof LEDGER_KINDS;
 
 /** A ledger row without its number. Rows are never changed: a correction is a new row that names the old one. */
 export interface UnnumberedRow extends Dimensions, Amounts {

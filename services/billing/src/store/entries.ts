@@ -1,4 +1,4 @@
-// Entries: what one event writes into the ledger and the log. event-table.ts makes them, batch-plan.ts decides which
+// Entries: what one event writes into the ledger and the log. entry-of.ts makes them, batch-plan.ts decides which
 // rows they become.
 import type { LogRow, UnnumberedRow } from './documents.ts';
 

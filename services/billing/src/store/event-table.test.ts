@@ -1,7 +1,8 @@
 import { EVENTS, makeEvent } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import { completed, metered, TIME, videoCharged, videoRefunded, voided } from '../fixtures/events.ts';
-import { EVENT_TABLE, type EventTable, entryOf } from './event-table.ts';
+import { entryOf } from './entry-of.ts';
+import { EVENT_TABLE, type EventTable } from './event-table.ts';
 
 describe('an event', () => {
   test('that billing ignores has no entry', () => {

@@ -11,7 +11,8 @@ import {
   noAmounts,
   quarterOf,
 } from './buckets.ts';
-import { type Amounts, FAMILIES, LEDGER_KINDS, type LedgerRow, type Quarter } from './documents.ts';
+import { type Amounts, FAMILIES, type LedgerRow, type Quarter } from './documents.ts';
+import { LEDGER_KINDS } from './ledger-kinds.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
 import { AGGREGATES, type Aggregates } from './store.ts';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, randomFrom, refused, voided } from '../fixtures/events.ts';
-import { entryOf } from './event-table.ts';
+import { entryOf } from './entry-of.ts';
 import { LedgerWriter, type Step } from './ledger-writer.ts';
 import { AnotherWriter } from './mongo-errors.ts';
 

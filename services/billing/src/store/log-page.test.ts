@@ -5,7 +5,7 @@ import { makeLogger } from '@switchyard/service';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, ORG, refused, TIME, videoCharged, videoRefunded } from '../fixtures/events.ts';
-import { entryOf } from './event-table.ts';
+import { entryOf } from './entry-of.ts';
 import { INDEXES } from './indexes.ts';
 import { LedgerWriter } from './ledger-writer.ts';
 import { INDEX_OF_FILTER, logFilter, readLogPage } from './log-page.ts';

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectBooksBalance } from '../fixtures/books.ts';
 import { type TestStore, testDatabases } from '../fixtures/database.ts';
 import { completed, metered, mixedEvents, ORG, refused, TIME, voided } from '../fixtures/events.ts';
-import { entryOf } from '../store/event-table.ts';
+import { entryOf } from '../store/entry-of.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { usageRange } from './range.ts';
 import { readUsage } from './read-usage.ts';

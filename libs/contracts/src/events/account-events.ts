@@ -1,0 +1,103 @@
+// Events of orgs, their keys, credits and refunds.
+import { z } from 'zod';
+import { billingMode } from '../accounts.ts';
+import { defineEvent, nanos } from './define-event.ts';
+
+/** Credits of an org: a row of the ledger of its own, that costs nothing and may be spent. */
+const creditGranted = z.object({
+  credit_id: z.string(),
+  org: z.string(),
+  /** The key that granted it. */
+  key_id: z.string(),
+  amount_nano: nanos,
+  reason: z.string(),
+  reference: z.string().nullable(),
+});
+
+/** A charge was given back by hand, in whole or in part. */
+const chargeRefunded = z.object({
+  refund_id: z.string(),
+  org: z.string(),
+  /** The key that gave it back. */
+  key_id: z.string(),
+  /** Id of the event that charged. */
+  charge: z.string(),
+  /** Id of its line in Logs. */
+  request_id: z.string(),
+  /** Sequence number among the refunds of this charge, from 1. A number is used only once. */
+  number: z.int().positive(),
+  amount_nano: nanos,
+  reason: z.string(),
+  reference: z.string().nullable(),
+});
+
+const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
+
+const accountUpdated = z.object({
+  org: z.string(),
+  by_key_id: z.string(),
+  billing: billingMode,
+  /** Null: no limit. */
+  monthly_limit_nano: nanos.nullable(),
+});
+
+const orgChanged = z.object({ org: z.string(), by_key_id: z.string() });
+
+const orgSuspended = orgChanged.extend({
+  /** When the data of a deleted org are removed; null: it was only suspended. */
+  removed_at: z.iso.datetime().nullable(),
+});
+
+const KEY_SHOWS = ['key_id', 'by_key_id'] as const;
+
+export const accountEvents = {
+  'credit.granted': defineEvent(creditGranted, 'An org got credits; it may spend them when it is prepaid.', [
+    'amount_nano',
+    'reason',
+    'reference',
+  ]),
+  'charge.refunded': defineEvent(
+    chargeRefunded,
+    'A charge was given back by hand, in whole or in part; `charge` names its event.',
+    ['charge', 'amount_nano', 'reason', 'reference'],
+  ),
+  'account.updated': defineEvent(
+    accountUpdated,
+    'How an org pays, or what it may spend in a month, was changed; `billing` and `monthly_limit_nano` say to what.',
+    ['org', 'billing', 'monthly_limit_nano'],
+  ),
+  'org.created': defineEvent(orgChanged, 'An operator made an org.', ['org', 'by_key_id']),
+  'org.suspended': defineEvent(
+    orgSuspended,
+    'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
+    ['org', 'by_key_id', 'removed_at'],
+  ),
+  'org.restored': defineEvent(orgChanged, 'A suspended or deleted org is active again.', [
+    'org',
+    'by_key_id',
+  ]),
+  'org.removed': defineEvent(z.object({ org: z.string() }), 'The data of a deleted org were removed.', [
+    'org',
+  ]),
+  'key.created': defineEvent(keyChanged, 'An API key was made.', KEY_SHOWS),
+  'key.updated': defineEvent(
+    keyChanged,
+    'An API key was given another name, permissions or limits.',
+    KEY_SHOWS,
+  ),
+  'key.revoked': defineEvent(keyChanged, 'An API key was revoked.', KEY_SHOWS),
+} as const;
+
+/** The same fact always has the same id. */
+export const accountEventIds = {
+  org: (org: string, change: 'created' | 'removed') => `${org}:${change}`,
+  /** `revision` is that of the org's record after the change. */
+  orgStatus: (org: string, change: 'suspended' | 'restored', revision: number) =>
+    `${org}:${change}:${revision}`,
+  accountUpdated: (org: string, revision: number) => `${org}:updated:${revision}`,
+  keyUpdated: (keyId: string, revision: number) => `${keyId}:updated:${revision}`,
+  credit: (creditId: string) => creditId,
+  /** The place in the row of a charge's refunds: two made at once cannot both have it. */
+  refund: (charge: string, number: number) => `${charge}:refund:${number}`,
+  key: (keyId: string, change: 'created' | 'revoked') => `${keyId}:${change}`,
+} as const;

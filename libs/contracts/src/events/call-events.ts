@@ -1,0 +1,76 @@
+// Events of model calls.
+import { z } from 'zod';
+import { dialect } from '../dialects.ts';
+import { logAttempt, logStatus, quantities } from '../log-entry.ts';
+import { chargeLine, defineEvent, nanos } from './define-event.ts';
+
+/** A call that came to its end at the router, whatever the end: one for each, cost 0 where nothing usable came. */
+const callCompleted = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  type: z.string(),
+  path: z.string(),
+  /** Of a language model: the shape in which it was called. */
+  dialect: dialect.optional(),
+  requested_model: z.string(),
+  model: z.string().nullable(),
+  maker: z.string().nullable(),
+  status: logStatus,
+  http_status: z.int(),
+  error_code: z.string().nullable(),
+  stream: z.boolean(),
+  cost_nano: nanos,
+  basis: z.enum(['upstream', 'estimated']).nullable(),
+  lines: z.array(chargeLine),
+  quantities,
+  latency_ms: z.number(),
+  first_byte_ms: z.number().nullable(),
+  attempts: z.array(logAttempt),
+});
+export type CallCompleted = z.infer<typeof callCompleted>;
+
+/** An authenticated call that the edge refused before any model was reached: a log row, cost 0. */
+const callRefused = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  type: z.string().nullable(),
+  method: z.string(),
+  path: z.string(),
+  dialect: dialect.optional(),
+  requested_model: z.string().nullable(),
+  computer_id: z.string().nullable(),
+  http_status: z.int(),
+  error_code: z.string(),
+  latency_ms: z.number(),
+});
+
+/** The caller never got the answer that `request_id`'s event charges: billing nets it, in either order. */
+const callVoided = z.object({
+  request_id: z.string(),
+  org: z.string(),
+  reason: z.enum(['answer_lost', 'usage_not_stored', 'edge_lost']),
+});
+
+export const callEvents = {
+  'call.completed': defineEvent(callCompleted, 'A model call came to its end; it carries the charge.', [
+    ...(['model', 'requested_model', 'status', 'cost_nano', 'latency_ms', 'error_code'] as const),
+  ]),
+  'call.refused': defineEvent(
+    callRefused,
+    'An authenticated call was refused before it reached a model; free.',
+    ['method', 'path', 'http_status', 'error_code'],
+  ),
+  'call.voided': defineEvent(callVoided, 'The answer never reached its caller: the charge is taken back.', [
+    'request_id',
+    'reason',
+  ]),
+} as const;
+
+/** The same fact always has the same id. */
+export const callEventIds = {
+  call: (requestId: string) => requestId,
+  refused: (requestId: string) => requestId,
+  voided: (requestId: string) => `${requestId}:void`,
+} as const;

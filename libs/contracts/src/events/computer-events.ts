@@ -1,0 +1,61 @@
+// Events of computers.
+import { z } from 'zod';
+import { computerStatus, stopReason } from '../computers.ts';
+import { chargeLine, defineEvent, nanos } from './define-event.ts';
+
+/** One started minute of a running computer. */
+const computerMetered = z.object({
+  computer_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  host: z.string(),
+  run: z.int().positive(),
+  /** 0 for the first minute of the run. */
+  minute: z.int().nonnegative(),
+  image: z.string(),
+  cpu: z.number(),
+  memory_mb: z.int(),
+  disk_gb: z.number(),
+  lines: z.array(chargeLine),
+  cost_nano: nanos,
+});
+
+const computerChanged = z.object({
+  computer_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  host: z.string(),
+  status: computerStatus,
+  run: z.int().nullable(),
+  stop_reason: stopReason.nullable(),
+});
+
+const computerDeleted = z.object({
+  computer_id: z.string(),
+  org: z.string(),
+  key_id: z.string(),
+  host: z.string(),
+});
+
+const SHOWS = ['computer_id', 'stop_reason', 'host'] as const;
+
+export const computerEvents = {
+  'computer.created': defineEvent(computerChanged, 'A computer was created and runs.', SHOWS),
+  'computer.started': defineEvent(computerChanged, 'A stopped computer was started.', SHOWS),
+  'computer.stopped': defineEvent(computerChanged, 'A computer stopped; `stop_reason` says why.', SHOWS),
+  'computer.deleted': defineEvent(computerDeleted, 'A computer and its files were removed for good.', [
+    'computer_id',
+    'host',
+  ]),
+  'computer.metered': defineEvent(
+    computerMetered,
+    'One started minute of a running computer; it carries the charge.',
+    ['computer_id', 'run', 'minute', 'cost_nano'],
+  ),
+} as const;
+
+/** The same fact always has the same id. */
+export const computerEventIds = {
+  minute: (computerId: string, run: number, minute: number) => `${computerId}:${run}:${minute}`,
+  computer: (computerId: string, run: number, change: string) => `${computerId}:${run}:${change}`,
+} as const;

@@ -1,0 +1,50 @@
+// Makes the entry of an event by its line in the table of events.
+import type { Event, EventName } from '@switchyard/contracts';
+import type { Entry } from './entries.ts';
+import { type Booked, EVENT_TABLE } from './event-table.ts';
+import type { LedgerKind } from './ledger-kinds.ts';
+import { newLedgerRow, newLogRow } from './new-rows.ts';
+
+type AnyBooked = Booked<EventName> & { readonly kind: LedgerKind | null };
+
+/** The line of an event; TypeScript cannot express that the line and the event have the same name. */
+function lineOf(name: EventName): AnyBooked | null {
+  const line = EVENT_TABLE[name];
+  return line === 'free' ? null : (line as unknown as AnyBooked);
+}
+
+/**
+ * The entry of an event; null for events that billing ignores.
+ * @throws RangeError when the event contradicts itself, or has a figure that cannot be booked
+ */
+export function entryOf(event: Event): Entry | null {
+  const line = lineOf(event.type);
+  if (!line) return null;
+  const { id, type: source, data } = event;
+  if (id !== line.id(data)) throw new RangeError(`the event ${id} should have the id ${line.id(data)}`);
+  const head = { _id: id, at: new Date(event.time), org: data.org };
+  const fields = line.convert(event);
+  if ('voids' in fields) return { what: 'void', id, org: head.org, at: head.at, requestId: fields.voids };
+  const { both, row: own = {}, log: logged } = fields;
+  const { kind } = line;
+  const row = kind === null || own === null ? null : newLedgerRow({ ...head, kind, ...both, ...own });
+  const log = line.log && newLogRow({ ...head, source, kind: line.log, ...both, ...logged });
+  if (!('charge' in fields)) return { what: 'occurrence', log, row };
+  if (!row || !log) throw new Error(`${source} needs a ledger row and a log row`);
+  return { what: 'refund', log, row, charge: fields.charge, number: fields.number };
+}
+
+/** Whether a repetition of this event may carry another time than the booked one. */
+export function mayRepeatLater(name: EventName): boolean {
+  return lineOf(name)?.audit === 'any_time';
+}
+
+/** Kinds of ledger rows whose event may be repeated with another time. */
+export const KINDS_REPEATED_LATER: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap(
+  (line) => (line !== 'free' && line.audit === 'any_time' ? line.kind : []),
+);
+
+/** Kinds of ledger rows whose event has a log row of its own. */
+export const KINDS_LOGGED: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap((line) =>
+  line !== 'free' && line.log !== null ? line.kind : [],
+);

@@ -1,8 +1,8 @@
 // Commands in computers: the events of a streamed command, the state of a command that continues without a client, and
 // the heads of requests to a host.
 import { z } from 'zod';
-import { type ExecRequest, execRequest, execResult } from './computers.ts';
 import { errorBody, errorCode } from './errors.ts';
+import { type ExecRequest, execRequest, execResult } from './exec-request.ts';
 import { listOf } from './lists.ts';
 
 /** Server-sent events of `stream: true`, named by their type. Exactly one `exit` or `error` comes, last. */

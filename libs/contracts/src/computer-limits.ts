@@ -1,12 +1,10 @@
 // What a computer may be and what its minute costs: the platform's own settings, read from the environment by control
 // (which checks requests and answers GET /v1/computers/options) and by every agent (which enforces them).
 import { z } from 'zod';
-import {
-  COMMAND_TIMEOUT_S_DEFAULT,
-  type ComputerOptions,
-  type ComputerRates,
-  STANDARD_IMAGE,
-} from './computers.ts';
+import type { ComputerOptions } from './computer-options.ts';
+import type { ComputerRates } from './computer-record.ts';
+import { STANDARD_IMAGE } from './computers.ts';
+import { COMMAND_TIMEOUT_S_DEFAULT } from './exec-request.ts';
 
 export const CPU_MIN = 0.25;
 export const CPU_STEP = 0.25;

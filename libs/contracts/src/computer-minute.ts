@@ -1,7 +1,7 @@
 // A computer's minute: the number of minutes of a run, the cost per line, and the event. Pure functions of the record,
 // so that the agent and control (for a lost host) publish the same event for the same minute.
 import { MEMORY_MB_PER_GB } from './computer-limits.ts';
-import type { ComputerRecord, ComputerRun } from './computers.ts';
+import type { ComputerRecord, ComputerRun } from './computer-record.ts';
 import { type Event, eventIds, makeEvent } from './events.ts';
 
 export const MINUTE_MS = 60_000;

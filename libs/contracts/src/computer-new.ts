@@ -1,5 +1,6 @@
 // A computer's record as it is made: before its host has heard of it.
-import type { ComputerRecord, ComputerSpec } from './computers.ts';
+import type { ComputerRecord } from './computer-record.ts';
+import type { ComputerSpec } from './computers.ts';
 
 /** The values chosen by the creator of a record; everything else starts empty. */
 export type NewComputer = ComputerSpec &

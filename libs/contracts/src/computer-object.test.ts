@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { completedMinutes, minuteLines, startedMinutes } from './computer-minute.ts';
 import { isShown, toComputerObject } from './computer-object.ts';
-import { COMPUTER_STATES, type ComputerRecord, computerObject, computerRecord } from './computers.ts';
+import { COMPUTER_STATES, type ComputerRecord, computerRecord } from './computer-record.ts';
+import { computerObject } from './computers.ts';
 import { type CreationProgress, NOTHING_TO_PULL } from './creation-progress.ts';
 
 const record: ComputerRecord = {

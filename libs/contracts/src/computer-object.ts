@@ -1,6 +1,7 @@
 // How a computer's record is shown to its owner: one mapping for control (list, get) and the agents (start, stop).
 import type { ComputerLimits } from './computer-limits.ts';
-import type { ComputerObject, ComputerRecord, ComputerStatus } from './computers.ts';
+import type { ComputerRecord } from './computer-record.ts';
+import type { ComputerObject, ComputerStatus } from './computers.ts';
 
 export interface ComputerView {
   readonly limits: Pick<ComputerLimits, 'idleStopMs' | 'maxLifetimeMs'>;

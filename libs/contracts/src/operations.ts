@@ -15,17 +15,12 @@ import {
 import { modelObject } from './catalog.ts';
 import { execList, execObject, hostExecRequest } from './computer-execs.ts';
 import { computerMetrics } from './computer-metrics.ts';
+import { computerOptions } from './computer-options.ts';
+import { computerRecord } from './computer-record.ts';
 import { uploadRequest, uploadResult } from './computer-uploads.ts';
 import { workspaceDeleted } from './computer-workspace.ts';
-import {
-  computerList,
-  computerObject,
-  computerOptions,
-  computerRecord,
-  createComputerRequest,
-  deletedComputer,
-  execResult,
-} from './computers.ts';
+import { computerList, computerObject, createComputerRequest, deletedComputer } from './computers.ts';
+import { execResult } from './exec-request.ts';
 import { deletedFile, fileList, fileObject, filesQuery } from './files.ts';
 import {
   createdKey,

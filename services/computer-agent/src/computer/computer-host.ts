@@ -1,7 +1,7 @@
 // The computers of this host, for the agent's lifecycle. It knows nothing of the bus, records or money. Every
 // operation is safe to repeat after a crash; README.md beside this file gives the order.
 import { type CreationProgress, ServiceError } from '@switchyard/contracts';
-import type { ContainerOptions } from '../docker/engine.ts';
+import type { ContainerOptions } from '../docker/container-config.ts';
 import type { ForeignImages } from '../docker/foreign-images.ts';
 import type { NetworkKeeper } from '../docker/network-keeper.ts';
 import type { Container } from './container.ts';

@@ -2,7 +2,8 @@
 // point, its system disk and its claim.
 import { randomBytes } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
-import type { ContainerOptions, ContainerState, Engine, EngineContainer, SizeMb } from '../docker/engine.ts';
+import type { ContainerOptions, SizeMb } from '../docker/container-config.ts';
+import type { ContainerState, Engine, EngineContainer } from '../docker/engine.ts';
 import { raiseInitPriority } from '../docker/init-priority.ts';
 import type { MountSlots } from '../docker/mounts.ts';
 import type { Claims } from './claims.ts';

@@ -7,7 +7,7 @@ import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '@switchyard/contracts';
-import { INIT_SOCKET } from '../docker/engine.ts';
+import { INIT_SOCKET } from '../docker/container-config.ts';
 
 const SOCKET_TIMEOUT_MS = 10_000;
 const SOCKET_POLL_MS = 2;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { sharesOf } from '../docker/engine.ts';
+import { sharesOf } from '../docker/container-config.ts';
 import type { Container } from './container.ts';
 import {
   BUSY_CORES,

@@ -1,6 +1,6 @@
 // Lowers the CPU weight of computers that compute for seconds, so that short commands of their neighbours run first.
 // Weights matter only while the cores of the host are contended. Among busy computers their sizes still decide.
-import { sharesOf } from '../docker/engine.ts';
+import { sharesOf } from '../docker/container-config.ts';
 import type { InitClient } from './init-client.ts';
 import type { HostLogger } from './logger.ts';
 import { readCpuSeconds } from './meter.ts';

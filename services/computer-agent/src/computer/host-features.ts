@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '@switchyard/contracts';
-import type { SizeMb } from '../docker/engine.ts';
+import type { SizeMb } from '../docker/container-config.ts';
 import type { MountSlots } from '../docker/mounts.ts';
 import { type Containers, newSlot } from './containers.ts';
 import type { Disks } from './disks.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '@switchyard/testing';
 import { expect, test } from 'vitest';
-import { INIT_SOCKET } from '../docker/engine.ts';
+import { INIT_SOCKET } from '../docker/container-config.ts';
 import { openControlSockets } from './control-sockets.ts';
 import { INIT_SOURCE_DIRECTORY } from './init-binary.ts';
 import { connectInit } from './init-client.ts';

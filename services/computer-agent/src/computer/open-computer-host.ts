@@ -8,7 +8,8 @@
 import { access, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
-import { createEngine, type Engine, type SizeMb } from '../docker/engine.ts';
+import type { SizeMb } from '../docker/container-config.ts';
+import { createEngine, type Engine } from '../docker/engine.ts';
 import { createForeignImages } from '../docker/foreign-images.ts';
 import { warnOfLowHostLimits } from '../docker/host-limits.ts';
 import { closeMountSlots, openMountSlots } from '../docker/mounts.ts';

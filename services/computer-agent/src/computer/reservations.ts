@@ -1,6 +1,7 @@
 // Containers for computers: from the warm pool or created for a new run, or found again after a restart of the agent.
 import { ServiceError } from '@switchyard/contracts';
-import { type ContainerOptions, type Engine, type SizeMb, sharesOf } from '../docker/engine.ts';
+import { type ContainerOptions, type SizeMb, sharesOf } from '../docker/container-config.ts';
+import type { Engine } from '../docker/engine.ts';
 import type { MountSlots } from '../docker/mounts.ts';
 import type { Claim, Claims } from './claims.ts';
 import { Container } from './container.ts';

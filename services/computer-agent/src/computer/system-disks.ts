@@ -12,7 +12,8 @@
 // with the present engine (`isOn`).
 import { access, mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { COMPUTER_HOSTNAME, type WritablePlaces } from '../docker/engine.ts';
+import { COMPUTER_HOSTNAME } from '../docker/container-config.ts';
+import type { WritablePlaces } from '../docker/engine.ts';
 import { runProgram } from '../docker/host-programs.ts';
 import { bindByCommand, mounts, unmount } from '../docker/mounts.ts';
 import { formatDisk, mountDisk, unmountDisk } from './disk-image.ts';

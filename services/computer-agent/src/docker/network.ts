@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { HostLogger } from '../computer/logger.ts';
-import { LABEL_AGENT } from './engine.ts';
+import { LABEL_AGENT } from './container-config.ts';
 import { installFirewall, isFirewallInstalled, removeFirewall } from './firewall.ts';
 
 /** How often to check the rules. A program that resets the host's rules removes ours too. */

@@ -1,7 +1,7 @@
 // Capacity promised to running computers. Only this decides whether another computer fits: control places by
 // heartbeats, which are up to a second old.
 import { type HostOrder, ServiceError } from '@switchyard/contracts';
-import type { SizeMb } from '../docker/engine.ts';
+import type { SizeMb } from '../docker/container-config.ts';
 import type { DiskRoom } from './disk-room.ts';
 
 export class Capacity {

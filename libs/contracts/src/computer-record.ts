@@ -1,0 +1,84 @@
+// The record of a computer in the KV bucket `computers`, its run, and the places under the cap of its org.
+import { z } from 'zod';
+import { computerSpec, stopReason } from './computers.ts';
+import { creationProgress } from './creation-progress.ts';
+import { idOf } from './ids.ts';
+
+/** Rates of a computer's minute as decimal strings; frozen in the record at creation and in every event. */
+export const computerRates = z.object({
+  per_minute: z.string(),
+  per_vcpu_minute: z.string(),
+  per_gb_memory_minute: z.string(),
+  per_gb_disk_minute: z.string(),
+});
+export type ComputerRates = z.infer<typeof computerRates>;
+
+/** The run of a computer that is on: recorded before its container starts, so that no minute can be lost. */
+export const computerRun = z.object({
+  /** 1 for the first start, then one more each time: part of the ids of the minutes' events. */
+  number: z.int().positive(),
+  started_at: z.iso.datetime(),
+  /** Minutes of this run whose event is published already. */
+  minutes_charged: z.int().nonnegative(),
+  /** Billable milliseconds of the run up to `anchored_at`: where an agent that restarts goes on counting. */
+  anchored_ms: z.int().nonnegative(),
+  anchored_at: z.iso.datetime(),
+});
+export type ComputerRun = z.infer<typeof computerRun>;
+
+/**
+ * `creating`: the slot is taken, the container may be starting; hidden from clients except while its image is pulled.
+ * `starting`, `stopping`: the container and its run are recorded, the change is not proven yet; a restarted agent takes
+ * the first back and finishes the second. `deleting`: the container and files are going; the record goes last.
+ */
+export const COMPUTER_STATES = [
+  'creating',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'deleting',
+  'error',
+] as const;
+
+/**
+ * KV bucket `computers`, key `<org>.<id>`. control creates it; then the agent of its host is its only writer, except
+ * where control declares the host lost. Writes that guard a rule use the revision.
+ */
+export const computerRecord = z.object({
+  id: idOf('computer'),
+  org: idOf('org'),
+  /** The key that created it: its minutes are charged to this key. */
+  key_id: idOf('key'),
+  host: idOf('host'),
+  ...computerSpec.shape,
+  rates: computerRates,
+  created_at: z.iso.datetime(),
+  state: z.enum(COMPUTER_STATES),
+  stop_reason: stopReason.nullable(),
+  /** Docker's id of the container that this computer owns, once it was adopted. */
+  container: z.string().nullable(),
+  run: computerRun.nullable(),
+  /** Runs so far; the next one is one more. */
+  runs: z.int().nonnegative(),
+  /** Minutes and nano-dollars of all runs, whose events are published. */
+  minutes: z.int().nonnegative(),
+  cost_nano: z.string(),
+  /** End of the last command, or the start if there was none; null while a command runs or the computer is off. */
+  last_activity_at: z.iso.datetime().nullable(),
+  error: z.string().nullable(),
+  /** How far its creation is, once its image is being pulled; null before that, after it, and where nothing is pulled. */
+  progress: creationProgress.nullable().default(null),
+});
+export type ComputerRecord = z.infer<typeof computerRecord>;
+
+export function computerKey(org: string, id: string): string {
+  return `${org}.${id}`;
+}
+
+/**
+ * KV bucket `computer-slots`, key = org: id of each computer that the org has or is about to have, and since when.
+ * Changed by compare-and-set only: it is what makes the cap of computers exact.
+ */
+export const computerSlots = z.record(z.string(), z.iso.datetime());
+export type ComputerSlots = z.infer<typeof computerSlots>;

@@ -1,0 +1,43 @@
+// Hosts of computers: their heartbeats, and the orders of the operator.
+import { z } from 'zod';
+import { idOf } from './ids.ts';
+
+/** A host that has been silent for this long is taken for gone: its computers are `unreachable`, unbilled from then. */
+export const HOST_SILENT_MS_MAX = 60_000;
+
+/** KV bucket `hosts`, key = host id: an agent's heartbeat, each second; it disappears when the agent is silent. */
+export const hostHeartbeat = z.object({
+  id: idOf('host'),
+  at: z.iso.datetime(),
+  /** Cores and MiB that computers on this host may reserve in all, and have reserved. */
+  cpu_total: z.number(),
+  cpu_used: z.number(),
+  memory_mb_total: z.number(),
+  memory_mb_used: z.number(),
+  computers: z.int(),
+  /** MiB left on the fullest of the disks that computers are written to, and how many of them are not for new computers. */
+  disk_mb_free: z.int().nullable().default(null),
+  disk_mb_free_min: z.int().nullable().default(null),
+  /** The standard image is there; otherwise `image_progress` says how far its building is. */
+  image_ready: z.boolean(),
+  image_progress: z.string().nullable(),
+  /** Why this host takes no computers, in words for a caller; null: it takes them. */
+  refuses: z.string().nullable(),
+  cordoned: z.boolean(),
+});
+export type HostHeartbeat = z.infer<typeof hostHeartbeat>;
+
+/**
+ * A host that was silent for so long that its computers are `unreachable` and not charged.
+ * @param beat its last one; null: none is known, which is the same
+ */
+export function isHostSilent(beat: Pick<HostHeartbeat, 'at'> | null, nowMs: number): boolean {
+  return beat === null || nowMs - Date.parse(beat.at) > HOST_SILENT_MS_MAX;
+}
+
+/**
+ * KV bucket `host-orders`, key = host id: what an operator wants of a host; no entry: nothing special. `cordon`: no new
+ * computers, those there go on and may be started again. `drain`: its computers stop as well, files kept, and none starts.
+ */
+export const hostOrder = z.object({ order: z.enum(['cordon', 'drain']), at: z.iso.datetime() });
+export type HostOrder = z.infer<typeof hostOrder>;

@@ -1,7 +1,7 @@
 // Errors of the API as exceptions.
 
 /** The member `error` of an error body. */
-export interface ErrorDetails {
+interface ErrorDetails {
   code?: string;
   message?: string;
   param?: string | null;

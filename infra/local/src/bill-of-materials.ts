@@ -14,7 +14,7 @@ const lockedPackage = z.object({
   optionalDependencies: z.record(z.string(), z.string()).optional(),
 });
 export const packageLock = z.object({ packages: z.record(z.string(), lockedPackage) });
-export type PackageLock = z.infer<typeof packageLock>;
+type PackageLock = z.infer<typeof packageLock>;
 
 const FOLDER = 'node_modules/';
 /** Their package.json names none in the way of npm. */

@@ -22,7 +22,7 @@ const SOURCES = [
   'package-lock.json',
 ];
 
-export type ConsoleBuild = 'built' | 'unchanged';
+type ConsoleBuild = 'built' | 'unchanged';
 
 /** @throws SetupError if it cannot be built */
 export async function ensureConsole(env: NodeJS.ProcessEnv, doing: Doing): Promise<ConsoleBuild> {

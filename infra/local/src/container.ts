@@ -43,7 +43,7 @@ export async function canRunContainers(env: NodeJS.ProcessEnv): Promise<boolean>
   }
 }
 
-export interface ContainerRun {
+interface ContainerRun {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];

@@ -16,7 +16,7 @@ export interface DockerCompose {
   readonly args: readonly string[];
 }
 
-export interface FindDockerComposeOptions {
+interface FindDockerComposeOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly packages: DebianPackages;
   readonly doing: Doing;

@@ -27,7 +27,7 @@ export interface StartedEngine {
   readonly identity: string;
 }
 
-export interface FindDockerEngineOptions {
+interface FindDockerEngineOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
   readonly packages: DebianPackages;

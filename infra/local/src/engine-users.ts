@@ -17,7 +17,7 @@ export interface EngineUsers {
 /** dockerd stops its containers first. */
 const STOP_TIMEOUT_MS = 30_000;
 
-export interface EngineUsersDeps {
+interface EngineUsersDeps {
   /** Whether the engine runs containers that Switchyard did not start. */
   readonly servesOthers: () => Promise<boolean>;
 }

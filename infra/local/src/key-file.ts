@@ -4,7 +4,7 @@ import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SetupError } from './setup-error.ts';
 
-export interface InstallationKey {
+interface InstallationKey {
   readonly key: string;
   /** Whether this call made it. Only then is it printed. */
   readonly made: boolean;
@@ -12,7 +12,7 @@ export interface InstallationKey {
 }
 
 const KEY_BYTES = 32;
-export const KEY_CHARS_MIN = 20;
+const KEY_CHARS_MIN = 20;
 
 /** Reads the key of a data folder, or makes one. It is on the disk before it is returned. */
 export async function readOrMakeKey(folder: string): Promise<InstallationKey> {

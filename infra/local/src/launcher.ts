@@ -5,7 +5,7 @@ import type { LocalService } from './services.ts';
 import { SetupError } from './setup-error.ts';
 import { createStack } from './stack.ts';
 
-export interface LauncherOptions {
+interface LauncherOptions {
   readonly readConfig: () => LauncherConfig;
   readonly env: NodeJS.ProcessEnv;
   readonly services: readonly LocalService[];

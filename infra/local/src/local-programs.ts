@@ -4,7 +4,7 @@ import type { DebianPackages } from './debian-packages.ts';
 import type { Progress } from './progress.ts';
 import { findProgram } from './run-command.ts';
 
-export interface EnsureLocalProgramsOptions {
+interface EnsureLocalProgramsOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly packages: DebianPackages;
   readonly progress: Progress;

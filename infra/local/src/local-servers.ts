@@ -22,7 +22,7 @@ export interface LocalServersDeps {
   readonly progress: Progress;
 }
 
-export interface ServerSettings {
+interface ServerSettings {
   /** Whether the server may be a container. */
   readonly containers: boolean;
   /** Any free port if undefined. */
@@ -37,7 +37,7 @@ interface Started<S> {
   readonly url: string;
 }
 
-export interface StartedNats {
+interface StartedNats {
   readonly url: string;
   /** Undefined for a server that is not ours. */
   readonly users: NatsUsers | undefined;

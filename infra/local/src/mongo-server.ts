@@ -22,13 +22,13 @@ const STOP_TIMEOUT_MS = 15_000;
 const KINDS = ['program', 'container', 'stand-in'] as const;
 type Kind = (typeof KINDS)[number];
 
-export type MongoServer =
+type MongoServer =
   | { readonly kind: 'address'; readonly url: string }
   | { readonly kind: 'program'; readonly path: string }
   | { readonly kind: 'container'; readonly image: string }
   | { readonly kind: 'stand-in'; readonly standIn: StandIn };
 
-export interface FindMongoServerOptions {
+interface FindMongoServerOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
   readonly packages: DebianPackages;
@@ -70,7 +70,7 @@ export function describeMongoServer(server: MongoServer): string {
   }
 }
 
-export interface RunMongoServerOptions {
+interface RunMongoServerOptions {
   readonly name: string;
   readonly server: Exclude<MongoServer, { kind: 'address' }>;
   readonly port: number;

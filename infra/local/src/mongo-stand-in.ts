@@ -22,7 +22,7 @@ export interface StandIn {
   readonly origin: string;
 }
 
-export interface EnsureStandInOptions {
+interface EnsureStandInOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
   readonly packages: DebianPackages;

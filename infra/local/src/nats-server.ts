@@ -14,7 +14,7 @@ import { makeOnce } from './tools-cache.ts';
 import { isVersionAtLeast, readVersion } from './version.ts';
 
 /** Older ones lack parts of JetStream that the bus uses (per-message limits, batched direct gets). */
-export const NATS_SERVER_VERSION_MIN = '2.12.0';
+const NATS_SERVER_VERSION_MIN = '2.12.0';
 const BUILT_VERSION = '2.15.2';
 export const NATS_IMAGE = 'nats:2.12-alpine';
 const GO_MODULE = `github.com/nats-io/nats-server/v2@v${BUILT_VERSION}`;
@@ -26,19 +26,19 @@ const STOP_TIMEOUT_MS = 10_000;
 /** One thread: on two cores shared with the services, a second thread makes calls slower. */
 const SMALL_MACHINE_ENV = availableParallelism() <= 2 ? { GOMAXPROCS: '1' } : {};
 
-export type NatsServer =
+type NatsServer =
   | { readonly kind: 'address'; readonly url: string }
   | NatsProgram
   | { readonly kind: 'container'; readonly image: string };
 
-export interface NatsProgram {
+interface NatsProgram {
   readonly kind: 'program';
   readonly path: string;
   readonly version: string;
   readonly origin: string;
 }
 
-export interface FindNatsServerOptions {
+interface FindNatsServerOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
   /** Whether a container is allowed. Tests that kill the server need the program. */
@@ -100,7 +100,7 @@ export function describeNatsServer(server: NatsServer): string {
   }
 }
 
-export interface RunNatsServerOptions {
+interface RunNatsServerOptions {
   readonly name: string;
   readonly server: Exclude<NatsServer, { kind: 'address' }>;
   readonly host: string;

@@ -53,7 +53,7 @@ async function hostIdOf(dataFolder: string, instance: string): Promise<string> {
 }
 
 /** Reads the credentials of `name`, or makes them. @param user the name of the NATS user, of new credentials */
-export async function readOrMakeUser(folder: string, name: string, user: string): Promise<NatsCredentials> {
+async function readOrMakeUser(folder: string, name: string, user: string): Promise<NatsCredentials> {
   const file = join(folder, name + EXTENSION);
   const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;

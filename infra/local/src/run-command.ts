@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-export interface CommandResult {
+interface CommandResult {
   readonly code: number;
   /** The last OUTPUT_CHARS_MAX characters of stdout and of stderr. */
   readonly stdout: string;

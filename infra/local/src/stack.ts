@@ -21,7 +21,7 @@ import { signInLink } from './sign-in-link.ts';
 import { checkNames, chosenServices, instancesOf, startServices } from './start-services.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
 
-export interface StackDeps {
+interface StackDeps {
   readonly config: LauncherConfig;
   /** The environment of the launcher: where programs are, and what services inherit. */
   readonly env: NodeJS.ProcessEnv;

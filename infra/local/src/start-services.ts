@@ -17,7 +17,7 @@ const READY_TIMEOUT_MS = 60_000;
 const HEALTH_POLL_EVERY_MS = 50;
 const HEALTH_TIMEOUT_MS = 2_000;
 
-export interface StartServicesDeps {
+interface StartServicesDeps {
   readonly config: LauncherConfig;
   /** What services inherit. */
   readonly env: NodeJS.ProcessEnv;

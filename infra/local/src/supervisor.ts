@@ -28,7 +28,7 @@ export interface ProcessSpec {
   readonly beforeStart?: () => Promise<void>;
 }
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly log: ProcessLog;
   readonly pidFiles: PidFiles;
   readonly note: (text: string) => void;

@@ -16,7 +16,7 @@ import type { Doing, Progress } from './progress.ts';
 import { SetupError } from './setup-error.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
 
-export interface TestServersOptions {
+interface TestServersOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Holds the servers' files; the caller removes it. */
   readonly folder: string;

@@ -27,7 +27,7 @@ export interface AptSetup {
 }
 
 /** One archive that a host's configuration names. */
-export interface AptSource {
+interface AptSource {
   readonly uri: string;
   readonly suite: string;
 }

@@ -16,7 +16,7 @@ const OWN_TAG = '12';
 const DEBOOTSTRAP_LINES = 460;
 const ERROR_LINES_KEPT = 5;
 
-export interface BaseOptions {
+interface BaseOptions {
   readonly docker: Docker;
   readonly apt: AptSetup;
   /** An existing directory on a file system that allows devices. */

@@ -7,7 +7,7 @@ import type Docker from 'dockerode';
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 const ERROR_LINES_KEPT = 12;
 
-export interface BuildImageOptions {
+interface BuildImageOptions {
   readonly docker: Docker;
   readonly contextDirectory: string;
   /** Name and tag of the result. */

@@ -9,7 +9,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type Docker from 'dockerode';
 
-export interface BuildLockOptions {
+interface BuildLockOptions {
   /** Builders with the same name exclude each other. */
   readonly name: string;
   readonly signal: AbortSignal;

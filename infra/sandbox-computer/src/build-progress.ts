@@ -13,7 +13,7 @@ export interface Progress {
   readonly secondsLeft: number | undefined;
 }
 
-export interface BuildProgress {
+interface BuildProgress {
   base(fraction: number): void;
   context(): void;
   /** A line of the Docker builder's output. */

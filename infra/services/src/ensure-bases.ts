@@ -29,7 +29,7 @@ const DOCKERFILES = join(import.meta.dirname, '..', 'bases');
 /** The name of an image for each variable of docker-compose.yml; and no user of MongoDB, if it is the stand-in. */
 export type Bases = Record<(typeof BASES)[keyof typeof BASES]['variable'], string> & { MONGODB_USER?: '' };
 
-export interface EnsureBasesOptions {
+interface EnsureBasesOptions {
   readonly docker: Docker;
   readonly env?: NodeJS.ProcessEnv;
   readonly signal?: AbortSignal;

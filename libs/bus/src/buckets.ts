@@ -25,7 +25,7 @@ const MIB = 1024 * 1024;
 const DAY_MS = 24 * 3_600_000;
 
 /** A lease's holder. */
-export const leaseRecord = z.object({ owner: z.string() });
+const leaseRecord = z.object({ owner: z.string() });
 
 /** What a bucket holds, and its bounds. */
 export interface BucketBounds {

@@ -19,7 +19,7 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-export interface BusOptions {
+interface BusOptions {
   /** nats://host:port, several separated by commas; each may name a user, `nats://user:password@host:port`. */
   url: string;
   /** The service's name; shown as the connection's name in `nats server` reports. */
@@ -79,7 +79,6 @@ export class Bus {
   readonly #gate: StoreGate;
   readonly #sweeper: NodeJS.Timeout;
   readonly #reconnectHooks = new Set<() => void>();
-  readonly #disconnectHooks = new Set<() => void>();
   #connected = true;
   #sweptAt = performance.now();
 
@@ -118,11 +117,6 @@ export class Bus {
   onReconnect(hook: () => void): () => void {
     this.#reconnectHooks.add(hook);
     return () => this.#reconnectHooks.delete(hook);
-  }
-
-  onDisconnect(hook: () => void): () => void {
-    this.#disconnectHooks.add(hook);
-    return () => this.#disconnectHooks.delete(hook);
   }
 
   /** Opens a call: a duplex byte stream with one instance that serves the subject. */
@@ -164,7 +158,6 @@ export class Bus {
         this.logger.warn({ server: status.server }, 'The edge is not connected to NATS. Retry later.');
         this.#caller.disconnected();
         this.callee.disconnected();
-        for (const hook of this.#disconnectHooks) hook();
       } else if (status.type === 'reconnect') {
         this.#connected = true;
         this.logger.info({ server: status.server }, 'the bus is back');

@@ -2,7 +2,7 @@
 // Asking for the next chunk marks the previous one as consumed. A slow reader therefore slows the sender, and the
 // queue never holds more than the granted window.
 
-export interface ByteQueueOptions {
+interface ByteQueueOptions {
   /** The reader consumed this many more bytes: grant them. */
   consumed(bytes: number): void;
   /** The reader left before the end. */

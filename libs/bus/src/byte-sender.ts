@@ -3,7 +3,7 @@
 import { encodeFrame, FRAME } from './frame.ts';
 import { FRAME_BYTES_MAX } from './limits.ts';
 
-export type SendFrame = (frame: Buffer) => void;
+type SendFrame = (frame: Buffer) => void;
 
 interface Ending {
   meta: string;

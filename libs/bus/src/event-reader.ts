@@ -7,7 +7,7 @@ import { readEvent } from './read-event.ts';
 /** Events that are fetched ahead of their reader. */
 const AHEAD_MAX = 256;
 
-export interface EventReaderOptions {
+interface EventReaderOptions {
   readonly stream: EventStream;
   /** Stream subjects that do not overlap. */
   readonly subjects: readonly string[];
@@ -15,7 +15,7 @@ export interface EventReaderOptions {
   readonly after: number;
 }
 
-export interface ReadMessage {
+interface ReadMessage {
   readonly sequence: number;
   readonly subject: string;
   /** Null for a message that is not an event of ours. */

@@ -64,7 +64,7 @@ export function publishEvent(
 
 type Refusal = Event<'call.completed' | 'call.refused'>;
 
-export interface EventPublisherOptions {
+interface EventPublisherOptions {
   bus: Bus;
   /** A folder on a volume that outlives the instance. Instances may share it: each writes its own file. */
   outboxDir: string;

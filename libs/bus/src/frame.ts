@@ -25,7 +25,7 @@ export const FRAME = {
   again: 10,
 } as const;
 
-export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
+type FrameKind = (typeof FRAME)[keyof typeof FRAME];
 
 /** Meta of `open`. */
 export interface OpenMeta {

@@ -8,7 +8,7 @@ import type { Bus } from './bus.ts';
 const RENEW_MS = BUCKETS.leases.ttlMs / 3;
 const TRY_AGAIN_MS = 500;
 
-export interface LeaseOptions {
+interface LeaseOptions {
   bus: Bus;
   name: string;
   /** Called once when the lease could not be renewed in time: stop the work it protects. */

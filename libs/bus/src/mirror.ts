@@ -9,7 +9,7 @@ import type { Bus } from './bus.ts';
 /** How often the tick is written. */
 export const TICK_MS = 1_000;
 /** A mirror without a tick for this long reads from the bucket itself and restarts its watch. */
-export const TICK_SILENT_MS_MAX = 3_000;
+const TICK_SILENT_MS_MAX = 3_000;
 /** Maximum bucket reads per second for keys missing in memory. A new key may not have arrived yet, but guessed keys
  * must not cause load. */
 const MISSES_PER_SECOND_MAX = 200;
@@ -17,7 +17,7 @@ const MISSES_PER_SECOND_MAX = 200;
 const CHECK_MS = 500;
 const RELOAD_MS = 5_000;
 
-export interface MirrorOptions {
+interface MirrorOptions {
   /** Whether the bucket has a tick. */
   tick: boolean;
 }
@@ -39,7 +39,7 @@ export async function mirrorBucket<V>(
 }
 
 /** `value` is null when the key was removed; `previous` is the value in memory, null if there was none. */
-export type ChangeListener<V> = (key: string, value: V | null, previous: V | null) => void;
+type ChangeListener<V> = (key: string, value: V | null, previous: V | null) => void;
 
 export class Mirror<V> {
   readonly #bus: Bus;

@@ -1,6 +1,6 @@
 // NATS_URL: several servers separated by commas, each with or without `user:password@`.
 
-export interface NatsAddress {
+interface NatsAddress {
   /** host:port, as the client takes them. */
   readonly servers: string[];
   /** Of the first server that names a user. */
@@ -30,7 +30,7 @@ export function readNatsUrl(url: string): NatsAddress {
   };
 }
 
-export interface NatsSettings {
+interface NatsSettings {
   readonly NATS_URL: string;
   readonly NATS_USER?: string | undefined;
   readonly NATS_PASSWORD?: string | undefined;

@@ -24,7 +24,7 @@ const PUBLISH_TIMEOUT_MS = 5_000;
 /** How often a chunk is requested: together about as long as a server restart takes. */
 const READS_MAX = 3;
 /** A put whose source yields no chunk for this long is aborted. */
-export const PUT_IDLE_MS_MAX = 5 * 60_000;
+const PUT_IDLE_MS_MAX = 5 * 60_000;
 /** Chunks without an entry are orphans after this time, long after `PUT_IDLE_MS_MAX`. */
 export const ORPHAN_GRACE_MS = 15 * 60_000;
 
@@ -32,7 +32,7 @@ const CHUNK_HEADER = 'Switchyard-Chunk';
 /** JetStream's codes for "cannot be stored" (stream limit, full disk) and for its own limits. */
 const NO_ROOM_CODES: readonly number[] = [10_077, 10_023, 10_047];
 
-export interface ObjectInfo {
+interface ObjectInfo {
   readonly id: string;
   readonly bytes: number;
   /** Hex. */
@@ -46,7 +46,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-export interface StoredObject {
+interface StoredObject {
   readonly info: ObjectInfo;
   /**
    * The object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
@@ -56,7 +56,7 @@ export interface StoredObject {
   readonly body: AsyncGenerator<Buffer, void, undefined>;
 }
 
-export interface PutOptions {
+interface PutOptions {
   /** @throws ServiceError `body_too_large` as soon as the source yields more. */
   readonly bytesMax?: number;
 }

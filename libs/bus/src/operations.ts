@@ -25,7 +25,7 @@ import type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
 import type { CallRequest } from './caller.ts';
 import { isLong, jsonPieces } from './json-pieces.ts';
 
-export interface RequestOptions {
+interface RequestOptions {
   /** Milliseconds; default `REQUEST_TIMEOUT_MS_DEFAULT`. `Infinity` for operations without a time limit. */
   timeoutMs?: number;
   /** Aborting it also cancels the operation on the other side. */
@@ -39,7 +39,7 @@ export interface OperationContext {
   requestId: string | null;
 }
 
-export const REQUEST_TIMEOUT_MS_DEFAULT = 30_000;
+const REQUEST_TIMEOUT_MS_DEFAULT = 30_000;
 
 /**
  * Calls an operation on any instance of its service.

@@ -7,7 +7,7 @@ import { PLACES } from './org-places.ts';
 import { rateLimits } from './rate-limits.ts';
 
 /** Dollars of one limit or one credit at the most. */
-export const AMOUNT_DOLLARS_MAX = 1_000_000;
+const AMOUNT_DOLLARS_MAX = 1_000_000;
 export const CREDIT_REASON_LENGTH_MAX = 200;
 export const CREDIT_REFERENCE_LENGTH_MAX = 200;
 export const HOLDS_RENEWED_AT_ONCE_MAX = 10_000;
@@ -41,7 +41,7 @@ export const spendLimit = z.strictObject({
 });
 export type SpendLimit = z.infer<typeof spendLimit>;
 
-export const BILLING_MODES = ['postpaid', 'prepaid'] as const;
+const BILLING_MODES = ['postpaid', 'prepaid'] as const;
 export const billingMode = z.enum(BILLING_MODES);
 export type BillingMode = z.infer<typeof billingMode>;
 
@@ -75,7 +75,6 @@ export const updateAccountRequest = z
       .describe('US dollars that an org that pays afterwards may spend in a month of UTC; null: no limit'),
   })
   .meta({ examples: [{ billing: 'prepaid' }, { monthly_limit: 250 }] });
-export type UpdateAccountRequest = z.infer<typeof updateAccountRequest>;
 
 export const accountObject = z.object({
   object: z.literal('account').describe('Always account'),

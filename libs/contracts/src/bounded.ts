@@ -7,7 +7,7 @@ export interface Bounds {
   max: number;
 }
 
-export interface MapBounds extends Bounds {
+interface MapBounds extends Bounds {
   key?: z.ZodString;
 }
 

@@ -5,7 +5,7 @@ import { type MODEL_TYPES, modelType } from './model-types.ts';
 
 const decimal = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, 'a price as a plain decimal string, in dollars');
 
-export const MODEL_ID_PATTERN = /^[A-Za-z0-9._-]{1,64}\/[A-Za-z0-9._:@/-]{1,128}$/;
+const MODEL_ID_PATTERN = /^[A-Za-z0-9._-]{1,64}\/[A-Za-z0-9._:@/-]{1,128}$/;
 export const modelId = z.string().regex(MODEL_ID_PATTERN, 'of the form <maker>/<model_name>');
 
 /** Dollars per unit. Which units a type takes is checked in `catalogModel`. */
@@ -23,7 +23,7 @@ export const pricing = z.strictObject({
   minute: decimal.optional().describe('Dollars for a minute of audio'),
   search: decimal.optional().describe('Dollars for a search'),
 });
-export type Pricing = z.infer<typeof pricing>;
+type Pricing = z.infer<typeof pricing>;
 
 /** For each type, the sets of units of which one must be priced in full. */
 const PRICED_BY: Record<keyof typeof MODEL_TYPES, (keyof Pricing)[][]> = {
@@ -37,8 +37,8 @@ const PRICED_BY: Record<keyof typeof MODEL_TYPES, (keyof Pricing)[][]> = {
   rerank: [['search'], ['input_token']],
 };
 
-export const ATTEMPT_TIMEOUT_MS_DEFAULT = 120_000;
-export const FIRST_BYTE_TIMEOUT_MS_DEFAULT = 60_000;
+const ATTEMPT_TIMEOUT_MS_DEFAULT = 120_000;
+const FIRST_BYTE_TIMEOUT_MS_DEFAULT = 60_000;
 
 export const upstream = z.strictObject({
   /** `openai-compatible`, `local`, or the name of a maker's adapter. */

@@ -10,7 +10,7 @@ export const CHAT_MESSAGES_MAX = 10_000;
 export const CONTENT_PARTS_MAX = 2_000;
 export const CHAT_TOOLS_MAX = 1_024;
 /** Calls in one message of the model. */
-export const TOOL_CALLS_MAX = 1_024;
+const TOOL_CALLS_MAX = 1_024;
 const STOPS_MAX = 16;
 
 const chatMessage = z.looseObject({

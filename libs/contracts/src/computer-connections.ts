@@ -3,12 +3,12 @@
 import { z } from 'zod';
 
 export const PORT_MAX = 65_535;
-export const TERMINAL_SIZE_MAX = 1_000;
+const TERMINAL_SIZE_MAX = 1_000;
 /** Where noVNC answers once `start-desktop` has run in the standard image. */
 export const DESKTOP_PORT = 6080;
-export const LINK_MINUTES_DEFAULT = 60;
+const LINK_MINUTES_DEFAULT = 60;
 /** No longer than a computer runs by default. */
-export const LINK_MINUTES_MAX = 480;
+const LINK_MINUTES_MAX = 480;
 
 const origin = { request_id: z.string(), org: z.string(), id: z.string() };
 

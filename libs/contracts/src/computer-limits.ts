@@ -6,12 +6,12 @@ import type { ComputerRates } from './computer-record.ts';
 import { STANDARD_IMAGE } from './computers.ts';
 import { COMMAND_TIMEOUT_S_DEFAULT } from './exec-request.ts';
 
-export const CPU_MIN = 0.25;
+const CPU_MIN = 0.25;
 export const CPU_STEP = 0.25;
-export const CPU_DEFAULT = 1;
-export const MEMORY_MB_MIN = 512;
-export const MEMORY_MB_STEP = 256;
-export const MEMORY_MB_DEFAULT = 1_024;
+const CPU_DEFAULT = 1;
+const MEMORY_MB_MIN = 512;
+const MEMORY_MB_STEP = 256;
+const MEMORY_MB_DEFAULT = 1_024;
 export const MEMORY_MB_PER_GB = 1_024;
 /** How long a host has for a creation: a foreign image may have to be pulled first, which gets 300 s. */
 export const HOST_CREATE_TIMEOUT_MS = 330_000;

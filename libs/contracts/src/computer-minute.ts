@@ -40,7 +40,7 @@ export function minuteLines({ cpu, memory_mb, disk_gb, rates }: Priced): MinuteL
   ];
 }
 
-export interface MinuteToCharge {
+interface MinuteToCharge {
   readonly record: ComputerRecord;
   readonly run: ComputerRun;
   /** 0 for the first of the run. */

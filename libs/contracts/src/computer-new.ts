@@ -3,7 +3,7 @@ import type { ComputerRecord } from './computer-record.ts';
 import type { ComputerSpec } from './computers.ts';
 
 /** The values chosen by the creator of a record; everything else starts empty. */
-export type NewComputer = ComputerSpec &
+type NewComputer = ComputerSpec &
   Pick<ComputerRecord, 'id' | 'org' | 'key_id' | 'host' | 'rates' | 'created_at'>;
 
 export function newComputerRecord(computer: NewComputer): ComputerRecord {

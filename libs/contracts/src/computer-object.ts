@@ -3,7 +3,7 @@ import type { ComputerLimits } from './computer-limits.ts';
 import type { ComputerRecord } from './computer-record.ts';
 import type { ComputerObject, ComputerStatus } from './computers.ts';
 
-export interface ComputerView {
+interface ComputerView {
   readonly limits: Pick<ComputerLimits, 'idleStopMs' | 'maxLifetimeMs'>;
   /** Dollars of `record.cost_nano`. */
   readonly cost: number;

@@ -6,12 +6,12 @@ import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 
 export const STANDARD_IMAGE = 'switchyard/sandbox-computer:latest';
-export const COMPUTER_NAME_LENGTH_MAX = 100;
+const COMPUTER_NAME_LENGTH_MAX = 100;
 /** Bytes of JSON around a computer request's payload (escapes included). */
 export const COMPUTER_BODY_BYTES_MAX = 8 * 1024 * 1024;
 
-export const COMPUTER_STATUSES = ['creating', 'running', 'stopped', 'unreachable', 'error'] as const;
-export const STOP_REASONS = [
+const COMPUTER_STATUSES = ['creating', 'running', 'stopped', 'unreachable', 'error'] as const;
+const STOP_REASONS = [
   'user',
   'idle',
   'max_lifetime',

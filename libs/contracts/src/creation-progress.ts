@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** In this order; those that need not be are left out. */
-export const CREATION_PHASES = ['looking_up', 'pulling', 'extracting', 'starting'] as const;
+const CREATION_PHASES = ['looking_up', 'pulling', 'extracting', 'starting'] as const;
 
 export const creationProgress = z.object({
   phase: z

@@ -6,7 +6,7 @@ import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from '.
 
 export const DECISION_QUESTIONS_MAX = 300;
 /** Options of a choice, levels of a score. */
-export const DECISION_OPTIONS_MAX = 1_000;
+const DECISION_OPTIONS_MAX = 1_000;
 
 /** As `decisionQuestion` reads them. */
 const options = z

@@ -6,7 +6,7 @@ import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from '.
 
 export const EMBEDDING_INPUTS_MAX = 2_048;
 /** Tokens of one text. */
-export const EMBEDDING_TOKENS_MAX = 131_072;
+const EMBEDDING_TOKENS_MAX = 131_072;
 
 const tokens = boundedList(z.int().nonnegative(), { min: 1, max: EMBEDDING_TOKENS_MAX });
 const inputs = { min: 1, max: EMBEDDING_INPUTS_MAX };

@@ -2,7 +2,7 @@
 // table and a test holds the two together.
 import { z } from 'zod';
 
-export interface ErrorKind {
+interface ErrorKind {
   readonly status: number;
   /** OpenAI's coarse family, which its clients show. */
   readonly type: string;
@@ -304,7 +304,7 @@ export const errorBody = z.object({
 });
 export type ErrorBody = z.infer<typeof errorBody>;
 
-export interface ServiceErrorOptions {
+interface ServiceErrorOptions {
   param?: string | undefined;
   details?: Record<string, unknown> | undefined;
   /** Seconds after which a repeat makes sense; becomes `Retry-After`. */

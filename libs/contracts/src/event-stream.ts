@@ -4,7 +4,7 @@ import type { Event } from './events.ts';
 import { idOf } from './ids.ts';
 import { webhookEvent } from './webhooks.ts';
 
-export const EVENT_FILTERS_MAX = 100;
+const EVENT_FILTERS_MAX = 100;
 /** Concurrent event streams of one key. */
 export const EVENT_STREAMS_PER_KEY_MAX = 16;
 

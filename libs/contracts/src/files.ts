@@ -12,11 +12,11 @@ export const MEDIA_TYPE_PATTERN = /^[A-Za-z0-9][\w.+-]{0,63}\/[A-Za-z0-9][\w.+-]
 const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 
 /** Purposes of OpenAI's clients; none has a meaning here beyond the filter of lists. */
-export const FILE_PURPOSES = ['assistants', 'batch', 'evals', 'fine-tune', 'user_data', 'vision'] as const;
+const FILE_PURPOSES = ['assistants', 'batch', 'evals', 'fine-tune', 'user_data', 'vision'] as const;
 const filePurpose = z.enum(FILE_PURPOSES);
-export const FILE_EXPIRY_SECONDS_MIN = 3_600;
+const FILE_EXPIRY_SECONDS_MIN = 3_600;
 /** 30 days. */
-export const FILE_EXPIRY_SECONDS_MAX = 2_592_000;
+const FILE_EXPIRY_SECONDS_MAX = 2_592_000;
 
 const unixSeconds = z.int().nonnegative();
 

@@ -16,7 +16,7 @@ export const ID_PREFIXES = {
   refund: 'rfd_',
 } as const;
 
-export type IdKind = keyof typeof ID_PREFIXES;
+type IdKind = keyof typeof ID_PREFIXES;
 
 /** Every id and every token of a subject is made of these: no dot, no blank, nothing to escape. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/;

@@ -10,7 +10,7 @@ import {
 } from './model-choice.ts';
 
 export const IMAGES_PER_REQUEST_MAX = 10;
-export const IMAGE_PROMPT_LENGTH_MAX = 32_000;
+const IMAGE_PROMPT_LENGTH_MAX = 32_000;
 
 export const imagesRequest = z
   .looseObject({

@@ -38,7 +38,7 @@ export function isSpendingLimited({ id, limit }: Pick<KeyRecord, 'id' | 'limit'>
   return Boolean(limit) || makersOf(id).length > 0;
 }
 
-export type KeyStrength = 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits';
+type KeyStrength = 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits';
 
 /** The first field by which a key may do more than another key; null: it is not stronger. */
 export function strongerIn(key: KeyRecord, than: KeyRecord): KeyStrength | null {

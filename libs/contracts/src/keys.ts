@@ -10,12 +10,12 @@ import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
 /** Characters after which an automation's own key (`SWITCHYARD_KEY`) is long enough to be accepted. */
 export const KEY_LENGTH_MIN = 20;
-export const KEY_NAME_LENGTH_MAX = 100;
+const KEY_NAME_LENGTH_MAX = 100;
 export const KEYS_PER_ORG_MAX = 1_000;
-export const KEY_MODELS_MAX = 200;
+const KEY_MODELS_MAX = 200;
 /** A week: long enough to bring a new secret everywhere. */
-export const GRACE_MINUTES_MAX = 7 * 24 * 60;
-export const GRACE_MINUTES_DEFAULT = 60;
+const GRACE_MINUTES_MAX = 7 * 24 * 60;
+const GRACE_MINUTES_DEFAULT = 60;
 
 const models = boundedList(z.string().min(1).max(256), { min: 1, max: KEY_MODELS_MAX });
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 
-export const FALLBACK_MODELS_MAX = 16;
+const FALLBACK_MODELS_MAX = 16;
 
 const modelName = z.string().min(1).max(256);
 

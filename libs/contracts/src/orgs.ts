@@ -5,12 +5,12 @@ import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
-export const ORG_NAME_LENGTH_MAX = 100;
+const ORG_NAME_LENGTH_MAX = 100;
 export const ORGS_MAX = 10_000;
 /** Days for which the data of a deleted org are kept. */
 export const DELETED_ORG_DAYS = 30;
 
-export const ORG_STATUSES = ['active', 'suspended'] as const;
+const ORG_STATUSES = ['active', 'suspended'] as const;
 const orgStatus = z.enum(ORG_STATUSES);
 
 const name = z.string().min(1).max(ORG_NAME_LENGTH_MAX).describe('Name of the org, for people');

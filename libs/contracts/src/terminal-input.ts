@@ -2,11 +2,11 @@
 // (u32, little-endian) and so many bytes.
 import { ServiceError } from './errors.ts';
 
-export interface TerminalInputSize {
+interface TerminalInputSize {
   readonly columns: number;
   readonly rows: number;
 }
-export type TerminalInput = { readonly keys: Buffer } | { readonly size: TerminalInputSize };
+type TerminalInput = { readonly keys: Buffer } | { readonly size: TerminalInputSize };
 
 const HEAD_BYTES = 5;
 const KIND = { keys: 1, size: 2 } as const;

@@ -15,13 +15,13 @@ export const AUDIO_BYTES_MAX = 25 * 1024 * 1024;
 /** Bytes of all that a request says beside its audio. */
 export const TRANSCRIPTION_FIELDS_BYTES_MAX = 256 * 1024;
 /** Characters of a prompt. */
-export const TRANSCRIPTION_PROMPT_LENGTH_MAX = 32_000;
+const TRANSCRIPTION_PROMPT_LENGTH_MAX = 32_000;
 const FILENAME_LENGTH_MAX = 255;
 const TIMESTAMP_GRANULARITIES_MAX = 8;
 
-export const TRANSCRIPTION_FORMATS = ['json', 'verbose_json', 'text', 'srt', 'vtt'] as const;
+const TRANSCRIPTION_FORMATS = ['json', 'verbose_json', 'text', 'srt', 'vtt'] as const;
 export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
-export const TIMESTAMP_GRANULARITIES = ['word', 'segment'] as const;
+const TIMESTAMP_GRANULARITIES = ['word', 'segment'] as const;
 
 const mediaType = z.string().min(1).max(255);
 const filename = z.string().min(1).max(FILENAME_LENGTH_MAX);

@@ -14,7 +14,7 @@ export const usageInterval = z.enum(USAGE_INTERVALS);
 export const usageGroup = z.enum(USAGE_GROUPS);
 
 /** How rows may be asked for, beside JSON: `format`, or `Accept` with their media types. */
-export const ROW_FORMATS = ['json', 'csv', 'ndjson'] as const;
+const ROW_FORMATS = ['json', 'csv', 'ndjson'] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
 export const rowFormat = z
   .enum(ROW_FORMATS)

@@ -14,12 +14,12 @@ import {
   providerOptions,
 } from './model-choice.ts';
 
-export const VIDEO_SECONDS_MIN = 1;
-export const VIDEO_SECONDS_MAX = 60;
-export const VIDEO_PROMPT_LENGTH_MAX = 32_000;
+const VIDEO_SECONDS_MIN = 1;
+const VIDEO_SECONDS_MAX = 60;
+const VIDEO_PROMPT_LENGTH_MAX = 32_000;
 /** Bytes of a first frame, decoded: as a data URL it fits the body of a model call. */
 export const VIDEO_IMAGE_BYTES_MAX = 20 * 1024 * 1024;
-export const CALLBACK_URL_LENGTH_MAX = 2_048;
+const CALLBACK_URL_LENGTH_MAX = 2_048;
 /** How long a result is kept, and how long its signed address lives. */
 export const VIDEO_RESULT_HOURS = 24;
 export const VIDEO_URL_SECONDS = 3_600;
@@ -99,7 +99,7 @@ function agree(resolution: string, ratio: string): boolean {
   return Math.abs(width / height - wanted) / wanted <= RATIO_TOLERANCE;
 }
 
-export const VIDEO_STATUSES = ['pending', 'completed', 'failed'] as const;
+const VIDEO_STATUSES = ['pending', 'completed', 'failed'] as const;
 export const videoStatus = z.enum(VIDEO_STATUSES);
 export type VideoStatusName = z.infer<typeof videoStatus>;
 
@@ -165,10 +165,10 @@ export const videoCandidate = z.object({ model: z.string(), cost_nano: z.string(
  * `waiting`: no maker has it. `starting`: one was, or is being, asked: whether it took the job is not known yet.
  * `started`: one has it. `cancelled`: deleted by its caller after a maker had taken it; the charge stands.
  */
-export const VIDEO_STATES = ['waiting', 'starting', 'started', 'completed', 'failed', 'cancelled'] as const;
+const VIDEO_STATES = ['waiting', 'starting', 'started', 'completed', 'failed', 'cancelled'] as const;
 
 /** Facts of a job that must become events: written in the same step as the fact, and published from the record. */
-export const VIDEO_NEWS = ['difference', 'refund', 'completed', 'failed'] as const;
+const VIDEO_NEWS = ['difference', 'refund', 'completed', 'failed'] as const;
 export type VideoNews = (typeof VIDEO_NEWS)[number];
 
 /** What is in the object store `video-results` under the job's id. */

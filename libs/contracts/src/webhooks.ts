@@ -6,8 +6,8 @@ import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 
 export const WEBHOOKS_PER_ORG_MAX = 20;
-export const WEBHOOK_URL_LENGTH_MAX = 2_048;
-export const WEBHOOK_DESCRIPTION_LENGTH_MAX = 500;
+const WEBHOOK_URL_LENGTH_MAX = 2_048;
+const WEBHOOK_DESCRIPTION_LENGTH_MAX = 500;
 /** How long a secret that was rotated still signs, beside its successor. */
 export const WEBHOOK_SECRET_GRACE_MS = 24 * 3_600_000;
 

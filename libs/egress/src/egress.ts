@@ -21,7 +21,7 @@ export interface EgressOptions {
   clock?: Clock;
 }
 
-export interface EgressRequest {
+interface EgressRequest {
   /** The caller's parameter that held the URL: errors name it. Default `url`. */
   param?: string;
   /** Default `GET`. */
@@ -65,8 +65,8 @@ export interface Egress {
 }
 
 export const TIMEOUT_MS_DEFAULT = 30_000;
-export const BYTES_MAX_DEFAULT = 16 * 1024 * 1024;
-export const REDIRECTS_MAX_DEFAULT = 5;
+const BYTES_MAX_DEFAULT = 16 * 1024 * 1024;
+const REDIRECTS_MAX_DEFAULT = 5;
 
 /** Headers that identify the caller to one host and must not reach another. */
 const FOR_ONE_HOST = new Set(['authorization', 'cookie', 'proxy-authorization']);

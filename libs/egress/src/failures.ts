@@ -3,7 +3,7 @@
 import { ServiceError } from '@switchyard/contracts';
 
 /** In `details.reason` of `url_fetch_failed`. */
-export type FailureReason =
+type FailureReason =
   | 'dns'
   | 'connect'
   | 'tls'

@@ -18,7 +18,7 @@ const DECODERS: Record<string, (() => Transform) | undefined> = {
   zstd: createZstdDecompress,
 };
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly param: string;
   readonly bytesMax: number;
   /** Whatever destroys the answer aborts this with the reason first. */

@@ -7,7 +7,7 @@ import { isPublicAddress, parseAddress } from './public-address.ts';
 
 /** Ports of web servers. Others belong to protocols that a forged HTTP request could speak to. */
 const PUBLIC_PORTS = new Set([80, 443, 8080, 8443]);
-export const URL_LENGTH_MAX = 8_192;
+const URL_LENGTH_MAX = 8_192;
 
 export interface Target {
   readonly url: URL;

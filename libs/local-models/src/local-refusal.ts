@@ -1,6 +1,6 @@
 // What a local model says to a request that it cannot serve; local-answer.ts gives it OpenAI's error body.
 
-export type LocalRefusalCode =
+type LocalRefusalCode =
   | 'invalid_json'
   | 'invalid_request'
   | 'model_not_found'
@@ -10,7 +10,7 @@ export type LocalRefusalCode =
   | 'program_missing';
 
 /** 503: something that this machine lacks; all others: something about the request. */
-export type LocalRefusalStatus = 400 | 404 | 503;
+type LocalRefusalStatus = 400 | 404 | 503;
 
 export class LocalRefusal extends Error {
   readonly status: LocalRefusalStatus;

@@ -25,7 +25,7 @@ export interface HeldBytes {
   release(): void;
 }
 
-export interface ByteBudgetOptions {
+interface ByteBudgetOptions {
   /** Size of the budget in bytes. */
   bytesMax: number;
   clock: Clock;

@@ -10,7 +10,7 @@ export function makeMetrics(service: string): Registry {
   return registry;
 }
 
-export interface HealthOptions {
+interface HealthOptions {
   host: string;
   /** 0: any free port. */
   port: number;

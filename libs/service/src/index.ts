@@ -1,6 +1,5 @@
 // The shape that every service shares: config, logger, clock, start, drain, stop, health, metrics.
 export {
-  BUDGET_WAIT_MS_MAX,
   ByteBudget,
   byteBudgetConfig,
   type HeldBytes,
@@ -9,7 +8,7 @@ export {
 } from './byte-budget.ts';
 export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { type CommonConfig, ConfigError, commonConfig, readConfig } from './config.ts';
+export { ConfigError, commonConfig, readConfig } from './config.ts';
 export { inTime } from './in-time.ts';
 export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';
@@ -17,11 +16,5 @@ export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';
 export { countDroppedRefusals } from './refusals-counter.ts';
 export { remember } from './remember.ts';
-export { type Repeating, type RepeatOptions, repeat } from './repeat.ts';
-export {
-  DRAIN_TIMEOUT_MS,
-  type Running,
-  runService,
-  type ServiceDefinition,
-  type ServiceDeps,
-} from './run-service.ts';
+export { type Repeating, repeat } from './repeat.ts';
+export { type Running, runService, type ServiceDeps } from './run-service.ts';

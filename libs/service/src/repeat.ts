@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 import { passed } from './passed.ts';
 
-export interface RepeatOptions {
+interface RepeatOptions {
   /** Milliseconds before the first round, and between the end of one round and the start of the next. */
   readonly everyMs: number;
   readonly clock: Pick<Clock, 'after'>;

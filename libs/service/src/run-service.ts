@@ -24,14 +24,14 @@ export interface ServiceDeps<C> {
   signal: AbortSignal;
 }
 
-export interface ServiceDefinition<S extends z.ZodType<CommonConfig>> {
+interface ServiceDefinition<S extends z.ZodType<CommonConfig>> {
   name: string;
   config: S;
   start(deps: ServiceDeps<z.infer<S>>): Promise<Running>;
 }
 
 /** A drain that takes longer is cut off. The supervisor waits slightly longer than this. */
-export const DRAIN_TIMEOUT_MS = 15_000;
+const DRAIN_TIMEOUT_MS = 15_000;
 const EXIT_CONFIG = 78; // EX_CONFIG of sysexits.h: a restart will not help
 
 /** Runs a service until it ends. The entire content of a `main.ts`. */

@@ -9,7 +9,7 @@ const TAKE_TIMEOUT_MS = 14_000;
 /** A hold that could not be released expires when it is not renewed. */
 const SETTLE_TIMEOUT_MS = 5_000;
 
-export interface HeldCall {
+interface HeldCall {
   readonly org: string;
   readonly keyId: string;
   /** Also the id of the event that will charge the call. */

@@ -3,19 +3,14 @@ export { docker } from './docker.ts';
 export { dyingWithUs } from './dying-with-us.ts';
 export { type EventLog, openEventLog } from './event-log.ts';
 export { FakeClock } from './fake-clock.ts';
-export { mongo, startMongo, type TestDatabase } from './mongo.ts';
-export { type StartNatsOptions, startNats } from './nats.ts';
+export { mongo, startMongo } from './mongo.ts';
+export { startNats } from './nats.ts';
 export { ownPort } from './own-port.ts';
-export { type RegistryFault, startRegistry, type TestImage, type TestRegistry } from './registry.ts';
+export { type RegistryFault, startRegistry, type TestRegistry } from './registry.ts';
 export { importSmallImage } from './small-image.ts';
-export { type StartStackOptions, startStack, type TestStack } from './stack.ts';
-export {
-  canStartTestEngine,
-  startTestEngine,
-  type TestEngine,
-  type TestEngineOptions,
-} from './test-engine.ts';
-export { startTestServer, type TestServer, temporaryFolder } from './test-server.ts';
+export { startStack, type TestStack } from './stack.ts';
+export { canStartTestEngine, startTestEngine, type TestEngine } from './test-engine.ts';
+export { type TestServer, temporaryFolder } from './test-server.ts';
 export { untilMidnightIsFar } from './until-midnight-is-far.ts';
 export {
   type CatalogEntry,

@@ -2,7 +2,7 @@
 // the database about the same whatever its size; a flood and a waiting reader do not wait for this time.
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 
-export interface ArrivalsOptions {
+interface ArrivalsOptions {
   /** Requests this many messages; the returned pull ends by itself after some time. */
   readonly pull: (messages: number) => Promise<ConsumerMessages>;
   /** Maximum number of messages in one batch and in one pull. At most twice as many are buffered. */

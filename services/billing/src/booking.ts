@@ -16,7 +16,7 @@ import { AnotherWriter } from './store/mongo-errors.ts';
 import { reject } from './store/rejected.ts';
 
 /** Maximum number of messages in one batch and in one pull. */
-export const BATCH_MESSAGES_MAX = 1_000;
+const BATCH_MESSAGES_MAX = 1_000;
 /** Booking is background work: the first event of a batch waits this long for others, in milliseconds. */
 const COLLECT_MS_MAX = 250;
 /** A pull that is not filled is renewed after this time. */
@@ -27,7 +27,7 @@ const PULL_LATE_MS = 1_000;
 const AGAIN_MS_MIN = 50;
 const AGAIN_MS_MAX = 2_000;
 
-export interface BookingDeps
+interface BookingDeps
   extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'progress' | 'logger' | 'signal'> {
   /** Called with the rows of each batch after they are written and folded. */
   readonly onBooked?: (rows: readonly LedgerRow[]) => void;

@@ -11,7 +11,7 @@ export const CATCH_UP_MS_MAX = 2_000;
 /** Interval of polling the consumer: acknowledgements reach the server with a small delay. */
 const ASK_AGAIN_MS = 20;
 
-export type CatchUpDeps = Pick<PartitionDeps, 'bus' | 'progress' | 'clock'> & {
+type CatchUpDeps = Pick<PartitionDeps, 'bus' | 'progress' | 'clock'> & {
   readonly partition: Pick<PartitionDeps['partition'], 'consumer'>;
 };
 

@@ -15,7 +15,7 @@ const REASON_CHARACTERS_MAX = 500;
 const SKEW_MS_MAX = 5_000;
 const MS_NANOS = 1_000_000;
 
-export interface ReadBatch {
+interface ReadBatch {
   readonly entries: Entry[];
   readonly rejected: Rejected[];
   /** The messages of `rejected`. */

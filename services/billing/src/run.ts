@@ -13,7 +13,7 @@ import { connectWhenThere, databaseOf, makeMongoClient, openStore } from './stor
 const STANDBY_AFTER_MS = 6_000;
 const MS_PER_S = 1_000;
 
-export type BillingOptions = Pick<
+type BillingOptions = Pick<
   ServiceDeps<Omit<Config, keyof typeof commonConfig>>,
   'config' | 'bus' | 'logger' | 'clock'
 > &

@@ -6,7 +6,7 @@ import type { BookingLock } from './accounts/booking-lock.ts';
 import { CATCH_UP_MS_MAX } from './catch-up.ts';
 import type { Progress } from './progress.ts';
 
-export interface WhenComplete {
+interface WhenComplete {
   readonly accounts: { readonly lock: BookingLock };
   readonly progress: Progress;
   readonly clock: Pick<Clock, 'monotonic'>;

@@ -11,7 +11,7 @@ import type { LastHeard } from './store/last-heard.ts';
 
 export const HEARTBEAT_MS = 1_000;
 
-export interface HeartbeatDeps {
+interface HeartbeatDeps {
   readonly hostId: string;
   readonly hosts: Bucket<HostHeartbeat>;
   readonly host: ComputerHost;

@@ -42,7 +42,7 @@ const RECOVERY_MS_MAX = 10_000;
 /** Preparing a host on which the image is there takes about a second. */
 const PREPARE_MS = 4_000;
 
-export interface AgentOptions {
+interface AgentOptions {
   readonly config: AgentConfig;
   readonly bus: Bus;
   readonly logger: Logger;

@@ -12,7 +12,7 @@ import {
 } from './test-agent.ts';
 import { type AgentProcess, type AgentProcessOptions, startAgentProcess } from './test-agent-process.ts';
 
-export interface Succession {
+interface Succession {
   /** Shared by all tests of the file. */
   readonly installation: TestInstallation;
   /** Data folder of this test's agents. */

@@ -2,7 +2,7 @@
 import type { Permission } from '@switchyard/contracts';
 import { type ComponentType, lazy } from 'react';
 
-export interface PageEntry {
+interface PageEntry {
   readonly href: string;
   readonly label: string;
   readonly Page: ComponentType;

@@ -15,7 +15,7 @@ interface FinishedCall {
 }
 
 /** A reply as it goes out: cut at a stop sequence or at the caller's limit of tokens. */
-export interface FinishedReply {
+interface FinishedReply {
   text: string | null;
   calls: FinishedCall[];
   finishReason: FinishReason;

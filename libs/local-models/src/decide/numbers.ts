@@ -1,6 +1,6 @@
 // Finds numbers in a text, and comparisons with them: "is the amount over 100?", "between 5 and 10", "at least $2k".
 
-export interface Comparison {
+interface Comparison {
   holds(value: number): boolean;
   /** The words of the comparison, which are removed before the rest is compared. */
   words: string;

@@ -7,7 +7,7 @@ export const IMAGE_SIDE_MAX = 2_048;
 /** Sides by an aspect ratio are multiples of this. */
 const SIDE_STEP = 8;
 
-export interface ImageSize {
+interface ImageSize {
   width: number;
   height: number;
 }

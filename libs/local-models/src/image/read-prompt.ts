@@ -3,7 +3,7 @@ import { NUMBER_WORDS } from '../text/number-words.ts';
 import { colourOf, mixed, type Rgb, WHITE } from './colours.ts';
 import { type NamedThing, type Thing, thingOf } from './things.ts';
 
-export interface SceneItem {
+interface SceneItem {
   thing: Thing;
   count: number;
   colour: Rgb;

@@ -4,7 +4,7 @@ import type { Turns } from '../turns.ts';
 import { gramsOf, likeness } from './character-grams.ts';
 import { SearchTerms } from './search-terms.ts';
 
-export interface RankedDocument {
+interface RankedDocument {
   index: number;
   /** Fraction of the query's information that the document holds, from 0 to 1. */
   score: number;

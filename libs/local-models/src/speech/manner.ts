@@ -1,7 +1,7 @@
 // How to speak: `speed`, and the words about pace, pitch and loudness in `instructions`.
 
 /** espeak-ng's own scales. */
-export interface Manner {
+interface Manner {
   /** Times the normal pace. */
   pace: number;
   /** 0 to 99; 50 is normal. */
@@ -36,7 +36,7 @@ const WORDS_PER_MINUTE_MAX = 400;
 /** What one of ffmpeg's `atempo` filters does at least. */
 const TEMPO_MIN = 0.5;
 
-export interface Tempo {
+interface Tempo {
   wordsPerMinute: number;
   /** Factors of `atempo` filters, one after the other; empty when the voice alone is right. */
   stretches: number[];

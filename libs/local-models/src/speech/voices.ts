@@ -16,7 +16,7 @@ export const VOICES = {
   marley: 'en-029',
 } as const satisfies Record<string, string>;
 
-export type VoiceName = keyof typeof VOICES;
+type VoiceName = keyof typeof VOICES;
 
 export const VOICE_DEFAULT: VoiceName = 'klara';
 

@@ -12,7 +12,7 @@ import { decodeAudio } from './decode-audio.ts';
 import { recogniseUtterances } from './recognise-utterances.ts';
 import { SAMPLE_RATE_HZ } from './utterances.ts';
 
-export interface TranscriptionCall {
+interface TranscriptionCall {
   /** The uploaded file: mp3, wav, flac, ogg and the like. */
   audio: Uint8Array;
   params: Record<string, unknown>;

@@ -21,7 +21,7 @@ export interface StoredUtterance {
   length: number;
 }
 
-export interface DecodedAudio {
+interface DecodedAudio {
   /** At SAMPLE_RATE_HZ. */
   samples: number;
   utterances: StoredUtterance[];

@@ -3,7 +3,7 @@
 
 export const SAMPLE_RATE_HZ = 16_000;
 
-export interface Utterance {
+interface Utterance {
   /** Sample of the stream at which it begins (before it, when its quiet is not in the stream). */
   start: number;
   samples: Int16Array<ArrayBuffer>;

@@ -19,7 +19,7 @@ import type { AccountRecords } from './records.ts';
 import { bookedAmong, creditsOf, spentByKey, spentByOrg } from './spent.ts';
 import { ALL_OF_TIME, windowOf } from './windows.ts';
 
-export interface AccountsDeps extends Pick<PartitionDeps, 'store' | 'progress' | 'clock'> {
+interface AccountsDeps extends Pick<PartitionDeps, 'store' | 'progress' | 'clock'> {
   /** All partitions that may hold aggregates of an org. */
   readonly partitions: readonly string[];
   readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;

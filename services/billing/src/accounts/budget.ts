@@ -9,7 +9,7 @@ export interface Window {
   readonly end: number;
 }
 
-export interface BudgetOptions {
+interface BudgetOptions {
   /** Maximum spending in one window: the limit, or the credits granted so far. */
   readonly limit: bigint;
   /** Amount already in the ledger. */

@@ -31,7 +31,7 @@ export interface HoldRequest {
   readonly lasting: boolean;
 }
 
-export interface Hold {
+interface Hold {
   readonly granted: bigint;
   /** The hold is smaller than requested: the call is alone with what is left, and must be kept within it. */
   readonly capped: boolean;

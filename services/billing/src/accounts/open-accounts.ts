@@ -8,17 +8,17 @@ import { Accounts } from './accounts.ts';
 import type { AccountRecords } from './records.ts';
 
 /** One renewal interval of the routers, plus the time of delivery. */
-export const LEARN_MS = HOLD_RENEW_MS + 500;
+const LEARN_MS = HOLD_RENEW_MS + 500;
 const SWEEP_MS = 1_000;
 /** Time between two checks whether the ownership has ended while the sums are recovered. */
 const RECHECK_MS = 500;
 
-export interface OpenAccountsDeps
+interface OpenAccountsDeps
   extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'progress' | 'clock' | 'logger'> {
   readonly records: Pick<AccountRecords, 'orgRecord' | 'keyRecord' | 'keysCaughtUp'>;
 }
 
-export interface OpenedAccounts {
+interface OpenedAccounts {
   readonly accounts: Accounts;
   /** Admits calls once all earlier spending and holds are known. */
   admit(signal: AbortSignal): Promise<void>;

@@ -28,7 +28,7 @@ const ASK_AGAIN_MS = 100;
 /** How much further the retention of logs may advance during one audit. */
 const REMOVED_MEANWHILE_MS = 6 * HOUR_MS;
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly bus: Bus;
   readonly store: Store;
   /** An empty database on the same server, for rebuilt data. */

@@ -22,7 +22,7 @@ export const DRIFTS = {
   balance_differs: 'billing states another balance than the ledger',
   hold_left: 'something is held though nothing runs',
 } as const;
-export type DriftKind = keyof typeof DRIFTS;
+type DriftKind = keyof typeof DRIFTS;
 
 export interface Drift {
   readonly kind: DriftKind;
@@ -34,7 +34,7 @@ export interface Drift {
 }
 
 /** Maximum number of drifts listed by name; others are only counted. A wrong backup would cause millions. */
-export const DRIFTS_NAMED_MAX = 1_000;
+const DRIFTS_NAMED_MAX = 1_000;
 
 /** The drifts found so far, without duplicates. */
 export class Findings {

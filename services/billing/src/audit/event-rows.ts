@@ -16,7 +16,7 @@ import { byId } from './batches.ts';
 import type { Drift, Findings } from './drift.ts';
 import { amountOf, isBooked } from './stated-amounts.ts';
 
-export interface EventCheck {
+interface EventCheck {
   readonly store: Store;
   readonly findings: Findings;
   readonly order: LedgerOrder;
@@ -27,7 +27,7 @@ export interface EventCheck {
 }
 
 /** The expected ledger rows of a batch of messages, one per event. */
-export interface ExpectedRows {
+interface ExpectedRows {
   readonly rows: { readonly row: UnnumberedRow; readonly seq: number }[];
   readonly rejected: number;
 }

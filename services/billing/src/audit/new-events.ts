@@ -11,14 +11,14 @@ import { checkEvents } from './event-rows.ts';
 export const EVENTS_PER_CHECK_MAX = 500;
 const PULL_MS = 2_000;
 
-export interface NewEvents {
+interface NewEvents {
   /** All events up to this sequence were acknowledged, and were checked or skipped. */
   readonly seq: number;
   /** Number of events in the stream that are not booked yet. */
   readonly waiting: number;
 }
 
-export interface NewEventsDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'partition'> {
+interface NewEventsDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'partition'> {
   readonly order: LedgerOrder;
   readonly findings: Findings;
 }

@@ -3,7 +3,7 @@
 import { FAMILIES, type Family } from '../store/documents.ts';
 import type { Findings } from './drift.ts';
 
-export interface OrgSums {
+interface OrgSums {
   /** In nano-dollars, like the other sums. */
   ledger: bigint;
   /** The part of `ledger` whose time the logs still cover. */

@@ -9,7 +9,7 @@ import { inBatches } from './batches.ts';
 
 const WINDOW_HOURS = 24;
 /** Maximum number of ledger rows counted between two batches; beyond it only the current hour is checked. */
-export const WINDOW_ROWS_MAX = 20_000;
+const WINDOW_ROWS_MAX = 20_000;
 
 export interface OrgWindow {
   /** Start of the window, at a full hour; it ends with the last booked row. */

@@ -27,7 +27,7 @@ type ReceiptsWatchDeps = Pick<PartitionDeps, 'bus' | 'store'> & {
 };
 
 /** State of an org's answers. */
-export interface AnswersCheck {
+interface AnswersCheck {
   /** Answers looked up since this owner started. */
   readonly compared: number;
   /** Answers that currently do not match the ledger. */

@@ -11,7 +11,7 @@ const pricedEvent = z.object({
   data: z.object({ org: z.string(), cost_nano: nanos, amount_nano: nanos }),
 });
 
-export interface StatedAmount {
+interface StatedAmount {
   readonly message: JsMsg;
   /** Id of the event. */
   readonly id: string;

@@ -11,7 +11,7 @@ const SILENCE_MS_MAX = 20_000;
 export class AuditFailed extends Error {}
 
 /** A range of sequences, both ends included. */
-export interface StreamRange {
+interface StreamRange {
   readonly stream: string;
   readonly first: number;
   readonly last: number;

@@ -27,14 +27,14 @@ const COUNT_MS_MAX = 60_000;
 const CHECKS_MAX = 5;
 const BETWEEN_CHECKS_MS = 500;
 
-export interface WatchDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'clock' | 'logger'> {
+interface WatchDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'partition' | 'clock' | 'logger'> {
   /** Keeps booking and reading from overlapping. */
   readonly lock: BookingLock;
   /** Milliseconds between two checks; 0: only on request. */
   readonly everyMs: number;
 }
 
-export interface OrgCheck {
+interface OrgCheck {
   readonly checkedAt: Date;
   /** Null: the org has too many rows for a check between two batches. */
   readonly window: OrgWindow | null;
@@ -43,7 +43,7 @@ export interface OrgCheck {
 }
 
 /** Results so far. */
-export interface WatchState {
+interface WatchState {
   checkedAt: Date | null;
   /** The checked ledger numbers have no gap. */
   gapless: boolean;

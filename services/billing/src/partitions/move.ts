@@ -16,7 +16,7 @@ import { partitionsOf } from './partition.ts';
 /** The step that just ended, for tests that stop there. */
 export type MoveStep = 'free' | 'fenced' | 'positioned' | 'moved';
 
-export interface MoveDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'logger'> {
+interface MoveDeps extends Pick<PartitionDeps, 'bus' | 'store' | 'logger'> {
   readonly now: () => number;
   /** Called and awaited after each step; an error ends the move there. */
   readonly onStep?: (step: MoveStep) => void | Promise<void>;

@@ -17,7 +17,7 @@ const MEMBERS_MS_MAX = 3_000;
 /** Prefix of the leases of live processes, beside the leases of partitions. */
 const MEMBER = 'billing-member';
 
-export interface OwnersDeps
+interface OwnersDeps
   extends Pick<OwnerDeps, 'bus' | 'store' | 'logger' | 'clock' | 'logDays' | 'auditEveryMs'> {
   /** Milliseconds without change after which a surplus partition is returned. */
   readonly unchangedMs?: number;

@@ -24,7 +24,7 @@ export function monthOf(at: number): string {
 }
 
 /** The first moment after a month, in milliseconds since the epoch. */
-export function endOfMonth(month: string): number {
+function endOfMonth(month: string): number {
   const first = new Date(`${month}-01T00:00:00Z`);
   return Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1);
 }
@@ -43,7 +43,7 @@ export function bookedMonth(at: number, now: number): string {
 }
 
 /** The fields that identify a line of a statement. */
-export interface LineKey {
+interface LineKey {
   readonly month: string;
   readonly kind: 'usage' | 'refund';
   readonly type: string | null;

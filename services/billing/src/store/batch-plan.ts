@@ -20,7 +20,7 @@ export interface BatchPlan {
   readonly conflicts: Conflict[];
 }
 
-export interface VoidedLog {
+interface VoidedLog {
   readonly id: string;
   /** The voided cost of the call, in nano-dollars. */
   readonly cost: bigint;

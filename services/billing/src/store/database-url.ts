@@ -1,6 +1,6 @@
 // The URL of the database, with its user.
 
-export interface DatabaseSettings {
+interface DatabaseSettings {
   readonly MONGODB_URL: string;
   readonly MONGODB_USER?: string | undefined;
   readonly MONGODB_PASSWORD?: string | undefined;

@@ -7,7 +7,7 @@ import type { LedgerKind } from './ledger-kinds.ts';
 export type StoredQuantities = Record<string, bigint>;
 
 /** The dimensions of Usage. */
-export interface Dimensions {
+interface Dimensions {
   org: string;
   key: string | null;
   type: string | null;

@@ -23,7 +23,7 @@ const FOLDED_FOR = [...FAMILIES, 'lines'].join(' ');
 /** The step that just ended, for tests that stop the writer there. */
 export type Step = 'known' | 'logs' | 'rows' | 'folded' | 'checkpoint';
 
-export interface LedgerWriterDeps {
+interface LedgerWriterDeps {
   readonly store: Store;
   /** Partition of the rows it writes; default: the first. */
   readonly partition?: string;

@@ -3,7 +3,7 @@ import { answered } from './answered.ts';
 import { FOLD_ROWS_MAX, foldRows } from './fold.ts';
 import type { Aggregates, Store } from './store.ts';
 
-export interface FoldAbove {
+interface FoldAbove {
   readonly ledger: Store['ledger'];
   readonly aggregates: Aggregates;
   readonly partition: string;

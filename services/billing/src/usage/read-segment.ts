@@ -13,7 +13,7 @@ const LEDGER_ROWS_MAX = 1_000_000;
 const STARTS_MAX = 5_000;
 const CURSOR = { batchSize: 2_000 } as const;
 
-export interface ReadSegments {
+interface ReadSegments {
   readonly store: Store;
   readonly org: string;
   readonly family: Family;

@@ -4,7 +4,7 @@ import { ServiceError } from '@switchyard/contracts';
 import { DAY_MS, QUARTER_MS } from '../store/buckets.ts';
 
 /** A period with a constant UTC offset. */
-export interface OffsetPeriod {
+interface OffsetPeriod {
   /** Milliseconds since the epoch; -Infinity for the first period. */
   readonly begins: number;
   /** The start of the next period; +Infinity for the last. */

@@ -13,7 +13,7 @@ import type { ImageStatus, Preparation } from './preparation.ts';
 import type { Reservation, Reservations } from './reservations.ts';
 import type { Workspaces } from './workspaces.ts';
 
-export interface ReserveOptions extends ContainerOptions {
+interface ReserveOptions extends ContainerOptions {
   readonly computerId: string;
   /** Called with the progress of the image pull. Not called if the image is present. */
   readonly onPull?: ((progress: CreationProgress) => void) | undefined;
@@ -21,7 +21,7 @@ export interface ReserveOptions extends ContainerOptions {
 }
 
 /** A container as the reconciler sees it. */
-export interface ListedContainer {
+interface ListedContainer {
   readonly containerId: string;
   readonly running: boolean;
   /** The container is in this agent's warm pool, or is being made for it. */
@@ -30,7 +30,7 @@ export interface ListedContainer {
 
 /** What a host lacks to isolate computers. */
 export const REFUSAL_REASONS = ['firewall', 'disk_limit'] as const;
-export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 export interface HostRefusal {
   readonly reason: RefusalReason;

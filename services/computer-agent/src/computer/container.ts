@@ -10,13 +10,13 @@ const INSPECT_TIMEOUT_MS = 5_000;
 /** Understood by every current terminal emulator. */
 const TERMINAL_ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor' } as const;
 
-export interface ContainerExit {
+interface ContainerExit {
   readonly reason: 'stopped' | 'out_of_memory' | 'exited';
   /** Exit code of PID 1. null if Docker no longer knows it, or if this agent ended the container. */
   readonly exitCode: number | null;
 }
 
-export interface ContainerDeps {
+interface ContainerDeps {
   readonly containers: Pick<Containers, 'inspect' | 'isEnding' | 'stop'>;
   readonly activity: ExecActivity;
   readonly remountWorkspace: () => Promise<void>;

@@ -13,7 +13,7 @@ import type { HostLogger } from './logger.ts';
 import type { SystemDisks } from './system-disks.ts';
 import type { Workspaces } from './workspaces.ts';
 
-export interface ContainerRef {
+interface ContainerRef {
   readonly containerId: string;
   readonly slot: string;
 }
@@ -22,7 +22,7 @@ export interface StartedContainer extends ContainerRef {
   readonly init: InitClient;
 }
 
-export interface NewContainer extends ContainerOptions {
+interface NewContainer extends ContainerOptions {
   readonly slot: string;
   /** What it writes outside of /workspace goes to a disk of its own. */
   readonly systemDisk: boolean;
@@ -30,7 +30,7 @@ export interface NewContainer extends ContainerOptions {
   readonly folder?: string | undefined;
 }
 
-export interface ContainersDeps {
+interface ContainersDeps {
   readonly engine: Engine;
   readonly sockets: ControlSockets;
   readonly claims: Claims;

@@ -30,7 +30,7 @@ export class BusyDetector {
   }
 }
 
-export interface CpuWeightsDeps {
+interface CpuWeightsDeps {
   /** Sets the CPU shares of a running container. Rejects when it has ended. */
   readonly setShares: (containerId: string, shares: number) => Promise<void>;
   readonly logger: HostLogger;

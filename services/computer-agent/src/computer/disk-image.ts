@@ -15,7 +15,7 @@ const DISPOSABLE_OPTIONS = ['-O', '^has_journal'];
 /** `discard` returns the space of deleted files to the host. */
 const MOUNT_OPTIONS = 'loop,nodev,nosuid,noatime,discard,noinit_itable';
 
-export interface FormatOptions {
+interface FormatOptions {
   /** The content may be lost when the host crashes. */
   readonly disposable?: boolean;
 }

@@ -18,7 +18,7 @@ import { Spares } from './spares.ts';
 
 const IDLE_MS_DEFAULT = 60_000;
 
-export interface DisksOptions {
+interface DisksOptions {
   readonly directory: string;
   /** Size of the disks that are made ahead. */
   readonly diskGb: number;

@@ -20,7 +20,7 @@ export type DiskPolicy = (typeof DISK_POLICIES)[number];
 export const LACKS_DISKS =
   'the host cannot limit what computers write; its operator may allow that (SWITCHYARD_COMPUTER_DISKS)';
 
-export interface HostFeaturesDeps {
+interface HostFeaturesDeps {
   readonly policy: DiskPolicy;
   readonly disks: Disks;
   readonly slots: MountSlots | undefined;

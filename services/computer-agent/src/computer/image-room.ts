@@ -2,7 +2,7 @@
 import type { ForeignImages } from '../docker/foreign-images.ts';
 import type { HostLogger } from './logger.ts';
 
-export interface ImageRoomDeps {
+interface ImageRoomDeps {
   readonly images: Pick<ForeignImages, 'removeUnused'>;
   /** Whether the host's disk has room for more. */
   readonly hasRoom: () => boolean;

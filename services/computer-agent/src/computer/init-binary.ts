@@ -17,7 +17,7 @@ const HASH_LENGTH = 16;
 
 const run = promisify(execFile);
 
-export interface InitBinaryOptions {
+interface InitBinaryOptions {
   /** Where compiled inits are kept; absolute, and reachable for the Docker engine. */
   readonly directory: string;
   readonly docker: Docker;

@@ -13,7 +13,7 @@ const NO_CHANNEL = 0;
 const CHANNELS_MAX = 0xffff_ffff;
 
 /** What an exec, a question or a stream does with the frames of its channel. */
-export interface ChannelHandler {
+interface ChannelHandler {
   onFrame(frame: Frame): void;
   /** The connection was closed. */
   onLost(error: ServiceError): void;

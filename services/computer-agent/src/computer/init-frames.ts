@@ -33,7 +33,7 @@ export function encodeFrame(
   return frame;
 }
 
-export interface StartPayload {
+interface StartPayload {
   readonly id: string;
   readonly command: string;
   readonly cwd: string;
@@ -118,7 +118,7 @@ export function decodeFiles(payload: Buffer): (string | null)[] {
   return files;
 }
 
-export interface ExecEnd {
+interface ExecEnd {
   readonly exitCode: number;
   readonly signal: number | null;
   readonly timedOut: boolean;

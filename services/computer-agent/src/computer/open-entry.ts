@@ -27,7 +27,7 @@ export interface OpenFile {
   readonly etag: string;
 }
 
-export interface OpenFolder {
+interface OpenFolder {
   readonly kind: 'folder';
   readonly handle: FileHandle;
 }

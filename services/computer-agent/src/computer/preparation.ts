@@ -14,7 +14,7 @@ export interface StandardImage {
 
 export type ImageStatus = { readonly ready: true } | { readonly ready: false; readonly message: string };
 
-export interface PreparationDeps {
+interface PreparationDeps {
   readonly image: StandardImage;
   /** What follows the image. Safe to repeat. @returns false if something is missing that a later attempt may find */
   readonly prepare: () => Promise<boolean>;

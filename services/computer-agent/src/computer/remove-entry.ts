@@ -6,7 +6,7 @@ import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.
 
 const run = promisify(execFile);
 
-export interface RemoveOptions {
+interface RemoveOptions {
   /** Removes a folder with its contents. */
   readonly recursive: boolean;
 }

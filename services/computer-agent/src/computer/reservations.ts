@@ -29,7 +29,7 @@ export interface Reservation {
   discard(): Promise<void>;
 }
 
-export interface ReservationsDeps {
+interface ReservationsDeps {
   readonly engine: Engine;
   readonly containers: Containers;
   readonly claims: Claims;

@@ -15,7 +15,7 @@ const MAKE_MS_MAX = 300_000;
 /** Pause between the last claim and making the next one. */
 const REFILL_PAUSE_MS = 500;
 
-export interface SparesDeps<T> {
+interface SparesDeps<T> {
   /** For the log. */
   readonly name: string;
   /** Target number. */

@@ -12,7 +12,7 @@ export interface ReceivedFile {
   readonly sha256: string;
 }
 
-export interface StagedFile extends ReceivedFile {
+interface StagedFile extends ReceivedFile {
   readonly path: string;
   /** Deletes the file, unless it was moved to its place. */
   discard(): Promise<void>;

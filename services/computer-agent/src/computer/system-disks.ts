@@ -33,7 +33,7 @@ ff02::2\tip6-allrouters
   'resolv.conf': 'nameserver 127.0.0.11\noptions ndots:0\n',
 } as const;
 
-export interface SystemDisk {
+interface SystemDisk {
   /** Folder of the files mounted as /etc/hosts, /etc/hostname and /etc/resolv.conf. */
   readonly networkFiles: string;
   /** Moves the writable folders of a container that is created and not started to the disk. @throws if it cannot */

@@ -8,7 +8,7 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 export const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
 /** @throws ServiceError `computer_failed` */
-export function openWorkspaceFolder(workspace: string): Promise<FileHandle> {
+function openWorkspaceFolder(workspace: string): Promise<FileHandle> {
   // The workspace itself is the agent's and no link; O_NOFOLLOW enforces that.
   return open(workspace, FOLDER_FLAGS).catch((cause: unknown) => {
     throw new ServiceError('computer_failed', 'its files are no longer on the host', { cause });

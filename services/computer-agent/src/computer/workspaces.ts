@@ -11,7 +11,7 @@ import type { WorkspacePath } from './workspace-path.ts';
 /** Ids become directory names, so the pattern allows no other characters. */
 const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
-export interface WorkspacesDeps {
+interface WorkspacesDeps {
   readonly disks?: Disks;
   /** Whether new workspaces get a disk. */
   readonly useDisks?: () => boolean;

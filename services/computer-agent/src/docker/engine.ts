@@ -21,7 +21,7 @@ const ANSWER_MS_MAX = 60_000;
 /** Docker sends SIGKILL after this; the init normally ends sooner. */
 const STOP_TIMEOUT_S = 4;
 
-export interface EngineOptions extends ContainerDefaults {
+interface EngineOptions extends ContainerDefaults {
   readonly docker: Docker;
   /** How long an answer is waited for; undefined: for a minute. */
   readonly answerMsMax?: number | undefined;

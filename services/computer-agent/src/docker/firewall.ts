@@ -59,7 +59,7 @@ export interface FirewallOptions {
   readonly mbitMax: number | undefined;
 }
 
-export interface FirewallChains {
+interface FirewallChains {
   readonly forward: string;
   readonly input: string;
   /** What is forwarded to computers. */

@@ -18,7 +18,7 @@ const SPARSE_MARK = 'GNU.sparse.';
 /** Bytes kept of each chunk, to find a header that spans two. */
 const OVERLAP_BYTES = 64;
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   readonly registry: Pick<ImageRegistry, 'layer'>;
   readonly image: RemoteImage;
   readonly config: RemoteConfig;

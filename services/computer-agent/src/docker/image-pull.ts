@@ -52,7 +52,7 @@ export interface ImageRequest {
 }
 
 /** What a registry has under the name of an image. */
-export interface FoundImage {
+interface FoundImage {
   readonly registry: ImageRegistry;
   readonly image: RemoteImage;
   readonly config: RemoteConfig;

@@ -68,7 +68,7 @@ export interface RemoteConfig {
   readonly diffIds: readonly string[];
 }
 
-export interface RegistryDeps {
+interface RegistryDeps {
   readonly egress: Egress;
   readonly reference: ImageReference;
   /** Architecture of this host's engine, as Go names it. */

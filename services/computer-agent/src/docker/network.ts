@@ -20,7 +20,7 @@ export interface ComputerNetwork {
   close(): Promise<void>;
 }
 
-export interface NetworkOptions {
+interface NetworkOptions {
   readonly docker: Docker;
   readonly agentId: string;
   readonly allowedNetworks: readonly string[];

@@ -12,7 +12,7 @@ import type { CreationReport } from './creation-report.ts';
 import { Run } from './run.ts';
 import { watchRun } from './run-watch.ts';
 
-export interface BeginOptions {
+interface BeginOptions {
   /** The first run of the computer. */
   readonly first: boolean;
   /** Whether a spending limit applies to the key; undefined: not known. */

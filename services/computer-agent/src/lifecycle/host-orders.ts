@@ -7,7 +7,7 @@ import type { Capacity } from './capacity.ts';
 import type { Computers } from './computers.ts';
 import { shutDownComputer } from './transitions.ts';
 
-export interface HostOrdersDeps {
+interface HostOrdersDeps {
   readonly hostId: string;
   readonly orders: Bucket<HostOrder>;
   readonly capacity: Capacity;

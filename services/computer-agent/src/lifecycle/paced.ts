@@ -1,7 +1,7 @@
 // Passes on a frequently changing value: the first at once, then the latest at a limited rate, one call at a time.
 import type { Clock } from '@switchyard/service';
 
-export interface PacedDeps<T> {
+interface PacedDeps<T> {
   /** Minimum milliseconds between the starts of two calls. */
   readonly everyMs: number;
   readonly clock: Pick<Clock, 'after'>;

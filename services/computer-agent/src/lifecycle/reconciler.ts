@@ -10,7 +10,7 @@ const RECONCILE_MS = 10_000;
 /** A container must lack a record for this long: during a creation it lacks one for a moment. */
 export const ORPHAN_GRACE_MS = 30_000;
 
-export interface ReconcilerDeps {
+interface ReconcilerDeps {
   readonly host: ComputerHost;
   readonly records: ComputerRecords;
   readonly computers: Computers;

@@ -25,7 +25,7 @@ export interface RunOptions {
 }
 
 /** Why a run must end now, and its billable milliseconds. */
-export interface Due {
+interface Due {
   readonly reason: 'idle' | 'max_lifetime' | 'insufficient_funds';
   readonly elapsedMs: number;
 }

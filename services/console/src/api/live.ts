@@ -26,7 +26,7 @@ const SHOWN_BY: Record<Noun, readonly string[]> = {
   org: ['/v1/account', '/v1/orgs'],
 };
 
-export type LiveState = 'connecting' | 'live' | 'offline';
+type LiveState = 'connecting' | 'live' | 'offline';
 
 const listeners = new Set<(event: StreamedEvent) => void>();
 const stateListeners = new Set<() => void>();

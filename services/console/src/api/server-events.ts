@@ -1,5 +1,5 @@
 // Reads server-sent events from an answer.
-export interface ServerSentEvent {
+interface ServerSentEvent {
   readonly id: string | null;
   readonly event: string | null;
   /** Empty for an event that only has an id. */

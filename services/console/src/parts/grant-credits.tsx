@@ -5,7 +5,7 @@ import { call, refresh } from '../api/client.ts';
 import { useWork } from './action.tsx';
 import { Failure } from './state.tsx';
 
-export interface GrantCreditsProps {
+interface GrantCreditsProps {
   /** Where credits are granted: `/v1/credits`, or those of an org. */
   readonly path: string;
   readonly onGranted: () => void;

@@ -82,13 +82,13 @@ export function Code({ children, label = 'Code' }: { children: string; label?: s
   );
 }
 
-export interface Column<T> {
+interface Column<T> {
   readonly title: string;
   readonly show: (row: T) => ReactNode;
   readonly number?: true;
 }
 
-export interface DataTableProps<T> {
+interface DataTableProps<T> {
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];

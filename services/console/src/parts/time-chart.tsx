@@ -12,7 +12,7 @@ const AXIS_WIDTH_PX = 90;
 /** Top of the scale while every figure is 0. */
 const TOP_MIN = 0.01;
 
-export interface TimeChartProps {
+interface TimeChartProps {
   readonly label: string;
   readonly kind: 'bars' | 'line';
   readonly heightPx: number;

@@ -3,12 +3,12 @@ import { Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { ModelChoice, type TypeProps } from './try-it.tsx';
 
-export interface PromptFieldsProps extends TypeProps {
+interface PromptFieldsProps extends TypeProps {
   readonly value: Prompted;
   readonly onChange: (value: Prompted) => void;
 }
 
-export interface Prompted {
+interface Prompted {
   readonly model: string;
   readonly prompt: string;
 }

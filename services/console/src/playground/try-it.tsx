@@ -84,7 +84,7 @@ export function useRun<T>(): Run<T> {
   };
 }
 
-export interface TryItProps extends ShownCall {
+interface TryItProps extends ShownCall {
   readonly run: Pick<Run<unknown>, 'busy' | 'error' | 'stop'>;
   readonly action: string;
   readonly onRun: () => void;

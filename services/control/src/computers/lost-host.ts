@@ -17,7 +17,7 @@ import { markDeleting } from './records.ts';
 
 const SOURCE = '/switchyard/control';
 
-export interface LostHostOptions {
+interface LostHostOptions {
   readonly computers: Bucket<ComputerRecord>;
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly clock: Clock;

@@ -7,7 +7,7 @@ import { type Clock, Locks } from '@switchyard/service';
 /** A slot younger than this may still be waiting for its computer record. */
 export const SLOT_EMPTY_MS_MAX = 60_000;
 
-export interface SlotsOptions {
+interface SlotsOptions {
   readonly slots: Bucket<ComputerSlots>;
   readonly computers: Bucket<ComputerRecord>;
   readonly clock: Clock;

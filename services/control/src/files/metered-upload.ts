@@ -9,7 +9,7 @@ const STEP_BYTES = 16 * 1024 * 1024;
 /** Interval at which a running upload refreshes its quota entry. */
 const TOUCH_MS = 60_000;
 
-export interface MeteredUploadOptions {
+interface MeteredUploadOptions {
   readonly quota: Quota;
   readonly org: string;
   readonly id: string;

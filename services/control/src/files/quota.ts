@@ -7,7 +7,7 @@ import { type Clock, Locks } from '@switchyard/service';
 
 const NOTHING: FileUsage = { bytes: 0, arriving: {}, leaving: {} };
 
-export interface QuotaOptions {
+interface QuotaOptions {
   readonly usage: Bucket<FileUsage>;
   /** Bytes that an org may store. */
   readonly bytesMax: number;

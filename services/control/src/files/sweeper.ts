@@ -7,7 +7,7 @@ import { type Repeating, repeat } from '@switchyard/service';
 import { clearAway, finishLeaving, markDeleting } from './deletion.ts';
 import type { FileOperations } from './file-operations.ts';
 
-export const FILES_SWEEP_MS = 5 * 60_000;
+const FILES_SWEEP_MS = 5 * 60_000;
 
 /** Runs the sweep every FILES_SWEEP_MS. */
 export function keepSweepingFiles(deps: FileOperations): Repeating {

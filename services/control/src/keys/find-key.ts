@@ -12,7 +12,7 @@ export interface KnownKeys {
 }
 
 /** A key by its secrets: the current one, and former ones that a rotation has retired or was about to retire. */
-export interface FoundKey {
+interface FoundKey {
   readonly current: Entry<KeyRecord>;
   readonly former: readonly Entry<KeyRecord>[];
 }

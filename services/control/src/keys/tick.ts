@@ -3,7 +3,7 @@
 import { type Bucket, type Bus, holdLease, TICK_MS } from '@switchyard/bus';
 import { type Logger, passed, systemClock } from '@switchyard/service';
 
-export interface Ticking {
+interface Ticking {
   stop(): Promise<void>;
 }
 

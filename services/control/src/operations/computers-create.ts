@@ -30,7 +30,7 @@ const NOTHING_LEFT: readonly ErrorCode[] = [
 ];
 
 /** Asks a host to create the computer of a record. @throws ServiceError as the host's `create` */
-export type AskHost = (
+type AskHost = (
   host: string,
   beginning: HostOperationRequest<'create'>,
   signal: AbortSignal,

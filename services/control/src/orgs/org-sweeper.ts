@@ -12,9 +12,9 @@ import { EVENT_SOURCE, type OrgDeps } from './org-records.ts';
 import { isRemovalDue } from './org-status.ts';
 import { stopComputersOf } from './stop-computers.ts';
 
-export const ORG_SWEEP_MS = 30_000;
+const ORG_SWEEP_MS = 30_000;
 
-export interface OrgSweepDeps extends OrgDeps {
+interface OrgSweepDeps extends OrgDeps {
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
   readonly keys: Pick<KeyOperations, 'keys' | 'known'>;
@@ -31,7 +31,7 @@ export function keepSweepingOrgs(deps: OrgSweepDeps): Repeating {
 }
 
 /** What fails for one org does not keep others from their turn. */
-export async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
+async function sweepOrgs(deps: OrgSweepDeps): Promise<void> {
   const { logger } = deps.computers;
   const suspended = deps.knownOrgs.entries().filter(([, { suspended_at }]) => suspended_at !== null);
   const warn = (org: string) => (error: unknown) =>

@@ -14,7 +14,7 @@ import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Sender, send } from './send.ts';
 import { signingSecretsOf } from './signing-secrets.ts';
 
-export interface CallbackFeedOptions extends Sender {
+interface CallbackFeedOptions extends Sender {
   bus: Bus;
   videos: Bucket<VideoRecord>;
   signingSecrets: Bucket<SigningSecretRecord>;

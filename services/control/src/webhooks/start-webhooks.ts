@@ -7,7 +7,7 @@ import type { RetrySchedule } from './retry-schedule.ts';
 import { WebhookFeeds } from './webhook-feeds.ts';
 import type { WebhookOperations } from './webhook-operations.ts';
 
-export interface WebhooksOptions {
+interface WebhooksOptions {
   bus: Bus;
   clock: Clock;
   logger: Logger;

@@ -14,7 +14,7 @@ import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';
 import { changeWebhook } from './webhook-records.ts';
 
-export interface WebhookFeedsOptions extends Sender, DeliveriesDeps {
+interface WebhookFeedsOptions extends Sender, DeliveriesDeps {
   bus: Bus;
   bucket: Bucket<WebhookRecord>;
   schedule: RetrySchedule;

@@ -18,7 +18,7 @@ const BEARER = /^Bearer +(\S+) *$/i;
 
 export type Authenticate = (authorization: string | undefined) => KeyRecord | Promise<KeyRecord>;
 
-export interface AuthenticateOptions {
+interface AuthenticateOptions {
   keys: Mirror<KeyRecord>;
   orgs: Mirror<OrgRecord>;
   now: () => number;

@@ -7,7 +7,7 @@ import { SpentTokens } from '../session/spent-tokens.ts';
 import { authenticator, hashAuthenticator } from './authenticate.ts';
 import { OpenRelays } from './open-relays.ts';
 
-export interface CallersDeps {
+interface CallersDeps {
   readonly bus: Bus;
   readonly clock: Clock;
   /** Signs the sessions. */

@@ -7,12 +7,12 @@ import { Gauge, type Registry } from 'prom-client';
 
 export const LOOK_EVERY_MS = 5_000;
 /** Share of the stream. The rest is for work that has begun: running computers continue to be charged per minute. */
-export const UNBOOKED_SHARE_MAX = 0.5;
+const UNBOOKED_SHARE_MAX = 0.5;
 /** Seconds after which to retry: billing has to book first. */
 const UNBOOKED_RETRY_AFTER_S = 30;
 const UNSTORED_RETRY_AFTER_S = 1;
 
-export interface BookingGateOptions {
+interface BookingGateOptions {
   readonly bus: Bus;
   readonly metrics: Registry;
   readonly clock: Clock;

@@ -36,7 +36,7 @@ export interface CallRelay {
   logger: Logger;
 }
 
-export interface RelayedCall {
+interface RelayedCall {
   subject: string;
   head: ModelCallHead;
   body: Uint8Array | ByteSource;

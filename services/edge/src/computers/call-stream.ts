@@ -3,7 +3,7 @@
 import { Duplex, PassThrough } from 'node:stream';
 import { type Bus, openReply, type Reply } from '@switchyard/bus';
 
-export interface DuplexCall {
+interface DuplexCall {
   readonly subject: string;
   readonly head: unknown;
 }

@@ -15,7 +15,7 @@ import type { FastifyReply } from 'fastify';
 import { EventStream } from '../http/event-stream.ts';
 import { toServiceError } from '../http/send-error.ts';
 
-export interface StreamedCreation {
+interface StreamedCreation {
   readonly request: OperationRequest<'computers.create'>;
   /** Milliseconds for the whole creation. */
   readonly timeoutMs: number;

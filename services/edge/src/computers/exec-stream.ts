@@ -17,12 +17,12 @@ import { drained } from '../http/pass-bytes.ts';
 import { toServiceError } from '../http/send-error.ts';
 import { OutputEvents } from './output-events.ts';
 
-export interface ExecStreamOptions {
+interface ExecStreamOptions {
   readonly bus: Bus;
   readonly clock: Clock;
 }
 
-export interface StreamedExec {
+interface StreamedExec {
   readonly host: string;
   readonly head: HostExecHead;
   readonly body: ExecRequest;

@@ -8,12 +8,12 @@ import { type Clock, passed } from '@switchyard/service';
 const RESUME_MS_MAX = 20_000;
 const RESUME_PAUSE_MS = 250;
 
-export interface WholeExecOptions {
+interface WholeExecOptions {
   readonly bus: Bus;
   readonly clock: Clock;
 }
 
-export interface WholeExec {
+interface WholeExec {
   readonly host: string;
   readonly request: HostExecRequest;
   /** Identifies the command; unique per request. */

@@ -14,7 +14,7 @@ import { type Clock, remember } from '@switchyard/service';
 /** Computers whose host is cached, most recent first; one takes about 100 bytes. */
 const REMEMBERED_MAX = 20_000;
 
-export interface FindHostOptions {
+interface FindHostOptions {
   readonly computers: Pick<Bucket<ComputerRecord>, 'get'>;
   /** False when this installation has no Docker engine. */
   readonly enabled: boolean;

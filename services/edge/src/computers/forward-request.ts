@@ -10,7 +10,7 @@ import { pass } from '../http/pass-bytes.ts';
 import type { PendingUpgrade } from '../http/upgrades.ts';
 import { type AnsweredFrom, type HeaderPairs, headersIn, headersOut } from './port-headers.ts';
 
-export interface ForwardedRequest {
+interface ForwardedRequest {
   readonly connection: Duplex;
   readonly port: number;
   /** Path and query for the server inside, as received. */

@@ -13,7 +13,7 @@ const linkTarget = z.object({
   /** Seconds since the epoch. */
   expires: z.int(),
 });
-export type LinkTarget = z.infer<typeof linkTarget>;
+type LinkTarget = z.infer<typeof linkTarget>;
 
 export class LinkSigner {
   readonly #secret: string;

@@ -53,12 +53,12 @@ const NOT_OUT = new Set([
 /**
  * Gives a page from inside an opaque origin: no access to our cookies, storage and service workers, or to other pages.
  */
-export const SANDBOX =
+const SANDBOX =
   'sandbox allow-downloads allow-forms allow-modals allow-pointer-lock allow-popups allow-presentation allow-scripts';
 
 export type HeaderPairs = [name: string, value: string][];
 
-export interface ForwardedFrom {
+interface ForwardedFrom {
   /** As on the wire: names and values alternating. */
   readonly rawHeaders: readonly string[];
   readonly port: number;

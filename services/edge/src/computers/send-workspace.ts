@@ -15,12 +15,12 @@ import { pass } from '../http/pass-bytes.ts';
 
 type SentFile = Extract<HostFileReadReply, { kind: 'file' }>;
 
-export interface SendWorkspaceOptions {
+interface SendWorkspaceOptions {
   readonly bus: Bus;
   readonly clock: Clock;
 }
 
-export interface AskedPath {
+interface AskedPath {
   readonly host: string;
   readonly org: string;
   /** Id of the computer. */

@@ -20,7 +20,7 @@ const MESSAGE_BYTES_MAX = 1024 * 1024;
 const PING_MS = 30_000;
 const CLOSE = { normal: 1000, invalid: 1007, failed: 1011 } as const;
 
-export interface AskedTerminal {
+interface AskedTerminal {
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly upgrade: PendingUpgrade;

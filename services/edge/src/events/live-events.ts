@@ -16,13 +16,13 @@ export interface LiveEvent {
   readonly event: Event;
 }
 
-export interface LiveEventsDeps {
+interface LiveEventsDeps {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export interface Membership {
+interface Membership {
   /** The listener gets every event after this position. */
   readonly at: Position;
   leave(): void;

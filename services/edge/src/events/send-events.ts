@@ -22,13 +22,13 @@ import { formatPosition, parsePosition } from './position.ts';
 /** Live events that wait for one reader. */
 export const WAITING_EVENTS_MAX = 1_000;
 
-export interface SendEventsDeps {
+interface SendEventsDeps {
   readonly bus: Bus;
   readonly live: LiveEvents;
   readonly clock: Clock;
 }
 
-export interface EventStreamWish extends EventStreamQuery {
+interface EventStreamWish extends EventStreamQuery {
   readonly org: string;
   /** Aborted when the client disconnects, its key becomes invalid or the edge drains. */
   readonly signal: AbortSignal;

@@ -13,12 +13,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pass } from '../http/pass-bytes.ts';
 import { contentHeaders, etagOf, type Range, readRange } from './content-headers.ts';
 
-export interface SendContentOptions {
+interface SendContentOptions {
   readonly bus: Bus;
   readonly clock: Clock;
 }
 
-export interface AskedContent {
+interface AskedContent {
   readonly caller: Pick<KeyRecord, 'id' | 'org'>;
   /** Id of the file. */
   readonly id: string;

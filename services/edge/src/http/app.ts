@@ -39,7 +39,7 @@ const NOT_SERVED: Readonly<Record<string, string>> = {
   '/v1/moderations': 'Use POST /v1/decisions with a question for each category.',
 };
 
-export interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
+interface AppDeps extends RegisterRoutesDeps, AnswerErrorDeps {
   /** The budget of the whole process; routes that read their bodies themselves use it too. */
   largeBodies: ByteBudget;
   upgrades: Upgrades;

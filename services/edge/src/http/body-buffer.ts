@@ -4,7 +4,7 @@ import { LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 
 const NOTHING = Buffer.alloc(0);
 
-export interface BodyBufferOptions {
+interface BodyBufferOptions {
   /** Upper bound of the length, if known. */
   expectedBytes: number | null;
   bytesMax: number;

@@ -7,7 +7,7 @@ import type { FastifyReply } from 'fastify';
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-export interface ServerEvent {
+interface ServerEvent {
   readonly type: string;
 }
 

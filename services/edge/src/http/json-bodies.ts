@@ -14,7 +14,7 @@ declare module 'fastify' {
 /** During the check a body is in memory twice: its bytes and its parsed values. */
 const COPIES = 2;
 
-export interface JsonBodiesOptions {
+interface JsonBodiesOptions {
   budget: ByteBudget;
   clock: Clock;
 }

@@ -14,7 +14,7 @@ export interface FilePart {
   readonly content: Readable;
 }
 
-export interface MultipartFormOptions {
+interface MultipartFormOptions {
   /** Maximum fields; repeated fields each count. */
   readonly fieldsMax: number;
   readonly fieldBytesMax: number;

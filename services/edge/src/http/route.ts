@@ -76,7 +76,7 @@ export interface JsonRoute extends RouteDescription {
 }
 
 /** A route that writes its answer itself. */
-export interface RawRoute extends RouteDescription {
+interface RawRoute extends RouteDescription {
   kind: 'raw';
   handle(request: FastifyRequest, reply: FastifyReply): void | Promise<void>;
 }

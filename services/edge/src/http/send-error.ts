@@ -2,7 +2,7 @@
 import { type Dialect, errorKind, errorShapeOf, requestIdHeaders, ServiceError } from '@switchyard/contracts';
 import type { FastifyError } from 'fastify';
 
-export interface HttpError {
+interface HttpError {
   status: number;
   headers: Record<string, string>;
   body: string;

@@ -4,7 +4,7 @@ import { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import { STALLED_UPLOAD_MS_MAX } from './limits.ts';
 
-export interface StreamedBodyOptions {
+interface StreamedBodyOptions {
   readonly clock: Clock;
   readonly bytesMax: number;
 }

@@ -14,7 +14,7 @@ const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const PURPOSE = 'switchyard: kept answers';
 
-export interface Seal {
+interface Seal {
   /** Both in base64. */
   readonly iv: string;
   readonly tag: string;

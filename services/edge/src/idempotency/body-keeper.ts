@@ -12,7 +12,7 @@ const INLINE_BYTES_MAX = 256 * 1024;
 /** Bytes that wait for the store before the answer's writer must wait. */
 export const QUEUE_BYTES_MAX = 1024 * 1024;
 
-export interface BodyKeeperOptions {
+interface BodyKeeperOptions {
   objects: Pick<ObjectStore, 'put'>;
   /** Id of the object, if the answer becomes one. */
   id: string;

@@ -12,7 +12,7 @@ export interface CapturedHead {
   readonly headers: Record<string, string>;
 }
 
-export interface AnswerKeeper {
+interface AnswerKeeper {
   /** Takes bytes of the answer, except those of a stream; false: no more until the response emits `drain`. */
   write(piece: Buffer): boolean;
   /** Runs before the answer ends; must not throw. */

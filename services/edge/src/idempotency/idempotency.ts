@@ -38,7 +38,7 @@ interface BegunRun {
 }
 
 /** A request with the header, from its arrival on. */
-export class IdempotentRun {
+class IdempotentRun {
   readonly digest: RequestDigest;
   #forget = false;
   #streams = false;
@@ -92,7 +92,7 @@ export class IdempotentRun {
   }
 }
 
-export interface IdempotencyOptions {
+interface IdempotencyOptions {
   kept: KeptRequests;
   clock: Clock;
 }
@@ -103,7 +103,7 @@ const IN_USE_RETRY_AFTER_S = 1;
 const IDLE_WAIT_MS = 10_000;
 
 /** Hooks that are added to the registration of a POST route. */
-export type IdempotencyHooks = { onRequest: onRequestHookHandler } & Required<
+type IdempotencyHooks = { onRequest: onRequestHookHandler } & Required<
   Pick<RouteShorthandOptions, 'preParsing'>
 >;
 

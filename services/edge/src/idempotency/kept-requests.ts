@@ -12,7 +12,7 @@ import { type OrgQuota, quotaExceeded, type Share } from './org-quota.ts';
 /** Attempts to remove a record whose creation may or may not have succeeded. */
 const RELEASE_TRIES_MAX = 5;
 
-export interface KeptRequestsOptions {
+interface KeptRequestsOptions {
   bucket: Bucket<IdempotencyRecord>;
   objects: ObjectStore;
   quota: OrgQuota;

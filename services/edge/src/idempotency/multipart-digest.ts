@@ -3,7 +3,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { Busboy } from '@fastify/busboy';
 
-export interface MultipartDigest {
+interface MultipartDigest {
   write(piece: Buffer): void;
   /** Hex; null for a body that is not valid multipart. */
   end(): Promise<string | null>;

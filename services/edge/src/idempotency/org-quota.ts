@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000;
 /** Conflicts with other edges in one write; after that the bytes wait for the next write. */
 const CONFLICTS_MAX = 10;
 
-export interface OrgQuotaOptions {
+interface OrgQuotaOptions {
   bucket: Bucket<IdempotencyUsage>;
   clock: Clock;
   logger: Logger;

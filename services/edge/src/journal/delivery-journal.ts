@@ -14,7 +14,7 @@ export interface OpenCall {
   org: string;
 }
 
-export interface Orphan {
+interface Orphan {
   /** The file to remove once the calls are voided. */
   file: OwnFile;
   calls: OpenCall[];

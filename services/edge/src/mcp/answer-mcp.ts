@@ -30,7 +30,7 @@ const DESCRIPTIONS = TOOLS.map((tool) => ({ permission: tool.permission, descrip
 /** Shared, since each new one compiles the meta-schema; no tool asks the client for input. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator();
 
-export interface McpCall {
+interface McpCall {
   readonly key: KeyRecord;
   readonly request: FastifyRequest;
   readonly message: unknown;

@@ -1,6 +1,6 @@
 // Headers of answers, as the OpenAPI document describes them. Names are written as in docs; HTTP ignores case.
 
-export interface HeaderDescription {
+interface HeaderDescription {
   readonly description: string;
   readonly required?: true;
   readonly schema: Record<string, unknown>;

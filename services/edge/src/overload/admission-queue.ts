@@ -14,7 +14,7 @@ const STARTS_PER_TURN_MAX = 16;
 /** Of the open model calls that one org may have: a call may last for minutes, and others need not wait for it. */
 const ORG_CALLS_SHARE_MAX = 3 / 4;
 
-export interface AdmissionQueueDeps {
+interface AdmissionQueueDeps {
   /** Model calls that may be open at once. */
   readonly callsMax: number;
   readonly clock: Clock;

@@ -20,7 +20,7 @@ interface Waiting {
   readonly begin: Begin;
 }
 
-export interface FairQueueDeps {
+interface FairQueueDeps {
   /** Requests that may have begun and not ended. */
   readonly slots: number;
   /** The same for the requests of one org; more than half of the slots. Default: all. */

@@ -21,7 +21,7 @@ export interface LimitHooksDeps extends AdmissionDeps {
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
 /** `onRequest` runs after the guard; `preHandler` runs when the body has arrived. */
-export interface LimitHooks {
+interface LimitHooks {
   readonly onRequest: Hook[];
   readonly preHandler: Hook[];
 }

@@ -7,7 +7,7 @@ import { SharedUse, type SharedUseDeps } from './shared-use.ts';
 
 type RateLimitsDeps = SharedUseDeps & Omit<KeyLimitsDeps, 'defaults'> & { readonly config: Config };
 
-export interface OpenRateLimits extends LimitHooksDeps {
+interface OpenRateLimits extends LimitHooksDeps {
   close(): Promise<void>;
 }
 

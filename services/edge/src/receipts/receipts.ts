@@ -22,7 +22,7 @@ interface Receipt {
   readonly cost: string;
 }
 
-export interface ReceiptsOptions {
+interface ReceiptsOptions {
   readonly bus: Bus;
   /** On a volume that outlives the instance; instances may share it. */
   readonly folder: string;

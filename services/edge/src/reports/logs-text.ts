@@ -12,7 +12,7 @@ import {
 import { type Cell, csvLine } from './csv.ts';
 import type { TextFormat } from './row-format.ts';
 
-export interface LogsTextOptions {
+interface LogsTextOptions {
   readonly bus: Bus;
   readonly key: Pick<KeyRecord, 'id' | 'org'>;
   /** `limit` bounds the whole export; default `LOG_EXPORT_ROWS_MAX`. */

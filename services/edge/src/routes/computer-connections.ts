@@ -69,7 +69,7 @@ const CONNECTION_ERRORS = [
   'no_capacity',
 ] as const;
 
-export interface ComputerConnectionRoutesDeps {
+interface ComputerConnectionRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;

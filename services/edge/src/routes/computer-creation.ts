@@ -19,7 +19,7 @@ import { sendJson } from '../http/send-json.ts';
 /** Longer than control waits for a host, so that control decides how a creation ended. */
 const CREATE_TIMEOUT_MS = HOST_CREATE_TIMEOUT_MS + 30_000;
 
-export interface ComputerCreationRoutesDeps {
+interface ComputerCreationRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;

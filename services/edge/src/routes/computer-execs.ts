@@ -26,7 +26,7 @@ import { sendJsonBytes } from '../http/send-json.ts';
 const TAG = 'Computers';
 const params = z.object({ id: z.string().describe('Id of the computer') });
 
-export interface ComputerExecRoutesDeps {
+interface ComputerExecRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;

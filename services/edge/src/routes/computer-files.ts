@@ -38,7 +38,7 @@ const ERRORS: readonly ErrorCode[] = [
 ];
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
-export interface ComputerFileRoutesDeps {
+interface ComputerFileRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly findHost: FindHost;

@@ -18,7 +18,7 @@ const params = z.object({ id: z.string().describe('Id of the computer') });
 const LIFECYCLE_TIMEOUT_MS = 300_000;
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
-export interface ComputerRoutesDeps {
+interface ComputerRoutesDeps {
   readonly bus: Bus;
   readonly findHost: FindHost;
   readonly spending: Spending;

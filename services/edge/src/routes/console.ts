@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageHeaders } from '../http/page-headers.ts';
 import { publicRoute, type Route } from '../http/route.ts';
 
-export const CONSOLE_FOLDER = join(import.meta.dirname, '../../../console/dist');
+const CONSOLE_FOLDER = join(import.meta.dirname, '../../../console/dist');
 
 const NONCE_BYTES = 16;
 const NONCE_PLACE = /__CSP_NONCE__/g;

@@ -16,7 +16,7 @@ import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 
-export interface EventRoutesDeps {
+interface EventRoutesDeps {
   readonly bus: Bus;
   readonly open: OpenRelays;
   readonly live: LiveEvents;

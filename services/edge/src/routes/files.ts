@@ -23,7 +23,7 @@ import { operationRoutes } from './operation-route.ts';
 const TAG = 'Files';
 const params = z.object({ id: z.string().describe('Id of the file') });
 
-export interface FileRoutesDeps {
+interface FileRoutesDeps {
   readonly bus: Bus;
   /** Open transfers by key; they may take long, and end with their key. */
   readonly open: OpenRelays;

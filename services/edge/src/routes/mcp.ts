@@ -9,7 +9,7 @@ import { parseJson } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { MESSAGE_BYTES_MAX } from '../mcp/tool.ts';
 
-export interface McpRoutesDeps {
+interface McpRoutesDeps {
   readonly clock: Clock;
   readonly logger: Logger;
 }

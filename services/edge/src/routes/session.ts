@@ -22,7 +22,7 @@ import { type OpenSession, requireCsrf, SESSION_COOKIE, type Sessions } from '..
 const TAG = 'Session';
 const SESSION_S = SESSION_HOURS * 3_600;
 
-export interface SessionRoutesDeps {
+interface SessionRoutesDeps {
   readonly sessions: Sessions;
   readonly authenticateHash: AuthenticateHash;
   /** Public base URL; undefined: use the origin of the request. */

@@ -22,7 +22,7 @@ import { usageText } from '../reports/usage-text.ts';
 const TAG = 'Usage and logs';
 const AS_TEXT = Object.values(MEDIA_TYPES);
 
-export interface UsageRoutesDeps {
+interface UsageRoutesDeps {
   readonly bus: Bus;
   readonly clock: Clock;
 }

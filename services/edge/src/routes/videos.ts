@@ -36,7 +36,7 @@ const params = z.object({ id: z.string().describe('Id of the video job') });
 /** Longer than a large body may wait for its place in memory, plus fetching a first frame. */
 const CREATE_TIMEOUT_MS = 240_000;
 
-export interface VideoRoutesDeps {
+interface VideoRoutesDeps {
   readonly bus: Bus;
   readonly spending: Spending;
   readonly receipts: Receipts;

@@ -14,7 +14,7 @@ const tokenContent = z.object({
 });
 export type TokenContent = z.infer<typeof tokenContent>;
 
-export type TokenUse = 'session' | 'sign-in';
+type TokenUse = 'session' | 'sign-in';
 
 export class SessionTokens {
   readonly #secret: string;

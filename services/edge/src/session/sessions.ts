@@ -17,7 +17,7 @@ export const SESSION_COOKIE = 'switchyard_session';
 const SESSION_MS = SESSION_HOURS * 3_600_000;
 const SIGN_IN_MS = SIGN_IN_LINK_MINUTES * 60_000;
 
-export interface SessionsDeps {
+interface SessionsDeps {
   readonly tokens: SessionTokens;
   readonly spent: SpentTokens;
   readonly keys: Pick<Mirror<KeyRecord>, 'lookup'>;

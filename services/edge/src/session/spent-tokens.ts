@@ -7,7 +7,7 @@ import { SESSION_HOURS, ServiceError, type SpentToken } from '@switchyard/contra
 export const SPENT_TOKENS_PER_ORG_MAX = 2_000;
 const KEPT_MS = SESSION_HOURS * 3_600_000;
 
-export interface SpentTokensDeps {
+interface SpentTokensDeps {
   readonly bucket: Bucket<SpentToken>;
   readonly mirror: Mirror<SpentToken>;
   readonly now: () => number;

@@ -13,7 +13,7 @@ import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
 import type { SignedVideo } from './url-signer.ts';
 
-export interface SendVideoOptions {
+interface SendVideoOptions {
   readonly bus: Bus;
   readonly clock: Clock;
 }

@@ -2,7 +2,7 @@
 // first token, and an answer with nothing else is empty.
 
 /** The members that are read; each may be missing. */
-export interface ChatChoice {
+interface ChatChoice {
   text?: unknown;
   delta?: unknown;
   message?: unknown;

@@ -16,7 +16,7 @@ import {
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
-export interface AnswerToRead {
+interface AnswerToRead {
   model: CatalogModel;
   /** The caller's own body. */
   request: Buffer;

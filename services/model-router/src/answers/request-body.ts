@@ -3,7 +3,7 @@
 import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import { type Edit, withMembers } from '../json/splice.ts';
 
-export interface UpstreamBodyOptions {
+interface UpstreamBodyOptions {
   /** The upstream's own name for the model. */
   model: string;
   stream: boolean;

@@ -39,7 +39,7 @@ const FINISH_REASON = /"finish_reason": ?"/;
 
 const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; charset=utf-8' };
 
-export interface SseOptions {
+interface SseOptions {
   /** The caller's own body. */
   request: Uint8Array;
   includeUsage: boolean;

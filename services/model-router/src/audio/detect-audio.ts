@@ -3,7 +3,7 @@ import type { AudioFormatName } from '@switchyard/contracts';
 
 const TAG_HEADER_BYTES = 10;
 
-export interface DetectedAudio {
+interface DetectedAudio {
   format: AudioFormatName;
   /** Start of the audio, behind any tags. */
   start: number;

@@ -14,7 +14,7 @@ import { FREE } from '../spending/pricing.ts';
 import type { CallRecord, Outcome } from './call-record.ts';
 import type { FinishedAnswer } from './model-request.ts';
 
-export interface CallReplyDeps {
+interface CallReplyDeps {
   call: IncomingCall;
   head: ModelCallHead;
   record: CallRecord;

@@ -14,7 +14,7 @@ export const OPEN_MS = 15_000;
 export const RETRY_AFTER_MS_MAX = 30_000;
 
 export const CIRCUIT_STATES = ['closed', 'resting', 'half_open', 'open'] as const;
-export type CircuitState = (typeof CIRCUIT_STATES)[number];
+type CircuitState = (typeof CIRCUIT_STATES)[number];
 
 /** Permission for one attempt, which ends in one of three ways. */
 export interface Pass {

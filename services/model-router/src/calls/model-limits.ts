@@ -66,7 +66,7 @@ const transcriptionLimits = z.looseObject({
 });
 
 /** The properties of a transcription request that limits apply to. */
-export interface AskedTranscription {
+interface AskedTranscription {
   format: AudioFormatName;
   seconds: number;
   bytes: number;

@@ -9,7 +9,7 @@ import {
 } from '@switchyard/contracts';
 import { type ByteBudget, type HeldBytes, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 
-export interface ReceivedBody extends HeldBytes {
+interface ReceivedBody extends HeldBytes {
   bytes: Buffer;
 }
 

@@ -20,7 +20,7 @@ export interface Adapter {
   readonly defaults?: { readonly baseUrl: string; readonly apiKeyEnv: string };
 }
 
-export interface CatalogOptions {
+interface CatalogOptions {
   /** Paths of YAML files; a later file replaces models with the same id. */
   files: string[];
   makers: Readonly<Record<string, Adapter>>;

@@ -20,7 +20,7 @@ const PATHS: Partial<Record<ModelType, string>> = {
 /** Streams are read event by event, so that a budget ends one where it is used up, and not a buffer later. */
 const STREAM_BUFFER_BYTES = 1;
 
-export interface OpenAiCompatible extends Maker {
+interface OpenAiCompatible extends Maker {
   close(): Promise<void>;
 }
 

@@ -38,7 +38,7 @@ export const AI_SDK_MAKERS: readonly MakerDeclaration[] = [
   luma,
 ];
 
-export interface MakersDeps extends MakerDeps {
+interface MakersDeps extends MakerDeps {
   /** Fetches files that callers name by URL; by default from public addresses only. */
   egress?: Egress;
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { TranscriptionParams } from '@switchyard/contracts';
 
-export interface TranscriptionForm {
+interface TranscriptionForm {
   contentType: string;
   contentLength: number;
   body: Readable;

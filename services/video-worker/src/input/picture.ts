@@ -43,7 +43,7 @@ async function download(url: string, egress: Egress, signal: AbortSignal): Promi
 }
 
 /** Decides by the first bytes; media types declared by servers or callers are ignored. */
-export function pictureType(bytes: Buffer): string | null {
+function pictureType(bytes: Buffer): string | null {
   if (bytes.subarray(0, 8).equals(PNG)) return 'image/png';
   if (bytes.subarray(0, 3).equals(JPEG)) return 'image/jpeg';
   if (/^GIF8[79]a$/.test(bytes.toString('latin1', 0, 6))) return 'image/gif';

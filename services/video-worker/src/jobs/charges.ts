@@ -15,7 +15,7 @@ const PULLED_MAX = 100;
 /** Delay before a failed event is redelivered, and before a failed consumer is restarted. */
 const AGAIN_MS = 1_000;
 
-export interface ChargesOptions {
+interface ChargesOptions {
   bus: Bus;
   clock: Clock;
   logger: Logger;

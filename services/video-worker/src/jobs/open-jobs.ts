@@ -13,7 +13,7 @@ export const AGAIN_MS = 1_000;
 
 type Watch = QueuedIterator<KvWatchEntry>;
 
-export interface OpenJobsOptions {
+interface OpenJobsOptions {
   readonly bus: Pick<Bus, 'onReconnect' | 'logger'>;
   readonly videos: Pick<Bucket<VideoRecord>, 'kv' | 'read' | 'wrote'>;
   readonly clock: Pick<Clock, 'after'>;

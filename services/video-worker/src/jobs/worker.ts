@@ -7,7 +7,7 @@ import type { JobDeps } from './job-deps.ts';
 import { OpenJobs } from './open-jobs.ts';
 
 /** Maximum jobs that one worker processes at once; most of them wait for a maker's answer. */
-export const JOBS_AT_ONCE_MAX = 64;
+const JOBS_AT_ONCE_MAX = 64;
 /** Polling interval for jobs that have become due or whose lease has expired. */
 export const LOOK_EVERY_MS = 250;
 
@@ -18,7 +18,7 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   bus: Bus;
   videos: Bucket<VideoRecord>;
   deps: JobDeps;

@@ -20,7 +20,7 @@ const DEPTH_MAX = 100;
 
 const TOKEN = /\s*(?:(\d+(?:\.\d+)?|\.\d+)|(sqrt)|([-+*/%^!()]))/y;
 
-export interface Evaluation {
+interface Evaluation {
   value: Fraction;
   /** Operators used; 0: just a number. */
   operators: number;

@@ -3,7 +3,7 @@ import { NUMBER_WORDS } from '../../text/number-words.ts';
 import { evaluate } from './expression.ts';
 import { ArithmeticError, type Fraction } from './fraction.ts';
 
-export interface FoundExpression {
+interface FoundExpression {
   /** Written with signs: `6 * 7`. */
   expression: string;
   /** The value, or why there is none. */

@@ -11,7 +11,7 @@ export interface Filled {
 }
 
 const JSON_TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const;
-export type JsonType = (typeof JSON_TYPES)[number];
+type JsonType = (typeof JSON_TYPES)[number];
 
 /** Keywords that imply a type where a schema does not state one. */
 const KEYWORDS_OF_TYPE: readonly (readonly [JsonType, readonly string[]])[] = [

@@ -16,7 +16,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-export interface StringSink {
+interface StringSink {
   /** Takes a piece of the string's characters. */
   push(text: string): void;
   /** The string was closed. */

@@ -13,7 +13,7 @@ import type { Price } from '../../spending/pricing.ts';
 import { withCost } from '../usage-with-cost.ts';
 import { type Cue, toSrt, toVtt } from './subtitles.ts';
 
-export interface TranscriptionToFinish {
+interface TranscriptionToFinish {
   model: CatalogModel;
   /** The maker's answer, JSON. */
   answer: Buffer;

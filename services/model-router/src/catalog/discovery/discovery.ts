@@ -10,7 +10,7 @@ export const ASK_AGAIN_AFTER_FAILURE_MS = 5_000;
 /** Maximum delay of the router's start by the first queries. */
 const START_WAIT_MS = 3_000;
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   servers: readonly ModelServer[];
   catalog: Catalog;
   clock: Clock;

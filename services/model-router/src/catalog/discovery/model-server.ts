@@ -29,7 +29,7 @@ export interface FoundModel {
   supportedParameters: string[];
 }
 
-export interface FoundAt {
+interface FoundAt {
   maker: string;
   /** Base URL of its OpenAI-compatible endpoints. */
   baseUrl: string;

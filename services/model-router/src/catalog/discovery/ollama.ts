@@ -32,7 +32,7 @@ const card = z.object({
 });
 type Card = z.infer<typeof card>;
 
-export interface OllamaOptions extends Omit<AskOptions, 'signal'> {
+interface OllamaOptions extends Omit<AskOptions, 'signal'> {
   url: string;
   prices: TokenPrices;
   apiKeyEnv: string | undefined;

@@ -15,9 +15,9 @@ const models = z.object({
   data: z.array(z.object({ id: z.string(), max_model_len: z.int().positive().nullish() })),
 });
 
-export type VllmType = Extract<ModelType, 'language' | 'embedding' | 'rerank'>;
+type VllmType = Extract<ModelType, 'language' | 'embedding' | 'rerank'>;
 
-export interface VllmOptions extends Omit<AskOptions, 'signal'> {
+interface VllmOptions extends Omit<AskOptions, 'signal'> {
   /** With or without a trailing `/v1`. */
   url: string;
   type: VllmType;

@@ -2,12 +2,12 @@
 // signatures) is packed into the block's `signature` or `data`, so that clients return it unchanged.
 import type { ChatReasoningDetail } from '../chat-shapes.ts';
 
-export interface ThinkingBlock {
+interface ThinkingBlock {
   type: 'thinking';
   thinking: string;
   signature: string;
 }
-export interface RedactedThinkingBlock {
+interface RedactedThinkingBlock {
   type: 'redacted_thinking';
   data: string;
 }

@@ -52,7 +52,7 @@ export function toAnnotation(annotation: unknown): object {
   return { type, ...citation, ...rest };
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   /** Makes the ids unique. */
   suffix: string;
   status: OutputStatus;

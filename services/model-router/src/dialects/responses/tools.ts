@@ -3,7 +3,7 @@
 import type { ResponsesRequest } from '@switchyard/contracts';
 import { refuse } from './refusal.ts';
 
-export interface ToolName {
+interface ToolName {
   readonly name: string;
   readonly namespace?: string;
 }

@@ -31,7 +31,7 @@ const TRANSLATIONS: { readonly [T in ModelType]?: Translation<T> } = {
   decision: answerDecisions,
 };
 
-export interface AiSdkMakerDeps extends ConnectedDeps {
+interface AiSdkMakerDeps extends ConnectedDeps {
   /** Fetches files that callers name by URL. */
   egress: Egress;
 }

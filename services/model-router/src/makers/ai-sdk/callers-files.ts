@@ -7,7 +7,7 @@ import { UnsupportedField } from './translation.ts';
 /** Maximum size of all files of one request; the same as for its body. */
 const FILES_BYTES_MAX = 32 * 1024 * 1024;
 
-export interface CallersFile {
+interface CallersFile {
   bytes: Uint8Array;
   /** The media type that the server sent. */
   mediaType: string;

@@ -65,7 +65,7 @@ export interface MakerDeclaration extends MemberPlaces {
 }
 
 /** Where and how a maker takes requests in a dialect. */
-export interface NativeEndpoint {
+interface NativeEndpoint {
   /** Path below the base URL. */
   readonly path: string;
   headers(apiKey: string): Record<string, string>;

@@ -5,7 +5,7 @@ import type { WordsOfAnswer } from './transcribe.ts';
 import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from './translation.ts';
 
 /** Members for the maker's body, made of one field's value. */
-export type SentAs = string | ((value: unknown) => Readonly<Record<string, unknown>>);
+type SentAs = string | ((value: unknown) => Readonly<Record<string, unknown>>);
 
 export interface FieldRules {
   /** Fields that the maker does not support, with the reason for the caller. */

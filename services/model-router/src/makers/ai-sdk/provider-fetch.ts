@@ -11,7 +11,7 @@ export const REHEARSAL = 'x-switchyard-rehearsal';
 /** Members for the top level of the maker's body: JSON text by name, as the caller wrote it. */
 export type WireMembers = ReadonlyMap<string, string>;
 
-export interface ProviderFetchOptions {
+interface ProviderFetchOptions {
   dispatcher: Dispatcher;
   requestId: string;
   /** Read when a request is sent; a translation may add members until then. */

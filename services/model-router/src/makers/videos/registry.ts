@@ -7,7 +7,7 @@ import { localVideos } from './local-videos.ts';
 import { openAiVideos } from './openai-videos.ts';
 import type { VideoMaker } from './video-maker.ts';
 
-export interface VideoMakersDeps extends MakerDeps {
+interface VideoMakersDeps extends MakerDeps {
   /** For files of renderings. */
   folder: string;
 }

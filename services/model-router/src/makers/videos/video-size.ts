@@ -1,6 +1,6 @@
 // Resolutions in pixels, for makers that know no others.
 
-export interface VideoSize {
+interface VideoSize {
   width: number;
   height: number;
 }

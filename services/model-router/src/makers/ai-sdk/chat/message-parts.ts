@@ -4,7 +4,7 @@ import type { LanguageModelV4Content } from '@ai-sdk/provider';
 type Content<Type> = Extract<LanguageModelV4Content, { type: Type }>;
 type Metadata = Content<'tool-call'>['providerMetadata'];
 
-export interface ToolCallSaid {
+interface ToolCallSaid {
   id: string;
   type: 'function';
   function: { name: string; arguments: string };

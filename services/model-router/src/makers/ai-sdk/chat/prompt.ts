@@ -13,7 +13,7 @@ type ToolPart = Message<'tool'>['content'][number];
 type Options = NonNullable<UserPart['providerOptions']>;
 type FileData = Extract<UserPart, { type: 'file' }>['data'];
 
-export interface PromptContext {
+interface PromptContext {
   maker: string;
   model: LanguageModelV4;
   chatOptions: ChatOptions;

@@ -12,7 +12,7 @@ import { REHEARSAL } from '../provider-fetch.ts';
 import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from '../translation.ts';
 import type { ChatRequest } from './request.ts';
 
-export type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;
+type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;
 
 /** Fields with an AI SDK setting; a maker that takes them under OpenAI's name gets them on the wire instead. */
 const SETTINGS: { readonly [field: string]: keyof ChatSettings } = {

@@ -2,7 +2,7 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider';
 import type { ChatOptions } from '../declaration.ts';
 
-export interface OpenAiUsage {
+interface OpenAiUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;

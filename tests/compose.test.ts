@@ -66,9 +66,11 @@ describe.skipIf(engine === undefined || compose === undefined)('the stack of doc
     await engine?.pruneImages({ filters: { dangling: ['true'], label: ['switchyard.image'] } });
   }, COMPOSE_TIMEOUT_MS);
 
-  it('answers no client of NATS without a password', async () => {
+  it('answers no client of NATS without TLS or without a password', async () => {
     const servers = `127.0.0.1:${environment.SWITCHYARD_NATS_PORT}`;
-    await expect(connect({ servers, reconnect: false })).rejects.toThrow(/authorization/i);
+    const tls = { caFile: `${environment.SWITCHYARD_CREDENTIALS}/nats-tls/ca.pem` };
+    await expect(connect({ servers, tls: null, reconnect: false })).rejects.toThrow(/tls/i);
+    await expect(connect({ servers, tls, reconnect: false })).rejects.toThrow(/authorization/i);
   });
 
   it('says what is missing when it has no key', async () => {

@@ -7,12 +7,14 @@ import { jetstream } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type Bus, connectBus, openBucket, publishEvent, readNatsUrl } from '@switchyard/bus';
 import { eventIds, makeEvent, RECEIPTS_STREAM } from '@switchyard/contracts';
+import { ROOT, runCommand } from '@switchyard/local';
 import { makeLogger } from '@switchyard/service';
 import { startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 const ORG = 'org_default';
 const SEEN_WITHIN_MS = 30_000;
+const COMMAND_MS_MAX = 30_000;
 const ALWAYS_REFUSED = 'forbidden.subject';
 let stack: TestStack;
 let operator: Bus;
@@ -84,6 +86,44 @@ test('only the owner of the installation reads the passwords', async () => {
     const { mode } = await stat(join(stack.dataFolder, 'nats-users', file));
     expect(mode & 0o777, file).toBe(0o600);
   }
+});
+
+test('a host that is added gets a user bound to its id, and loses it when it is removed', async () => {
+  const hosts = async (...words: string[]) => {
+    const program = ['services/control/src/hosts-command/main.ts', ...words];
+    const { NATS_URL: _, ...machine } = process.env;
+    const env = { ...machine, SWITCHYARD_DATA: stack.dataFolder };
+    return (await runCommand(process.execPath, program, { cwd: ROOT, env, timeoutMs: COMMAND_MS_MAX }))
+      .stdout;
+  };
+  const reload = async (printed: string) => {
+    const [command = ''] = /kill -HUP .*$/m.exec(printed) ?? [];
+    await runCommand('bash', ['-c', command], { cwd: ROOT, timeoutMs: COMMAND_MS_MAX });
+  };
+  const printed = await hosts('add', 'berlin-1');
+  const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(printed)?.[1] ?? '';
+  const [user, pass] = [setting('NATS_USER'), setting('NATS_PASSWORD')];
+  expect(user).toMatch(/^host_/);
+  await expect(hosts('add', 'berlin-1')).rejects.toThrow(`berlin-1 exists: ${user}`);
+  await expect(hosts('add', '../edge')).rejects.toThrow('is invalid');
+  await reload(printed);
+  const join = () =>
+    connect({
+      servers: setting('NATS_URL'),
+      user,
+      pass,
+      inboxPrefix: `_INBOX.${user}.test`,
+      reconnect: false,
+    });
+  const nc = await vi.waitFor(join, { timeout: SEEN_WITHIN_MS });
+  const others = [`computer-agent.v1.${host}.exec`, 'event.v1.>'];
+  expect(await refusedToSubscribe(nc, [...others, `computer-agent.v1.${user}.exec`])).toEqual(others);
+  expect(await hosts('list')).toMatch(new RegExp(`^${user}  silent  \\(berlin-1\\)$`, 'm'));
+
+  await expect(hosts('remove', 'edge')).rejects.toThrow('No host edge has a user');
+  await reload(await hosts('remove', 'berlin-1'));
+  await nc.closed();
+  await expect(join()).rejects.toThrow(/authorization/i);
 });
 
 describe('the credential of a computer host', () => {

@@ -1,18 +1,24 @@
 /**
- * `npm run credentials`: makes the passwords that docker-compose.yml needs, once, in the folder SWITCHYARD_CREDENTIALS
- * (default `.credentials`). Existing ones are kept; nats.conf is written again, as after an update of Switchyard.
+ * `npm run credentials`: makes the passwords and the certificate authority that docker-compose.yml needs, once, in the
+ * folder SWITCHYARD_CREDENTIALS (default `.credentials`). Existing ones are kept; nats.conf and nats-server's certificate
+ * are written again, as after an update of Switchyard. SWITCHYARD_NATS_NAMES: further names and addresses of nats-server.
  */
-import { relative, resolve } from 'node:path';
+import { relative } from 'node:path';
 import { HOST_SERVICE } from '@switchyard/bus/permissions';
-import { ROOT } from './config.ts';
 import { ensureMongoUser } from './mongo-user.ts';
-import { readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
+import { COMPOSE_CERTIFICATE, ensureNatsTls } from './nats-tls.ts';
+import { credentialsFolder, readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
 import { SetupError } from './setup-error.ts';
 
-const folder = resolve(ROOT, process.env.SWITCHYARD_CREDENTIALS || '.credentials');
+const folder = credentialsFolder(process.env);
+const names = (process.env.SWITCHYARD_NATS_NAMES ?? '').split(',').map((name) => name.trim());
 try {
   await readOrMakeUsers(folder, [HOST_SERVICE]);
-  await writeNatsConfig(usersFolder(folder));
+  await ensureNatsTls(
+    folder,
+    names.filter((name) => name !== ''),
+  );
+  await writeNatsConfig(usersFolder(folder), COMPOSE_CERTIFICATE);
   await ensureMongoUser(folder);
   console.log(
     `The credentials of NATS and MongoDB are in ${relative(process.cwd(), folder) || folder}; keep them.`,

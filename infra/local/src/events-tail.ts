@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { natsUrl, readNatsUrl } from '@switchyard/bus/nats-url';
+import { connectionOptions, natsUrl } from '@switchyard/bus/nats-url';
 import { EVENT_STREAMS, eventLine, parseEvent } from '@switchyard/contracts';
 import { addressesFile } from './index.ts';
 
@@ -19,11 +19,12 @@ const { values: options } = parseArgs({
   options: { since: { type: 'string' }, only: { type: 'string' }, json: { type: 'boolean', default: false } },
 });
 
-const { servers, credentials } = readNatsUrl(findNats());
-const user = credentials ? { user: credentials.user, pass: credentials.password } : {};
-const connecting = connect({ servers, ...user, name: 'events-tail', maxReconnectAttempts: -1 });
+const address = connectionOptions(findNats(), process.env.NATS_TLS_CA || undefined);
+const connecting = connect({ ...address, name: 'events-tail', maxReconnectAttempts: -1 });
 const nc = await connecting.catch((error: Error) =>
-  fail(`NATS does not answer at ${servers.join(', ')}: ${error.message}. Run npm start, or set NATS_URL.`),
+  fail(
+    `NATS does not answer at ${address.servers.join(', ')}: ${error.message}. Run npm start, or set NATS_URL.`,
+  ),
 );
 const since = options.since === undefined ? null : new Date(Date.now() - durationMs(options.since));
 const from = since

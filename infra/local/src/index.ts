@@ -6,13 +6,17 @@ export { createDebianPackages, type DebianPackages } from './debian-packages.ts'
 export { type DockerCompose, presentDockerCompose } from './docker-compose.ts';
 export { engineVersion } from './docker-engine.ts';
 export { freePort } from './free-port.ts';
+export { addHost, hostNames, removeHost } from './host-users.ts';
 export { READY_LINE } from './launcher.ts';
 export { findMongoServer, MONGO_HOST, MONGO_IMAGE, mongoServerProcess } from './mongo-server.ts';
 export { ensureStandIn, standInCommand } from './mongo-stand-in.ts';
 export { ensureBuiltNatsServer, findNatsServer, NATS_IMAGE, natsServerProcess } from './nats-server.ts';
+export { ensureNatsTls, publicNames } from './nats-tls.ts';
+export { readOrMakeUser, readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
 export { createPidFiles } from './pid-files.ts';
 export { processIdentity } from './process-identity.ts';
 export { openProcessLog } from './process-log.ts';
 export { findProgram, runCommand } from './run-command.ts';
+export { SetupError } from './setup-error.ts';
 export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
 export { makeOnce, toolsCacheFolder } from './tools-cache.ts';

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { NatsCredentials } from '@switchyard/bus/nats-url';
 import {
   HOST_SERVICE,
@@ -15,6 +15,7 @@ import {
 } from '@switchyard/bus/permissions';
 import { idOf, newId } from '@switchyard/contracts';
 import { ROOT } from './config.ts';
+import type { ServerCertificate } from './nats-tls.ts';
 import { SetupError } from './setup-error.ts';
 
 const PASSWORD_BYTES = 24;
@@ -42,6 +43,11 @@ export async function readOrMakeUsers(dataFolder: string, hosts: readonly string
   };
 }
 
+/** The folder that `npm run credentials` fills for docker-compose.yml. */
+export function credentialsFolder(env: Readonly<Record<string, string | undefined>>): string {
+  return resolve(ROOT, env.SWITCHYARD_CREDENTIALS || '.credentials');
+}
+
 export function usersFolder(dataFolder: string): string {
   return join(dataFolder, 'nats-users');
 }
@@ -53,7 +59,7 @@ async function hostIdOf(dataFolder: string, instance: string): Promise<string> {
 }
 
 /** Reads the credentials of `name`, or makes them. @param user the name of the NATS user, of new credentials */
-async function readOrMakeUser(folder: string, name: string, user: string): Promise<NatsCredentials> {
+export async function readOrMakeUser(folder: string, name: string, user: string): Promise<NatsCredentials> {
   const file = join(folder, name + EXTENSION);
   const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -66,15 +72,38 @@ async function readOrMakeUser(folder: string, name: string, user: string): Promi
   return { user, password };
 }
 
-/** Writes nats-server's configuration for every user in the folder. Returns its path. */
-export async function writeNatsConfig(folder: string): Promise<string> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
-  const users = await Promise.all(
-    names.map(async (name) => parseUser(join(folder, name), await readFile(join(folder, name), 'utf8'))),
+export interface KnownUser extends NatsCredentials {
+  readonly name: string;
+  readonly file: string;
+}
+
+/** Every user in the folder. */
+export async function readUsers(folder: string): Promise<KnownUser[]> {
+  const files = (await readdir(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
+  return Promise.all(
+    files.map(async (name) => {
+      const file = join(folder, name);
+      const user = parseUser(file, await readFile(file, 'utf8'));
+      return { name: name.slice(0, -EXTENSION.length), file, ...user };
+    }),
   );
+}
+
+/**
+ * Writes nats-server's configuration for every user in the folder. Returns its path.
+ * @param certificate with it the server speaks TLS only
+ */
+export async function writeNatsConfig(folder: string, certificate?: ServerCertificate): Promise<string> {
+  const users = await readUsers(folder);
   const authorization = JSON.stringify({ users: users.map(withPermissions) }, null, 1);
   const file = join(folder, 'nats.conf');
-  await writePrivately(file, `${await readFile(BASE_CONFIG, 'utf8')}\nauthorization: ${authorization}\n`);
+  const tls = certificate && { cert_file: certificate.certFile, key_file: certificate.keyFile };
+  const parts = [
+    await readFile(BASE_CONFIG, 'utf8'),
+    ...(tls ? [`tls: ${JSON.stringify(tls)}`] : []),
+    `authorization: ${authorization}`,
+  ];
+  await writePrivately(file, `${parts.join('\n')}\n`);
   return file;
 }
 

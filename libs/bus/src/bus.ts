@@ -6,7 +6,7 @@ import { inboxPrefix } from './call-subjects.ts';
 import { Callee } from './callee.ts';
 import { Caller, type CallRequest, type OutgoingCall, type ReplySink } from './caller.ts';
 import { SWEEP_LATE_MS, SWEEP_MS } from './limits.ts';
-import { readNatsUrl } from './nats-url.ts';
+import { connectionOptions } from './nats-url.ts';
 import { Peers } from './peers.ts';
 import { StoreGate } from './store-gate.ts';
 import { TurnPublisher } from './turn-publisher.ts';
@@ -22,6 +22,8 @@ export interface Logger {
 interface BusOptions {
   /** nats://host:port, several separated by commas; each may name a user, `nats://user:password@host:port`. */
   url: string;
+  /** As in `connectionOptions`. */
+  caFile?: string | undefined;
   /** The service's name; shown as the connection's name in `nats server` reports. */
   service: string;
   logger: Logger;
@@ -38,15 +40,15 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * Connects, waits as long as needed for a server, and reconnects without limit afterwards.
  * @throws when the options are wrong (not a URL, credentials refused).
  */
-export async function connectBus({ url, service, logger, waitsForServer = true }: BusOptions): Promise<Bus> {
-  const { servers, credentials } = readNatsUrl(url);
+export async function connectBus(options: BusOptions): Promise<Bus> {
+  const { url, caFile, service, logger, waitsForServer = true } = options;
+  const address = connectionOptions(url, caFile);
   // The user's permissions hold to what its instances are called.
-  const instance = `${credentials?.user ?? service}.${randomBytes(6)
+  const instance = `${address.user ?? service}.${randomBytes(6)
     .toString('base64url')
     .replaceAll(/[^A-Za-z0-9]/g, '0')}`;
   const connecting = connect({
-    servers,
-    ...(credentials ? { user: credentials.user, pass: credentials.password } : {}),
+    ...address,
     name: instance,
     waitOnFirstConnect: waitsForServer,
     maxReconnectAttempts: -1,
@@ -59,7 +61,7 @@ export async function connectBus({ url, service, logger, waitsForServer = true }
     inboxPrefix: inboxPrefix(instance),
   });
   const nc = await connecting.catch((cause: Error) => {
-    const hosts = servers.map((server) => server.replace(/^\w+:\/\//, '')).join(', ');
+    const hosts = address.servers.map((server) => server.replace(/^\w+:\/\//, '')).join(', ');
     throw new Error(`the bus at ${hosts} cannot be reached: ${cause.message}`, { cause });
   });
   return new Bus(nc, await jetstreamManager(nc, { checkAPI: false }), instance, logger);

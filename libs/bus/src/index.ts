@@ -9,7 +9,7 @@ export { type EventReader, lastSequence, openEventReader } from './event-reader.
 export { createEventPublisher, type EventPublisher, ensureEventsStream, publishEvent } from './events.ts';
 export { holdLease, type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
-export { natsUrl, readNatsUrl } from './nats-url.ts';
+export { natsUrl, readNatsUrl, withCredentials } from './nats-url.ts';
 export { type ByteRange, ObjectGone, ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
 export {
   type OperationContext,

@@ -1,10 +1,13 @@
-// NATS_URL: several servers separated by commas, each with or without `user:password@`.
+// NATS_URL: several servers separated by commas, each with or without `user:password@`. One named `tls://` requires TLS
+// of all of them.
 
 interface NatsAddress {
   /** host:port, as the client takes them. */
   readonly servers: string[];
   /** Of the first server that names a user. */
   readonly credentials: NatsCredentials | undefined;
+  /** Whether a server is named `tls://`. */
+  readonly tls: boolean;
 }
 
 export interface NatsCredentials {
@@ -27,6 +30,21 @@ export function readNatsUrl(url: string): NatsAddress {
   return {
     servers: parts.map(({ server }) => server),
     credentials: parts.find(({ user }) => user !== undefined)?.user,
+    tls: parts.some(({ server }) => server.startsWith('tls://')),
+  };
+}
+
+/**
+ * The address as options of the client.
+ * @param caFile certificate authorities, PEM; with them TLS is required too. Unset: those of Node.js
+ */
+export function connectionOptions(url: string, caFile?: string) {
+  const { servers, credentials, tls } = readNatsUrl(url);
+  return {
+    servers,
+    ...(credentials ? { user: credentials.user, pass: credentials.password } : {}),
+    // Against a server without TLS the client then fails before it sends a password.
+    ...(tls || caFile !== undefined ? { tls: caFile === undefined ? {} : { caFile } } : {}),
   };
 }
 

@@ -7,6 +7,8 @@ export const commonConfig = {
   /** The NATS user of this service; unset: that of NATS_URL, if it names one. */
   NATS_USER: z.string().optional(),
   NATS_PASSWORD: z.string().optional(),
+  /** File with the certificate authorities of NATS, PEM. Set: TLS is required. */
+  NATS_TLS_CA: z.string().optional(),
   /** Folder for what must survive this instance: outboxes, journals. */
   SWITCHYARD_DATA: z.string().default('.data'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -73,7 +73,12 @@ export async function runService<S extends z.ZodType<CommonConfig>>(
 
   // From here on /livez answers, so that a wait for NATS or a database is not taken for a dead process.
   if (port !== undefined) health = await serveHealth({ host, port, metrics, ready });
-  bus = await connectBus({ url: natsUrl(config), service: definition.name, logger });
+  bus = await connectBus({
+    url: natsUrl(config),
+    caFile: config.NATS_TLS_CA,
+    service: definition.name,
+    logger,
+  });
   running = await definition.start({
     config,
     bus,

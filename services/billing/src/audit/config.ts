@@ -8,6 +8,7 @@ import { databaseUrl } from '../store/database-url.ts';
 /** The servers of an installation, with their users. */
 export interface Servers {
   readonly NATS_URL: string;
+  readonly NATS_TLS_CA?: string | undefined;
   readonly MONGODB_URL: string;
 }
 
@@ -15,6 +16,7 @@ const settings = z.object({
   NATS_URL: z.string().optional(),
   NATS_USER: z.string().optional(),
   NATS_PASSWORD: z.string().optional(),
+  NATS_TLS_CA: z.string().optional(),
   MONGODB_URL: z.string().optional(),
   MONGODB_USER: z.string().optional(),
   MONGODB_PASSWORD: z.string().optional(),
@@ -27,10 +29,10 @@ const settings = z.object({
  */
 export async function serversOf(environment: Record<string, string | undefined>): Promise<Servers> {
   const set = readConfig(settings, environment);
-  const { SWITCHYARD_DATA: folder } = set;
+  const { SWITCHYARD_DATA: folder, NATS_TLS_CA } = set;
   const NATS_URL = set.NATS_URL && natsUrl({ ...set, NATS_URL: set.NATS_URL });
   const MONGODB_URL = set.MONGODB_URL && databaseUrl({ ...set, MONGODB_URL: set.MONGODB_URL });
-  if (NATS_URL !== undefined && MONGODB_URL !== undefined) return { NATS_URL, MONGODB_URL };
+  if (NATS_URL !== undefined && MONGODB_URL !== undefined) return { NATS_URL, NATS_TLS_CA, MONGODB_URL };
   // Imported only here: a container of billing has no launcher, and its environment names the servers.
   const { addressesFile } = await import('@switchyard/local');
   const file = addressesFile(folder);
@@ -39,5 +41,6 @@ export async function serversOf(environment: Record<string, string | undefined>)
       `no installation is found at ${file}: run npm start first, or set NATS_URL and MONGODB_URL`,
     );
   const running = JSON.parse(readFileSync(file, 'utf8')) as Servers;
-  return { NATS_URL: NATS_URL ?? running.NATS_URL, MONGODB_URL: MONGODB_URL ?? running.MONGODB_URL };
+  const found = { NATS_URL: NATS_URL ?? running.NATS_URL, MONGODB_URL: MONGODB_URL ?? running.MONGODB_URL };
+  return { ...found, NATS_TLS_CA };
 }

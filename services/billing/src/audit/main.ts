@@ -43,7 +43,8 @@ async function run(
   const say = (text: string) => process.stderr.write(`${text}\n`);
   const client = makeMongoClient(servers.MONGODB_URL, { silenceMs: SILENCE_MS });
   const logger = makeLogger('audit', 'error');
-  const bus = await connectBus({ url: servers.NATS_URL, service: 'audit', logger, waitsForServer: false });
+  const { NATS_URL: url, NATS_TLS_CA: caFile } = servers;
+  const bus = await connectBus({ url, caFile, service: 'audit', logger, waitsForServer: false });
   // Rebuilt data is worthless after a crash, so its writes do not wait for a majority.
   const name = `switchyard_audit_${randomBytes(NAME_BYTES).toString('hex')}`;
   const workDb = client.db(name, { writeConcern: { w: 1 } });

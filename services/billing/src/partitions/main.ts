@@ -18,6 +18,7 @@ try {
   const logger = makeLogger('partitions', 'error');
   const bus = await connectBus({
     url: servers.NATS_URL,
+    caFile: servers.NATS_TLS_CA,
     service: 'partitions',
     logger,
     waitsForServer: false,

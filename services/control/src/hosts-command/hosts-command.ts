@@ -1,21 +1,27 @@
-// Implements `npm run hosts`.
+// The part of `npm run hosts` that asks the bus: the list, and the operator's orders.
 import { type Bus, openBucket } from '@switchyard/bus';
 import type { HostHeartbeat, HostOrder } from '@switchyard/contracts';
 
-const USAGE = 'usage: npm run hosts [-- cordon|drain|uncordon <host>]';
+const USAGE = 'usage: npm run hosts [-- list | add <name> | remove <name> | cordon|drain|uncordon <host>]';
 
 /**
+ * @param names of the hosts that have a user here, by host id
  * @returns the list of hosts, or a confirmation of the order, for the standard output
  * @throws Error for invalid arguments or an unknown host
  */
-export async function hostsCommand(bus: Bus, words: readonly string[], now: () => number): Promise<string> {
+export async function hostsCommand(
+  bus: Bus,
+  words: readonly string[],
+  now: () => number,
+  names: ReadonlyMap<string, string> = new Map(),
+): Promise<string> {
   const [verb = 'list', host, ...more] = words;
   const hosts = await openBucket(bus, 'hosts');
   const orders = await openBucket(bus, 'host-orders');
   if (verb === 'list' && host === undefined) {
     const beats = (await hosts.entries()).map(({ value }) => value);
     const ordered = new Map((await orders.entries()).map(({ key, value }) => [key, value.order]));
-    return listed(beats, ordered);
+    return listed(beats, ordered, names);
   }
   if (host === undefined || more.length > 0) throw new Error(USAGE);
   // A disconnected host that has had an order can be ordered too: it reads the order when it reconnects.
@@ -34,9 +40,18 @@ export async function hostsCommand(bus: Bus, words: readonly string[], now: () =
   }
 }
 
-function listed(beats: readonly HostHeartbeat[], orders: ReadonlyMap<string, HostOrder['order']>): string {
-  if (beats.length === 0) return 'no host is heard\n';
-  return beats.map((beat) => `${line(beat, orders.get(beat.id))}\n`).join('');
+function listed(
+  beats: readonly HostHeartbeat[],
+  orders: ReadonlyMap<string, HostOrder['order']>,
+  names: ReadonlyMap<string, string>,
+): string {
+  const heard = new Set(beats.map(({ id }) => id));
+  const named = (id: string) => (names.has(id) ? `  (${names.get(id)})` : '');
+  const lines = [
+    ...beats.map((beat) => `${line(beat, orders.get(beat.id))}${named(beat.id)}`),
+    ...[...names.keys()].filter((id) => !heard.has(id)).map((id) => `${id}  silent${named(id)}`),
+  ];
+  return lines.length === 0 ? 'no host is heard\n' : lines.map((text) => `${text}\n`).join('');
 }
 
 function line(beat: HostHeartbeat, order: HostOrder['order'] | undefined): string {

@@ -1,6 +1,8 @@
-// `npm run hosts`: lists the computer hosts of an installation and sends them operator orders.
+// `npm run hosts`: lists the computer hosts of an installation, sends them operator orders, and makes their NATS users.
 //
-//   npm run hosts                        prints a line for each host
+//   npm run hosts [-- list]              prints a line for each host
+//   npm run hosts -- add <name>          makes the user of a new host, and prints what the host needs
+//   npm run hosts -- remove <name>       removes the user of a host, so that its credential is refused
 //   npm run hosts -- cordon <host>       places no new computers there; existing ones may run, stop and start
 //   npm run hosts -- drain <host>        also stops running computers, keeps their files, and lets none start
 //   npm run hosts -- uncordon <host>     lifts the order
@@ -16,30 +18,56 @@ const settings = z.object({
   NATS_URL: z.string().optional(),
   NATS_USER: z.string().optional(),
   NATS_PASSWORD: z.string().optional(),
+  NATS_TLS_CA: z.string().optional(),
   SWITCHYARD_DATA: z.string().default('.data'),
 });
+type Settings = z.infer<typeof settings>;
 
 try {
-  const url = await findNats();
-  const logger = makeLogger('hosts', 'error');
-  const bus = await connectBus({ url, service: 'hosts', logger, waitsForServer: false });
-  try {
-    process.stdout.write(await hostsCommand(bus, process.argv.slice(2), Date.now));
-  } finally {
-    await bus.close();
-  }
+  process.stdout.write(await run(process.argv.slice(2)));
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  const fix = error instanceof Error && 'fix' in error ? ` ${error.fix}` : '';
+  process.stderr.write(`${error instanceof Error ? error.message : error}${fix}\n`);
   process.exitCode = 1;
 }
 
-async function findNats(): Promise<string> {
-  const { NATS_URL, SWITCHYARD_DATA, ...user } = readConfig(settings, process.env);
-  if (NATS_URL !== undefined) return natsUrl({ NATS_URL, ...user });
-  // Imported here only: a container of control has no launcher, and gets the server from its environment.
-  const { addressesFile } = await import('@switchyard/local');
-  const file = addressesFile(SWITCHYARD_DATA);
-  if (!existsSync(file))
-    throw new Error(`no installation is found at ${file}: run npm start first, or set NATS_URL`);
+async function run(words: readonly string[]): Promise<string> {
+  const [verb, name] = words;
+  const ofUsers = words.length === 2 && (verb === 'add' || verb === 'remove');
+  const config = readConfig(settings, process.env);
+  // A container of control has no launcher: it knows no names of hosts.
+  const local = await import('@switchyard/local').catch(() => undefined);
+  if (ofUsers && name !== undefined) {
+    if (local === undefined)
+      throw new Error('Users are made where nats-server is configured: run this there.');
+    return verb === 'add' ? local.addHost(process.env, name) : local.removeHost(process.env, name);
+  }
+  const names = await local?.hostNames(process.env);
+  const url =
+    config.NATS_URL === undefined
+      ? readAddress(local, config)
+      : natsUrl({ ...config, NATS_URL: config.NATS_URL });
+  const logger = makeLogger('hosts', 'error');
+  const bus = await connectBus({
+    ...{ url, caFile: config.NATS_TLS_CA, service: 'hosts', logger },
+    waitsForServer: false,
+  });
+  try {
+    return await hostsCommand(bus, words, Date.now, names);
+  } finally {
+    await bus.close();
+  }
+}
+
+/** The server that `npm start` runs. */
+function readAddress(
+  local: { addressesFile(folder: string): string } | undefined,
+  { SWITCHYARD_DATA }: Settings,
+): string {
+  const file = local?.addressesFile(SWITCHYARD_DATA);
+  if (file === undefined || !existsSync(file))
+    throw new Error(
+      `no installation is found${file ? ` at ${file}` : ''}: run npm start first, or set NATS_URL`,
+    );
   return z.object({ NATS_URL: z.string() }).parse(JSON.parse(readFileSync(file, 'utf8'))).NATS_URL;
 }

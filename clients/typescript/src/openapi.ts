@@ -962,6 +962,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the makers, whether each has an API key, and from where; never the key
+         * @description Needs the permission `operator`.
+         */
+        get: operations["listProviders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/providers/{maker}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the API key of a maker: calls use it at once, in place of the environment’s
+         * @description Needs the permission `operator`.
+         */
+        put: operations["setProvider"];
+        post?: never;
+        /**
+         * Remove the API key that was set: calls use the environment’s again
+         * @description Needs the permission `operator`.
+         */
+        delete: operations["deleteProviderKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -3163,6 +3207,20 @@ export interface components {
              */
             deleted: true;
         };
+        DeletedProviderKey: {
+            /** @description Name of the maker */
+            id: string;
+            /**
+             * @description Always provider
+             * @constant
+             */
+            object: "provider";
+            /**
+             * @description Always true: calls use the key of the environment, if there is one
+             * @constant
+             */
+            deleted: true;
+        };
         DeletedVideo: {
             /** @description The video that was */
             id: string;
@@ -3298,7 +3356,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        ErrorCode: "invalid_json" | "invalid_request" | "invalid_multipart" | "audio_unreadable" | "unknown_field" | "wrong_endpoint" | "upstream_rejected" | "image_unavailable" | "url_not_allowed" | "url_fetch_failed" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "insufficient_funds" | "budget_exceeded" | "permission_denied" | "org_suspended" | "url_expired" | "url_not_valid" | "csrf_token_invalid" | "model_not_allowed" | "route_not_found" | "org_not_found" | "model_not_found" | "computer_not_found" | "file_not_found" | "exec_not_found" | "path_not_found" | "key_not_found" | "webhook_not_found" | "log_not_found" | "charge_not_found" | "video_not_found" | "method_not_allowed" | "body_timeout" | "reader_too_slow" | "computer_not_running" | "computer_busy" | "refund_exceeds_charge" | "video_expired" | "idempotency_in_use" | "idempotency_conflict" | "body_too_large" | "storage_quota_exceeded" | "unsupported_media_type" | "range_not_satisfiable" | "command_timed_out" | "rate_limited" | "computer_limit_reached" | "idempotency_quota_exceeded" | "internal_error" | "upstream_error" | "port_unreachable" | "computer_failed" | "model_unavailable" | "no_capacity" | "overloaded" | "service_unavailable" | "upstream_timeout" | "storage_full";
+        ErrorCode: "invalid_json" | "invalid_request" | "invalid_multipart" | "audio_unreadable" | "unknown_field" | "wrong_endpoint" | "upstream_rejected" | "image_unavailable" | "url_not_allowed" | "url_fetch_failed" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "insufficient_funds" | "budget_exceeded" | "permission_denied" | "org_suspended" | "url_expired" | "url_not_valid" | "csrf_token_invalid" | "model_not_allowed" | "route_not_found" | "org_not_found" | "provider_not_found" | "model_not_found" | "computer_not_found" | "file_not_found" | "exec_not_found" | "path_not_found" | "key_not_found" | "webhook_not_found" | "log_not_found" | "charge_not_found" | "video_not_found" | "method_not_allowed" | "body_timeout" | "reader_too_slow" | "computer_not_running" | "computer_busy" | "refund_exceeds_charge" | "video_expired" | "idempotency_in_use" | "idempotency_conflict" | "body_too_large" | "storage_quota_exceeded" | "unsupported_media_type" | "range_not_satisfiable" | "command_timed_out" | "rate_limited" | "computer_limit_reached" | "idempotency_quota_exceeded" | "internal_error" | "upstream_error" | "port_unreachable" | "computer_failed" | "model_unavailable" | "no_capacity" | "overloaded" | "provider_keys_locked" | "service_unavailable" | "upstream_timeout" | "storage_full";
         Exec: {
             /** @description The id of the request that started it (X-Request-Id) */
             id: string;
@@ -4781,6 +4839,44 @@ export interface components {
             /** @description Dollars for a search */
             search?: string;
         };
+        Provider: {
+            /** @description Name of the maker, as in /v1/providers/{maker} */
+            id: string;
+            /**
+             * @description Always provider
+             * @constant
+             */
+            object: "provider";
+            /** @description The environment variable that holds its key when the API has set none */
+            env: string;
+            /** @description Whether calls have a key to use */
+            has_key: boolean;
+            /** @description api: set here, which wins; environment: the variable; null: no key */
+            source: ("api" | "environment") | null;
+            /** @description Last four characters of the key; null when it is short or cannot be read */
+            last4: string | null;
+            /** @description When the key was set here; null: it was not */
+            updated_at: string | null;
+            /** @description Why the key that was set here cannot be used; null: it can */
+            unusable_reason: string | null;
+        };
+        ProviderList: {
+            /**
+             * @description Always list
+             * @constant
+             */
+            object: "list";
+            /** @description The things themselves */
+            data: components["schemas"]["Provider"][];
+            /** @description Id of the first of them; null when there are none */
+            first_id: string | null;
+            /** @description Id of the last of them: give it as `after` to get the next page */
+            last_id: string | null;
+            /** @description Whether there are more of them */
+            has_more: boolean;
+            /** @description `last_id` when there are more; null on the last page */
+            next_cursor: string | null;
+        };
         RateLimits: {
             /** @description Requests in any minute; null: no limit of its own */
             requests_per_minute: number | null;
@@ -5242,6 +5338,15 @@ export interface components {
                 /** @description What it may do */
                 permissions: components["schemas"]["Permission"][];
             };
+        };
+        /**
+         * @example {
+         *       "api_key": "sk-ant-api03-of-your-account"
+         *     }
+         */
+        SetProviderRequest: {
+            /** @description The API key of the maker; it is stored encrypted, and never shown again */
+            api_key: string;
         };
         SignInLink: {
             /**
@@ -8188,6 +8293,111 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Refund"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listProviders: {
+        parameters: {
+            query?: {
+                /** @description Things at most; default: all; over 1000 counts as that */
+                limit?: number;
+                /** @description `last_id` of the page before */
+                after?: string;
+                /** @description Another name of `after` */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The makers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the maker, as GET /v1/providers lists it */
+                maker: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 262144 bytes; JSON of at most 200000 objects, lists and members, 1000000 values and 128 levels */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetProviderRequest"];
+            };
+        };
+        responses: {
+            /** @description The maker as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Provider"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteProviderKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the maker, as GET /v1/providers lists it */
+                maker: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was removed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedProviderKey"];
                 };
             };
             /** @description An error */

@@ -41,6 +41,7 @@ test.each([
   ['PORT', '65536'],
   ['PORT', 'high'],
   ['SWITCHYARD_KEY', 'nineteen-characters'],
+  ['SWITCHYARD_PROVIDERS_SECRET', 'shorter than 32 characters'],
   ['SWITCHYARD_COMPUTERS', 'no'],
   ['SWITCHYARD_SCALE', 'control'],
   ['SWITCHYARD_SCALE', 'control=0'],

@@ -1,6 +1,6 @@
 /** The launcher's settings: environment variables with defaults and bounds. */
 import { join, resolve } from 'node:path';
-import { KEY_LENGTH_MIN } from '@switchyard/contracts';
+import { KEY_LENGTH_MIN, PROVIDERS_SECRET_LENGTH_MIN } from '@switchyard/contracts';
 import { z } from 'zod';
 import { SetupError } from './setup-error.ts';
 
@@ -18,6 +18,8 @@ const environment = z.object({
   SWITCHYARD_DATA: z.string().default('.data'),
   /** A key with every permission, for automation. Without it, the first start makes one. */
   SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN).optional(),
+  /** Encrypts the keys of providers that are set through the API. Without it, the first start makes one. */
+  SWITCHYARD_PROVIDERS_SECRET: z.string().min(PROVIDERS_SECRET_LENGTH_MIN).optional(),
   /** `off`: the start does not look for a Docker engine. */
   SWITCHYARD_COMPUTERS: z.enum(['on', 'off']).default('on'),
   /** Instances of services, `model-router=2,control=2`. */
@@ -49,6 +51,7 @@ export interface LauncherConfig {
   /** Absolute. */
   readonly dataFolder: string;
   readonly key: string | undefined;
+  readonly providersSecret: string | undefined;
   readonly computers: boolean;
   readonly scale: Readonly<Record<string, number>>;
   readonly services: readonly string[] | undefined;
@@ -70,6 +73,7 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv): LauncherConfig {
     port: values.PORT,
     dataFolder: resolve(ROOT, values.SWITCHYARD_DATA),
     key: values.SWITCHYARD_KEY,
+    providersSecret: values.SWITCHYARD_PROVIDERS_SECRET,
     computers: values.SWITCHYARD_COMPUTERS === 'on',
     scale: values.SWITCHYARD_SCALE,
     services: values.SWITCHYARD_SERVICES,

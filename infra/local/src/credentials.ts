@@ -1,5 +1,5 @@
 /**
- * `npm run credentials`: makes the passwords and the certificate authority that docker-compose.yml needs, once, in the
+ * `npm run credentials`: makes the passwords, secrets and the certificate authority that docker-compose.yml needs, once, in the
  * folder SWITCHYARD_CREDENTIALS (default `.credentials`). Existing ones are kept; nats.conf and nats-server's certificate
  * are written again, as after an update of Switchyard. SWITCHYARD_NATS_NAMES: further names and addresses of nats-server.
  */
@@ -8,6 +8,7 @@ import { HOST_SERVICE } from '@switchyard/bus/permissions';
 import { ensureMongoUser } from './mongo-user.ts';
 import { COMPOSE_CERTIFICATE, ensureNatsTls } from './nats-tls.ts';
 import { credentialsFolder, readOrMakeUsers, usersFolder, writeNatsConfig } from './nats-users.ts';
+import { ensureProvidersSecret } from './providers-secret.ts';
 import { SetupError } from './setup-error.ts';
 
 const folder = credentialsFolder(process.env);
@@ -20,8 +21,9 @@ try {
   );
   await writeNatsConfig(usersFolder(folder), COMPOSE_CERTIFICATE);
   await ensureMongoUser(folder);
+  await ensureProvidersSecret(folder);
   console.log(
-    `The credentials of NATS and MongoDB are in ${relative(process.cwd(), folder) || folder}; keep them.`,
+    `The credentials of NATS and MongoDB, and the secret of providers’ keys, are in ${relative(process.cwd(), folder) || folder}; keep them.`,
   );
 } catch (error) {
   console.error(error instanceof SetupError ? `${error.message}\n${error.fix}` : error);

@@ -2,7 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from './__fixtures__/temporary-folder.ts';
-import { readOrMakeKey } from './key-file.ts';
+import { readOrMakeKey, readOrMakeProvidersSecret } from './key-file.ts';
 import { SetupError } from './setup-error.ts';
 
 test('the first start makes a key that only its owner can read; later ones find it', async () => {
@@ -27,4 +27,15 @@ test('a file that holds no key is not replaced in silence', async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, 'key'), 'short\n');
   await expect(readOrMakeKey(folder)).rejects.toThrow(SetupError);
+});
+
+test('the secret of providers is made once, for its owner only, and never replaced in silence', async () => {
+  const folder = await temporaryFolder();
+  const secret = await readOrMakeProvidersSecret(folder);
+  const file = join(folder, 'providers-secret');
+  expect(secret).toHaveLength(43);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await readOrMakeProvidersSecret(folder)).toBe(secret);
+  await writeFile(file, 'cut off\n');
+  await expect(readOrMakeProvidersSecret(folder)).rejects.toThrow(SetupError);
 });

@@ -22,6 +22,7 @@ const FACTS = {
   mongoUrl: 'mongodb://127.0.0.1:27017',
   dataFolder: '/data',
   key: 'sy_key',
+  providersSecret: 'secret of the data folder',
   host: '127.0.0.1',
   port: 8080,
   noComputers: undefined,
@@ -50,6 +51,7 @@ test('every service gets the bus, the data folder, its name, and the platform li
 
 test.each([
   ['SWITCHYARD_KEY', 'sy_key', ['edge', 'control']],
+  ['SWITCHYARD_PROVIDERS_SECRET', FACTS.providersSecret, ['control', 'model-router', 'video-worker']],
   ['MONGODB_URL', FACTS.mongoUrl, ['billing']],
   ['DOCKER_HOST', MACHINE.DOCKER_HOST, ['computer-agent']],
   ['ACME_API_KEY', MACHINE.ACME_API_KEY, ['model-router', 'video-worker']],

@@ -11,6 +11,7 @@ export interface StackFacts {
   readonly mongoUrl: string;
   readonly dataFolder: string;
   readonly key: string;
+  readonly providersSecret: string;
   readonly host: string;
   readonly port: number;
   /** Why there are no computers, or undefined where there are. */
@@ -29,6 +30,7 @@ const PASSED_ON =
 /** The variables of each grant. A service without the grant does not get them. */
 const GRANTED: Readonly<Record<Grant, readonly string[]>> = {
   key: ['SWITCHYARD_KEY'],
+  'providers secret': ['SWITCHYARD_PROVIDERS_SECRET'],
   database: ['MONGODB_URL'],
   docker: ['DOCKER_HOST', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH'],
   'whole environment': [],
@@ -43,7 +45,12 @@ export function serviceEnvironment(
   machine: NodeJS.ProcessEnv,
   facts: StackFacts,
 ): NodeJS.ProcessEnv {
-  const values: NodeJS.ProcessEnv = { ...machine, SWITCHYARD_KEY: facts.key, MONGODB_URL: facts.mongoUrl };
+  const values: NodeJS.ProcessEnv = {
+    ...machine,
+    SWITCHYARD_KEY: facts.key,
+    SWITCHYARD_PROVIDERS_SECRET: facts.providersSecret,
+    MONGODB_URL: facts.mongoUrl,
+  };
   const granted = new Set(service.gets.flatMap((grant) => GRANTED[grant]));
   const whole = service.gets.includes('whole environment');
   const kept = Object.entries(values).filter(([name]) => {

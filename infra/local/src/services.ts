@@ -17,26 +17,31 @@ export interface LocalService {
 }
 
 /**
- * What only some may know: the key of the installation, the database, the Docker engine, and the makers' API keys
- * (a catalog may name any variable, so that one is the whole environment of the launcher).
+ * What only some may know: the key of the installation, what encrypts the makers' API keys that are set through the API,
+ * the database, the Docker engine, and the makers' API keys of the environment (a catalog may name any variable, so that one is the whole environment of the launcher).
  */
-export type Grant = 'key' | 'database' | 'docker' | 'whole environment';
+export type Grant = 'key' | 'providers secret' | 'database' | 'docker' | 'whole environment';
 
 export const SERVICES: readonly LocalService[] = [
   { name: 'edge', entry: 'services/edge/src/main.ts', role: 'entry', gets: ['key'], servesConsole: true },
-  { name: 'control', entry: 'services/control/src/main.ts', role: 'worker', gets: ['key'] },
+  {
+    name: 'control',
+    entry: 'services/control/src/main.ts',
+    role: 'worker',
+    gets: ['key', 'providers secret'],
+  },
   {
     name: 'model-router',
     entry: 'services/model-router/src/main.ts',
     role: 'worker',
-    gets: ['whole environment'],
+    gets: ['whole environment', 'providers secret'],
     usesLocalPrograms: true,
   },
   {
     name: 'video-worker',
     entry: 'services/video-worker/src/main.ts',
     role: 'worker',
-    gets: ['whole environment'],
+    gets: ['whole environment', 'providers secret'],
     usesLocalPrograms: true,
   },
   {

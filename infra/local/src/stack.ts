@@ -11,7 +11,7 @@ import { type DataLock, lockDataFolder } from './data-lock.ts';
 import { createDebianPackages } from './debian-packages.ts';
 import { servesOthers } from './docker-engine.ts';
 import { createEngineUsers } from './engine-users.ts';
-import { readOrMakeKey } from './key-file.ts';
+import { readOrMakeKey, readOrMakeProvidersSecret } from './key-file.ts';
 import { ensureLocalPrograms } from './local-programs.ts';
 import { findEngine, type LocalServersDeps, startMongo, startNats } from './local-servers.ts';
 import { createProcesses } from './processes.ts';
@@ -68,6 +68,7 @@ export function createStack(deps: StackDeps): Stack {
       lock = await lockDataFolder(dataFolder);
       await processes.endLeftovers();
       const key = await readKey(config, progress);
+      const providersSecret = config.providersSecret ?? (await readOrMakeProvidersSecret(dataFolder));
       engineSearch = containers
         ? findEngine(servers, engineUsers, 'continuing without computers')
         : Promise.resolve({ reason: 'Computers are switched off (SWITCHYARD_COMPUTERS=off).' });
@@ -82,7 +83,7 @@ export function createStack(deps: StackDeps): Stack {
       const noComputers = 'reason' in engine ? engine.reason : undefined;
       const { host, port } = config;
       const reached = { natsUrl: nats.url, natsUsers: nats.users, mongoUrl };
-      const facts = { ...reached, dataFolder, key, host, port, noComputers };
+      const facts = { ...reached, dataFolder, key, providersSecret, host, port, noComputers };
       await writeAddresses(facts);
       const url = await startServices({ ...deps, processes }, facts);
       await untilInstalled(localPrograms, progress);

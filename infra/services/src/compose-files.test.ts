@@ -35,6 +35,14 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  it('gives what decrypts the keys of providers to those alone that store or use them', () => {
+    const services = compose.split(/^ {2}(?=[a-z-]+:$)/m);
+    const holders = services
+      .filter((text) => text.includes('/providers.env'))
+      .map((text) => text.split(':')[0]);
+    expect(holders).toEqual(['model-router', 'video-worker', 'control']);
+  });
+
   it('runs every service', () => {
     for (const program of globSync('services/*/src/main.ts', { cwd: ROOT })) {
       const isCommand =

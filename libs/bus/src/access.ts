@@ -71,6 +71,9 @@ export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
   'orgs.update': EDGE,
   'orgs.delete': EDGE,
   'orgs.keys.create': EDGE,
+  'providers.list': ['edge', 'control'],
+  'providers.set': EDGE,
+  'providers.delete': EDGE,
   'account.get': ['edge', 'billing'], // billing: its audit
   'account.audit': EDGE,
   'keys.spending': EDGE,
@@ -163,6 +166,7 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
   {
     keys: { control: ['watch', 'write'], edge: ['watch'], billing: ['watch'] },
     orgs: { control: ['watch', 'write'], edge: ['watch'], billing: ['watch'] },
+    'provider-keys': { control: ['write'], 'model-router': ['watch'], 'video-worker': ['watch'] },
     system: { edge: ['write'] },
     hosts: { 'computer-agent': ['own'], control: ['watch'], edge: ['watch'] },
     'host-orders': { 'computer-agent': ['read'], control: ['write'] },

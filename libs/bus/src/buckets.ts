@@ -11,6 +11,7 @@ import {
   idempotencyUsage,
   keyRecord,
   orgRecord,
+  providerKeyRecord,
   SESSION_HOURS,
   signingSecretRecord,
   spentToken,
@@ -42,6 +43,8 @@ export const BUCKETS = {
   keys: { schema: keyRecord, maxBytes: 512 * MIB, ttlMs: 0 },
   /** Org -> payment mode and spending limits; the keys of an org without a record are unknown. Written by control. */
   orgs: { schema: orgRecord, maxBytes: 64 * MIB, ttlMs: 0 },
+  /** Variable of a maker's key -> the key, encrypted. Written by control. */
+  'provider-keys': { schema: providerKeyRecord, maxBytes: 16 * MIB, ttlMs: 0 },
   /** Settings of the installation, including `tick`. Written by control. */
   system: { schema: z.unknown(), maxBytes: 16 * MIB, ttlMs: 0 },
   /** Host id -> heartbeat; expires when the agent is silent for a minute. Written by each agent. */

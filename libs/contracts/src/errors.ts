@@ -116,6 +116,10 @@ export const ERRORS = {
   },
   route_not_found: { status: 404, meaning: 'The path does not exist. See /docs for all paths.' },
   org_not_found: { status: 404, meaning: 'No org has this id. GET /v1/orgs lists all orgs.' },
+  provider_not_found: {
+    status: 404,
+    meaning: 'No provider has this name. GET /v1/providers lists all providers.',
+  },
   model_not_found: {
     status: 404,
     meaning: 'The catalog has no model with this id. GET /v1/models lists all models.',
@@ -261,6 +265,12 @@ export const ERRORS = {
     status: 503,
     retry: true,
     meaning: 'More requests arrive than can be served; nothing was begun. Retry after `Retry-After` seconds.',
+  },
+  provider_keys_locked: {
+    status: 503,
+    retry: false,
+    meaning:
+      'Stored keys of providers cannot be decrypted. Set SWITCHYARD_PROVIDERS_SECRET to the secret that encrypted them.',
   },
   service_unavailable: {
     status: 503,

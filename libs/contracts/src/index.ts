@@ -47,6 +47,7 @@ export * from './operations.ts';
 export * from './org-places.ts';
 export * from './orgs.ts';
 export * from './permissions.ts';
+export * from './providers.ts';
 export * from './rate-limits.ts';
 export * from './receipts.ts';
 export * from './refunds.ts';

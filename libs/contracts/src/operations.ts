@@ -37,6 +37,7 @@ import { listQuery, shortListQuery } from './lists.ts';
 import { logEntry, logList } from './log-entry.ts';
 import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
 import { createdOrg, createOrgRequest, orgList, orgObject, updateOrgRequest } from './orgs.ts';
+import { deletedProviderKey, providerList, providerObject, setProviderRequest } from './providers.ts';
 import { createRefundRequest, refundObject } from './refunds.ts';
 import { statement, statementEventList, statementList, statementMonth } from './statements.ts';
 import { logsQuery, usageQuery, usageReport } from './usage.ts';
@@ -59,6 +60,7 @@ export type Caller = z.infer<typeof caller>;
 
 const empty = z.object({});
 const byId = z.object({ id: z.string() });
+const byMaker = z.object({ maker: z.string() });
 const longList = caller.extend({ query: listQuery });
 const shortList = caller.extend({ query: shortListQuery });
 
@@ -164,6 +166,22 @@ export const OPERATIONS = {
     'control.v1.orgs.keys.create',
     caller.extend({ ...byId.shape, body: createKeyRequest }),
     createdKey,
+  ),
+
+  'providers.list': operation(
+    'model-router.v1.providers.list',
+    caller.extend({ query: shortListQuery }),
+    providerList,
+  ),
+  'providers.set': operation(
+    'control.v1.providers.set',
+    caller.extend({ ...byMaker.shape, body: setProviderRequest }),
+    providerObject,
+  ),
+  'providers.delete': operation(
+    'control.v1.providers.delete',
+    caller.extend(byMaker.shape),
+    deletedProviderKey,
   ),
 
   'account.get': ofOrg('billing.v1.account.get', caller, accountObject),

@@ -14,6 +14,7 @@ export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';
 export { type Logger, makeLogger } from './logger.ts';
 export { passed } from './passed.ts';
+export { KeyLocked, ProviderSeal, providersConfig } from './provider-seal.ts';
 export { countDroppedRefusals } from './refusals-counter.ts';
 export { remember } from './remember.ts';
 export { type Repeating, repeat } from './repeat.ts';

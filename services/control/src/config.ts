@@ -1,12 +1,13 @@
 // Settings of control; only this file reads the environment.
 import { computerLimitsEnv, KEY_LENGTH_MIN } from '@switchyard/contracts';
 import { egressConfig } from '@switchyard/egress';
-import { commonConfig } from '@switchyard/service';
+import { commonConfig, providersConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 export const config = computerLimitsEnv.extend({
   ...commonConfig,
   ...egressConfig,
+  ...providersConfig,
   /** An API key that has every permission; the launcher creates one. */
   SWITCHYARD_KEY: z.string().min(KEY_LENGTH_MIN, `a key has ${KEY_LENGTH_MIN} characters or more`).optional(),
   /** GB (10^9 bytes) of files that an org may store. */

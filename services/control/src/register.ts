@@ -27,6 +27,8 @@ import { getOrg } from './operations/orgs-get.ts';
 import { createOrgKey } from './operations/orgs-keys-create.ts';
 import { listOrgs } from './operations/orgs-list.ts';
 import { updateOrg } from './operations/orgs-update.ts';
+import { deleteProviderKey } from './operations/providers-delete.ts';
+import { setProvider } from './operations/providers-set.ts';
 import { getSigningSecret } from './operations/signing-secret-get.ts';
 import { rotateOrgSigningSecret } from './operations/signing-secret-rotate.ts';
 import { createWebhook } from './operations/webhooks-create.ts';
@@ -37,6 +39,7 @@ import { listWebhooks } from './operations/webhooks-list.ts';
 import { rotateWebhook } from './operations/webhooks-rotate.ts';
 import { testWebhook } from './operations/webhooks-test.ts';
 import { updateWebhook } from './operations/webhooks-update.ts';
+import type { ProviderOperations } from './providers/provider-operations.ts';
 import type { WebhookOperations } from './webhooks/webhook-operations.ts';
 
 export interface Served {
@@ -45,9 +48,13 @@ export interface Served {
   readonly computers: ComputerOperations;
   readonly files: FileOperations;
   readonly webhooks: WebhookOperations;
+  readonly providers: ProviderOperations;
 }
 
-export function register(service: ServiceHost, { keys, orgs, computers, files, webhooks }: Served): void {
+export function register(
+  service: ServiceHost,
+  { keys, orgs, computers, files, webhooks, providers }: Served,
+): void {
   service.handle('keys.create', createKey(keys));
   service.handle('keys.list', listKeys(keys));
   service.handle('keys.get', getKey(keys));
@@ -80,6 +87,8 @@ export function register(service: ServiceHost, { keys, orgs, computers, files, w
   service.handle('webhooks.test', testWebhook(webhooks));
   service.handle('webhooks.deliveries', listDeliveries(webhooks));
   service.handle('webhooks.delete', deleteWebhook(webhooks));
+  service.handle('providers.set', setProvider(providers));
+  service.handle('providers.delete', deleteProviderKey(providers));
   service.handle('signing-secret.get', getSigningSecret(webhooks));
   service.handle('signing-secret.rotate', rotateOrgSigningSecret(webhooks));
 }

@@ -10,7 +10,7 @@ import {
   serve,
 } from '@switchyard/bus';
 import { toComputerLimits } from '@switchyard/contracts';
-import type { Running, ServiceDeps } from '@switchyard/service';
+import { ProviderSeal, type Running, type ServiceDeps } from '@switchyard/service';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import { Hosts } from './computers/hosts.ts';
 import { Slots } from './computers/slots.ts';
@@ -36,11 +36,12 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const events = await createEventPublisher({ bus, outboxDir, logger });
   const keys = await openBucket(bus, 'keys');
   const orgs = await openBucket(bus, 'orgs');
+  const providerKeys = await openBucket(bus, 'provider-keys');
   await ensureDefaultOrg(orgs, clock.now()); // before its first key, which is unknown without an org
   if (config.SWITCHYARD_KEY !== undefined) await ensureFirstKey(keys, config.SWITCHYARD_KEY, clock.now());
   const known = await mirrorBucket(bus, keys, { tick: false });
   const knownOrgs = await mirrorBucket(bus, orgs, { tick: false });
-  const ticking = keepTicking(bus, [keys, orgs], logger);
+  const ticking = keepTicking(bus, [keys, orgs, providerKeys], logger);
   const removingFormer = keepRemovingFormer({ keys, known, clock, logger });
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
@@ -75,6 +76,10 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
     computers,
     files,
     webhooks: webhooks.operations,
+    providers: {
+      ...{ bus, providerKeys, clock, logger },
+      seal: new ProviderSeal(config.SWITCHYARD_PROVIDERS_SECRET),
+    },
   });
   return {
     async stop() {

@@ -56,6 +56,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { modelRoutes } from './routes/models.ts';
 import { orgRoutes } from './routes/orgs.ts';
+import { providerRoutes } from './routes/providers.ts';
 import { sessionRoutes } from './routes/session.ts';
 import { statementRoutes } from './routes/statements.ts';
 import { usageRoutes } from './routes/usage.ts';
@@ -132,6 +133,7 @@ export async function start({
     ...keyRoutes(bus),
     ...accountRoutes(bus),
     ...orgRoutes(bus),
+    ...providerRoutes(bus),
     ...eventRoutes({ bus, open, live, draining: draining.signal, clock }),
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),

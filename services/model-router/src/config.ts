@@ -1,6 +1,6 @@
 // Settings of the router. Only this module reads the environment, including the makers' credentials.
 import { egressConfig } from '@switchyard/egress';
-import { byteBudgetConfig, commonConfig } from '@switchyard/service';
+import { byteBudgetConfig, commonConfig, providersConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 const serverUrl = z.url({ protocol: /^https?$/ }).optional();
@@ -13,6 +13,7 @@ export const config = z.looseObject({
   ...commonConfig,
   ...byteBudgetConfig,
   ...egressConfig,
+  ...providersConfig,
   /** Additional catalog files, separated by commas; a model with an existing id replaces the shipped one. */
   SWITCHYARD_CATALOG: z
     .string()

@@ -5,12 +5,14 @@ import type { ModelCallDeps } from './calls/call-context.ts';
 import { countTokens } from './calls/count-tokens.ts';
 import { serveModelCall } from './calls/model-call.ts';
 import { listModels } from './operations/models-list.ts';
+import { listProviders, type ProvidersListDeps } from './operations/providers-list.ts';
 
-export function register(service: ServiceHost, deps: ModelCallDeps): void {
+export function register(service: ServiceHost, deps: ModelCallDeps & ProvidersListDeps): void {
   // Videos are jobs and belong to services/video-worker.
   const types = (Object.keys(MODEL_TYPES) as ModelType[]).filter((type) => type !== 'video');
   for (const type of types)
     service.stream(modelCallSubject(type), (call) => serveModelCall(deps, type, call));
   service.stream(COUNT_TOKENS_SUBJECT, (call) => countTokens(deps, call));
   service.handle('models.list', listModels(deps.catalog, deps.clock));
+  service.handle('providers.list', listProviders(deps));
 }

@@ -19,14 +19,20 @@ import { startDiscovery } from './catalog/discovery/discovery.ts';
 import { SHIPPED_CATALOGS } from './catalog/shipped.ts';
 import { type Config, secretOf } from './config.ts';
 import { createMakers } from './makers/registry.ts';
+import { openProviderKeys } from './providers/provider-keys.ts';
 import { register } from './register.ts';
 
 export async function start({ config, bus, logger, clock, metrics }: ServiceDeps<Config>): Promise<Running> {
-  const secret = (name: string) => secretOf(config, name);
+  const keys = await openProviderKeys({
+    bus,
+    secret: config.SWITCHYARD_PROVIDERS_SECRET,
+    environment: (name) => secretOf(config, name),
+  });
+  const { secret, locked } = keys;
   const egress = createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW, clock });
   const makers = createMakers({ secret, now: clock.now, egress });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
-  const catalog = loadCatalog({ files, makers: makers.byName, secret });
+  const catalog = loadCatalog({ files, makers: makers.byName, secret, locked });
   const servers = configuredServers(config, { fetch, clock });
   const discovery = await startDiscovery({ servers, catalog, clock, logger });
   logger.info({ models: catalog.size }, 'the catalog is loaded');
@@ -51,7 +57,7 @@ export async function start({ config, bus, logger, clock, metrics }: ServiceDeps
   watchByteBudget(metrics, largeBodies);
   const holds = new HoldKeeper({ bus, logger });
   register(service, {
-    ...{ catalog, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger },
+    ...{ catalog, keys, circuits, callTimeoutMs, largeBodies, holds, events, clock, logger },
     makers: makers.byName,
   });
   return {
@@ -61,6 +67,7 @@ export async function start({ config, bus, logger, clock, metrics }: ServiceDeps
       holds.stop();
       await events.close();
       await makers.close();
+      keys.close();
     },
   };
 }

@@ -3,7 +3,7 @@
 export { PricedMembers } from './calls/priced-members.ts';
 export { Catalog, CatalogError, loadCatalog, makerOf } from './catalog/catalog.ts';
 export { SHIPPED_CATALOGS } from './catalog/shipped.ts';
-export type { Failure } from './makers/failure.ts';
+export { type Failure, redacted } from './makers/failure.ts';
 export { createMakers } from './makers/registry.ts';
 export { createVideoMakers, type VideoMakers } from './makers/videos/registry.ts';
 export {
@@ -15,3 +15,4 @@ export {
   type VideoProgress,
 } from './makers/videos/video-maker.ts';
 export { messageForCallers } from './makers/without-account.ts';
+export { openProviderKeys } from './providers/provider-keys.ts';

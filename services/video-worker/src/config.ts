@@ -1,6 +1,6 @@
 // Settings of the video-worker. Only this module reads the environment, including the makers' credentials.
 import { egressConfig } from '@switchyard/egress';
-import { byteBudgetConfig, commonConfig } from '@switchyard/service';
+import { byteBudgetConfig, commonConfig, providersConfig } from '@switchyard/service';
 import { z } from 'zod';
 
 /** The inputs of a job are deleted after a day, so a longer limit would be useless. */
@@ -9,6 +9,7 @@ const MINUTES_MAX = 1_200;
 export const config = z.looseObject({
   ...commonConfig,
   ...egressConfig,
+  ...providersConfig,
   ...byteBudgetConfig,
   /** Additional catalog files, separated by commas; use the same list as for the model-router. */
   SWITCHYARD_CATALOG: z

@@ -13,6 +13,7 @@ import {
   createMakers,
   createVideoMakers,
   loadCatalog,
+  openProviderKeys,
   SHIPPED_CATALOGS,
 } from '@switchyard/model-router/video';
 import { ByteBudget, type Running, type ServiceDeps, watchByteBudget } from '@switchyard/service';
@@ -32,14 +33,19 @@ const LEFT_OVER_AFTER_MS = 60 * MINUTE_MS;
 type Needs = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock' | 'metrics'>;
 
 export async function start({ config, bus, logger, clock, metrics }: Needs): Promise<Running> {
-  const secret = (name: string) => secretOf(config, name);
+  const keys = await openProviderKeys({
+    bus,
+    secret: config.SWITCHYARD_PROVIDERS_SECRET,
+    environment: (name) => secretOf(config, name),
+  });
+  const { secret, locked, withoutKeys } = keys;
   const renderings = join(config.SWITCHYARD_DATA, 'video-worker');
   await removeLeftovers(renderings, clock.now() - LEFT_OVER_AFTER_MS);
   const folder = join(renderings, bus.instance);
   const routerMakers = createMakers({ secret, now: clock.now });
   const makers = createVideoMakers({ secret, now: clock.now, folder });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
-  const catalog = loadCatalog({ files, makers: routerMakers.byName, secret });
+  const catalog = loadCatalog({ files, makers: routerMakers.byName, secret, locked });
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'video-worker');
   const events = await createEventPublisher({ bus, outboxDir, logger });
@@ -51,7 +57,7 @@ export async function start({ config, bus, logger, clock, metrics }: Needs): Pro
   const holds = new HoldKeeper({ bus, logger });
   const stopping = new AbortController();
   const deps: JobDeps = {
-    ...{ videos, inputs, results, events, catalog, clock, logger },
+    ...{ videos, inputs, results, events, catalog, withoutKeys, clock, logger },
     makers: makers.byName,
     largeBodies,
     resultBytesMax: config.SWITCHYARD_VIDEO_BYTES_MAX,
@@ -80,6 +86,7 @@ export async function start({ config, bus, logger, clock, metrics }: Needs): Pro
       await worker.stop();
       await events.close();
       await Promise.all([makers.close(), routerMakers.close()]);
+      keys.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,4 +1,4 @@
-// The tick of the buckets `keys` and `orgs`: one control writes it each second, so that edges notice when their watches
+// The tick of the buckets that others follow: one control writes it each second, so that they notice when their watches
 // deliver nothing.
 import { type Bucket, type Bus, holdLease, TICK_MS } from '@switchyard/bus';
 import { type Logger, passed, systemClock } from '@switchyard/service';

@@ -79,6 +79,10 @@ export const OPERATION_IDS: Readonly<Record<string, string>> = {
   'POST /v1/orgs/{id}/credits': 'createOrgCredit',
   'POST /v1/orgs/{id}/refunds': 'createOrgRefund',
 
+  'GET /v1/providers': 'listProviders',
+  'PUT /v1/providers/{maker}': 'setProvider',
+  'DELETE /v1/providers/{maker}': 'deleteProviderKey',
+
   'POST /v1/files': 'createFile',
   'GET /v1/files': 'listFiles',
   'GET /v1/files/{id}': 'getFile',

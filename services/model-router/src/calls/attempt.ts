@@ -1,7 +1,7 @@
 // One attempt of a call at one upstream: holds its cost, runs the exchange, passes the answer on, classifies a failure.
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import { unstreamed } from '../answers/whole-answer.ts';
-import { type Failure, faultOf } from '../makers/failure.ts';
+import { type Failure, faultOf, redacted } from '../makers/failure.ts';
 import type { Maker } from '../makers/maker.ts';
 import { FREE } from '../spending/pricing.ts';
 import type { CallContext } from './call-context.ts';
@@ -107,7 +107,7 @@ export class Attempt {
   }
 
   #fail(error: unknown, pass: Pass): Failure | null {
-    const { call, record, reply, budget } = this.#context;
+    const { call, record, reply, budget, keys } = this.#context;
     const { model } = this.candidate;
     const streamed = this.#streamed;
     if (call.isCancelled) {
@@ -121,7 +121,7 @@ export class Attempt {
       reply.breakOff(model, streamed, exceeded, streamed.produced());
       return null;
     }
-    const failure = faultOf(error);
+    const failure = redacted(faultOf(error), keys.withoutKeys);
     if (failure.kind === 'timeout' && record.remainingMs() < ATTEMPT_WORTH_MS) pass.abandoned();
     else pass.failed(failure);
     this.#record(failure.status, failure.message);
@@ -141,9 +141,14 @@ export class Attempt {
     this.#context.record.attempted(this.candidate, this.#startedAt, status, error);
   }
 
+  /** Errors of provider packages hold the request and the answer, so an error is never logged as a whole. */
+  #described(error: unknown): string {
+    return this.#context.keys.withoutKeys(String(error instanceof Error ? error.stack : error));
+  }
+
   #log(error: unknown, { said }: Failure): void {
     const { logger, head } = this.#context;
-    const about = { err: error, model: this.candidate.model.id, request: head.request_id };
+    const about = { error: this.#described(error), model: this.candidate.model.id, request: head.request_id };
     if (said === undefined) logger.debug(about, 'an attempt failed');
     else logger.warn({ ...about, said }, "an upstream's error names our account");
   }

@@ -5,6 +5,7 @@ import type { ByteBudget, Clock, Logger } from '@switchyard/service';
 import type { HoldKeeper } from '@switchyard/spending';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Maker } from '../makers/maker.ts';
+import type { ProviderKeys } from '../providers/provider-keys.ts';
 import { CallBudget } from '../spending/call-budget.ts';
 import { CallRecord } from './call-record.ts';
 import { CallReply } from './call-reply.ts';
@@ -15,6 +16,7 @@ export interface ModelCallDeps {
   /** By the name of their adapter; the catalog has checked that each upstream has one. */
   makers: Readonly<Record<string, Maker>>;
   circuits: Circuits;
+  keys: Pick<ProviderKeys, 'withoutKeys'>;
   /** Time limit for the whole call, all attempts and waits together. */
   callTimeoutMs: number;
   /** Memory budget for large bodies. */

@@ -26,10 +26,12 @@ interface CatalogOptions {
   makers: Readonly<Record<string, Adapter>>;
   /** Reads a credential by the name of its variable. */
   secret(name: string): string | undefined;
+  /** Why a credential that an operator has set cannot be read; null: it can, or there is none. */
+  locked?(name: string): string | null;
 }
 
 /** @throws CatalogError that names the file and the error in it. */
-export function loadCatalog({ files, makers, secret }: CatalogOptions): Catalog {
+export function loadCatalog({ files, makers, ...credentials }: CatalogOptions): Catalog {
   const models = new Map<string, CatalogModel>();
   for (const file of files) for (const model of readCatalogFile(file)) models.set(model.id, model);
   for (const model of models.values())
@@ -38,7 +40,7 @@ export function loadCatalog({ files, makers, secret }: CatalogOptions): Catalog 
         throw new CatalogError(
           `${model.id}: no adapter is called ${adapter}; there are ${Object.keys(makers).join(', ')}`,
         );
-  return new Catalog(models, makers, secret);
+  return new Catalog(models, makers, credentials);
 }
 
 function readCatalogFile(file: string): CatalogModel[] {
@@ -71,16 +73,16 @@ export class Catalog {
   readonly #models: ReadonlyMap<string, CatalogModel>;
   readonly #discovered = new Map<string, Discovered>();
   readonly #makers: Readonly<Record<string, Adapter>>;
-  readonly #secret: CatalogOptions['secret'];
+  readonly #credentials: Pick<CatalogOptions, 'secret' | 'locked'>;
 
   constructor(
     models: ReadonlyMap<string, CatalogModel>,
     makers: Readonly<Record<string, Adapter>>,
-    secret: CatalogOptions['secret'],
+    credentials: Pick<CatalogOptions, 'secret' | 'locked'>,
   ) {
     this.#models = models;
     this.#makers = makers;
-    this.#secret = secret;
+    this.#credentials = credentials;
   }
 
   get size(): number {
@@ -154,6 +156,14 @@ export class Catalog {
     return this.#models.has(id) ? null : (this.#discovered.get(id)?.gone ?? null);
   }
 
+  /** The variables that the catalog files name for credentials. */
+  variables(): string[] {
+    const upstreams = [...this.#models.values()].flatMap((model) => model.upstreams);
+    return upstreams.flatMap(
+      (upstream) => variableOf(upstream, this.#makers[upstream.adapter] as Adapter) ?? [],
+    );
+  }
+
   list(created: number): ModelObject[] {
     return this.#all().map((model) => {
       const reason = this.unavailable(model);
@@ -181,9 +191,15 @@ export class Catalog {
     const adapter = this.#makers[upstream.adapter] as Adapter; // the load checked every adapter
     if (!adapter.types.includes(model.type))
       return `the adapter ${upstream.adapter} does not serve ${model.type} models yet`;
-    const variable = upstream.api_key_env ?? adapter.defaults?.apiKeyEnv;
-    return variable === undefined || this.#secret(variable) ? null : `set ${variable} to use this model`;
+    const variable = variableOf(upstream, adapter);
+    if (variable === undefined || this.#credentials.secret(variable)) return null;
+    return this.#credentials.locked?.(variable) ?? `set ${variable} to use this model`;
   }
+}
+
+/** The variable of the upstream's credential; undefined: it needs none. */
+function variableOf(upstream: CatalogModel['upstreams'][number], adapter: Adapter): string | undefined {
+  return upstream.api_key_env ?? adapter.defaults?.apiKeyEnv;
 }
 
 export function makerOf(model: CatalogModel): string {

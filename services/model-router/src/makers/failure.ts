@@ -78,6 +78,16 @@ export function faultOf(error: unknown): Failure {
   return forCallers({ status, message, kind: 'fault', retryAfterS: null });
 }
 
+/** @param withoutKeys takes our API keys out of a maker's words, which may quote them */
+export function redacted(failure: Failure, withoutKeys: (words: string) => string): Failure {
+  const { message, said } = failure;
+  return {
+    ...failure,
+    message: withoutKeys(message),
+    ...(said === undefined ? {} : { said: withoutKeys(said) }),
+  };
+}
+
 function forCallers(failure: Failure): Failure {
   return { ...failure, ...messageForCallers(failure.message) };
 }

@@ -4,6 +4,7 @@
 import { ServiceError, type Upstream, VIDEO_RESULT_HOURS, type VideoRecord } from '@switchyard/contracts';
 import {
   messageForCallers,
+  redacted,
   type VideoJob,
   type VideoMaker,
   VideoNotTaken,
@@ -152,8 +153,16 @@ async function ask(deps: JobDeps, held: HeldJob, job: VideoJob): Promise<After> 
   } catch (error) {
     held.signal.throwIfAborted();
     if (error instanceof VideoNotTaken)
-      return notTaken(deps, held, error.failure, deps.clock.monotonic() - askedAt);
-    deps.logger.warn({ err: error, video: job.id, model }, 'unknown whether a maker accepted a video');
+      return notTaken(
+        deps,
+        held,
+        redacted(error.failure, deps.withoutKeys),
+        deps.clock.monotonic() - askedAt,
+      );
+    deps.logger.warn(
+      { error: described(deps, error), video: job.id, model },
+      'unknown whether a maker accepted a video',
+    );
     const mayRepeat = makerOf(deps, upstream).startIsIdempotent(upstream) && held.record.starts < STARTS_MAX;
     return mayRepeat ? rest(deps, held.record.starts, {}) : failUnknown(deps, held);
   }
@@ -219,7 +228,8 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
         'video_failed',
         `The video exceeds ${deps.resultBytesMax} bytes. Create a shorter one.`,
       );
-    deps.logger.warn({ err: error, video: record.id, model: record.model }, 'status check of a video failed');
+    const about = { error: described(deps, error), video: record.id, model: record.model };
+    deps.logger.warn(about, 'status check of a video failed');
     return later();
   }
   if (progress.state === 'failed') return failedAtMaker(deps, held, progress.message);
@@ -227,9 +237,14 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
 }
 
 function failedAtMaker(deps: JobDeps, held: HeldJob, words: string): Promise<After> {
-  const { message, said } = messageForCallers(words);
+  const { message, said } = messageForCallers(deps.withoutKeys(words));
   logOurAccount(deps, held, said);
   return fail(deps, held, 'video_failed', message);
+}
+
+/** A maker's error for the log: its words may quote our key. */
+function described({ withoutKeys }: JobDeps, error: unknown): string {
+  return withoutKeys(String(error instanceof Error ? error.stack : error));
 }
 
 /** @param said a maker's whole message when it names our account */
@@ -289,7 +304,8 @@ async function cancelAtMaker(deps: JobDeps, record: VideoRecord): Promise<void> 
     const taken = { id: record.id, upstream, job: job ?? '' };
     await deps.makers[upstream.adapter]?.cancel?.(taken, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
   } catch (error) {
-    deps.logger.warn({ err: error, video: record.id }, 'a video could not be cancelled at its maker');
+    const about = { error: described(deps, error), video: record.id };
+    deps.logger.warn(about, 'a video could not be cancelled at its maker');
   }
 }
 

@@ -13,6 +13,8 @@ export interface JobDeps {
   events: Pick<EventPublisher, 'publish'>;
   catalog: Catalog;
   makers: Readonly<Record<string, VideoMaker>>;
+  /** Takes our API keys out of a maker's words. */
+  withoutKeys(words: string): string;
   /** Limits the memory for first frames, which a maker request holds several times. */
   largeBodies: Pick<ByteBudget, 'take'>;
   /** Maximum size of a video, in bytes. */

@@ -39,7 +39,7 @@ async function follow(settings: Record<string, string>, catalog = emptyCatalog(s
 }
 
 function emptyCatalog(settings: Record<string, string> = {}): Catalog {
-  return new Catalog(new Map(), { 'openai-compatible': adapter }, (name) => settings[name]);
+  return new Catalog(new Map(), { 'openai-compatible': adapter }, { secret: (name) => settings[name] });
 }
 
 const idsOf = (catalog: Catalog) => catalog.list(0).map(({ id }) => id);
@@ -193,7 +193,7 @@ test('a catalog file takes precedence over a server for the same model', async (
   const catalog = new Catalog(
     new Map([[stated.id, stated]]),
     { 'openai-compatible': adapter },
-    () => undefined,
+    { secret: () => undefined },
   );
   await follow({ SWITCHYARD_OLLAMA_URL: servers.url }, catalog);
   expect(find(catalog, stated.id)).toMatchObject({ name: 'Ours', pricing: { input_token: '0.001' } });

@@ -1,0 +1,20 @@
+import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import { findProvider, type ProviderOperations } from '../providers/provider-operations.ts';
+
+/**
+ * Removes the stored key of a maker; calls then use the environment's. Needs no secret, so that keys which cannot be
+ * decrypted any more can be removed.
+ * @throws ServiceError `provider_not_found`
+ */
+export function deleteProviderKey(deps: ProviderOperations) {
+  return async ({
+    org,
+    key_id,
+    maker,
+  }: OperationRequest<'providers.delete'>): Promise<OperationResponse<'providers.delete'>> => {
+    const { id, env } = await findProvider(deps, { org, key_id }, maker);
+    await deps.providerKeys.delete(env);
+    deps.logger.info({ provider: id, by: key_id }, 'the key of a provider was removed');
+    return { id, object: 'provider', deleted: true };
+  };
+}

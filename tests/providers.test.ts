@@ -175,7 +175,13 @@ test('no answer shows a key, and none of a short one', async () => {
 });
 
 test('a wrong key or maker is refused by name, without what was sent', async () => {
-  for (const api_key of ['tiny', 'with a space in it', `long${'x'.repeat(2_000)}`, 'with-a-line\nbreak', 770770770770]) {
+  for (const api_key of [
+    'tiny',
+    'with a space in it',
+    `long${'x'.repeat(2_000)}`,
+    'with-a-line\nbreak',
+    770770770770,
+  ]) {
     const refused = await api('PUT', '/providers/acme', { api_key });
     expect(refused).toMatchObject({ status: 400, json: { error: { param: 'api_key' } } });
     expect(JSON.stringify(refused.json)).not.toContain(String(api_key));

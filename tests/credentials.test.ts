@@ -131,7 +131,7 @@ describe('the credential of a computer host', () => {
     const subjects = ['>', 'event.v1.>', '$KV.keys.>', '_C.>', '_S.>', '_INBOX.>', '$JS.>', 'control.v1.>'];
     expect(await refusedToSubscribe(agent, subjects)).toEqual(subjects);
     const questions = [
-      ...['keys', 'orgs', 'system', 'videos', 'webhook-secrets'].map(
+      ...['keys', 'orgs', 'system', 'videos', 'webhook-secrets', 'provider-keys'].map(
         (name) => `$JS.API.DIRECT.GET.KV_${name}`,
       ),
       '$JS.API.STREAM.MSG.GET.EVENTS',
@@ -221,11 +221,13 @@ describe('the credential of an edge', () => {
     expect(await refusedToPublish(edge, [`event.v1.call.refused.${ORG}.refused`])).toEqual([]);
   });
 
-  test('makes no keys, changes no orgs, and answers for no other service', async () => {
+  test('makes no keys, changes no orgs, reads no keys of makers, and answers for no other service', async () => {
     const subjects = [
       '$KV.keys.x',
       '$KV.orgs.x',
       '$KV.computers.x',
+      '$KV.provider-keys.X_API_KEY',
+      '$JS.API.DIRECT.GET.KV_provider-keys',
       '_C.model-router.edge.x.1',
       '$O.files.C.x',
     ];

@@ -10,13 +10,14 @@ import { type CompletionFrame, toCompletion } from './chat/completion.ts';
 import { toPrompt } from './chat/prompt.ts';
 import { readChatRequest } from './chat/request.ts';
 import { rehearse, toSettings } from './chat/settings.ts';
+import { thinkingWithin } from './chat/thinking-within.ts';
 import { jsonAnswer, type Translated, type TranslationRequest } from './translation.ts';
 
 export async function answerChat(model: LanguageModelV4, request: TranslationRequest): Promise<Translated> {
   const { maker, declaration, sent, signal, files } = request;
   const chatOptions = declaration.chat ?? {};
   const chat = readChatRequest(request.body);
-  const settings = toSettings(chat, request);
+  const settings = await thinkingWithin(model, toSettings(chat, request), { maker, chatOptions });
   await rehearse(model, settings);
   const prompt = await toPrompt(chat.messages, { maker, model, chatOptions, files });
   const options: LanguageModelV4CallOptions = { ...settings, prompt, abortSignal: signal };

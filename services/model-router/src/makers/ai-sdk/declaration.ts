@@ -82,6 +82,15 @@ export interface ChatOptions {
   readonly options?: { readonly [field: string]: (value: unknown) => JSONObject };
   /** Options of the provider package, unless the caller's fields say otherwise. */
   readonly defaults?: JSONObject;
+  /** The provider package adds tokens for thinking to the limit of output tokens (chat/thinking-within.ts). */
+  readonly addedThinking?: {
+    /** The tokens that it adds, from the body that it would send; null: none. */
+    tokensIn(body: unknown): number | null;
+    /** The fewest that the maker accepts. */
+    readonly tokensMin: number;
+    /** Its option for a number of tokens. */
+    optionFor(tokens: number): JSONObject;
+  };
   /** The maker accepts the name of a message's author (`name`). */
   readonly messageNames?: boolean;
   /** The maker fetches images from any URL, although its provider package does not declare it. */

@@ -12,7 +12,7 @@ import { REHEARSAL } from '../provider-fetch.ts';
 import { NOT_SUPPORTED, type TranslationRequest, UnsupportedField } from '../translation.ts';
 import type { ChatRequest } from './request.ts';
 
-type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;
+export type ChatSettings = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'headers'>;
 
 /** Fields with an AI SDK setting; a maker that takes them under OpenAI's name gets them on the wire instead. */
 const SETTINGS: { readonly [field: string]: keyof ChatSettings } = {
@@ -103,7 +103,8 @@ export function toSettings(
   return settings;
 }
 
-const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
+/** The prompt of a call that is not sent. */
+export const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
 
 /**
  * Finds the settings that the AI SDK would ignore for this model, before anything is sent. The AI SDK reports them as

@@ -46,8 +46,9 @@ interface Answer {
   readonly text: string;
 }
 
-/** Parameters that are no ids of an org: orgs are the operator's, models everybody's, a statement is named by its month. */
-const OF_NO_ORG = ['orgs', 'models', 'statements'];
+/** Parameters that are no ids of an org: orgs and providers are the operator's, models everybody's, a statement is named by
+ * its month. */
+const OF_NO_ORG = ['orgs', 'providers', 'models', 'statements'];
 /** A call is in Logs within a second; a busy machine takes longer. */
 const BOOKED_MS_MAX = 60_000;
 const PERMISSION = /Needs the permission `([\w:]+)`/;

@@ -1,4 +1,4 @@
-// `npm run client`: writes the types of the whole API from the OpenAPI document of an edge that runs for this moment.
+// Half of `npm run client`: writes the types of the whole API from the OpenAPI document.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
@@ -18,12 +18,17 @@ type Paths = Record<string, Record<string, { responses: Record<string, Answer> }
 
 /** Returns what the generated file should hold. */
 export async function generateTypes(): Promise<string> {
+  const document = (await apiDocument()) as unknown as OpenAPI3;
+  // A field with a default may be left out of a request.
+  return HEADER + astToString(await openapiTS(document, { defaultNonNullable: false }));
+}
+
+/** The OpenAPI document of an edge that runs for this moment, without what clients have no types for. */
+export async function apiDocument(): Promise<{ paths: Paths }> {
   const edge = await startTestEdge();
   try {
     const document = (await (await fetch(`${edge.url}/v1/openapi.json`)).json()) as { paths: Paths };
-    const shortened = { ...document, paths: shortenPaths(document.paths) } as unknown as OpenAPI3;
-    // A field with a default may be left out of a request.
-    return HEADER + astToString(await openapiTS(shortened, { defaultNonNullable: false }));
+    return { ...document, paths: shortenPaths(document.paths) };
   } finally {
     await edge.stop();
   }

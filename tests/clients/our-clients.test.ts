@@ -7,6 +7,7 @@ import { type Computer, dataOf, Switchyard, type SwitchyardError } from '@switch
 import { docker, startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts';
+import { type PythonEnvironment, startPython } from './python-environment.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const README = await readFile(resolve(ROOT, 'clients/typescript/README.md'), 'utf8');
@@ -20,6 +21,7 @@ let stack: TestStack;
 let sy: Switchyard;
 /** Where programs run and leave files: in the repository, so that they find its packages. */
 let folder: string;
+let python: PythonEnvironment;
 /** Programs that `follow` started; some never end by themselves. */
 const followed: ChildProcess[] = [];
 
@@ -29,6 +31,7 @@ beforeAll(async () => {
   stack = await startStack({
     env: { SWITCHYARD_COMPUTERS: withComputers ? 'on' : 'off', SWITCHYARD_WARM_POOL: '1' },
   });
+  python = await startPython(join(folder, 'python'));
   sy = new Switchyard({ url: stack.url, apiKey: stack.key });
   if (withComputers) await untilComputers(stack);
 }, SET_UP_MS_MAX);
@@ -397,17 +400,22 @@ describe('the command line', () => {
 });
 
 describe('docs/clients.md', () => {
-  const blocks = [...GUIDE.matchAll(/^## (.*?)$|```(sh|ts)\n(.*?)```/gms)];
+  const blocks = [...GUIDE.matchAll(/^## (.*?)$|```(sh|ts|py)\n(.*?)```/gms)];
   let title = 'the variables';
   const tasks = blocks.flatMap(([, heading, language = '', code = '']) => {
     title = heading ?? title;
     return heading === undefined ? [{ title, language, code }] : [];
   });
 
+  const runners: Record<string, (code: string) => Promise<Ran>> = {
+    sh: (code) => run('bash', ['-c', code]),
+    ts: runModule,
+    py: (code) => run(python.program, ['-c', code], { env: { ...python.env } }),
+  };
+
   test.each(tasks.filter(() => withComputers))('$title', async ({ language, code }) => {
     const strict = `set -euo pipefail\ncurl() { command curl -sS --fail-with-body "$@"; }\n${code}`;
-    const ran = language === 'sh' ? run('bash', ['-c', strict]) : runModule(code);
-    const { code: exit, stdout, stderr } = await ran;
+    const { code: exit, stdout, stderr } = await runners[language]!(language === 'sh' ? strict : code);
     expect(exit, stdout + stderr).toBe(0);
   });
 

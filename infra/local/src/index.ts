@@ -16,6 +16,7 @@ export { readOrMakeUser, readOrMakeUsers, usersFolder, writeNatsConfig } from '.
 export { createPidFiles } from './pid-files.ts';
 export { processIdentity } from './process-identity.ts';
 export { openProcessLog } from './process-log.ts';
+export { ensurePythonPackages } from './python-packages.ts';
 export { findProgram, runCommand } from './run-command.ts';
 export { SetupError } from './setup-error.ts';
 export { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';

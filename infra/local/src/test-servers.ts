@@ -13,6 +13,7 @@ import { findEngine as findLocalEngine, type LocalServersDeps, startMongo } from
 import { describeNatsServer, findNatsServer } from './nats-server.ts';
 import { createProcesses } from './processes.ts';
 import type { Doing, Progress } from './progress.ts';
+import { ensurePythonPackages } from './python-packages.ts';
 import { SetupError } from './setup-error.ts';
 import { toolsCacheFolder } from './tools-cache.ts';
 
@@ -44,6 +45,7 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
         startMongo(servers, { containers: true, port: undefined }),
         findEngine(),
         ensureLocalPrograms({ env, packages, progress }),
+        installPythonPackages(),
       ]);
       return { ...env, SWITCHYARD_TEST_MONGODB_URL: mongoUrl };
     },
@@ -79,6 +81,16 @@ export function createTestServers({ env, folder, progress }: TestServersOptions)
       if (!(error instanceof SetupError)) throw error;
       progress.note('Docker Compose', `its test is skipped. ${error.message}\nFix: ${error.fix}`);
     }
+  }
+
+  /** Tests of the Python client fail without them, and say why. */
+  async function installPythonPackages(): Promise<void> {
+    const install = () => ensurePythonPackages({ env, packages });
+    await progress
+      .step('Python packages', install, (python) => `at ${python}`)
+      .catch((error: Error) => {
+        progress.note('Python packages', error.message);
+      });
   }
 
   async function buildImage(): Promise<void> {

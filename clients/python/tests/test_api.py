@@ -1,0 +1,133 @@
+"""Endpoints, errors and retries. Retries run against a server that fails on purpose."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx2
+import pytest
+
+from switchyard import Switchyard, SwitchyardError
+
+
+def test_types_and_answers_endpoints(sy: Switchyard) -> None:
+    assert "local/chat" in [model["id"] for model in sy.api.list_models()["data"]]
+    assert sy.api.get_model("local", "chat")["type"] == "language"
+    assert sy.api.get_usage(group_by="model")["total"]["cost"] >= 0
+
+
+def test_answers_models_streamed_and_whole_with_sound_as_a_response(sy: Switchyard) -> None:
+    body = {"model": "local/chat", "messages": [{"role": "user", "content": "What is 6 * 7?"}], "seed": 1}
+    assert "42" in str(sy.api.create_chat_completion(body)["choices"][0]["message"])
+    chunks = list(sy.api.create_chat_completion_stream(body))
+    text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
+    assert "42" in text
+
+
+def test_stores_lists_reads_and_deletes_files(sy: Switchyard) -> None:
+    stored = sy.api.create_file({"file": ("note.txt", b"kept")}, {"purpose": "user_data"})
+    assert stored["id"] in [each["id"] for each in sy.api.list_files(limit=5)["data"]]
+    assert sy.api.get_file_content(stored["id"]).content == b"kept"
+    assert sy.api.delete_file(stored["id"])["deleted"]
+
+
+def test_raises_errors_of_the_api_with_code_status_and_request_id(sy: Switchyard) -> None:
+    with pytest.raises(SwitchyardError) as raised:
+        sy.computers.get("cmp_none")
+    assert (raised.value.code, raised.value.status) == ("computer_not_found", 404)
+    assert (raised.value.request_id or "").startswith("req_")
+
+
+def test_a_post_under_one_key_runs_once(sy: Switchyard) -> None:
+    body = {"model": "local/chat", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}
+    first = sy.api.create_chat_completion(body, idempotency_key="of-python")
+    assert sy.api.create_chat_completion(body, idempotency_key="of-python")["id"] == first["id"]
+
+
+#: What a server does with a request: a status with headers and a body, or None to drop the connection.
+Answer = tuple[int, dict[str, str], dict[str, object]] | None
+OK: Answer = (200, {}, {"url": "http://x/", "data": []})
+
+
+def refusal(code: str, **headers: str) -> Answer:
+    return (
+        429,
+        {name.replace("_", "-"): value for name, value in headers.items()},
+        {"error": {"code": code}},
+    )
+
+
+@contextmanager
+def failing_server(*answers: Answer) -> Iterator[tuple[Switchyard, list[str | None]]]:
+    """A client of a server that gives these answers, and the idempotency key of each request."""
+    left = list(answers)
+    keys: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            keys.append(self.headers.get("idempotency-key"))
+            answer = left.pop(0)
+            if answer is None:
+                self.close_connection = True
+                return
+            status, headers, body = answer
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in {**headers, "content-length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with Switchyard(url=f"http://127.0.0.1:{server.server_port}", api_key="sy_test") as client:
+            yield client, keys
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_sends_a_post_again_under_its_key_when_the_connection_is_lost() -> None:
+    with failing_server(None, OK) as (client, keys):
+        client.api.create_computer_link("cmp_1", {})
+    assert keys[0] is not None and keys == [keys[0]] * 2
+
+
+def test_gives_up_after_max_retries() -> None:
+    with failing_server(None, None, None, OK) as (client, keys):
+        with pytest.raises(httpx2.TransportError):
+            client.api.create_computer_link("cmp_1", {})
+    assert len(keys) == 3
+
+
+def test_sends_a_refused_request_again_only_when_the_api_advises_it() -> None:
+    with failing_server(refusal("rate_limited", x_should_retry="true", retry_after="0"), OK) as (
+        client,
+        keys,
+    ):
+        client.api.create_computer_link("cmp_1", {})
+    assert len(keys) == 2
+    with failing_server(refusal("computer_limit_reached", x_should_retry="false"), OK) as (client, keys):
+        with pytest.raises(SwitchyardError, match="429"):
+            client.api.create_computer({})
+    assert len(keys) == 1
+
+
+def test_never_sends_a_stream_again_that_may_have_begun() -> None:
+    with failing_server(None, OK) as (client, keys):
+        with pytest.raises(httpx2.TransportError):
+            list(client.api.exec_in_computer_stream("cmp_1", {"command": "true"}))
+    assert keys == [None]
+
+
+def test_goes_on_without_its_own_key_when_kept_answers_fill_the_quota() -> None:
+    with failing_server(refusal("idempotency_quota_exceeded", x_should_retry="false"), OK) as (client, keys):
+        client.api.create_computer_link("cmp_1", {})
+    assert keys[0] is not None and keys[1] is None

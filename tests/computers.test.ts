@@ -55,7 +55,8 @@ afterAll(async () => {
 });
 
 test('a life over HTTP, and its bill', async () => {
-  const created = await call('POST', '/computers', { name: 'mine', cpu: 0.5, memory_mb: 512 });
+  const metadata = { team: 'search' };
+  const created = await call('POST', '/computers', { name: 'mine', cpu: 0.5, memory_mb: 512, metadata });
   expect(created.status).toBe(201);
   const { id } = created.body;
   expect(created.body).toMatchObject({
@@ -64,6 +65,7 @@ test('a life over HTTP, and its bill', async () => {
     image: STANDARD_IMAGE,
     minutes: 0,
     cost: 0,
+    metadata,
   });
   expect((await exec(id, { command: "python3 -c 'print(6*7)'; echo kept > f; exit 3" })).body).toMatchObject({
     stdout: '42\n',
@@ -100,6 +102,8 @@ test('a life over HTTP, and its bill', async () => {
   expect(await exec(id, { command: 'true' })).toMatchObject({ status: 404 });
   // 0.0001 + 0.5 x 0.0008 + 0.5 x 0.0001 + 10 x 0.000002 dollars a minute, one for each run
   await expect.poll(() => billed(id)).toEqual({ cost: 0.00114, minutes: 2 });
+  const byTeam = await call('GET', '/usage?group_by=tag:team');
+  expect(byTeam.body.data).toContainEqual(expect.objectContaining({ group: 'search', cost: 0.00114 }));
 });
 
 describe('bad input', () => {
@@ -122,6 +126,7 @@ describe('bad input', () => {
     [{ burst: { cpu: 4 } }, 'unknown_field', 'burst'],
     [{ image: 'localhost:1/none:latest' }, 'image_unavailable', undefined],
     [{ name: '' }, 'invalid_request', 'name'],
+    [{ metadata: { team: '' } }, 'invalid_request', 'metadata.team'],
     [{ disk: 10 }, 'unknown_field', 'disk'],
     ['{', 'invalid_json', undefined],
     ['[]', 'invalid_request', undefined],

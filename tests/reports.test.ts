@@ -150,3 +150,69 @@ test('a statement adds up, each line to its events, and can be read by people an
   const later = await get('/v1/statements/2099-01');
   expect(later.status).toBe(400);
 });
+
+test('tags divide the bill exactly; Logs and events carry them, the client’s request id and its trace', async () => {
+  const ask = (headers: Record<string, string>, model = 'acme/plain') =>
+    get('/v1/chat/completions', {
+      ...{ method: 'POST', headers },
+      body: { model, messages: [{ role: 'user', content: 'Hello!' }] },
+    });
+  const costOf = async (answer: Response) => {
+    const { usage } = (await answer.json()) as { usage: { cost: number } };
+    return { id: answer.headers.get('x-request-id') ?? '', cost: usage.cost };
+  };
+  const made = await json<{ key: string; metadata: object }>('/v1/keys', {
+    method: 'POST',
+    body: { name: 'search', permissions: ['models:write'], metadata: { team: 'search' } },
+  });
+  expect(made.metadata).toEqual({ team: 'search' });
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const tagged = await costOf(
+    await ask({
+      ...{ authorization: `Bearer ${made.key}`, 'x-service-tags': 'user=42,team=other' },
+      ...{ 'x-client-request-id': 'mine-1', traceparent },
+    }),
+  );
+  const other = await costOf(await ask({ 'x-service-tags': 'team=ads' }));
+  const refunded = await costOf(await ask({ 'x-service-tags': 'team=ads' }));
+  const body = { request_id: refunded.id, reason: 'of no use' };
+  expect((await get('/v1/refunds', { method: 'POST', body })).status).toBe(201);
+  const refused = await ask({ 'x-service-tags': 'team=search' }, 'acme/none');
+  expect(refused.status).toBe(404);
+  const invalid = await ask({ 'x-service-tags': 'team' });
+  expect(await invalid.json()).toMatchObject({ error: { code: 'invalid_request', param: 'X-Service-Tags' } });
+
+  const byTeam = await json('/v1/usage?group_by=tag:team');
+  const rows = new Map(byTeam.data.map(({ group, cost }) => [group, nanos(cost)]));
+  expect(rows.get('search')).toBe(nanos(tagged.cost));
+  expect(rows.get('ads')).toBe(nanos(other.cost));
+  expect([...rows.keys()]).toHaveLength(3);
+  expect(sum(byTeam.data.map(({ cost }) => cost))).toBe(nanos((await json('/v1/usage')).total.cost));
+
+  const found = (await json('/v1/logs?tag=team:search')).data;
+  expect(found.map(({ id }) => id)).toEqual([refused.headers.get('x-request-id'), tagged.id]);
+  expect(found[1]).toMatchObject({
+    ...{ tags: { team: 'search', user: '42' }, client_request_id: 'mine-1', traceparent },
+  });
+  expect((await json('/v1/logs?tag=team:ads')).data).toHaveLength(3);
+  const stream = await get(`/v1/events?since=0&type=call.completed`);
+  const event = await lineWith(stream, tagged.id);
+  expect(JSON.parse(event.slice('data: '.length))).toMatchObject({
+    data: { tags: { team: 'search', user: '42' }, client_request_id: 'mine-1', traceparent },
+  });
+});
+
+/** The first line of data of a stream that contains the text; ends the stream. */
+async function lineWith(stream: Response, text: string): Promise<string> {
+  const decoder = new TextDecoder();
+  let read = '';
+  for await (const piece of stream.body ?? []) {
+    read += decoder.decode(piece, { stream: true });
+    const line = read
+      .split('\n')
+      .slice(0, -1)
+      .find((one) => one.startsWith('data: ') && one.includes(text));
+    if (line) return line;
+  }
+  throw new Error(`the stream ended without ${text}`);
+}

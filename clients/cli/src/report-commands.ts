@@ -1,7 +1,7 @@
 // `switchyard usage`, `logs` and `events`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataOf, type paths, type Switchyard, serverEvents } from '@switchyard/client';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { dollars, printJson, printLine, printTable, quantitiesText, wantsJson } from './print.ts';
 import { connect } from './settings.ts';
 
@@ -28,7 +28,7 @@ export function addReportCommands(program: Command): void {
   program
     .command('usage')
     .description('what was used and what it cost')
-    .addOption(new Option('--by <group>', 'rows by this').choices(GROUPS).default('model'))
+    .option('--by <group>', `rows by this: ${GROUPS.join(', ')}, or tag:<name>`, readGroup, 'model')
     .addOption(new Option('--interval <interval>', 'rows by this interval too').choices(INTERVALS))
     .option('--from <time>', 'from this moment on, as ISO 8601; default: 30 days ago')
     .option('--to <time>', 'up to this moment; default: now')
@@ -57,6 +57,7 @@ export function addReportCommands(program: Command): void {
     .option('-n, --limit <count>', 'rows at most', Number, 20)
     .option('--model <model>', 'only of this model')
     .option('--computer <id>', 'only of this computer')
+    .option('--tag <name:value>', 'only with this tag')
     .option('--status <status>', 'only those that ended so: ok, refused, error, cancelled, voided')
     .action(async (query: FollowedQuery, command: Command) => {
       await showLogs(await connect(), query, wantsJson(command));
@@ -71,6 +72,11 @@ export function addReportCommands(program: Command): void {
     .action(async ({ follow: _, json, ...query }: { follow?: boolean; json?: boolean }, command: Command) => {
       await showEvents(await connect(), query, wantsJson(command));
     });
+}
+
+function readGroup(group: string): string {
+  if (GROUPS.includes(group) || group.startsWith('tag:')) return group;
+  throw new InvalidArgumentError(`Use ${GROUPS.join(', ')}, or tag:<name>.`);
 }
 
 /** Prints the last rows, oldest first, and those that come if they are to be followed. */

@@ -1788,6 +1788,10 @@ export interface components {
             cpu: number;
             /** @description MiB of memory */
             memory_mb: number;
+            /** @description Its tags: those given, and those of the request and the key that made it */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When it was created
@@ -2720,6 +2724,10 @@ export interface components {
             cpu?: number;
             /** @description MiB of memory, within the range and in the steps of the options; default there too */
             memory_mb?: number;
+            /** @description Tags of its minutes in Usage and Logs, besides those of the request and its key */
+            metadata?: {
+                [key: string]: string;
+            };
             /**
              * @description true: sends progress as server-sent events; the last event is the computer
              * @default false
@@ -2770,6 +2778,10 @@ export interface components {
                 concurrent_calls?: number | null;
                 /** @description Commands in computers at the same time; null: no limit of its own */
                 concurrent_commands?: number | null;
+            } | null;
+            /** @description Tags of every call with the key, and of every computer that it makes; a request cannot change them */
+            metadata?: {
+                [key: string]: string;
             } | null;
         };
         /**
@@ -2897,6 +2909,10 @@ export interface components {
             models?: string[] | null;
             /** @description Its rate limits; those of the org hold as well */
             limits: components["schemas"]["RateLimits"];
+            /** @description Tags of every call with the key, and of every computer that it makes */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * @description Always key
              * @constant
@@ -3658,6 +3674,10 @@ export interface components {
             models?: string[] | null;
             /** @description Its rate limits; those of the org hold as well */
             limits: components["schemas"]["RateLimits"];
+            /** @description Tags of every call with the key, and of every computer that it makes */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * @description Always key
              * @constant
@@ -3703,6 +3723,10 @@ export interface components {
             models?: string[] | null;
             /** @description Its rate limits; those of the org hold as well */
             limits: components["schemas"]["RateLimits"];
+            /** @description Tags of every call with the key, and of every computer that it makes */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * @description Always key
              * @constant
@@ -3801,6 +3825,14 @@ export interface components {
             first_byte_ms: number | null;
             /** @description Every attempt that was made, in order */
             attempts: components["schemas"]["LogAttempt"][];
+            /** @description Of the request, its key, or the computer */
+            tags: {
+                [key: string]: string;
+            };
+            /** @description The X-Client-Request-Id of the call */
+            client_request_id: string | null;
+            /** @description The trace and span that the call belongs to, as W3C Trace Context has it */
+            traceparent: string | null;
             /** @description Of a refund that was asked for; null of everything else */
             correction: {
                 /** @description Id of the event whose charge is given back */
@@ -5301,6 +5333,10 @@ export interface components {
             models?: string[] | null;
             /** @description Its rate limits; those of the org hold as well */
             limits: components["schemas"]["RateLimits"];
+            /** @description Tags of every call with the key, and of every computer that it makes */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * @description Always key
              * @constant
@@ -5822,6 +5858,10 @@ export interface components {
                 /** @description Commands in computers at the same time; null: no limit of its own */
                 concurrent_commands?: number | null;
             } | null;
+            /** @description Tags of every call with the key, and of every computer that it makes; a request cannot change them */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /**
          * @example {
@@ -5918,8 +5958,7 @@ export interface components {
             /** @description Its length */
             bytes: number;
         };
-        /** @enum {string} */
-        UsageGroup: "key" | "type" | "model" | "maker" | "computer" | "status";
+        UsageGroup: ("key" | "type" | "model" | "maker" | "computer" | "status") | string;
         /** @enum {string} */
         UsageInterval: "minute" | "hour" | "day" | "month";
         UsageReport: {
@@ -6257,6 +6296,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6295,6 +6340,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6333,6 +6384,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6371,6 +6428,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6409,6 +6472,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6446,6 +6515,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6483,6 +6558,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6520,6 +6601,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6557,6 +6644,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6594,6 +6687,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6668,6 +6767,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -6847,6 +6952,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before. A stream is not answered again: its repeat is 409 */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;
@@ -7018,6 +7129,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path: {
                 /** @description Id of the computer */
@@ -8984,7 +9101,7 @@ export interface operations {
                 to?: string;
                 /** @description Rows by this interval; default: one row for the whole time */
                 interval?: components["schemas"]["UsageInterval"];
-                /** @description Rows by this; default: all together */
+                /** @description Rows by this, or by a tag (`tag:team`); default: all together */
                 group_by?: components["schemas"]["UsageGroup"];
                 /** @description Time zone of the intervals, by its name (Asia/Kathmandu), daylight saving included; default: the offset of `from` */
                 tz?: string;
@@ -9058,6 +9175,8 @@ export interface operations {
                 cost_min?: number;
                 /** @description Only those that cost this much or less, in US dollars */
                 cost_max?: number;
+                /** @description Only with this tag, as <name>:<value> */
+                tag?: string;
                 /** @description Only the call of this X-Request-Id, and its refunds */
                 request_id?: string;
                 /** @description json, csv (RFC 4180) or ndjson (a JSON object a line); default: what `Accept` asks for */
@@ -9243,6 +9362,12 @@ export interface operations {
             header?: {
                 /** @description A name of yours for this request: repeated under it within 24 hours, it is not run again but answered as before */
                 "Idempotency-Key"?: string;
+                /** @description Tags of the charge, as name=value,name=value (at most 16): Usage groups by one, Logs filter by them */
+                "X-Service-Tags"?: string;
+                /** @description An id of yours for this request; its event and its line in Logs carry it */
+                "X-Client-Request-Id"?: string;
+                /** @description The trace that the request belongs to (W3C Trace Context); its event and its line in Logs carry it */
+                traceparent?: string;
             };
             path?: never;
             cookie?: never;

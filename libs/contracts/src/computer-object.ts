@@ -30,6 +30,7 @@ export function toComputerObject(record: ComputerRecord, view: ComputerView): Co
     image: record.image,
     cpu: record.cpu,
     memory_mb: record.memory_mb,
+    metadata: record.metadata ?? {},
     created_at: record.created_at,
     minutes: record.minutes,
     cost: view.cost,

@@ -1,5 +1,6 @@
 // A computer: the request that creates it, what it is, and how it is shown. Its record is in computer-record.ts.
 import { z } from 'zod';
+import { tags } from './caller-context.ts';
 import { creationProgress } from './creation-progress.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
@@ -49,6 +50,9 @@ export const createComputerRequest = z
       .number()
       .optional()
       .describe('MiB of memory, within the range and in the steps of the options; default there too'),
+    metadata: tags
+      .optional()
+      .describe('Tags of its minutes in Usage and Logs, besides those of the request and its key'),
     stream: z
       .boolean()
       .optional()
@@ -81,6 +85,7 @@ export const computerObject = z.object({
   image: z.string().describe('The image that it started from'),
   cpu: z.number().describe('Cores'),
   memory_mb: z.int().describe('MiB of memory'),
+  metadata: tags.describe('Its tags: those given, and those of the request and the key that made it'),
   created_at: z.iso.datetime().describe('When it was created'),
   minutes: z.number().describe('Minutes charged so far'),
   cost: dollars.describe('US dollars charged so far'),

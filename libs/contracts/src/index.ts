@@ -2,6 +2,7 @@
 export * from './accounts.ts';
 export * from './audio-formats.ts';
 export * from './bounded.ts';
+export * from './caller-context.ts';
 export * from './catalog.ts';
 export * from './chat.ts';
 export * from './completions.ts';

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { spendLimit } from './accounts.ts';
 import { boundedList } from './bounded.ts';
+import { tags } from './caller-context.ts';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
@@ -36,6 +37,7 @@ export const keyRecord = z.object({
     .nullish()
     .describe('Models that it may use, `maker/*` for all of a maker; null: every model'),
   limits: rateLimits.nullish().describe('Its rate limits; those of the org hold as well'),
+  metadata: tags.nullish().describe('Tags of every call with the key, and of every computer that it makes'),
   /** Which of the key's secrets this is: 0 (or nothing) the first. */
   rotation: z.int().nonnegative().nullish(),
   /** SHA-256 of the secret that has taken the place of this one; null: this is the one in use. */
@@ -66,6 +68,11 @@ export const createKeyRequest = z
     limits: rateLimitsChange
       .optional()
       .describe('Rate limits; default of each: that of the key that makes it'),
+    metadata: tags
+      .nullish()
+      .describe(
+        'Tags of every call with the key, and of every computer that it makes; a request cannot change them',
+      ),
   })
   .meta({ examples: [{ name: 'a reader', permissions: ['usage:read'] }] });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
@@ -85,6 +92,7 @@ export const keyObject = keyRecord
   .extend({
     object: z.literal('key').describe('Always key'),
     limits: rateLimits.describe('Its rate limits; those of the org hold as well'),
+    metadata: tags.describe('Tags of every call with the key, and of every computer that it makes'),
   });
 export type KeyObject = z.infer<typeof keyObject>;
 export const keyList = listOf(keyObject);
@@ -136,9 +144,22 @@ export const deletedKey = z.object({
   deleted: z.literal(true).describe('Always true'),
 });
 
-export function toKeyObject({ limit = null, models = null, limits, ...record }: KeyRecord): KeyObject {
+export function toKeyObject({
+  limit = null,
+  models = null,
+  limits,
+  metadata,
+  ...record
+}: KeyRecord): KeyObject {
   const { org: _org, rotation: _rotation, successor: _successor, retires_at: _retiresAt, ...shown } = record;
-  return { object: 'key', ...shown, limit, models, limits: limits ?? NO_RATE_LIMITS };
+  return {
+    object: 'key',
+    ...shown,
+    limit,
+    models,
+    limits: limits ?? NO_RATE_LIMITS,
+    metadata: metadata ?? {},
+  };
 }
 
 /** Whether a key may use a model: by its name, or by `maker/*`. */

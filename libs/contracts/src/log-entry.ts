@@ -1,5 +1,6 @@
 // A line of Logs: what GET /v1/logs lists and /v1/logs/{request_id} shows.
 import { z } from 'zod';
+import { tags } from './caller-context.ts';
 import { dialect } from './dialects.ts';
 import { dollars } from './dollars.ts';
 import { listOf } from './lists.ts';
@@ -55,6 +56,12 @@ export const logEntry = z.object({
   latency_ms: z.number().nullable().describe('Milliseconds from the request to the end of the answer'),
   first_byte_ms: z.number().nullable().describe('Milliseconds to the first byte of the answer'),
   attempts: z.array(logAttempt).describe('Every attempt that was made, in order'),
+  tags: tags.describe('Of the request, its key, or the computer'),
+  client_request_id: z.string().nullable().describe('The X-Client-Request-Id of the call'),
+  traceparent: z
+    .string()
+    .nullable()
+    .describe('The trace and span that the call belongs to, as W3C Trace Context has it'),
   correction: z
     .object({
       of: z.string().describe('Id of the event whose charge is given back'),

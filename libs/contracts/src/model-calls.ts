@@ -1,6 +1,7 @@
 // A model call on the bus: the head that the edge sends with the caller's own bytes, and what comes back around the
 // answer's bytes. The bodies of the endpoints are in chat.ts, embeddings.ts, transcription.ts and the like.
 import { z } from 'zod';
+import { callerContext } from './caller-context.ts';
 import { dialect } from './dialects.ts';
 import type { ModelType } from './model-types.ts';
 
@@ -32,6 +33,7 @@ export const modelCallHead = z.object({
   body_bytes: z.int().nonnegative().optional(),
   /** What the caller said beside the body, where the body is a file: of a transcription `TranscriptionParams`. */
   params: z.record(z.string(), z.unknown()).optional(),
+  ...callerContext.shape,
 });
 export type ModelCallHead = z.infer<typeof modelCallHead>;
 

@@ -1,5 +1,6 @@
 // Usage, and the queries of Logs: GET /v1/usage and /v1/logs. A line of Logs is in log-entry.ts.
 import { z } from 'zod';
+import { tagFilter, tagGroup } from './caller-context.ts';
 import { dollars } from './dollars.ts';
 import { listQuery } from './lists.ts';
 import { logStatus, quantities } from './log-entry.ts';
@@ -11,7 +12,7 @@ export const LOG_EXPORT_ROWS_MAX = 1_000_000;
 const FILTER_LENGTH_MAX = 300;
 
 export const usageInterval = z.enum(USAGE_INTERVALS);
-export const usageGroup = z.enum(USAGE_GROUPS);
+export const usageGroup = z.union([z.enum(USAGE_GROUPS), tagGroup]);
 
 /** How rows may be asked for, beside JSON: `format`, or `Accept` with their media types. */
 const ROW_FORMATS = ['json', 'csv', 'ndjson'] as const;
@@ -57,7 +58,7 @@ export const usageQuery = z.strictObject({
   from: from.describe('From this moment on; default: 30 days before `to`, or less for short intervals'),
   to,
   interval: usageInterval.optional().describe('Rows by this interval; default: one row for the whole time'),
-  group_by: usageGroup.optional().describe('Rows by this; default: all together'),
+  group_by: usageGroup.optional().describe('Rows by this, or by a tag (`tag:team`); default: all together'),
   tz: timeZone,
   ...usageFilters,
 });
@@ -106,6 +107,7 @@ export const logsQuery = listQuery.extend({
   status: logStatus.optional().describe('Only those that ended so'),
   cost_min: cost.describe('Only those that cost this much or more, in US dollars'),
   cost_max: cost.describe('Only those that cost this much or less, in US dollars'),
+  tag: tagFilter.optional(),
   request_id: filter.describe('Only the call of this X-Request-Id, and its refunds'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;

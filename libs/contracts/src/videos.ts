@@ -1,6 +1,7 @@
 // Videos: POST/GET/DELETE /v1/videos…, the record of a job in the KV bucket `videos`, and what crosses the bus.
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { callerContext, tags } from './caller-context.ts';
 import { upstream } from './catalog.ts';
 import { dollars } from './dollars.ts';
 import { ID_PREFIXES, idOf } from './ids.ts';
@@ -223,6 +224,8 @@ export const videoRecord = z.object({
   ended_at: z.iso.datetime().nullable(),
   /** Not published yet. */
   news: z.array(z.enum(VIDEO_NEWS)),
+  /** Of the request: a refund has the tags of its charge. */
+  tags: tags.optional(),
 });
 export type VideoRecord = z.infer<typeof videoRecord>;
 
@@ -243,6 +246,7 @@ export const createVideoHead = z.object({
   body_bytes: z.int().nonnegative(),
   /** Milliseconds since the epoch when the edge took the call. */
   received_at: z.int(),
+  ...callerContext.shape,
 });
 export type CreateVideoHead = z.infer<typeof createVideoHead>;
 export const VIDEO_CREATE_SUBJECT = 'video-worker.v1.videos.create';

@@ -1,5 +1,6 @@
 // Events of model calls.
 import { z } from 'zod';
+import { callerContext } from '../caller-context.ts';
 import { dialect } from '../dialects.ts';
 import { logAttempt, logStatus, quantities } from '../log-entry.ts';
 import { chargeLine, defineEvent, nanos } from './define-event.ts';
@@ -27,6 +28,7 @@ const callCompleted = z.object({
   latency_ms: z.number(),
   first_byte_ms: z.number().nullable(),
   attempts: z.array(logAttempt),
+  ...callerContext.shape,
 });
 export type CallCompleted = z.infer<typeof callCompleted>;
 
@@ -44,6 +46,7 @@ const callRefused = z.object({
   http_status: z.int(),
   error_code: z.string(),
   latency_ms: z.number(),
+  ...callerContext.shape,
 });
 
 /** The caller never got the answer that `request_id`'s event charges: billing nets it, in either order. */

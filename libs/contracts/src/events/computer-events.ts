@@ -1,5 +1,6 @@
 // Events of computers.
 import { z } from 'zod';
+import { tags } from '../caller-context.ts';
 import { computerStatus, stopReason } from '../computers.ts';
 import { chargeLine, defineEvent, nanos } from './define-event.ts';
 
@@ -18,6 +19,8 @@ const computerMetered = z.object({
   disk_gb: z.number(),
   lines: z.array(chargeLine),
   cost_nano: nanos,
+  /** The computer's metadata; so in the other events. */
+  tags: tags.optional(),
 });
 
 const computerChanged = z.object({
@@ -28,6 +31,7 @@ const computerChanged = z.object({
   status: computerStatus,
   run: z.int().nullable(),
   stop_reason: stopReason.nullable(),
+  tags: tags.optional(),
 });
 
 const computerDeleted = z.object({
@@ -35,6 +39,7 @@ const computerDeleted = z.object({
   org: z.string(),
   key_id: z.string(),
   host: z.string(),
+  tags: tags.optional(),
 });
 
 const SHOWS = ['computer_id', 'stop_reason', 'host'] as const;

@@ -1,5 +1,6 @@
 // Events of video jobs.
 import { z } from 'zod';
+import { callerContext, tags } from '../caller-context.ts';
 import { logAttempt } from '../log-entry.ts';
 import { videoCandidate } from '../videos.ts';
 import { chargeLine, defineEvent, nanos } from './define-event.ts';
@@ -28,6 +29,7 @@ const videoCharged = z.object({
   cost_nano: nanos,
   lines: z.array(chargeLine),
   latency_ms: z.number(),
+  ...callerContext.shape,
 });
 
 const videoRefunded = z.object({
@@ -44,6 +46,8 @@ const videoRefunded = z.object({
   seconds: z.number().nonnegative(),
   /** What is given back: above zero. */
   cost_nano: nanos,
+  /** Those of the charge. */
+  tags: tags.optional(),
 });
 
 const videoEnded = z.object({

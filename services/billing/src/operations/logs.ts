@@ -5,6 +5,7 @@ import {
   type OperationResponse,
   pageOf,
   ServiceError,
+  tagsOfPairs,
 } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
 import { catchUpLogs } from '../catch-up.ts';
@@ -63,6 +64,9 @@ function toLogEntry(row: LogRow): LogEntry {
     basis,
     quantities: readQuantities(row.quantities),
     ...{ latency_ms, first_byte_ms, attempts },
+    tags: tagsOfPairs(row.tags ?? []),
+    client_request_id: row.client_request_id ?? null,
+    traceparent: row.traceparent ?? null,
     correction: row.correction ?? null,
   };
 }

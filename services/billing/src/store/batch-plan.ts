@@ -140,13 +140,13 @@ function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPl
 
 /** @param left nano-dollars of the charge that no refund has returned */
 function reversal(entry: Void, charge: UnnumberedRow, left: bigint): UnnumberedRow {
-  const { org, key, type, model, maker, computer, status } = charge;
+  const { org, key, type, model, maker, computer, status, tags } = charge;
   return {
     _id: entry.id,
     kind: 'void',
     voids: charge._id,
     at: charge.at,
-    ...{ org, key, type, model, maker, computer, ...(status ? { status } : {}) },
+    ...{ org, key, type, model, maker, computer, ...(status ? { status } : {}), ...(tags ? { tags } : {}) },
     calls: -charge.calls,
     cost: -left,
     quantities: negateQuantities(charge.quantities),

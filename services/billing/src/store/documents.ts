@@ -14,6 +14,8 @@ interface Dimensions {
   model: string | null;
   maker: string | null;
   computer: string | null;
+  /** `<name>:<value>`, sorted; absent without tags. */
+  tags?: string[];
   /** How a call ended; absent for rows that are no call, and for rows written before it was stored. */
   status?: LogEntry['status'];
 }
@@ -93,6 +95,8 @@ export interface LogRow extends Omit<Dimensions, 'status'> {
   latency_ms: number | null;
   first_byte_ms: number | null;
   attempts: CallCompleted['attempts'];
+  client_request_id?: string;
+  traceparent?: string;
   /** Of a video: id of the event that charges it. For everything else `_id` is that id. */
   charge?: string;
   /** Of a refund: id of the log row of the refunded charge. */

@@ -1,6 +1,15 @@
 // The table of all events: what billing writes for each. To add an event that charges, add its line here; a test of the
 // types (event-table.test.ts) shows that an event without a line, or a charging event that is `free`, does not compile.
-import { type Event, type EventData, type EventName, eventIds, isRefusal } from '@switchyard/contracts';
+import {
+  type CallerContext,
+  type Event,
+  type EventData,
+  type EventName,
+  eventIds,
+  isRefusal,
+  type Tags,
+  tagPairs,
+} from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
 import type { LedgerKind } from './ledger-kinds.ts';
 import { negateQuantities, storeQuantities } from './quantities.ts';
@@ -12,7 +21,7 @@ type Priced = { readonly cost_nano: string } | { readonly amount_nano: string };
 interface Rows {
   /** Fields of both rows. */
   readonly both?: Partial<
-    Pick<LogRow & UnnumberedRow, 'key' | 'type' | 'model' | 'maker' | 'cost' | 'quantities'>
+    Pick<LogRow & UnnumberedRow, 'key' | 'type' | 'model' | 'maker' | 'tags' | 'cost' | 'quantities'>
   >;
   /** Fields of the ledger row; null: this event has none. */
   readonly row?: Partial<UnnumberedRow> | null;
@@ -108,6 +117,7 @@ function callCompleted(event: Event<'call.completed'>): Conversion {
     both: {
       ...{ key: data.key_id, type: data.type, model, maker: data.maker },
       ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities(data.quantities) },
+      ...tagsOf(data),
     },
     row: isRefusal(event) ? null : { status, calls: 1n, ...ratesOf(data.lines) },
     log: {
@@ -115,6 +125,7 @@ function callCompleted(event: Event<'call.completed'>): Conversion {
       dialect: data.dialect ?? null,
       models: [...new Set([requested_model, model ?? requested_model])],
       ...{ latency_ms: data.latency_ms, first_byte_ms: data.first_byte_ms, attempts: data.attempts },
+      ...originOf(data),
     },
   };
 }
@@ -122,12 +133,13 @@ function callCompleted(event: Event<'call.completed'>): Conversion {
 function callRefused({ data }: Event<'call.refused'>): Conversion {
   const { http_status, error_code, method, path, requested_model, latency_ms } = data;
   return {
-    both: { key: data.key_id, type: data.type },
+    both: { key: data.key_id, type: data.type, ...tagsOf(data) },
     log: {
       ...{ status: 'refused', http_status, error_code, method, path, requested_model, latency_ms },
       computer: data.computer_id,
       dialect: data.dialect ?? null,
       models: requested_model === null ? [] : [requested_model],
+      ...originOf(data),
     },
   };
 }
@@ -138,6 +150,7 @@ function computerMetered({ data }: Event<'computer.metered'>): Conversion {
     both: {
       ...{ key: data.key_id, type: 'computer' },
       ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities({ minutes: 1 }) },
+      ...tagsOf(data),
     },
     row: { computer, ...ratesOf(data.lines) },
     log: { computer, basis: 'metered' },
@@ -151,11 +164,13 @@ function videoCharged({ id, data }: Event<'video.charged'>): Conversion {
     both: {
       ...{ key: data.key_id, type: 'video', model, maker: data.maker },
       ...{ cost: nonNegative(data.cost_nano), quantities: storeQuantities({ seconds: data.duration }) },
+      ...tagsOf(data),
     },
     row: { status: 'ok', calls: 1n, ...ratesOf(data.lines) },
     log: {
       ...{ _id: data.request_id, charge: id, http_status: 202, method: 'POST', path, requested_model },
       ...{ models: [...new Set([requested_model, model])], latency_ms },
+      ...originOf(data),
     },
   };
 }
@@ -166,6 +181,7 @@ function videoRefunded({ data }: Event<'video.refunded'>): Conversion {
     both: {
       ...{ key: data.key_id, type: 'video', model, maker, cost: -nonNegative(data.cost_nano) },
       quantities: negateQuantities(storeQuantities({ seconds: data.seconds })),
+      ...tagsOf(data),
     },
     row: { status: 'ok', refunds: eventIds.videoCharge(data.video_id) },
     log: { method: 'POST', models: [model], corrects: data.request_id },
@@ -186,6 +202,15 @@ function chargeRefunded({ data }: Event<'charge.refunded'>): Conversion {
 function creditGranted({ data }: Event<'credit.granted'>): Conversion {
   const { org, key_id: key, reason, reference } = data;
   return { row: { credit: { org, key, amount: nonNegative(data.amount_nano), reason, reference } } };
+}
+
+function tagsOf({ tags = {} }: { readonly tags?: Tags | undefined }): Pick<LogRow, 'tags'> {
+  const pairs = tagPairs(tags);
+  return pairs.length > 0 ? { tags: pairs } : {};
+}
+
+function originOf({ client_request_id, traceparent }: CallerContext): Partial<LogRow> {
+  return { ...(client_request_id ? { client_request_id } : {}), ...(traceparent ? { traceparent } : {}) };
 }
 
 function nonNegative(nanos: string): bigint {

@@ -34,6 +34,12 @@ export const INDEXES = {
     { name: 'org_computer_at', keys: { org: 1, computer: 1, at: -1, _id: -1 } },
     // logs.list?status=
     { name: 'org_status_at', keys: { org: 1, status: 1, at: -1, _id: -1 } },
+    // logs.list?tag=; contains only rows with tags
+    {
+      name: 'org_tags_at',
+      keys: { org: 1, tags: 1, at: -1, _id: -1 },
+      options: { partialFilterExpression: { tags: { $exists: true } } },
+    },
     // logs.list?cost_min=&cost_max= when few rows are in the range; otherwise `org_at`
     { name: 'org_cost_at', keys: { org: 1, cost: 1, at: -1, _id: -1 } },
     // logs.list?request_id=: the refunds of a call; contains only refunds

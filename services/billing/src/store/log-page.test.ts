@@ -16,7 +16,13 @@ let database: TestStore;
 const later = new Date(TIME.getTime() + 60_000);
 const EVENTS = [
   completed('req_1', 1_000_000_000n),
-  completed('req_2', 5n, { key_id: 'key_2', type: 'embedding', model: 'acme/e', status: 'cancelled' }),
+  completed('req_2', 5n, {
+    key_id: 'key_2',
+    type: 'embedding',
+    model: 'acme/e',
+    status: 'cancelled',
+    tags: { team: 'search', user: '42' },
+  }),
   refused('req_3', { time: later }),
   metered('cmp_1', 0, 20n, { key_id: 'key_2' }),
   videoCharged('vid_1', 800_000_000n, { time: later }),
@@ -42,6 +48,8 @@ describe('a filter finds', () => {
     [{ model: 'acme/video-1' }, ['req_of_vid_1', 'vid_1:refund']],
     [{ computer: 'cmp_1' }, ['cmp_1:1:0']],
     [{ status: 'refused' }, ['req_3']],
+    [{ tag: 'team:search' }, ['req_2']],
+    [{ tag: 'team:sea' }, []],
     [{ cost_min: 0.8 }, ['req_1', 'req_of_vid_1']],
     [{ cost_min: 0.000000005, cost_max: 0.00000002 }, ['cmp_1:1:0', 'req_2']],
     [{ cost_max: -0.8 }, ['vid_1:refund']],
@@ -81,6 +89,7 @@ describe('each filter has its index', () => {
     model: { model: 'm' },
     computer: { computer: 'c' },
     status: { status: 'ok' },
+    tag: { tag: 'team:search' },
     cost_min: { cost_min: 1 },
     cost_max: { cost_max: 1 },
     from: { from: TIME.toISOString() },

@@ -38,6 +38,7 @@ export const INDEX_OF_FILTER = {
   model: 'org_models_at',
   computer: 'org_computer_at',
   status: 'org_status_at',
+  tag: 'org_tags_at',
   // For a range with many rows the server uses `org_at` instead: it tries both on the first rows.
   cost_min: 'org_cost_at',
   cost_max: 'org_cost_at',
@@ -56,8 +57,8 @@ export const INDEX_OF_FILTER = {
  * @throws ServiceError `invalid_request` naming a reversed range or an unreadable value
  */
 export function logFilter(org: string, query: LogsQuery, position: Position | null = null): Filter<LogRow> {
-  const { key, type, model: models, computer, status, request_id: request } = query;
-  const exact = Object.entries({ key, type, models, computer, status });
+  const { key, type, model: models, computer, status, tag: tags, request_id: request } = query;
+  const exact = Object.entries({ key, type, models, computer, status, tags });
   const given = Object.fromEntries(exact.filter(([, value]) => value !== undefined));
   const either: Filter<LogRow>[] = [];
   if (request !== undefined) either.push({ $or: [{ _id: request }, { corrects: request }] });

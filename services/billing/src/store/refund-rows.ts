@@ -41,11 +41,19 @@ export function refundRow(
     return 'the refund before it is missing';
   const left = leftOf(charge, booked);
   if (-row.cost > left) return `it gives back ${-row.cost} nano-dollars, and ${left} are left`;
-  const { key, type, model, maker, computer, status } = charge;
-  return { ...row, key, type, model, maker, computer, ...(status ? { status } : {}) };
+  const { key, type, model, maker, computer, status, tags } = charge;
+  return {
+    ...{ ...row, key, type, model, maker, computer },
+    ...(status ? { status } : {}),
+    ...(tags ? { tags } : {}),
+  };
 }
 
 /** The log row of a refund: the event's, with the dimensions of the charge. */
-export function refundLog({ log }: Refund, { key, type, model, maker, computer }: UnnumberedRow): LogRow {
-  return { ...log, key, type, model, maker, computer, models: model === null ? [] : [model] };
+export function refundLog(
+  { log }: Refund,
+  { key, type, model, maker, computer, tags }: UnnumberedRow,
+): LogRow {
+  const models = model === null ? [] : [model];
+  return { ...log, key, type, model, maker, computer, models, ...(tags ? { tags } : {}) };
 }

@@ -1,18 +1,18 @@
 // The range of a Usage query, with defaults and validation: time, intervals, grouping and filter.
-import { ServiceError, USAGE_GROUPS, type UsageQuery } from '@switchyard/contracts';
+import { ServiceError, type TagGroup, USAGE_GROUPS, type UsageQuery } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Interval, intervalStart, MINUTE_MS } from './intervals.ts';
 import { fixedZone, namedZone, type Zone } from './zone.ts';
 
-type Group = (typeof USAGE_GROUPS)[number];
+export type Group = (typeof USAGE_GROUPS)[number];
 
 export interface UsageRange {
   /** Milliseconds since the epoch; `from` is inside, `to` is not. */
   readonly from: number;
   readonly to: number;
   readonly interval: Interval | null;
-  readonly groupBy: Group | null;
-  /** The filter: only this key, model …; it combines only with its own grouping. */
+  readonly groupBy: Group | TagGroup | null;
+  /** The filter: only this key, model …; it combines only with its own grouping, or with a tag. */
   readonly only: { readonly group: Group; readonly value: string } | null;
   /** The wall clock of the intervals. */
   readonly zone: Zone;
@@ -71,13 +71,20 @@ function onlyOf(query: UsageQuery): UsageRange['only'] {
     return value === undefined ? [] : [{ group, value }];
   });
   if (!first) return null;
-  const other = second?.group ?? (query.group_by === first.group ? undefined : query.group_by);
+  const { group_by: groupBy } = query;
+  const combines = groupBy === first.group || isTagGroup(groupBy);
+  const other = second?.group ?? (combines ? undefined : groupBy);
   if (other === undefined) return first;
   throw new ServiceError(
     'invalid_request',
     `${first.group}: usage takes one filter or grouping at a time. Remove ${other}, or use /v1/logs.`,
     { param: first.group },
   );
+}
+
+/** Tags have no sums of their own: their figures are added up from the ledger. */
+export function isTagGroup(group: UsageQuery['group_by'] | null): group is TagGroup {
+  return group?.startsWith('tag:') ?? false;
 }
 
 function endOfQuarter(at: number): number {

@@ -1,17 +1,14 @@
 // Reads the points of segments from the collections.
-import { ServiceError } from '@switchyard/contracts';
 import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Family, QUARTERS, type StoredAmounts } from '../store/documents.ts';
 import { negateQuantities } from '../store/quantities.ts';
 import type { Store } from '../store/store.ts';
+import { CURSOR, readLedger } from './read-ledger.ts';
 import type { Segment } from './segments.ts';
 import type { Point } from './tally.ts';
 
-/** Maximum number of ledger rows for one answer. */
-const LEDGER_ROWS_MAX = 1_000_000;
 /** Maximum number of hours or days in one query. */
 const STARTS_MAX = 5_000;
-const CURSOR = { batchSize: 2_000 } as const;
 
 interface ReadSegments {
   readonly store: Store;
@@ -41,28 +38,9 @@ async function* fromLedger(
   segment: Segment,
 ): AsyncGenerator<Point> {
   const group = family === 'total' ? null : family;
-  const fields = { at: 1, calls: 1, cost: 1, quantities: 1, ...(group ? { [group]: 1 } : {}) };
-  const rows = store.ledger.find(
-    {
-      org,
-      at: { $gte: new Date(segment.from), $lt: new Date(segment.to) },
-      ...(group && value !== undefined ? { [group]: value } : {}),
-    },
-    { projection: fields, ...CURSOR },
-  );
-  let count = 0;
-  for await (const row of rows) {
-    count += 1;
-    if (count > LEDGER_ROWS_MAX)
-      throw new ServiceError(
-        'invalid_request',
-        'from: there is too much in this range to count it so finely',
-        {
-          param: 'from',
-        },
-      );
+  const only = group && value !== undefined ? { [group]: value } : {};
+  for await (const row of readLedger(store, { org, ...segment, only, field: group }))
     yield { at: row.at.getTime(), group: group ? (row[group] ?? null) : null, amounts: row };
-  }
 }
 
 async function* fromHours(

@@ -16,6 +16,7 @@ import { entryOf } from '../store/entry-of.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { usageRange } from './range.ts';
 import { readUsage } from './read-usage.ts';
+import { OTHER_VALUES, TAG_VALUES_MAX } from './tally.ts';
 
 /** Generous: hundreds of queries to a database that other tests share. */
 
@@ -67,7 +68,9 @@ describe('the same money at every interval and grouping', () => {
   ] as const;
   const questions = ranges.flatMap(([from, to]) =>
     [undefined, ...USAGE_INTERVALS].flatMap((interval) =>
-      [undefined, ...USAGE_GROUPS].map((groupBy) => [from, to, interval, groupBy] as const),
+      [undefined, ...USAGE_GROUPS, 'tag:team' as const].map(
+        (groupBy) => [from, to, interval, groupBy] as const,
+      ),
     ),
   );
 
@@ -114,6 +117,39 @@ describe('the same money at every interval and grouping', () => {
         expect(total).toEqual({ calls: row.calls, cost: row.cost, quantities: row.quantities });
       }
     }
+  });
+
+  test('by tag, each value has the cost of its charges, of one key too', async () => {
+    const [from, to] = ranges[0];
+    const voids = new Set(events.filter(({ type }) => type === 'call.voided').map(({ id }) => id));
+    const expected = (team: string | null, key?: string) =>
+      events.reduce((sum, { id, data }) => {
+        if (!('cost_nano' in data && 'tags' in data) || data.org !== ORG || voids.has(`${id}:void`))
+          return sum;
+        const counts = (data.tags?.team ?? null) === team && (!key || data.key_id === key);
+        return counts ? sum + BigInt(data.cost_nano) : sum;
+      }, 0n);
+    for (const key of [undefined, 'key_1']) {
+      const only = key ? { key } : {};
+      const { data } = await usage(database, { from, to, group_by: 'tag:team', ...only });
+      const named = data.filter(({ group }) => group !== null);
+      expect(named.map(({ group }) => group).sort()).toEqual(['team_0', 'team_1', 'team_2', 'team_3']);
+      for (const { group, cost: row } of named) expect(parseDollars(row)).toBe(expected(group ?? null, key));
+    }
+  });
+
+  test('by a tag with more values than rows: the values that cost most, and the others in one row', async () => {
+    const values = TAG_VALUES_MAX + 500;
+    const tagged = Array.from({ length: values }, (_, i) =>
+      completed(`req_t${i}`, BigInt(i + 1), { tags: { user: `u${i}` } }),
+    );
+    const { store } = await booked(tagged);
+    const range = usageRange({ from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' }, TIME.getTime());
+    const { data } = await readUsage(store, ORG, { ...range, groupBy: 'tag:user' });
+    expect(data).toHaveLength(TAG_VALUES_MAX + 1);
+    expect(data.find(({ group }) => group === OTHER_VALUES)).toMatchObject({ calls: 500, cost: 125_250e-9 });
+    expect(data.some(({ group }) => group === 'u500')).toBe(true);
+    expect(data.some(({ group }) => group === 'u499')).toBe(false);
   });
 
   test('and nothing of it to an org that has none', async () => {

@@ -1,7 +1,8 @@
 // The figures of a range: reads each part from its source and adds them up.
 import type { UsageReport } from '@switchyard/contracts';
 import type { Store } from '../store/store.ts';
-import type { UsageRange } from './range.ts';
+import { isTagGroup, type UsageRange } from './range.ts';
+import { readByTag } from './read-by-tag.ts';
 import { readSegments } from './read-segment.ts';
 import { segmentsOf } from './segments.ts';
 import { Tally } from './tally.ts';
@@ -13,9 +14,12 @@ export async function readUsage(
   range: UsageRange,
 ): Promise<Pick<UsageReport, 'total' | 'data'>> {
   const tally = new Tally(range);
-  const family = range.only?.group ?? range.groupBy ?? 'total';
-  const value = range.only?.value;
-  const sources = readSegments({ store, org, family, value, segments: segmentsOf(range) });
+  const sources = isTagGroup(range.groupBy)
+    ? [readByTag(store, org, range, range.groupBy)]
+    : readSegments({
+        ...{ store, org, segments: segmentsOf(range), value: range.only?.value },
+        family: range.only?.group ?? range.groupBy ?? 'total',
+      });
   await Promise.all(
     sources.map(async (points) => {
       for await (const point of points) tally.add(point);

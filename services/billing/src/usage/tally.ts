@@ -5,10 +5,14 @@ import { addAmounts, isVacuous, noAmounts } from '../store/buckets.ts';
 import type { Amounts, StoredAmounts } from '../store/documents.ts';
 import { readQuantities } from '../store/quantities.ts';
 import { intervalStarts } from './intervals.ts';
-import type { UsageRange } from './range.ts';
+import { isTagGroup, type UsageRange } from './range.ts';
 
 /** Maximum number of rows in one answer. */
 const ROWS_MAX = 50_000;
+/** Values of a tag with rows of their own: those that cost most. */
+export const TAG_VALUES_MAX = 1_000;
+/** The row of all other values of a tag. */
+export const OTHER_VALUES = '(other)';
 
 /** Amounts of one group at one time. */
 export interface Point {
@@ -39,26 +43,48 @@ export class Tally {
   add({ at, group, amounts }: Point): void {
     const { interval, groupBy } = this.#range;
     const from = interval === null ? null : lastAtOrBefore(at, this.#starts);
-    const id = `${from}/${groupBy === null || group === null ? '' : `=${group}`}`;
-    let cell = this.#cells.get(id);
-    if (!cell) {
-      if (this.#cells.size === ROWS_MAX)
-        throw new ServiceError('invalid_request', `from: the answer would have over ${ROWS_MAX} rows`, {
-          param: 'from',
-        });
-      cell = { from, group: groupBy === null ? null : group, sum: noAmounts() };
-      this.#cells.set(id, cell);
+    const { sum } = this.#cellOf(from, groupBy === null ? null : group);
+    addAmounts(sum, { ...amounts, quantities: amounts.quantities ?? {} });
+  }
+
+  #cellOf(from: number | null, group: string | null): Cell {
+    const id = `${from}/${group === null ? '' : `=${group}`}`;
+    const found = this.#cells.get(id);
+    if (found) return found;
+    if (this.#cells.size >= ROWS_MAX && group !== OTHER_VALUES) {
+      if (isTagGroup(this.#range.groupBy)) return this.#cellOf(from, OTHER_VALUES);
+      throw new ServiceError('invalid_request', `from: the answer would have over ${ROWS_MAX} rows`, {
+        param: 'from',
+      });
     }
-    addAmounts(cell.sum, { ...amounts, quantities: amounts.quantities ?? {} });
+    const cell = { from, group, sum: noAmounts() };
+    this.#cells.set(id, cell);
+    return cell;
   }
 
   /** The rows by time, then the most expensive first. Rows that net to zero are left out. */
   rows(): { total: UsageReport['total']; data: UsageRow[] } {
+    if (isTagGroup(this.#range.groupBy)) this.#foldRareValues();
     const total = noAmounts();
     const cells = [...this.#cells.values()].filter(({ sum }) => !isVacuous(withoutZeros(sum)));
     for (const { sum } of cells) addAmounts(total, sum);
     cells.sort((a, b) => (a.from ?? 0) - (b.from ?? 0) || compare(b.sum.cost, a.sum.cost) || byGroup(a, b));
     return { total: written(total), data: cells.map((cell) => this.#row(cell)) };
+  }
+
+  /** Leaves the values that cost most, and adds the others up as one. */
+  #foldRareValues(): void {
+    const costs = new Map<string, bigint>();
+    for (const { group, sum } of this.#cells.values())
+      if (group !== null) costs.set(group, (costs.get(group) ?? 0n) + sum.cost);
+    if (costs.size <= TAG_VALUES_MAX) return;
+    const dearest = [...costs].sort(([, a], [, b]) => compare(b, a)).slice(0, TAG_VALUES_MAX);
+    const kept = new Set<string | null>([null, OTHER_VALUES, ...dearest.map(([value]) => value)]);
+    for (const [id, { from, group, sum }] of [...this.#cells])
+      if (!kept.has(group)) {
+        this.#cells.delete(id);
+        addAmounts(this.#cellOf(from, OTHER_VALUES).sum, sum);
+      }
   }
 
   #row({ from, group, sum }: Cell): UsageRow {

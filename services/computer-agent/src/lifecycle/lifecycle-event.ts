@@ -6,7 +6,7 @@ const SOURCE = '/switchyard/computer-agent';
 type Change = 'created' | 'started' | 'stopped';
 
 export function changedEvent(record: ComputerRecord, change: Change, time: Date): Event {
-  const { id, org, key_id, host, runs, stop_reason } = record;
+  const { id, org, key_id, host, runs, stop_reason, metadata } = record;
   const stopped = change === 'stopped';
   return makeEvent({
     name: `computer.${change}`,
@@ -21,16 +21,17 @@ export function changedEvent(record: ComputerRecord, change: Change, time: Date)
       status: stopped ? 'stopped' : 'running',
       run: runs,
       stop_reason: stopped ? stop_reason : null,
+      ...(metadata ? { tags: metadata } : {}),
     },
   });
 }
 
-export function deletedEvent({ id, org, key_id, host, runs }: ComputerRecord, time: Date): Event {
+export function deletedEvent({ id, org, key_id, host, runs, metadata }: ComputerRecord, time: Date): Event {
   return makeEvent({
     name: 'computer.deleted',
     id: eventIds.computer(id, runs, 'deleted'),
     source: SOURCE,
     time,
-    data: { computer_id: id, org, key_id, host },
+    data: { computer_id: id, org, key_id, host, ...(metadata ? { tags: metadata } : {}) },
   });
 }

@@ -42,14 +42,14 @@ export async function giveUpComputer(
     };
   });
   if (!was) return;
-  const { key_id, host, runs } = was;
+  const { key_id, host, runs, metadata } = was;
   await events.publish(
     makeEvent({
       name: 'computer.deleted',
       id: eventIds.computer(id, runs, 'deleted'),
       source: SOURCE,
       time,
-      data: { computer_id: id, org, key_id, host },
+      data: { computer_id: id, org, key_id, host, ...(metadata ? { tags: metadata } : {}) },
     }),
   );
 }

@@ -102,6 +102,7 @@ function recordOf(body: CreateKeyRequest, { maker, secret, now }: Making): KeyRe
     limit: limit ?? null,
     models: models ?? null,
     limits: changeRateLimits(maker.limits, body.limits),
+    metadata: body.metadata ?? null,
   };
 }
 

@@ -64,6 +64,7 @@ function changed(record: KeyRecord, body: UpdateKeyRequest): KeyRecord {
     ...(expiry === undefined ? {} : { expires_at: expiry === null ? null : new Date(expiry).toISOString() }),
     ...(limit === undefined ? {} : { limit }),
     ...(models === undefined ? {} : { models }),
+    ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
     ...(body.limits === undefined ? {} : { limits: changeRateLimits(record.limits, body.limits) }),
   };
 }

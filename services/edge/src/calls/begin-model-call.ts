@@ -34,6 +34,7 @@ export function beginModelCall(
     ...(spending.isLimited(key) ? { limited: true } : {}),
     received_at: clock.now(),
     body_bytes: bodyBytes,
+    ...request.caller,
   };
 }
 

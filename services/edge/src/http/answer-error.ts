@@ -60,6 +60,7 @@ function logRefusal(
     http_status: error.status,
     error_code: error.code,
     latency_ms: Math.round((clock.monotonic() - request.startedAt) * 100) / 100,
+    ...request.caller,
   };
   const id = eventIds.refused(request.id);
   const time = new Date(clock.now());

@@ -1,5 +1,5 @@
 // The HTTP server: its limits, its hooks, the routes of the table, and one error handler.
-import { type Dialect, type KeyRecord, ServiceError } from '@switchyard/contracts';
+import { type CallerContext, type Dialect, type KeyRecord, ServiceError } from '@switchyard/contracts';
 import type { ByteBudget } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type AnswerErrorDeps, answerError } from './answer-error.ts';
@@ -26,6 +26,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller's key, once known; null on public routes and before the guard. */
     apiKey: KeyRecord | null;
+    /** Of a request that begins charged work; null otherwise, and before the guard. */
+    caller: CallerContext | null;
     startedAt: number;
     /** Models that the answer may come from. */
     models: string[];
@@ -58,6 +60,7 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   app.removeAllContentTypeParsers();
   readJsonBodies(app, { budget: largeBodies, clock });
   app.decorateRequest('apiKey', null);
+  app.decorateRequest('caller', null);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('idempotent', null);
   app.decorateRequest('admission', null);

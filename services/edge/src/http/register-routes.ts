@@ -4,6 +4,7 @@ import { ID_PATTERN, type KeyRecord } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { requirePermission } from '../auth/authenticate.ts';
+import { callerContextOf } from '../auth/caller-context.ts';
 import type { BookingGate } from '../backlog/booking-gate.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { AdmissionQueue } from '../overload/admission-queue.ts';
@@ -111,6 +112,7 @@ function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): H
     if (permission === 'public') return done();
     const admit = (key: KeyRecord) => {
       request.apiKey = key;
+      if (route.billable) request.caller = callerContextOf(request.headers, key);
       if (permission !== 'any') requirePermission(key, permission);
       if (route.billable) booking.admit();
     };

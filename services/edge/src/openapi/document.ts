@@ -12,6 +12,7 @@ import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bo
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
 import { type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
 import { operationIdOf } from './operation-ids.ts';
+import { CALLER_HEADERS } from './request-headers.ts';
 import {
   costHeader,
   errorHeaders,
@@ -85,6 +86,7 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
       ...parametersOf(request?.params, 'path', schemas, route),
       ...parametersOf(request?.query, 'query', schemas),
       ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter(route, schemas)] : []),
+      ...(route.billable ? CALLER_HEADERS : []),
     ],
     ...(request?.body || request?.form || request?.bytes ? { requestBody: requestBody(route, schemas) } : {}),
     responses: {

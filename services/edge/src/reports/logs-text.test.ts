@@ -31,7 +31,7 @@ function entry(id: string, more: Partial<LogEntry> = {}): LogEntry {
     dialect: null,
     ...{ requested_model: 'a/b', model: 'a/b', maker: 'a', computer_id: null, stream: false, cost: 1e-9 },
     ...{ basis: 'upstream', quantities: { searches: 1 }, latency_ms: 1.5, first_byte_ms: null },
-    ...{ attempts: [], correction: null, ...more },
+    ...{ attempts: [], tags: {}, client_request_id: null, traceparent: null, correction: null, ...more },
   };
 }
 
@@ -57,7 +57,10 @@ test('an export has every page once, in order, with the filters of the request',
 
 test('CSV has one header line, plain numbers, and no formulas of callers', async () => {
   answer = () => ({
-    data: [entry('req_1', { requested_model: '=HYPERLINK("x")' }), entry('req_2', { cost: -0.5 })],
+    data: [
+      entry('req_1', { requested_model: '=HYPERLINK("x")' }),
+      entry('req_2', { cost: -0.5, tags: { team: 'a', user: '42' } }),
+    ],
     next_cursor: null,
   });
   const response = await get('', { accept: 'text/csv' });
@@ -67,6 +70,7 @@ test('CSV has one header line, plain numbers, and no formulas of callers', async
   expect(first).toContain(`"'=HYPERLINK(""x"")"`);
   expect(first).toContain(',0.000000001,upstream,');
   expect(second).toContain(',-0.5,upstream,');
+  expect(second).toContain(',"team=a,user=42",');
 });
 
 test('a limit bounds the rows that are requested, and JSON stays unchanged', async () => {

@@ -8,6 +8,7 @@ import {
   LOG_EXPORT_ROWS_MAX,
   type LogEntry,
   type LogsQuery,
+  type Tags,
 } from '@switchyard/contracts';
 import { type Cell, csvLine } from './csv.ts';
 import type { TextFormat } from './row-format.ts';
@@ -57,6 +58,13 @@ function csvOf(entry: LogEntry): string {
   return csvLine(COLUMNS.map(([, cell]) => cell(entry)));
 }
 
+/** The tags as in the header X-Service-Tags. */
+function tagsHeader(tags: Tags): string {
+  return Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
+}
+
 /** Quantities and attempts are JSON, since their names are not known before the last row. */
 const COLUMNS: readonly (readonly [string, (entry: LogEntry) => Cell])[] = [
   ['id', ({ id }) => id],
@@ -81,6 +89,9 @@ const COLUMNS: readonly (readonly [string, (entry: LogEntry) => Cell])[] = [
   ['first_byte_ms', ({ first_byte_ms }) => first_byte_ms],
   ['quantities', ({ quantities }) => JSON.stringify(quantities)],
   ['attempts', ({ attempts }) => JSON.stringify(attempts)],
+  ['tags', ({ tags }) => tagsHeader(tags)],
+  ['client_request_id', ({ client_request_id }) => client_request_id],
+  ['traceparent', ({ traceparent }) => traceparent],
   ['correction_of', ({ correction }) => correction?.of ?? null],
   ['correction_reason', ({ correction }) => correction?.reason ?? null],
   ['correction_reference', ({ correction }) => correction?.reference ?? null],

@@ -7,6 +7,7 @@ import {
   HOST_CREATE_TIMEOUT_MS,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
+import { joinTags } from '../auth/caller-context.ts';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
@@ -64,11 +65,15 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
           'computer_failed',
         ],
       },
-      async ({ body: bytes, id: requestId, idempotent }, reply, key) => {
+      async ({ body: bytes, id: requestId, idempotent, caller }, reply, key) => {
         const body = parseBody(createComputerRequest, bytes);
         if (body.stream) await idempotent?.beginStream();
         requireComputers(enabled);
-        const asked = { org: key.org, key_id: key.id, body, limited: spending.isLimited(key) };
+        const metadata = joinTags(body.metadata ?? {}, caller?.tags, 'metadata');
+        const asked = {
+          ...{ org: key.org, key_id: key.id, limited: spending.isLimited(key) },
+          body: { ...body, metadata },
+        };
         const timeoutMs = CREATE_TIMEOUT_MS;
         if (body.stream)
           return whileKeyHolds(open, key, thoughItsClientGoes, (_key, signal) =>

@@ -90,6 +90,7 @@ export class CallRecord {
   /** The usage event, with the final state of the call. */
   event({ status, http_status, error_code, basis, model, price }: Outcome) {
     const { request_id, org, key_id, models, dialect, stream } = this.#head;
+    const { tags, client_request_id, traceparent } = this.#head;
     return makeEvent({
       name: 'call.completed',
       id: eventIds.call(request_id),
@@ -116,6 +117,9 @@ export class CallRecord {
         latency_ms: this.elapsedMs(),
         first_byte_ms: this.firstByteMs,
         attempts: this.attempts,
+        ...(tags ? { tags } : {}),
+        ...(client_request_id ? { client_request_id } : {}),
+        ...(traceparent ? { traceparent } : {}),
       },
     });
   }

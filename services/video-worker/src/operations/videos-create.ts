@@ -121,7 +121,7 @@ function readRequest(body: Buffer): VideosRequest {
 
 function chargeEvent(
   deps: VideoOperations,
-  { request_id, org, key_id, models, received_at }: CreateVideoHead,
+  { request_id, org, key_id, models, received_at, tags, client_request_id, traceparent }: CreateVideoHead,
   request: VideosRequest,
   offers: [Offer, ...Offer[]],
   image: VideoImage | null,
@@ -150,6 +150,7 @@ function chargeEvent(
       cost_nano: first.costNano.toString(),
       lines: first.lines,
       latency_ms: Math.max(0, now - received_at),
+      ...{ tags, client_request_id, traceparent },
     },
   });
 }

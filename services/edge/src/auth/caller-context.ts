@@ -1,0 +1,63 @@
+// Reads what a caller says about a request: tags, its own request id and its trace.
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  type CallerContext,
+  CLIENT_REQUEST_ID_HEADER,
+  CLIENT_REQUEST_ID_LENGTH_MAX,
+  type KeyRecord,
+  ServiceError,
+  TAGS_HEADER,
+  type Tags,
+  TRACEPARENT_HEADER,
+  tags,
+} from '@switchyard/contracts';
+
+const PRINTABLE = new RegExp(`^[\\x20-\\x7e]{1,${CLIENT_REQUEST_ID_LENGTH_MAX}}$`);
+/** Version 00 of W3C Trace Context. */
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/**
+ * @returns the fields that are there. A `traceparent` that is not valid is ignored, as W3C Trace Context asks.
+ * @throws ServiceError `invalid_request` naming the header
+ */
+export function callerContextOf(headers: IncomingHttpHeaders, { metadata }: KeyRecord): CallerContext {
+  const own = headers[TAGS_HEADER.toLowerCase()];
+  const all = typeof own === 'string' ? joinTags(readTags(own), metadata, TAGS_HEADER) : metadata;
+  const clientId = headers[CLIENT_REQUEST_ID_HEADER.toLowerCase()];
+  const trace = headers[TRACEPARENT_HEADER];
+  return {
+    ...(all && Object.keys(all).length > 0 ? { tags: all } : {}),
+    ...(typeof clientId === 'string' ? { client_request_id: readClientId(clientId) } : {}),
+    ...(typeof trace === 'string' && TRACEPARENT.test(trace) ? { traceparent: trace } : {}),
+  };
+}
+
+/**
+ * @param first tags that lose where both have a name
+ * @param param names the origin of `first` in an error
+ * @throws ServiceError `invalid_request`
+ */
+export function joinTags(first: Tags, winning: Tags | null | undefined, param: string): Tags {
+  const joined = tags.safeParse({ ...first, ...winning });
+  if (joined.success) return joined.data;
+  const [issue] = joined.error.issues;
+  const where = issue && issue.path.length > 0 ? `"${issue.path.join('.')}" ` : '';
+  const message = issue?.code === 'invalid_key' ? issue.issues[0]?.message : issue?.message;
+  throw new ServiceError('invalid_request', `${param}: ${where}${message}`, { param });
+}
+
+function readTags(header: string): Tags {
+  const entries = header.split(',').map((pair) => {
+    const equals = pair.indexOf('=');
+    if (equals >= 0) return [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()] as const;
+    const message = `${TAGS_HEADER}: ${JSON.stringify(pair.slice(0, 100))} is not <name>=<value>. Separate tags by commas.`;
+    throw new ServiceError('invalid_request', message, { param: TAGS_HEADER });
+  });
+  return Object.fromEntries(entries);
+}
+
+function readClientId(header: string): string {
+  if (PRINTABLE.test(header)) return header;
+  const message = `${CLIENT_REQUEST_ID_HEADER}: must be 1 to ${CLIENT_REQUEST_ID_LENGTH_MAX} printable ASCII characters`;
+  throw new ServiceError('invalid_request', message, { param: CLIENT_REQUEST_ID_HEADER });
+}

@@ -191,6 +191,8 @@ def type_of(schema: Json) -> str:
         return type_of(part)
     if "$ref" in schema:
         return f"types.{schema['$ref'].split('/')[-1]}"
+    if "anyOf" in schema:
+        return " | ".join(type_of(part) for part in schema["anyOf"])
     if "enum" in schema:
         return f"Literal[{', '.join(json.dumps(value) for value in schema['enum'])}]"
     return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}[schema["type"]]

@@ -17,6 +17,7 @@ class CreateComputerOptions(TypedDict, total=False):
     image: str
     cpu: float
     memory_mb: int
+    metadata: dict[str, str]
 
 
 class Computers:

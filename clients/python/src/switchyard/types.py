@@ -212,6 +212,7 @@ class CreateComputerRequest(TypedDict):
     image: NotRequired[str]
     cpu: NotRequired[float]
     memory_mb: NotRequired[float]
+    metadata: NotRequired[dict[str, str]]
     stream: NotRequired[bool]
 
 
@@ -1024,6 +1025,7 @@ class UpdateKeyRequest(TypedDict):
     limit: NotRequired[SpendLimit | None]
     models: NotRequired[list[str] | None]
     limits: NotRequired[Limits | None]
+    metadata: NotRequired[dict[str, str] | None]
 
 
 class UpdateOrgRequest(TypedDict):
@@ -1211,6 +1213,7 @@ class Computer(TypedDict):
     image: str
     cpu: float
     memory_mb: int
+    metadata: dict[str, str]
     created_at: str
     minutes: float
     cost: float
@@ -1237,6 +1240,7 @@ class CreateKeyRequest(TypedDict):
     limit: NotRequired[SpendLimit | None]
     models: NotRequired[list[str] | None]
     limits: NotRequired[Limits | None]
+    metadata: NotRequired[dict[str, str] | None]
 
 
 class CreatedKey(TypedDict):
@@ -1249,6 +1253,7 @@ class CreatedKey(TypedDict):
     limit: NotRequired[SpendLimit | None]
     models: NotRequired[list[str] | None]
     limits: RateLimits
+    metadata: dict[str, str]
     object: Literal['key']
     key: str
 
@@ -1313,6 +1318,7 @@ class Key(TypedDict):
     limit: NotRequired[SpendLimit | None]
     models: NotRequired[list[str] | None]
     limits: RateLimits
+    metadata: dict[str, str]
     object: Literal['key']
 
 
@@ -1335,6 +1341,7 @@ class KeyWithSpending(TypedDict):
     limit: NotRequired[SpendLimit | None]
     models: NotRequired[list[str] | None]
     limits: RateLimits
+    metadata: dict[str, str]
     object: Literal['key']
     spent: float
     held: float
@@ -1365,6 +1372,9 @@ class LogEntry(TypedDict):
     latency_ms: float | None
     first_byte_ms: float | None
     attempts: list[LogAttempt]
+    tags: dict[str, str]
+    client_request_id: str | None
+    traceparent: str | None
     correction: Correction | None
 
 
@@ -1436,6 +1446,7 @@ class RotatedKey(TypedDict):
     limit: NotRequired[SpendLimit | None]
     models: NotRequired[list[str] | None]
     limits: RateLimits
+    metadata: dict[str, str]
     object: Literal['key']
     key: str
     former_until: str
@@ -1473,7 +1484,7 @@ UsageReport = TypedDict(
         'from': str,
         'to': str,
         'interval': Literal['minute', 'hour', 'day', 'month'] | None,
-        'group_by': Literal['key', 'type', 'model', 'maker', 'computer', 'status'] | None,
+        'group_by': Literal['key', 'type', 'model', 'maker', 'computer', 'status'] | str | None,
         'tz': str | None,
         'as_of': str,
         'total': Total,

@@ -4,9 +4,10 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { inboxPrefix } from './call-subjects.ts';
 import { Callee } from './callee.ts';
-import { Caller, type CallRequest, type OutgoingCall, type ReplySink } from './caller.ts';
+import { Caller } from './caller.ts';
 import { SWEEP_LATE_MS, SWEEP_MS } from './limits.ts';
 import { connectionOptions } from './nats-url.ts';
+import type { CallRequest, OutgoingCall, ReplySink } from './outgoing-call.ts';
 import { Peers } from './peers.ts';
 import { StoreGate } from './store-gate.ts';
 import { TurnPublisher } from './turn-publisher.ts';

@@ -3,14 +3,15 @@ export type { ByteSource } from './body-source.ts';
 export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
 export { BUCKETS } from './buckets.ts';
 export { Bus, connectBus, type Logger } from './bus.ts';
-export type { CallHandler, IncomingCall } from './callee.ts';
-export type { OutgoingCall, ReplySink } from './caller.ts';
+export type { CallHandler } from './callee.ts';
 export { type EventReader, lastSequence, openEventReader } from './event-reader.ts';
 export { createEventPublisher, type EventPublisher, ensureEventsStream, publishEvent } from './events.ts';
+export type { IncomingCall } from './incoming-call.ts';
 export { holdLease, type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';
 export { natsUrl, readNatsUrl, withCredentials } from './nats-url.ts';
-export { type ByteRange, ObjectGone, ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
+export { ObjectGone } from './object-errors.ts';
+export { type ByteRange, ObjectStore, ORPHAN_GRACE_MS, openObjectStore } from './object-store.ts';
 export {
   type OperationContext,
   readRequest,
@@ -21,6 +22,7 @@ export {
   ServiceHost,
   serve,
 } from './operations.ts';
+export type { OutgoingCall, ReplySink } from './outgoing-call.ts';
 export { ADOPT_MS, adoptOrphans, type OwnFile, ownFile } from './own-file.ts';
 export { readEvent } from './read-event.ts';
 export { ensureReceiptsStream } from './receipts-stream.ts';

@@ -6,31 +6,21 @@
 // reader holds two chunks and no consumer. Each chunk carries its index, so a range is found without reading the bytes
 // before it. A put that died leaves chunks without an entry, which `sweep` removes after a grace period.
 import { createHash, randomBytes } from 'node:crypto';
-import { JetStreamApiError, type StoredMsg } from '@nats-io/jetstream';
+import type { StoredMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/nats-core';
 import { Objm } from '@nats-io/obj';
-import { ServiceError } from '@switchyard/contracts';
 import { z } from 'zod';
 import type { Bus } from './bus.ts';
 import { isEntry } from './entry-headers.ts';
 import { inBatches } from './in-batches.ts';
+import { CHUNK_BYTES, CHUNK_HEADER, ChunkWriter, PUBLISH_TIMEOUT_MS } from './object-chunks.ts';
+import { isAway, ObjectGone, toStoreError } from './object-errors.ts';
 import { OBJECT_STORES, type ObjectStoreName } from './objects.ts';
 
-/** Bytes of each chunk except the last. */
-const CHUNK_BYTES = 128 * 1024;
-/** Chunks in flight without a PubAck. */
-const UNSTORED_CHUNKS_MAX = 4;
-const PUBLISH_TIMEOUT_MS = 5_000;
 /** How often a chunk is requested: together about as long as a server restart takes. */
 const READS_MAX = 3;
-/** A put whose source yields no chunk for this long is aborted. */
-const PUT_IDLE_MS_MAX = 5 * 60_000;
-/** Chunks without an entry are orphans after this time, long after `PUT_IDLE_MS_MAX`. */
+/** Chunks without an entry are orphans after this time, long after a put that stalls is aborted. */
 export const ORPHAN_GRACE_MS = 15 * 60_000;
-
-const CHUNK_HEADER = 'Switchyard-Chunk';
-/** JetStream's codes for "cannot be stored" (stream limit, full disk) and for its own limits. */
-const NO_ROOM_CODES: readonly number[] = [10_077, 10_023, 10_047];
 
 interface ObjectInfo {
   readonly id: string;
@@ -59,14 +49,6 @@ interface StoredObject {
 interface PutOptions {
   /** @throws ServiceError `body_too_large` as soon as the source yields more. */
   readonly bytesMax?: number;
-}
-
-/** The object was deleted or expired during the read. */
-export class ObjectGone extends Error {
-  constructor(store: string, id: string) {
-    super(`${store}/${id} is no longer there`);
-    this.name = 'ObjectGone';
-  }
 }
 
 /** An entry in the format of NATS' own object store. */
@@ -126,7 +108,7 @@ export class ObjectStore {
     const writer = new ChunkWriter(this.#bus, this.name, this.#chunkSubject(nuid));
     try {
       const before = await this.#entry(id);
-      const { bytes, chunks, sha256 } = await writer.write(chunksOf(source, options.bytesMax));
+      const { bytes, chunks, sha256 } = await writer.write(source, options.bytesMax);
       const entry: ObjectEntry & Record<string, unknown> = {
         name: id,
         bucket: this.name,
@@ -325,85 +307,6 @@ export class ObjectStore {
   }
 }
 
-/** Publishes the chunks of one object in order, a few of them ahead of their PubAcks. */
-class ChunkWriter {
-  readonly #bus: Bus;
-  readonly #store: string;
-  readonly #subject: string;
-  #unstored: Promise<unknown>[] = [];
-
-  constructor(bus: Bus, store: string, subject: string) {
-    this.#bus = bus;
-    this.#store = store;
-    this.#subject = subject;
-  }
-
-  async write(chunks: AsyncIterable<Buffer>): Promise<{ bytes: number; chunks: number; sha256: Buffer }> {
-    const sha256 = createHash('sha256');
-    let bytes = 0;
-    let count = 0;
-    let storedAt = performance.now();
-    for await (const chunk of chunks) {
-      if (performance.now() - storedAt > PUT_IDLE_MS_MAX)
-        throw new ServiceError(
-          'service_unavailable',
-          'The content arrived too slowly to be stored. Send it again.',
-        );
-      storedAt = performance.now();
-      sha256.update(chunk);
-      bytes += chunk.length;
-      this.#publish(chunk, count++);
-      if (this.#unstored.length === UNSTORED_CHUNKS_MAX) await this.#unstored.shift();
-    }
-    await Promise.all(this.#unstored);
-    return { bytes, chunks: count, sha256: sha256.digest() };
-  }
-
-  /** Resolves when no publish is in flight. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#unstored);
-  }
-
-  #publish(chunk: Buffer, index: number): void {
-    const which = headers();
-    which.set(CHUNK_HEADER, String(index));
-    const stored = this.#bus.js
-      .publish(this.#subject, chunk, { headers: which, timeout: PUBLISH_TIMEOUT_MS })
-      .catch((error: unknown) => {
-        throw toStoreError(this.#store, error);
-      });
-    stored.catch(() => {}); // the error is thrown where the promise is awaited
-    this.#unstored.push(stored);
-  }
-}
-
-/** Splits the bytes into chunks of equal length, except the last. */
-async function* chunksOf(
-  source: AsyncIterable<Uint8Array> | Uint8Array,
-  bytesMax = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Buffer, void, undefined> {
-  const pieces = source instanceof Uint8Array ? [source] : source;
-  let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-  let filled = 0;
-  let bytes = 0;
-  for await (const piece of pieces) {
-    bytes += piece.length;
-    if (bytes > bytesMax)
-      throw new ServiceError('body_too_large', `The content exceeds ${bytesMax} bytes. Send less.`);
-    for (let at = 0; at < piece.length; ) {
-      const part = piece.subarray(at, at + CHUNK_BYTES - filled);
-      chunk.set(part, filled);
-      filled += part.length;
-      at += part.length;
-      if (filled < CHUNK_BYTES) continue;
-      yield chunk;
-      chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-      filled = 0;
-    }
-  }
-  if (filled > 0) yield chunk.subarray(0, filled);
-}
-
 async function again<T>(triesLeft: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -424,20 +327,4 @@ function padded(bytes: Buffer): string {
 function toInfo({ name, size, digest, mtime }: ObjectEntry): ObjectInfo {
   const sha256 = Buffer.from(digest.slice('SHA-256='.length), 'base64url').toString('hex');
   return { id: name, bytes: size, sha256, storedAt: new Date(mtime) };
-}
-
-function isAway(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'service_unavailable';
-}
-
-/** Maps JetStream errors to our codes. */
-function toStoreError(store: string, error: unknown): unknown {
-  if (error instanceof ServiceError || error instanceof ObjectGone) return error;
-  if (error instanceof JetStreamApiError && NO_ROOM_CODES.includes(error.code))
-    return new ServiceError('storage_full', `Store ${store} is full. The operator must add storage.`, {
-      cause: error,
-    });
-  return new ServiceError('service_unavailable', `Store ${store} is unavailable. Retry later.`, {
-    cause: error,
-  });
 }

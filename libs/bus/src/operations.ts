@@ -21,9 +21,10 @@ import {
 } from '@switchyard/contracts';
 import type { z } from 'zod';
 import type { Bus } from './bus.ts';
-import type { CallHandler, IncomingCall, ServiceInfo } from './callee.ts';
-import type { CallRequest } from './caller.ts';
+import type { CallHandler, ServiceInfo } from './callee.ts';
+import type { IncomingCall } from './incoming-call.ts';
 import { isLong, jsonPieces } from './json-pieces.ts';
+import type { CallRequest } from './outgoing-call.ts';
 
 interface RequestOptions {
   /** Milliseconds; default `REQUEST_TIMEOUT_MS_DEFAULT`. `Infinity` for operations without a time limit. */

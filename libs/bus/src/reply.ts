@@ -2,7 +2,7 @@
 import type { ServiceError } from '@switchyard/contracts';
 import type { Bus } from './bus.ts';
 import { ByteQueue } from './byte-queue.ts';
-import type { CallRequest } from './caller.ts';
+import type { CallRequest } from './outgoing-call.ts';
 
 export interface Reply {
   readonly head: unknown;

@@ -1,20 +1,10 @@
 // Assembles the edge from its parts.
 import { join } from 'node:path';
-import {
-  ADOPT_MS,
-  createEventPublisher,
-  type EventPublisher,
-  ensureEventsStream,
-  mirrorBucket,
-  openBucket,
-  openObjectStore,
-} from '@switchyard/bus';
-import { eventIds, makeEvent, ServiceError } from '@switchyard/contracts';
+import { createEventPublisher, ensureEventsStream, mirrorBucket, openBucket } from '@switchyard/bus';
+import { ServiceError } from '@switchyard/contracts';
 import {
   ByteBudget,
-  type Clock,
   countDroppedRefusals,
-  type Logger,
   type Running,
   type ServiceDeps,
   watchByteBudget,
@@ -28,15 +18,12 @@ import { hostFinder } from './computers/find-host.ts';
 import { LinkSigner } from './computers/link-signer.ts';
 import type { Config } from './config.ts';
 import { LiveEvents } from './events/live-events.ts';
-import { EVENT_SOURCE } from './http/answer-error.ts';
 import { buildApp } from './http/app.ts';
 import { BodyChecker } from './http/body-checker.ts';
 import type { Route } from './http/route.ts';
 import { Upgrades } from './http/upgrades.ts';
-import { Idempotency } from './idempotency/idempotency.ts';
-import { KeptRequests } from './idempotency/kept-requests.ts';
-import { OrgQuota } from './idempotency/org-quota.ts';
-import { DeliveryJournal, findOrphans } from './journal/delivery-journal.ts';
+import { openIdempotency } from './idempotency/open-idempotency.ts';
+import { openJournal } from './journal/open-journal.ts';
 import { AdmissionQueue } from './overload/admission-queue.ts';
 import { openRateLimits } from './rate-limits/open-rate-limits.ts';
 import { Receipts } from './receipts/receipts.ts';
@@ -46,6 +33,7 @@ import { computerConnectionRoutes, UPGRADE_PATHS } from './routes/computer-conne
 import { computerCreationRoutes } from './routes/computer-creation.ts';
 import { computerExecRoutes } from './routes/computer-execs.ts';
 import { computerFileRoutes } from './routes/computer-files.ts';
+import { computerLinkRoutes } from './routes/computer-links.ts';
 import { computerRoutes } from './routes/computers.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { docsRoutes } from './routes/docs.ts';
@@ -79,12 +67,8 @@ export async function start({
   await ensureEventsStream(bus);
   const outboxDir = join(config.SWITCHYARD_DATA, 'outbox', 'edge');
   const events = await createEventPublisher({ bus, outboxDir, logger });
-  const journalFolder = join(config.SWITCHYARD_DATA, 'journal');
-  const journal = new DeliveryJournal(journalFolder);
-  bus.publisher.onBeforeFlush(() => journal.flush());
-  const takeBack = () => voidOrphans(journalFolder, { events, clock, logger });
-  await takeBack();
-  const watching = setInterval(() => void takeBack(), ADOPT_MS);
+  const folder = join(config.SWITCHYARD_DATA, 'journal');
+  const journals = await openJournal({ bus, folder, events, clock, logger });
   const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
   const computers = await openBucket(bus, 'computers');
@@ -99,6 +83,7 @@ export async function start({
   const rateLimits = openRateLimits({ config, keys, orgs, bus, clock, logger });
   const upgrades = new Upgrades(UPGRADE_PATHS);
   const signer = new UrlSigner(urlSecret, now);
+  const links = new LinkSigner(urlSecret, now);
   const spending = new Spending(orgs);
   const receipts = new Receipts({ bus, folder: join(config.SWITCHYARD_DATA, 'receipts'), clock, logger });
   receiptsGauges(metrics, receipts);
@@ -107,7 +92,18 @@ export async function start({
   watchByteBudget(metrics, largeBodies);
   const bodies = new BodyChecker(logger);
   const booking = await BookingGate.start({ bus, metrics, clock, logger });
-  const relay = { bus, bodies, open, events, journal, receipts, largeBodies, spending, clock, logger };
+  const relay = {
+    bus,
+    bodies,
+    open,
+    events,
+    journal: journals.journal,
+    receipts,
+    largeBodies,
+    spending,
+    clock,
+    logger,
+  };
   const draining = new AbortController();
   const live = new LiveEvents({ bus, clock, logger });
   const routes: Route[] = [
@@ -118,17 +114,8 @@ export async function start({
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
     ...computerExecRoutes({ bus, open, findHost, bodies, clock }),
     ...computerFileRoutes({ bus, open, findHost, clock }),
-    ...computerConnectionRoutes({
-      bus,
-      open,
-      findHost,
-      authenticateHash,
-      callerHash: sessions.callerHash,
-      links: new LinkSigner(urlSecret, now),
-      upgrades,
-      publicUrl,
-      clock,
-    }),
+    ...computerConnectionRoutes({ bus, open, findHost, authenticateHash, links, upgrades, publicUrl, clock }),
+    ...computerLinkRoutes({ bus, findHost, callerHash: sessions.callerHash, links, publicUrl }),
     ...sessionRoutes({ sessions, authenticateHash, publicUrl }),
     ...keyRoutes(bus),
     ...accountRoutes(bus),
@@ -143,13 +130,7 @@ export async function start({
     ...mcpRoutes({ clock, logger }),
     ...healthRoutes(bus),
   ];
-  const kept = new KeptRequests({
-    bucket: await openBucket(bus, 'idempotency'),
-    objects: await openObjectStore(bus, 'idempotency'),
-    quota: new OrgQuota({ bucket: await openBucket(bus, 'idempotency-usage'), clock, logger }),
-    logger,
-  });
-  const idempotency = new Idempotency({ kept, clock });
+  const idempotency = await openIdempotency({ bus, clock, logger });
   const app = buildApp([...routes, ...docsRoutes(routes), ...consoleRoutes()], {
     authenticate: sessions.authenticate,
     ...{ events, booking, largeBodies, idempotency, upgrades, clock, logger },
@@ -159,7 +140,6 @@ export async function start({
   return {
     url,
     async stop() {
-      clearInterval(watching);
       draining.abort(
         new ServiceError('service_unavailable', 'the edge restarts: connect again with Last-Event-ID'),
       );
@@ -171,35 +151,9 @@ export async function start({
       callers.close();
       beats.close();
       live.close();
-      journal.close();
+      journals.close();
       await receipts.close();
       await events.close();
     },
   };
-}
-
-interface VoidOptions {
-  events: EventPublisher;
-  clock: Clock;
-  logger: Logger;
-}
-
-/** Voids the open calls in journals of killed edges: their callers never got the answers. */
-async function voidOrphans(folder: string, { events, clock, logger }: VoidOptions): Promise<void> {
-  for (const { file, calls } of findOrphans(folder)) {
-    const time = new Date(clock.now());
-    const voids = calls.map(({ requestId, org }) => {
-      const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
-      return makeEvent({
-        name: 'call.voided',
-        id: eventIds.voided(requestId),
-        source: EVENT_SOURCE,
-        time,
-        data,
-      });
-    });
-    await Promise.all(voids.map((event) => events.publish(event)));
-    file.remove(); // the voids are durable
-    if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
-  }
 }

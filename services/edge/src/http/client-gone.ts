@@ -9,10 +9,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 export function clientGone(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   const closed = () => {
-    if (!raw.writableFinished && !request.idempotent?.outlivesClient)
-      gone.abort(new ServiceError('service_unavailable', 'The client disconnected.'));
+    if (!raw.writableFinished && !request.idempotent?.outlivesClient) gone.abort(clientDisconnected());
   };
   if (raw.destroyed) closed();
   else raw.once('close', closed);
   return gone.signal;
+}
+
+export function clientDisconnected(): ServiceError {
+  return new ServiceError('service_unavailable', 'The client disconnected.');
 }

@@ -15,6 +15,7 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteShorthandOptions } from 'fastify';
 import { requireModels } from '../auth/spending.ts';
+import { clientDisconnected } from '../http/client-gone.ts';
 import { callerOf, type RouteDescription } from '../http/route.ts';
 import { type CapturedHead, captureAnswer, isEventStream } from './captured-answer.ts';
 import type { Answered, KeptRequests, Reservation } from './kept-requests.ts';
@@ -196,7 +197,7 @@ export class Idempotency {
       onDestroy: over.resolve,
     });
     const beginStream = async () => {
-      if (reply.raw.destroyed) throw new ServiceError('service_unavailable', 'The client disconnected.');
+      if (reply.raw.destroyed) throw clientDisconnected();
       await this.#kept.markStreaming(reservation);
     };
     run.begin({ hasEnded, ended: over.promise, beginStream });

@@ -1,13 +1,6 @@
-// Ports, terminals and the desktop of computers, accessed with a key or with a link that a key created.
-import { type Bus, requestHost } from '@switchyard/bus';
+// Ports and terminals of computers, accessed with a key or with a link that a key created.
+import type { Bus } from '@switchyard/bus';
 import {
-  type ComputerDesktop,
-  type ComputerLink,
-  computerDesktop,
-  computerLink,
-  createLinkRequest,
-  DESKTOP_PORT,
-  desktopRequest,
   type HostPortHead,
   type HostTerminalHead,
   hostPortSubject,
@@ -27,23 +20,16 @@ import { openCallStream } from '../computers/call-stream.ts';
 import type { FindHost } from '../computers/find-host.ts';
 import { forwardRequest } from '../computers/forward-request.ts';
 import type { LinkSigner } from '../computers/link-signer.ts';
-import { ANY_ORIGIN } from '../computers/port-headers.ts';
+import { answerPreflight, cutPath, isPreflight, redirectToSlash, targetOf } from '../computers/port-path.ts';
 import { serveTerminal } from '../computers/terminal-socket.ts';
-import { clientGone } from '../http/client-gone.ts';
+import { clientDisconnected, clientGone } from '../http/client-gone.ts';
 import { publicOrigin } from '../http/public-origin.ts';
-import { check, parseBody } from '../http/read-body.ts';
+import { check } from '../http/read-body.ts';
 import { publicRoute, type Route, type RouteDescription, rawRoute } from '../http/route.ts';
-import { sendJson } from '../http/send-json.ts';
 import type { PendingUpgrade, Upgrades } from '../http/upgrades.ts';
-import type { Sessions } from '../session/sessions.ts';
 
 const TAG = 'Computers';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-const DESKTOP_START_S_MAX = 60;
-const COMMAND_NOT_FOUND = 127;
-/** Longer than the desktop takes to start. */
-const DESKTOP_TIMEOUT_MS = (DESKTOP_START_S_MAX + 30) * 1_000;
-
 /** Paths at which the edge accepts WebSockets. */
 export const UPGRADE_PATHS = /^\/v1\/(links\/|computers\/[^/?]+\/(ports\/|terminal(\?|$)))/;
 
@@ -74,7 +60,6 @@ interface ComputerConnectionRoutesDeps {
   readonly open: OpenRelays;
   readonly findHost: FindHost;
   readonly authenticateHash: AuthenticateHash;
-  readonly callerHash: Sessions['callerHash'];
   readonly links: LinkSigner;
   readonly upgrades: Upgrades;
   /** Public base URL; undefined: use the origin of the request. */
@@ -87,8 +72,6 @@ export function computerConnectionRoutes(deps: ComputerConnectionRoutesDeps): Ro
     ...METHODS.map((method) => portRoute(deps, method)),
     ...METHODS.map((method) => linkRoute(deps, method)),
     terminalRoute(deps),
-    createLinkRoute(deps),
-    desktopRoute(deps),
   ];
 }
 
@@ -168,113 +151,6 @@ function terminalRoute(deps: ComputerConnectionRoutesDeps): Route {
   );
 }
 
-function createLinkRoute(deps: ComputerConnectionRoutesDeps): Route {
-  return rawRoute(
-    {
-      method: 'POST',
-      path: '/v1/computers/{id}/links',
-      permission: 'computers:write',
-      tag: TAG,
-      summary: 'An address of a port or a terminal that needs no key, for a browser',
-      description:
-        'Whoever has the link can use the port until it expires, as your key can; nothing else. It ends with your key.',
-      request: { params, body: createLinkRequest },
-      computerParam: 'id',
-      response: { status: 201, description: 'The link', body: computerLink },
-      errors: ['computer_not_found', 'no_capacity'],
-    },
-    async (request, reply, key) => {
-      const { id } = check(params, request.params);
-      const { port = null, minutes } = parseBody(createLinkRequest, request.body);
-      await deps.findHost(key.org, id);
-      const { base, expiresAt } = makeLink(deps, request, { id, port, minutes });
-      const url = port === null ? base.replace(/^http/, 'ws') : base;
-      const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt.toISOString() };
-      sendJson(reply, link, 201);
-    },
-  );
-}
-
-function desktopRoute(deps: ComputerConnectionRoutesDeps): Route {
-  return rawRoute(
-    {
-      method: 'POST',
-      path: '/v1/computers/{id}/desktop',
-      permission: 'computers:write',
-      tag: TAG,
-      summary: 'Start the desktop, and where a browser sees it',
-      description:
-        'Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.',
-      request: { params, body: desktopRequest },
-      computerParam: 'id',
-      repeatable: false,
-      response: { status: 200, description: 'The desktop’s address', body: computerDesktop },
-      errors: [
-        'computer_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'command_timed_out',
-        'computer_failed',
-        'no_capacity',
-      ],
-    },
-    async (request, reply, key) => {
-      const { id } = check(params, request.params);
-      const { minutes } = parseBody(desktopRequest, request.body);
-      await startDesktop(deps, key.org, id, request.id);
-      const { base, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });
-      // The small noVNC page: the large one stores its settings in browser storage, which a sandboxed page lacks.
-      const socket = new URL('websockify', base).pathname.slice(1);
-      const desktop: ComputerDesktop = {
-        object: 'computer.desktop',
-        url: `${base}vnc_lite.html?${new URLSearchParams({ scale: 'true', path: socket })}`,
-        port: DESKTOP_PORT,
-        expires_at: expiresAt.toISOString(),
-      };
-      sendJson(reply, desktop);
-    },
-  );
-}
-
-async function startDesktop(
-  { bus, findHost }: ComputerConnectionRoutesDeps,
-  org: string,
-  id: string,
-  requestId: string,
-) {
-  const host = await findHost(org, id);
-  const body = { command: 'start-desktop', timeout: DESKTOP_START_S_MAX };
-  const result = await requestHost(
-    bus,
-    host,
-    'exec',
-    { id, org, body },
-    { timeoutMs: DESKTOP_TIMEOUT_MS, requestId },
-  );
-  if (result.exit_code === 0) return;
-  const why = result.exit_code === COMMAND_NOT_FOUND ? 'its image lacks one' : 'it did not start';
-  throw new ServiceError('computer_failed', `The computer has no desktop: ${why}. Use the standard image.`, {
-    details: { stdout: result.stdout.slice(-2_000), exit_code: result.exit_code },
-  });
-}
-
-interface LinkWish {
-  readonly id: string;
-  readonly port: number | null;
-  readonly minutes: number;
-}
-
-/** Returns the link's address with a trailing slash, so that relative addresses lead to the same port. */
-function makeLink(
-  deps: ComputerConnectionRoutesDeps,
-  request: FastifyRequest,
-  { id, port, minutes }: LinkWish,
-) {
-  const key = deps.callerHash(request.headers);
-  const { token, expiresAt } = deps.links.sign({ key, computer: id, port }, minutes);
-  return { base: `${publicOrigin(deps.publicUrl, request)}/v1/links/${token}/`, expiresAt };
-}
-
 interface PortWish {
   readonly key: KeyRecord;
   readonly id: string;
@@ -328,54 +204,6 @@ async function toTerminal(
 function goneOf(upgrade: PendingUpgrade | null, request: FastifyRequest, reply: FastifyReply): AbortSignal {
   if (!upgrade) return clientGone(request, reply);
   const gone = new AbortController();
-  upgrade.socket.once('close', () =>
-    gone.abort(new ServiceError('service_unavailable', 'The client disconnected.')),
-  );
+  upgrade.socket.once('close', () => gone.abort(clientDisconnected()));
   return gone.signal;
-}
-
-/** The request target as received; of an absolute URL, which proxy clients send, the part after the host. */
-function targetOf({ raw: { url = '/' } }: FastifyRequest): string {
-  return url.replace(/^https?:\/\/[^/?]*/i, '');
-}
-
-/** Splits the path without decoding it. `slash`: whether the server's own path begins with a slash. */
-function cutPath(url: string, segments: number): { prefix: string; path: string; slash: boolean } {
-  const match = new RegExp(`^((?:/[^/?]*){${segments}})(.*)$`).exec(url);
-  const [, prefix = '', path = ''] = match ?? [];
-  const slash = path.startsWith('/');
-  return { prefix, path: slash ? path : `/${path}`, slash };
-}
-
-/**
- * A page's relative addresses lead to its own server only below the slash. A request with a body is not redirected, to
- * avoid sending it twice, and WebSocket clients follow no redirects: both go to the server's root as if the slash were
- * there.
- */
-function redirectToSlash(request: FastifyRequest, reply: FastifyReply, anyOrigin: boolean): void {
-  const [path = '', ...query] = targetOf(request).split('?');
-  const last = path.slice(path.lastIndexOf('/') + 1);
-  reply
-    .code(308)
-    .headers(anyOrigin ? Object.fromEntries(ANY_ORIGIN) : {})
-    .header('location', [`${last}/`, ...query].join('?')) // relative, so any proxy in front of the edge still works
-    .header('x-request-id', request.id)
-    .send();
-}
-
-function isPreflight({ method, headers }: FastifyRequest): boolean {
-  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-}
-
-/** Answers for the server inside, which does not know that its page has an opaque origin. */
-function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
-  const wanted = request.headers['access-control-request-headers'];
-  reply
-    .code(204)
-    .headers(Object.fromEntries(ANY_ORIGIN))
-    .header('access-control-allow-methods', '*')
-    .header('access-control-allow-headers', wanted ?? '*')
-    .header('access-control-max-age', '600')
-    .header('x-request-id', request.id)
-    .send();
 }

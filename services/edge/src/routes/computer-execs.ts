@@ -35,104 +35,112 @@ interface ComputerExecRoutesDeps {
 }
 
 export function computerExecRoutes(deps: ComputerExecRoutesDeps): Route[] {
+  return [execRoute(deps), listRoute(deps), getRoute(deps)];
+}
+
+function execRoute(deps: ComputerExecRoutesDeps): Route {
   const { bus, open, findHost, bodies, clock } = deps;
-  return [
-    rawRoute(
-      {
-        method: 'POST',
-        path: '/v1/computers/{id}/exec',
-        permission: 'computers:write',
-        tag: TAG,
-        summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
-        description: `With \`stream: true\` its output comes as it is written, without a limit and at your pace: a command whose output you do not read waits, and its timeout goes on. A client that reads nothing for a minute counts as gone. By default a command ends with its client; with \`on_disconnect: "continue"\` it goes on, and its result waits under the request's id (X-Request-Id).`,
-        bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
-        request: { params, body: execRequest },
-        computerParam: 'id',
-        runsCommand: true,
-        repeatable: false,
-        response: {
-          status: 200,
-          description: 'What it wrote, and its exit code',
-          body: execResult,
-          alsoStreams: true,
-          streamEvent: execEvent,
-          streamDescription:
-            'With `stream: true`: an event `started` with the id of the command, events `output` with its bytes as text or base64, and as the last one `exit` with its exit code, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence',
-        },
-        errors: [
-          'computer_not_found',
-          'computer_not_running',
-          'computer_busy',
-          'command_timed_out',
-          'computer_failed',
-          'no_capacity',
-        ],
+  return rawRoute(
+    {
+      method: 'POST',
+      path: '/v1/computers/{id}/exec',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
+      description: `With \`stream: true\` its output comes as it is written, without a limit and at your pace: a command whose output you do not read waits, and its timeout goes on. A client that reads nothing for a minute counts as gone. By default a command ends with its client; with \`on_disconnect: "continue"\` it goes on, and its result waits under the request's id (X-Request-Id).`,
+      bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
+      request: { params, body: execRequest },
+      computerParam: 'id',
+      runsCommand: true,
+      repeatable: false,
+      response: {
+        status: 200,
+        description: 'What it wrote, and its exit code',
+        body: execResult,
+        alsoStreams: true,
+        streamEvent: execEvent,
+        streamDescription:
+          'With `stream: true`: an event `started` with the id of the command, events `output` with its bytes as text or base64, and as the last one `exit` with its exit code, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence',
       },
-      async (request, reply, apiKey) => {
-        const { id } = check(params, request.params);
-        const gone = clientGone(request, reply);
-        const body = await bodies.check('exec', request);
-        if (body.stream) await request.idempotent?.beginStream();
-        request.heldBody?.release();
-        await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
-          const host = await findHost(org, id);
-          if (body.stream) {
-            const head = { request_id: request.id, org, id };
-            return streamExec(deps, { host, head, body, signal }, reply);
-          }
-          const exec = { host, request: { id, org, body }, requestId: request.id, signal };
-          sendJsonBytes(reply, await execWhole({ bus, clock }, exec));
-        });
+      errors: [
+        'computer_not_found',
+        'computer_not_running',
+        'computer_busy',
+        'command_timed_out',
+        'computer_failed',
+        'no_capacity',
+      ],
+    },
+    async (request, reply, apiKey) => {
+      const { id } = check(params, request.params);
+      const gone = clientGone(request, reply);
+      const body = await bodies.check('exec', request);
+      if (body.stream) await request.idempotent?.beginStream();
+      request.heldBody?.release();
+      await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
+        const host = await findHost(org, id);
+        if (body.stream) {
+          const head = { request_id: request.id, org, id };
+          return streamExec(deps, { host, head, body, signal }, reply);
+        }
+        const exec = { host, request: { id, org, body }, requestId: request.id, signal };
+        sendJsonBytes(reply, await execWhole({ bus, clock }, exec));
+      });
+    },
+  );
+}
+
+function listRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
+  return jsonRoute(
+    {
+      method: 'GET',
+      path: '/v1/computers/{id}/execs',
+      permission: 'computers:read',
+      tag: TAG,
+      summary: 'Commands that run in a computer, and those whose result is kept',
+      request: { params, query: shortListQuery },
+      computerParam: 'id',
+      response: { status: 200, description: 'The commands', body: execList },
+      errors: [
+        'computer_not_found',
+        'computer_not_running',
+        'computer_busy',
+        'no_capacity',
+        'computer_failed',
+      ],
+    },
+    async ({ key: { org }, params: { id }, query }) => {
+      const { data } = await requestHost(bus, await findHost(org, id), 'exec-list', { id, org });
+      return pageFrom(data, query, (exec) => exec.id);
+    },
+  );
+}
+
+function getRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
+  return jsonRoute(
+    {
+      method: 'GET',
+      path: '/v1/computers/{id}/execs/{exec_id}',
+      permission: 'computers:read',
+      tag: TAG,
+      summary: 'One command, and its result if it is kept',
+      description:
+        'Kept are the results of commands that were to continue without their client: the last 64 of a computer and 16 MiB of output, until it stops.',
+      request: {
+        params: params.extend({ exec_id: z.string().describe('Id of the request that started it') }),
       },
-    ),
-    jsonRoute(
-      {
-        method: 'GET',
-        path: '/v1/computers/{id}/execs',
-        permission: 'computers:read',
-        tag: TAG,
-        summary: 'Commands that run in a computer, and those whose result is kept',
-        request: { params, query: shortListQuery },
-        computerParam: 'id',
-        response: { status: 200, description: 'The commands', body: execList },
-        errors: [
-          'computer_not_found',
-          'computer_not_running',
-          'computer_busy',
-          'no_capacity',
-          'computer_failed',
-        ],
-      },
-      async ({ key: { org }, params: { id }, query }) => {
-        const { data } = await requestHost(bus, await findHost(org, id), 'exec-list', { id, org });
-        return pageFrom(data, query, (exec) => exec.id);
-      },
-    ),
-    jsonRoute(
-      {
-        method: 'GET',
-        path: '/v1/computers/{id}/execs/{exec_id}',
-        permission: 'computers:read',
-        tag: TAG,
-        summary: 'One command, and its result if it is kept',
-        description:
-          'Kept are the results of commands that were to continue without their client: the last 64 of a computer and 16 MiB of output, until it stops.',
-        request: {
-          params: params.extend({ exec_id: z.string().describe('Id of the request that started it') }),
-        },
-        computerParam: 'id',
-        response: { status: 200, description: 'The command', body: execObject },
-        errors: [
-          'computer_not_found',
-          'exec_not_found',
-          'computer_not_running',
-          'computer_busy',
-          'no_capacity',
-          'computer_failed',
-        ],
-      },
-      async ({ key: { org }, params: { id, exec_id } }) =>
-        requestHost(bus, await findHost(org, id), 'exec-get', { id, org, exec_id }),
-    ),
-  ];
+      computerParam: 'id',
+      response: { status: 200, description: 'The command', body: execObject },
+      errors: [
+        'computer_not_found',
+        'exec_not_found',
+        'computer_not_running',
+        'computer_busy',
+        'no_capacity',
+        'computer_failed',
+      ],
+    },
+    async ({ key: { org }, params: { id, exec_id } }) =>
+      requestHost(bus, await findHost(org, id), 'exec-get', { id, org, exec_id }),
+  );
 }

@@ -10,6 +10,7 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readByteRange } from '../http/byte-range.ts';
+import { clientGone } from '../http/client-gone.ts';
 import { pass } from '../http/pass-bytes.ts';
 import type { SignedVideo } from './url-signer.ts';
 
@@ -30,14 +31,10 @@ export async function sendVideo(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const gone = new AbortController();
-  reply.raw.once('close', () =>
-    gone.abort(new ServiceError('service_unavailable', 'The client disconnected.')),
-  );
   const onlyHead = request.method === 'HEAD';
   const range = readByteRange(request.headers.range);
   const head: VideoContentHead = { ...video, range };
-  const answer = await openReply(bus, { subject: VIDEO_CONTENT_SUBJECT, head }, gone.signal);
+  const answer = await openReply(bus, { subject: VIDEO_CONTENT_SUBJECT, head }, clientGone(request, reply));
   const part = videoContentReply.parse(answer.head);
   if (part.first === null || part.last === null) {
     answer.cancel();

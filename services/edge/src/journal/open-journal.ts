@@ -1,0 +1,49 @@
+// The journal of this edge, and the voids for the journals of edges that were killed.
+import { ADOPT_MS, type Bus, type EventPublisher } from '@switchyard/bus';
+import { eventIds, makeEvent } from '@switchyard/contracts';
+import type { Clock, Logger } from '@switchyard/service';
+import { EVENT_SOURCE } from '../http/answer-error.ts';
+import { DeliveryJournal, findOrphans } from './delivery-journal.ts';
+
+interface JournalDeps {
+  readonly bus: Bus;
+  readonly folder: string;
+  readonly events: EventPublisher;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Resolves when the calls of edges that died before now are voided. */
+export async function openJournal(deps: JournalDeps): Promise<{ journal: DeliveryJournal; close(): void }> {
+  const journal = new DeliveryJournal(deps.folder);
+  deps.bus.publisher.onBeforeFlush(() => journal.flush());
+  await voidOrphans(deps);
+  const voiding = setInterval(() => void voidOrphans(deps), ADOPT_MS);
+  return {
+    journal,
+    close() {
+      clearInterval(voiding);
+      journal.close();
+    },
+  };
+}
+
+/** Voids the open calls in journals of killed edges: their callers never got the answers. */
+async function voidOrphans({ folder, events, clock, logger }: JournalDeps): Promise<void> {
+  for (const { file, calls } of findOrphans(folder)) {
+    const time = new Date(clock.now());
+    const voids = calls.map(({ requestId, org }) => {
+      const data = { request_id: requestId, org, reason: 'edge_lost' } as const;
+      return makeEvent({
+        name: 'call.voided',
+        id: eventIds.voided(requestId),
+        source: EVENT_SOURCE,
+        time,
+        data,
+      });
+    });
+    await Promise.all(voids.map((event) => events.publish(event)));
+    file.remove(); // the voids are durable
+    if (calls.length > 0) logger.warn({ calls: calls.length }, 'calls of an edge that died were voided');
+  }
+}

@@ -1,0 +1,145 @@
+// Links: addresses of a port, a terminal or the desktop of a computer that a browser opens without a key.
+import { type Bus, requestHost } from '@switchyard/bus';
+import {
+  type ComputerDesktop,
+  type ComputerLink,
+  computerDesktop,
+  computerLink,
+  createLinkRequest,
+  DESKTOP_PORT,
+  desktopRequest,
+  ServiceError,
+} from '@switchyard/contracts';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { FindHost } from '../computers/find-host.ts';
+import type { LinkSigner } from '../computers/link-signer.ts';
+import { publicOrigin } from '../http/public-origin.ts';
+import { check, parseBody } from '../http/read-body.ts';
+import { type Route, rawRoute } from '../http/route.ts';
+import { sendJson } from '../http/send-json.ts';
+import type { Sessions } from '../session/sessions.ts';
+
+const TAG = 'Computers';
+const DESKTOP_START_S_MAX = 60;
+const COMMAND_NOT_FOUND = 127;
+/** Longer than the desktop takes to start. */
+const DESKTOP_TIMEOUT_MS = (DESKTOP_START_S_MAX + 30) * 1_000;
+
+const params = z.object({ id: z.string().describe('Id of the computer') });
+
+interface ComputerLinkRoutesDeps {
+  readonly bus: Bus;
+  readonly findHost: FindHost;
+  readonly callerHash: Sessions['callerHash'];
+  readonly links: LinkSigner;
+  /** Public base URL; undefined: use the origin of the request. */
+  readonly publicUrl: string | undefined;
+}
+
+export function computerLinkRoutes(deps: ComputerLinkRoutesDeps): Route[] {
+  return [createLinkRoute(deps), desktopRoute(deps)];
+}
+
+function createLinkRoute(deps: ComputerLinkRoutesDeps): Route {
+  return rawRoute(
+    {
+      method: 'POST',
+      path: '/v1/computers/{id}/links',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: 'An address of a port or a terminal that needs no key, for a browser',
+      description:
+        'Whoever has the link can use the port until it expires, as your key can; nothing else. It ends with your key.',
+      request: { params, body: createLinkRequest },
+      computerParam: 'id',
+      response: { status: 201, description: 'The link', body: computerLink },
+      errors: ['computer_not_found', 'no_capacity'],
+    },
+    async (request, reply, key) => {
+      const { id } = check(params, request.params);
+      const { port = null, minutes } = parseBody(createLinkRequest, request.body);
+      await deps.findHost(key.org, id);
+      const { base, expiresAt } = makeLink(deps, request, { id, port, minutes });
+      const url = port === null ? base.replace(/^http/, 'ws') : base;
+      const link: ComputerLink = { object: 'computer.link', url, expires_at: expiresAt.toISOString() };
+      sendJson(reply, link, 201);
+    },
+  );
+}
+
+function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
+  return rawRoute(
+    {
+      method: 'POST',
+      path: '/v1/computers/{id}/desktop',
+      permission: 'computers:write',
+      tag: TAG,
+      summary: 'Start the desktop, and where a browser sees it',
+      description:
+        'Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.',
+      request: { params, body: desktopRequest },
+      computerParam: 'id',
+      repeatable: false,
+      response: { status: 200, description: 'The desktop’s address', body: computerDesktop },
+      errors: [
+        'computer_not_found',
+        'computer_not_running',
+        'computer_busy',
+        'command_timed_out',
+        'computer_failed',
+        'no_capacity',
+      ],
+    },
+    async (request, reply, key) => {
+      const { id } = check(params, request.params);
+      const { minutes } = parseBody(desktopRequest, request.body);
+      await startDesktop(deps, key.org, id, request.id);
+      const { base, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });
+      // The small noVNC page: the large one stores its settings in browser storage, which a sandboxed page lacks.
+      const socket = new URL('websockify', base).pathname.slice(1);
+      const desktop: ComputerDesktop = {
+        object: 'computer.desktop',
+        url: `${base}vnc_lite.html?${new URLSearchParams({ scale: 'true', path: socket })}`,
+        port: DESKTOP_PORT,
+        expires_at: expiresAt.toISOString(),
+      };
+      sendJson(reply, desktop);
+    },
+  );
+}
+
+async function startDesktop(
+  { bus, findHost }: ComputerLinkRoutesDeps,
+  org: string,
+  id: string,
+  requestId: string,
+) {
+  const host = await findHost(org, id);
+  const body = { command: 'start-desktop', timeout: DESKTOP_START_S_MAX };
+  const result = await requestHost(
+    bus,
+    host,
+    'exec',
+    { id, org, body },
+    { timeoutMs: DESKTOP_TIMEOUT_MS, requestId },
+  );
+  if (result.exit_code === 0) return;
+  const why = result.exit_code === COMMAND_NOT_FOUND ? 'its image lacks one' : 'it did not start';
+  throw new ServiceError('computer_failed', `The computer has no desktop: ${why}. Use the standard image.`, {
+    details: { stdout: result.stdout.slice(-2_000), exit_code: result.exit_code },
+  });
+}
+
+interface LinkWish {
+  readonly id: string;
+  readonly port: number | null;
+  readonly minutes: number;
+}
+
+/** Returns the link's address with a trailing slash, so that relative addresses lead to the same port. */
+function makeLink(deps: ComputerLinkRoutesDeps, request: FastifyRequest, { id, port, minutes }: LinkWish) {
+  const key = deps.callerHash(request.headers);
+  const { token, expiresAt } = deps.links.sign({ key, computer: id, port }, minutes);
+  return { base: `${publicOrigin(deps.publicUrl, request)}/v1/links/${token}/`, expiresAt };
+}

@@ -7411,7 +7411,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description At most 536870912 bytes */
-        requestBody: {
+        requestBody?: {
             content: {
                 "*/*": string;
             };
@@ -7626,7 +7626,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description At most 262144 bytes; JSON of at most 200000 objects, lists and members, 1000000 values and 128 levels */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateSessionRequest"];
             };

@@ -1,4 +1,4 @@
-/** A Python with the packages of clients/python and its tests, in a folder of the user: found, else made with venv and pip. */
+/** A Python with packages, in a folder of the user: found, else made with venv and pip. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,9 +11,11 @@ import { makeOnce, toolsCacheFolder } from './tools-cache.ts';
 export interface PythonPackagesOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly packages: DebianPackages;
+  /** File that lists the Python packages; default: those of clients/python and its tests. */
+  readonly requirements?: string;
 }
 
-const REQUIREMENTS = join(ROOT, 'clients', 'python', 'requirements.txt');
+const CLIENT_REQUIREMENTS = join(ROOT, 'clients', 'python', 'requirements.txt');
 const DEBIAN_PACKAGES = ['python3', 'python3-venv'];
 const INSTALL_TIMEOUT_MS = 5 * 60_000;
 const CHECK_TIMEOUT_MS = 30_000;
@@ -22,7 +24,11 @@ const CHECK =
   'import ensurepip, sys, venv; assert sys.version_info >= (3, 11); print(sys.version, sys.prefix)';
 
 /** Returns the path of a Python. @throws SetupError when no Python of the machine can have packages */
-export async function ensurePythonPackages({ env, packages }: PythonPackagesOptions): Promise<string> {
+export async function ensurePythonPackages({
+  env,
+  packages,
+  requirements = CLIENT_REQUIREMENTS,
+}: PythonPackagesOptions): Promise<string> {
   const python = await checkedPython(env).catch(async () => {
     if (packages.possible) await packages.install(DEBIAN_PACKAGES);
     return checkedPython(env).catch((cause: Error) => {
@@ -31,13 +37,13 @@ export async function ensurePythonPackages({ env, packages }: PythonPackagesOpti
     });
   });
   const hash = createHash('sha256')
-    .update(await readFile(REQUIREMENTS))
+    .update(await readFile(requirements))
     .update(python.description);
   const folder = join(toolsCacheFolder(env), `python-${hash.digest('hex').slice(0, 16)}`);
   await makeOnce(folder, async (unfinished) => {
     const options = { timeoutMs: INSTALL_TIMEOUT_MS, env };
     await runCommand(python.program, ['-m', 'venv', unfinished], options);
-    const install = ['-m', 'pip', 'install', '--quiet', '--requirement', REQUIREMENTS];
+    const install = ['-m', 'pip', 'install', '--quiet', '--requirement', requirements];
     await runCommand(join(unfinished, 'bin', 'python'), install, options);
   });
   return join(folder, 'bin', 'python');

@@ -11,7 +11,7 @@ export const CLIENT_REQUEST_ID_LENGTH_MAX = 512;
 
 const TAG_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 /** No comma and no control character, so that a tag also fits into the header and into a cell of CSV. */
-const TAG_VALUE = /^[^\p{Cc},]{1,128}$/u;
+const TAG_VALUE = /^[ -+\--~\u00a0-\uffff]{1,128}$/;
 
 export const tagName = z
   .string()

@@ -69,7 +69,7 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   registerRoutes(app, routes, deps);
   app.setErrorHandler((error, request, reply) => answerError(deps, request, reply, error));
   const routesAt = routesByPath(routes);
-  app.setNotFoundHandler((request, reply) => {
+  const answerNotFound = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0] as string;
     const found = routesAt(path);
     const methods = methodsOf(found).join(', ');
@@ -82,7 +82,13 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
           )
         : new ServiceError('method_not_allowed', `Method not allowed for ${path}. Use ${methods}.`);
     answerError(deps, request, reply, error, found[0]?.dialect);
+  };
+  // Before fastify looks at the body: it would refuse QUERY without a content type with 400.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) answerNotFound(request, reply);
+    else done();
   });
+  app.setNotFoundHandler(answerNotFound);
   return app;
 }
 

@@ -195,7 +195,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('a method that a path does not have', () => {
-  const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
 
   test('is 405, and Allow has the methods of the document', async () => {
     for (const [path, methods] of Object.entries(document.paths)) {

@@ -124,7 +124,8 @@ function isStrict(schema: z.ZodType | undefined, schemas: Schemas): boolean {
 function requestBody({ request, bodyBytesMax = SMALL_BODY_BYTES_MAX }: RouteDescription, schemas: Schemas) {
   const { body, form, bytes } = request ?? {};
   return {
-    required: true,
+    // An empty file is one too.
+    required: bytes !== true && body?.safeParse(undefined).success !== true,
     description: `At most ${bodyBytesMax} bytes${body ? `; ${JSON_BOUNDS}` : ''}`,
     content: {
       ...(body ? { 'application/json': { schema: schemas.of(body, 'input') } } : {}),

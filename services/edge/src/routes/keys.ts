@@ -61,7 +61,7 @@ export function keyRoutes(bus: Bus): Route[] {
       summary: 'Revoke a key; every edge refuses it within a second',
       params,
       answer: 'The key is gone',
-      errors: ['key_not_found'],
+      errors: ['key_not_found', 'invalid_request'],
     }),
   ];
 }

@@ -1114,8 +1114,8 @@ export interface paths {
         get: operations["listWebhooks"];
         put?: never;
         /**
-         * Have events sent to a URL; needs usage:read too. The answer alone shows the secret
-         * @description Needs the permission `keys:write`.
+         * Have events sent to a URL; the answer alone shows the secret
+         * @description Needs the permissions `keys:write` and `usage:read`.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1186,8 +1186,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a webhook, or enable one that was disabled; needs usage:read too
-         * @description Needs the permission `keys:write`.
+         * Change a webhook, or enable one that was disabled
+         * @description Needs the permissions `keys:write` and `usage:read`.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -1223,7 +1223,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event now, also to a disabled webhook; it is not sent again
-         * @description Needs the permission `keys:write`.
+         * @description Needs the permissions `keys:write` and `usage:read`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1241,7 +1241,7 @@ export interface paths {
         };
         /**
          * The last attempts to deliver to a webhook, newest first
-         * @description Needs the permission `keys:write`.
+         * @description Needs the permissions `keys:write` and `usage:read`.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;

@@ -126,7 +126,7 @@ export async function start({
     ...webhookRoutes(bus),
     ...usageRoutes({ bus, clock }),
     ...statementRoutes(bus),
-    ...videoRoutes({ bus, bodies, spending, receipts, signer, publicUrl, clock }),
+    ...videoRoutes({ bus, orgs, bodies, spending, receipts, signer, publicUrl, clock }),
     ...mcpRoutes({ clock, logger }),
     ...healthRoutes(bus),
   ];

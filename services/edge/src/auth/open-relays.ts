@@ -103,10 +103,7 @@ export function expired(at: string | null): ServiceError {
 }
 
 export function orgSuspended(): ServiceError {
-  return new ServiceError(
-    'org_suspended',
-    'The org of this API key is suspended. Ask the operator of this service.',
-  );
+  return new ServiceError('org_suspended', 'The org is suspended. Ask the operator of this service.');
 }
 
 export function replaced(at: string | null | undefined): ServiceError {

@@ -13,7 +13,7 @@ import type { Sessions } from '../session/sessions.ts';
 import { clientGone } from './client-gone.ts';
 import { SMALL_BODY_BYTES_MAX } from './limits.ts';
 import { check, parseBody } from './read-body.ts';
-import { isModelCall, type JsonRoute, type Route, takesIdempotencyKey } from './route.ts';
+import { isModelCall, type JsonRoute, permissionsOf, type Route, takesIdempotencyKey } from './route.ts';
 
 export interface RegisterRoutesDeps {
   authenticate: Sessions['authenticate'];
@@ -105,15 +105,15 @@ function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
   if (headers.authorization === undefined && typeof key === 'string') headers.authorization = `Bearer ${key}`;
 }
 
-/** Admits a request whose key has the route's permission. */
+/** Admits a request whose key has the route's permissions. */
 function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hook {
-  const { permission } = route;
+  const needed = permissionsOf(route);
   return (request, _reply, done) => {
-    if (permission === 'public') return done();
+    if (route.permission === 'public') return done();
     const admit = (key: KeyRecord) => {
       request.apiKey = key;
       if (route.billable) request.caller = callerContextOf(request.headers, key);
-      if (permission !== 'any') requirePermission(key, permission);
+      for (const permission of needed) requirePermission(key, permission);
       if (route.billable) booking.admit();
     };
     try {

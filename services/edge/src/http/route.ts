@@ -13,6 +13,8 @@ export interface RouteDescription {
   restOptional?: true;
   /** `any`: every valid key; `public`: no key needed. */
   permission: Permission | 'any' | 'public';
+  /** A further permission that the key needs. */
+  alsoNeeds?: Permission;
   tag: string;
   summary: string;
   /** Details for the reference page. */
@@ -122,6 +124,15 @@ export function callerOf({ apiKey }: FastifyRequest): KeyRecord {
 /** Whether a request of the route is a call of a model. */
 export function isModelCall({ billable, permission }: RouteDescription): boolean {
   return billable === true && permission === 'models:write';
+}
+
+/** The permissions that a key needs for the route. */
+export function permissionsOf({
+  permission,
+  alsoNeeds,
+}: Pick<RouteDescription, 'permission' | 'alsoNeeds'>): Permission[] {
+  if (permission === 'public' || permission === 'any') return [];
+  return alsoNeeds ? [permission, alsoNeeds] : [permission];
 }
 
 /** Every POST with a key may have an `Idempotency-Key`. */

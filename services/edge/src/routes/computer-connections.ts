@@ -116,7 +116,11 @@ function linkRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
       request: { params: linkParams },
       repeatable: false,
       response: { status: 200, description: 'As the server inside answers', contentType: '*/*' },
-      errors: ['url_not_valid', 'url_expired', 'invalid_api_key', ...CONNECTION_ERRORS],
+      errors: [
+        ...(['url_not_valid', 'url_expired', 'invalid_api_key', 'expired_api_key'] as const),
+        ...(['permission_denied', 'org_suspended'] as const),
+        ...CONNECTION_ERRORS,
+      ],
     },
     async (request, reply) => {
       const target = deps.links.verify(check(linkParams, request.params).token);

@@ -1,13 +1,7 @@
 // Routes that are one operation of the bus: body, query and answer are those of the operation.
 import { type Bus, request } from '@switchyard/bus';
-import {
-  OPERATIONS,
-  type OperationName,
-  type OperationRequest,
-  type Permission,
-} from '@switchyard/contracts';
+import { OPERATIONS, type OperationName, type OperationRequest } from '@switchyard/contracts';
 import type { z } from 'zod';
-import { requirePermission } from '../auth/authenticate.ts';
 import { type JsonRoute, jsonRoute, type RouteDescription } from '../http/route.ts';
 
 interface OperationRoute extends Omit<RouteDescription, 'tag' | 'permission' | 'request' | 'response'> {
@@ -17,8 +11,6 @@ interface OperationRoute extends Omit<RouteDescription, 'tag' | 'permission' | '
   answer: string;
   /** Default 200. */
   status?: number;
-  /** A further permission that the key needs. */
-  alsoNeeds?: Permission;
 }
 
 /** Members of an operation's request that come from the path; the others come from the key, the body and the query. */
@@ -32,7 +24,7 @@ type NeededParams<N extends OperationName> = [PathParam<N>] extends [never]
 /** Returns a function that declares the route of an operation; `common` applies to all of them. */
 export function operationRoutes(bus: Bus, common: Pick<RouteDescription, 'tag' | 'permission'>) {
   return <N extends OperationName>(name: N, route: OperationRoute & NeededParams<N>): JsonRoute => {
-    const { answer, status = 200, alsoNeeds, params, ...description }: OperationRoute = route;
+    const { answer, status = 200, params, ...description }: OperationRoute = route;
     const { request: schema, response } = OPERATIONS[name];
     const { body, query } = schema.shape as { body?: z.ZodType; query?: z.ZodType };
     const schemas = { ...(params && { params }), ...(body && { body }), ...(query && { query }) };
@@ -44,7 +36,6 @@ export function operationRoutes(bus: Bus, common: Pick<RouteDescription, 'tag' |
         response: { status, description: answer, body: response },
       },
       ({ key, params: path, body, query }) => {
-        if (alsoNeeds) requirePermission(key, alsoNeeds);
         const payload = { org: key.org, key_id: key.id, ...path, body, query };
         return request(bus, name, payload as unknown as OperationRequest<N>);
       },

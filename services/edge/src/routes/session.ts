@@ -21,6 +21,7 @@ import { type OpenSession, requireCsrf, SESSION_COOKIE, type Sessions } from '..
 
 const TAG = 'Session';
 const SESSION_S = SESSION_HOURS * 3_600;
+const KEY_ERRORS = ['missing_api_key', 'invalid_api_key', 'expired_api_key', 'org_suspended'] as const;
 
 interface SessionRoutesDeps {
   readonly sessions: Sessions;
@@ -44,6 +45,7 @@ function signInRoute(deps: SessionRoutesDeps): Route {
       request: { body: createSessionRequest.optional() },
       response: { status: 201, description: 'The session', body: sessionObject },
       errors: [
+        ...KEY_ERRORS,
         'invalid_json',
         'invalid_request',
         'unknown_field',
@@ -75,7 +77,7 @@ function currentSessionRoute({ sessions }: SessionRoutesDeps): Route {
       summary: 'The session of the cookie, with its CSRF token: after a reload of the page',
       description: 'Takes any value of `X-Switchyard-Csrf`, a header that only our own pages can send.',
       response: { status: 200, description: 'The session', body: sessionObject },
-      errors: ['missing_api_key', 'invalid_api_key', 'expired_api_key', 'csrf_token_invalid'],
+      errors: [...KEY_ERRORS, 'csrf_token_invalid'],
     },
     async (request, reply) => {
       if (request.headers[CSRF_HEADER] === undefined)

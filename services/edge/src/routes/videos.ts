@@ -1,10 +1,11 @@
-import { request as ask, type Bus, openReply } from '@switchyard/bus';
+import { request as ask, type Bus, type Mirror, openReply } from '@switchyard/bus';
 import {
   type CreateVideoHead,
   eventIds,
   type KeyRecord,
   listQuery,
   MODEL_BODY_BYTES_MAX,
+  type OrgRecord,
   VIDEO_CREATE_SUBJECT,
   type VideoObject,
   type VideoView,
@@ -17,6 +18,7 @@ import { formatDollars, parseDollars } from '@switchyard/money';
 import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { orgSuspended } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import { beginModelCall } from '../calls/begin-model-call.ts';
 import { handOver } from '../calls/hand-over.ts';
@@ -38,6 +40,7 @@ const CREATE_TIMEOUT_MS = 240_000;
 
 interface VideoRoutesDeps {
   readonly bus: Bus;
+  readonly orgs: Pick<Mirror<OrgRecord>, 'lookup'>;
   readonly spending: Spending;
   readonly receipts: Receipts;
   readonly signer: UrlSigner;
@@ -136,11 +139,20 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
           'At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.',
         request: { params, query: signedQuery },
         response: { status: 200, description: 'The video', contentType: 'video/*', inParts: true },
-        errors: ['url_expired', 'url_not_valid', 'video_not_found', 'video_expired', 'range_not_satisfiable'],
+        errors: [
+          'url_expired',
+          'url_not_valid',
+          'org_suspended',
+          'video_not_found',
+          'video_expired',
+          'range_not_satisfiable',
+        ],
       },
-      (request, reply) => {
+      async (request, reply) => {
         const { id } = check(params, request.params);
         const video = deps.signer.verify(id, check(signedQuery, request.query));
+        // The address names no key, so the guard does not check the org.
+        if ((await deps.orgs.lookup(video.org))?.suspended_at) throw orgSuspended();
         return sendVideo(deps, video, request, reply);
       },
     ),

@@ -14,7 +14,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.create', {
       method: 'POST',
       path: '/v1/webhooks',
-      summary: 'Have events sent to a URL; needs usage:read too. The answer alone shows the secret',
+      summary: 'Have events sent to a URL; the answer alone shows the secret',
       alsoNeeds: 'usage:read',
       status: 201,
       answer: 'The webhook, with its secret',
@@ -49,7 +49,7 @@ export function webhookRoutes(bus: Bus): Route[] {
     operation('webhooks.update', {
       method: 'PATCH',
       path: '/v1/webhooks/{id}',
-      summary: 'Change a webhook, or enable one that was disabled; needs usage:read too',
+      summary: 'Change a webhook, or enable one that was disabled',
       alsoNeeds: 'usage:read',
       params,
       answer: 'The webhook as it is now',

@@ -146,6 +146,7 @@ export const EVENT_PUBLISHERS: Readonly<Record<EventName, Services>> = {
   'key.created': ['control'],
   'key.updated': ['control'],
   'key.revoked': ['control'],
+  'budget.threshold': ['billing'],
 };
 
 /** `read`: at its own pace, without acknowledgements. `consume`: with durable consumers that it acknowledges. */

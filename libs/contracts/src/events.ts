@@ -4,10 +4,12 @@
 import { formatDollars } from '@switchyard/money';
 import { z } from 'zod';
 import { accountEventIds, accountEvents } from './events/account-events.ts';
+import { budgetEventIds, budgetEvents } from './events/budget-events.ts';
 import { type CallCompleted, callEventIds, callEvents } from './events/call-events.ts';
 import { computerEventIds, computerEvents } from './events/computer-events.ts';
 import { videoEventIds, videoEvents } from './events/video-events.ts';
 
+export { BUDGET_THRESHOLDS } from './events/budget-events.ts';
 export { chargeLine, nanos } from './events/define-event.ts';
 export type { CallCompleted };
 
@@ -29,7 +31,13 @@ export type EventStream = (typeof EVENT_STREAMS)[number]['stream'];
 export const BOOKING_CONSUMER = /^billing-p\d+(?:-e(\d+))?$/;
 
 /** Every event by its `<noun>.<past-verb>`; each noun has its file in events/. docs/events.md lists the same. */
-export const EVENTS = { ...callEvents, ...computerEvents, ...videoEvents, ...accountEvents } as const;
+export const EVENTS = {
+  ...callEvents,
+  ...computerEvents,
+  ...videoEvents,
+  ...accountEvents,
+  ...budgetEvents,
+} as const;
 
 export type EventName = keyof typeof EVENTS;
 export type EventData<N extends EventName> = z.infer<(typeof EVENTS)[N]['data']>;
@@ -128,6 +136,7 @@ function shown(field: string, value: unknown): string {
 /** The ids of events: the same fact, the same id. */
 export const eventIds = {
   ...callEventIds,
+  ...budgetEventIds,
   ...computerEventIds,
   ...videoEventIds,
   ...accountEventIds,

@@ -4,6 +4,7 @@ import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { type Logger, passed, systemClock } from '@switchyard/service';
 import type { Accounts } from './accounts/accounts.ts';
+import type { BudgetAlerts } from './alerts/budget-alerts.ts';
 import { Arrivals } from './arrivals.ts';
 import { ensureConsumer } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
@@ -33,6 +34,8 @@ interface BookingDeps
   readonly onBooked?: (rows: readonly LedgerRow[]) => void;
   /** Receives every row. Not read while a batch is being written. */
   readonly accounts: Accounts;
+  /** Sees every batch before it is acknowledged. */
+  readonly alerts?: Pick<BudgetAlerts, 'look' | 'forget'>;
 }
 
 /** Books events until the signal is aborted. Never throws: failures are retried without limit. */
@@ -71,6 +74,7 @@ async function bookUntilOver(deps: BookingDeps, onBooked: () => void): Promise<v
     await writer.recover(signal);
     // Read after the last number: nothing may be booked behind the fence of another layout.
     await assertUnmoved(store, partition.layout);
+    deps.alerts?.forget();
     accounts.forget(); // an earlier batch may have been cut short, and its rows were folded just now
     progress.recovered();
   });
@@ -126,7 +130,7 @@ async function bookBatch(messages: readonly JsMsg[], writer: LedgerWriter, deps:
   const from = performance.now();
   try {
     const ours = messages.filter(({ subject }) => partition.hasEvent(subject));
-    const { entries, sources, rejected, rejectedMessages } = readBatch(ours, logger);
+    const { events, entries, sources, rejected, rejectedMessages } = readBatch(ours, logger);
     await reject(store, rejected, logger);
     const refused = new Set(rejectedMessages);
     const conflicts = entries.length > 0 ? await writer.append(entries) : [];
@@ -137,6 +141,7 @@ async function bookBatch(messages: readonly JsMsg[], writer: LedgerWriter, deps:
       return rejectedOf(message, reason);
     });
     await reject(store, contradictions, logger);
+    await deps.alerts?.look({ entries, events });
     for (const message of messages)
       if (refused.has(message)) message.term('rejected by billing');
       else message.ack();

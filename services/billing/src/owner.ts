@@ -3,12 +3,15 @@
 import { type Lease, serve } from '@switchyard/bus';
 import { openAccounts } from './accounts/open-accounts.ts';
 import type { AccountRecords } from './accounts/records.ts';
+import { BudgetAlerts } from './alerts/budget-alerts.ts';
+import { publishAlerts } from './alerts/publish-alerts.ts';
 import { BooksWatch } from './audit/watch.ts';
 import { bookEvents } from './booking.ts';
 import { ensureConsumer, ensureRefusalsConsumer } from './consumer.ts';
 import { keepLogs } from './keep-logs.ts';
 import { logRefusals } from './log-refusals.ts';
 import type { PartitionDeps } from './partition-deps.ts';
+import { namesEver } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
 import { register } from './register.ts';
 
@@ -43,7 +46,12 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
   const { lock } = accounts;
   const watch = new BooksWatch({ bus, store, partition, lock, clock, logger, everyMs: auditEveryMs });
   const onBooked: BooksWatch['booked'] = (rows) => watch.booked(rows);
-  const booking = bookEvents({ bus, store, partition, progress, accounts, onBooked, logger, signal: over });
+  const alerts = new BudgetAlerts({ store, clock, records, partitions: namesEver(partition.layout) });
+  const booking = bookEvents({
+    ...{ bus, store, partition, progress, accounts, alerts, onBooked, logger },
+    signal: over,
+  });
+  const alerting = publishAlerts({ bus, store, partition, clock, logger, signal: over });
   const watching = watch.run(over);
   // Logs are shared by all partitions, so one owner removes old ones.
   const logging =
@@ -74,6 +82,7 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
     opened.close();
     await booking;
     await watching;
+    await alerting;
     await Promise.all(logging);
     await deps.lease.release();
   }

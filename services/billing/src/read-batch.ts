@@ -15,7 +15,9 @@ const REASON_CHARACTERS_MAX = 500;
 const SKEW_MS_MAX = 5_000;
 const MS_NANOS = 1_000_000;
 
-interface ReadBatch {
+export interface ReadBatch {
+  /** Every valid event, also of those without an entry. */
+  readonly events: Event[];
   readonly entries: Entry[];
   readonly rejected: Rejected[];
   /** The messages of `rejected`. */
@@ -25,6 +27,7 @@ interface ReadBatch {
 }
 
 export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch {
+  const events: Event[] = [];
   const entries: Entry[] = [];
   const sources = new Map<Entry, JsMsg>();
   const rejected: Rejected[] = [];
@@ -38,6 +41,7 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
       const aheadMs = Date.parse(event.time) - message.info.timestampNanos / MS_NANOS;
       if (aheadMs > (furthest?.aheadMs ?? SKEW_MS_MAX)) furthest = { event, aheadMs };
       const entry = entryOf(event);
+      events.push(event);
       if (!entry) continue;
       entries.push(entry);
       sources.set(entry, message);
@@ -46,7 +50,7 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
       rejectedMessages.push(message);
     }
   if (furthest) warnOfSkew(furthest, logger);
-  return { entries, sources, rejected, rejectedMessages };
+  return { events, entries, sources, rejected, rejectedMessages };
 }
 
 export function rejectedOf(message: JsMsg, reason: string): Rejected {

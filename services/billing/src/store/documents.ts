@@ -1,6 +1,6 @@
 // The documents of the collections. Money is int64 nano-dollars, counts are int64, quantities are int64 thousandths of
 // their unit (quantities.ts). The database has no binary fractions, so every sum is exact.
-import type { CallCompleted, EventName, LogEntry } from '@switchyard/contracts';
+import type { CallCompleted, Event, EventName, LogEntry } from '@switchyard/contracts';
 import type { LedgerKind } from './ledger-kinds.ts';
 
 /** Quantities by (escaped) name, in thousandths. */
@@ -184,6 +184,18 @@ export interface LayoutDocument {
 export interface Retention {
   _id: string;
   logs_from: Date;
+}
+
+/** A threshold that a budget has reached, with its event as it is published. */
+export interface BudgetAlert {
+  /** Id of the event: one for each budget, period and threshold. */
+  _id: string;
+  org: string;
+  /** End of the period. */
+  ends_at: Date;
+  event: Event<'budget.threshold'>;
+  /** Null until the stream has the event. */
+  published_at: Date | null;
 }
 
 /** A message of the stream that could not be booked. */

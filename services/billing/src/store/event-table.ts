@@ -108,6 +108,7 @@ export const EVENT_TABLE = {
   'key.created': 'free',
   'key.updated': 'free',
   'key.revoked': 'free',
+  'budget.threshold': 'free',
 } as const satisfies EventTable;
 
 function callCompleted(event: Event<'call.completed'>): Conversion {

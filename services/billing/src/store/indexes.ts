@@ -54,11 +54,17 @@ export const INDEXES = {
   days: [{ name: 'org_family_start', keys: { org: 1, family: 1, start: 1 } }],
   // statements.get, statements.list: the lines of a month, and the sums of all
   lines: [{ name: 'org_month', keys: { org: 1, month: 1 } }],
+  alerts: [
+    // The alerts to publish
+    { name: 'published_at', keys: { published_at: 1 } },
+    // Retention: the alerts of past periods
+    { name: 'ends_at', keys: { ends_at: 1 } },
+  ],
 } as const satisfies Record<string, readonly Index[]>;
 
 /** Creates missing indexes. Idempotent. */
 export async function ensureIndexes(store: Store): Promise<void> {
-  const collections = { ledger: store.ledger, logs: store.logs, ...store.aggregates };
+  const collections = { ledger: store.ledger, logs: store.logs, alerts: store.alerts, ...store.aggregates };
   for (const [name, indexes] of Object.entries(INDEXES) as [keyof typeof INDEXES, readonly Index[]][])
     for (const index of indexes)
       await answered(collections[name].createIndex(index.keys, { ...index.options, name: index.name }));

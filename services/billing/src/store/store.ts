@@ -3,6 +3,7 @@ import { type Logger, passed, systemClock } from '@switchyard/service';
 import { type Collection, type Db, MongoClient } from 'mongodb';
 import { answered } from './answered.ts';
 import type {
+  BudgetAlert,
   Checkpoint,
   DayAggregate,
   HourAggregate,
@@ -44,6 +45,7 @@ export interface Store {
   readonly rejected: Collection<Rejected>;
   readonly retention: Collection<Retention>;
   readonly layout: Collection<LayoutDocument>;
+  readonly alerts: Collection<BudgetAlert>;
 }
 
 /**
@@ -99,6 +101,7 @@ export function openStore(db: Db): Store {
     rejected: db.collection('rejected'),
     retention: db.collection('retention'),
     layout: db.collection('layout'),
+    alerts: db.collection('budget_alerts'),
   };
 }
 

@@ -24,6 +24,7 @@ const SHOWN_BY: Record<Noun, readonly string[]> = {
   account: ['/v1/account'],
   key: ['/v1/keys'],
   org: ['/v1/account', '/v1/orgs'],
+  budget: [],
 };
 
 type LiveState = 'connecting' | 'live' | 'offline';

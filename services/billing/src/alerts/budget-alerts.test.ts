@@ -1,0 +1,215 @@
+// Alerts of budgets over a real nats-server and a real MongoDB wire server, also with billing killed at every step.
+import { type Bucket, type Bus, connectBus, openBucket, openEventReader } from '@switchyard/bus';
+import {
+  EVENTS_STREAM,
+  type Event,
+  eventIds,
+  type KeyRecord,
+  makeEvent,
+  newId,
+  newKeyId,
+  type OrgRecord,
+} from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { untilMidnightIsFar } from '@switchyard/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { completed } from '../fixtures/events.ts';
+import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { orgRecord } from '../fixtures/org-record.ts';
+import type { BudgetAlert } from '../store/documents.ts';
+
+const TAKEN_OVER_MS_MAX = 60_000;
+const DOLLAR = 1_000_000_000n;
+const CENT = DOLLAR / 100n;
+const HOUR_MS = 3_600_000;
+
+let on: TestInstallation;
+let control: Bus;
+let orgs: Bucket<OrgRecord>;
+let keys: Bucket<KeyRecord>;
+let org: string;
+let count = 0;
+
+beforeAll(async () => {
+  on = await startInstallation();
+  control = await connectBus({ url: on.nats.url, service: 'control', logger: makeLogger('test', 'silent') });
+  orgs = await openBucket(control, 'orgs');
+  keys = await openBucket(control, 'keys');
+}, 60_000);
+
+afterAll(async () => {
+  await control?.close();
+  await on?.stop();
+});
+
+beforeEach(async () => {
+  org = `org_alert${++count}`;
+  await untilMidnightIsFar();
+});
+
+/** Publishes the event as control does: after the record. */
+async function setOrg(terms: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Promise<void> {
+  const revision = await orgs.put(org, orgRecord(org, terms));
+  const { billing, monthly_limit } = terms;
+  const monthly_limit_nano = monthly_limit === null ? null : `${BigInt(monthly_limit) * DOLLAR}`;
+  await on.client.publish(
+    makeEvent({
+      ...{ name: 'account.updated', id: eventIds.accountUpdated(org, revision), source: '/test' },
+      ...{ time: new Date(), data: { org, by_key_id: 'key_1', billing, monthly_limit_nano } },
+    }),
+  );
+}
+
+async function setKey(limit: KeyRecord['limit'], id = newId('key')): Promise<string> {
+  const revision = await keys.put(`hash-${id}`, {
+    ...{ id, org, name: id, permissions: ['models:write'], prefix: 'sy_test', limit },
+    ...{ created_at: new Date().toISOString(), expires_at: null },
+  });
+  await on.client.publish(
+    makeEvent({
+      ...{ name: 'key.updated', id: eventIds.keyUpdated(id, revision), source: '/test' },
+      ...{ time: new Date(), data: { key_id: id, org, by_key_id: 'key_1' } },
+    }),
+  );
+  return id;
+}
+
+let calls = 0;
+/** Resolves when the charge is booked. */
+async function charge(cost: bigint, { key_id = 'key_other', time = new Date() } = {}): Promise<void> {
+  await on.client.publish(completed(`req_alert${++calls}`, cost, { org, key_id, time }));
+  await on.client.caughtUp(org);
+}
+
+/** Every message of the stream with an alert of an org. */
+async function inStream(of = org): Promise<Event<'budget.threshold'>[]> {
+  const subjects = [`event.v1.budget.threshold.${of}`];
+  const reader = await openEventReader(on.client.bus, { stream: EVENTS_STREAM, subjects, after: 0 });
+  const found: Event<'budget.threshold'>[] = [];
+  try {
+    if (reader.pending > 0)
+      for await (const message of reader.messages) {
+        found.push(message.event() as Event<'budget.threshold'>);
+        if (found.length === reader.pending) break;
+      }
+  } finally {
+    reader.stop();
+  }
+  return found;
+}
+
+/** The alerts of an org, when every stored one is published. */
+async function alerts(of = org): Promise<string[]> {
+  const { store } = on.database;
+  await vi.waitFor(
+    async () => expect(await store.alerts.countDocuments({ org: of, published_at: null })).toBe(0),
+    { timeout: TAKEN_OVER_MS_MAX },
+  );
+  return (await inStream(of)).map(({ id }) => id);
+}
+
+const today = () => new Date().toISOString().slice(0, 10);
+const monthOf = () => `${today().slice(0, 8)}01`;
+
+describe('a budget', { timeout: 120_000 }, () => {
+  beforeAll(async () => {
+    await on.startBilling();
+  }, 60_000);
+
+  test('of an org publishes each threshold once in a month, and nothing in the ledger', async () => {
+    await setOrg({ billing: 'postpaid', monthly_limit: 1 });
+    await charge(DOLLAR / 2n - 1n);
+    expect(await alerts()).toEqual([]);
+    await charge(1n);
+    const half = `${org}:month:${monthOf()}:50`;
+    expect(await alerts()).toEqual([half]);
+    await charge(70n * CENT);
+    const all = [half, `${org}:month:${monthOf()}:80`, `${org}:month:${monthOf()}:100`];
+    expect(await alerts()).toEqual(all);
+    await charge(90n * CENT);
+    expect(await alerts()).toEqual(all);
+    const [first, , last] = await inStream();
+    const month = { interval: 'month', starts_at: `${monthOf()}T00:00:00.000Z` };
+    expect(first?.data).toMatchObject({
+      org,
+      key_id: null,
+      threshold: 50,
+      spent_nano: '500000000',
+      ...month,
+    });
+    expect(last?.data).toMatchObject({ threshold: 100, spent_nano: '1200000000', limit_nano: '1000000000' });
+    const rows = await on.database.store.ledger.find({ org }).toArray();
+    expect(rows.map(({ kind }) => kind)).toEqual(['call', 'call', 'call', 'call']);
+  });
+
+  test('of a key counts the keys below it, and has thresholds in each of its periods', async () => {
+    const above = await setKey({ amount: 1, interval: 'day' });
+    const below = newKeyId({ id: above, limit: { amount: 1, interval: 'day' } });
+    await charge(30n * CENT, { key_id: above });
+    await charge(25n * CENT, { key_id: below });
+    expect(await alerts()).toEqual([`${above}:day:${today()}:50`]);
+    const yesterday = new Date(Date.now() - 24 * HOUR_MS);
+    await charge(DOLLAR, { key_id: below, time: yesterday });
+    const before = yesterday.toISOString().slice(0, 10);
+    expect((await alerts()).slice(1)).toEqual([50, 80, 100].map((at) => `${above}:day:${before}:${at}`));
+  });
+
+  test('publishes nothing for a period that ended more than 48 hours ago', async () => {
+    const key_id = await setKey({ amount: 1, interval: 'day' });
+    await charge(DOLLAR, { key_id, time: new Date(Date.now() - 96 * HOUR_MS) });
+    expect(await alerts()).toEqual([]);
+  });
+
+  test('that is lowered publishes what is reached without another charge; a raised one repeats nothing', async () => {
+    await setOrg({ billing: 'postpaid', monthly_limit: 100 });
+    const key_id = await setKey({ amount: 100, interval: 'week' });
+    await charge(4n * DOLLAR, { key_id });
+    expect(await alerts()).toEqual([]);
+    await setOrg({ billing: 'postpaid', monthly_limit: 8 });
+    await on.client.caughtUp(org);
+    expect(await alerts()).toEqual([`${org}:month:${monthOf()}:50`]);
+    await setKey({ amount: 4, interval: 'week' }, key_id);
+    await on.client.caughtUp(org);
+    expect(await alerts()).toHaveLength(4);
+    await setOrg({ billing: 'postpaid', monthly_limit: 16 });
+    await charge(4n * DOLLAR);
+    expect(await alerts()).toHaveLength(4);
+    await charge(5n * DOLLAR);
+    expect((await alerts()).slice(4)).toEqual([`${org}:month:${monthOf()}:80`]);
+  });
+
+  test('of credits publishes nothing', async () => {
+    await setOrg({ billing: 'prepaid', monthly_limit: null });
+    await charge(DOLLAR);
+    expect(await alerts()).toEqual([]);
+  });
+});
+
+describe('an alert that was interrupted', { timeout: 120_000 }, () => {
+  async function storedAlert(minutesAgo: number): Promise<BudgetAlert> {
+    const time = new Date(Date.now() - minutesAgo * 60_000);
+    const [startsAt, ends_at] = [new Date(`${today()}T00:00:00Z`), new Date(Date.now() + HOUR_MS)];
+    const id = eventIds.budgetThreshold({ budget: org, interval: 'day', startsAt, threshold: 50 });
+    const event = makeEvent({
+      ...{ name: 'budget.threshold', id, source: '/test', time },
+      data: {
+        ...{ org, key_id: null, threshold: 50, interval: 'day', limit_nano: '2', spent_nano: '1' },
+        ...{ starts_at: startsAt.toISOString(), ends_at: ends_at.toISOString() },
+      },
+    });
+    return { _id: id, org, ends_at, event, published_at: null };
+  }
+
+  test('before its publication is published by the next owner', async () => {
+    const alert = await storedAlert(10);
+    await on.database.store.alerts.insertOne(alert);
+    expect(await alerts()).toEqual([alert._id]);
+  });
+
+  test('after its publication is not published again, also after the duplicate window', async () => {
+    const alert = await storedAlert(10);
+    await on.client.publish(alert.event); // without the header by which JetStream recognises repeats
+    await on.database.store.alerts.insertOne(alert);
+    expect(await alerts()).toEqual([alert._id]);
+  });
+});

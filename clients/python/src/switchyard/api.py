@@ -303,7 +303,7 @@ class Api:
         return self._http.request("GET", f"/v1/files/{quote(id, safe='')}/content")
 
     def create_webhook(self, body: types.CreateWebhookRequest, *, idempotency_key: str | None = None) -> types.WebhookWithSecret:
-        """Have events sent to a URL; needs usage:read too. The answer alone shows the secret."""
+        """Have events sent to a URL; the answer alone shows the secret."""
         return self._http.json("POST", "/v1/webhooks", json=body, idempotency_key=idempotency_key)
 
     def list_webhooks(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None) -> types.WebhookList:
@@ -323,7 +323,7 @@ class Api:
         return self._http.json("GET", f"/v1/webhooks/{quote(id, safe='')}")
 
     def update_webhook(self, id: str, body: types.UpdateWebhookRequest) -> types.Webhook:
-        """Change a webhook, or enable one that was disabled; needs usage:read too."""
+        """Change a webhook, or enable one that was disabled."""
         return self._http.json("PATCH", f"/v1/webhooks/{quote(id, safe='')}", json=body)
 
     def delete_webhook(self, id: str) -> types.DeletedWebhook:

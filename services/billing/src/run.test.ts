@@ -74,7 +74,7 @@ describe('an answer', () => {
       attempts: [
         { model: 'acme/chat-1', upstream: 'acme/chat-1#0', status: 200, error: null, latency_ms: 12 },
       ],
-      correction: null,
+      ...{ tags: {}, client_request_id: null, traceparent: null, correction: null },
     });
   });
 

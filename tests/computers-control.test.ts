@@ -102,7 +102,8 @@ const minutesOf = (id: string) =>
 describe('a computer', () => {
   test('is created as asked, listed, shown and deleted; its key pays', async () => {
     const before = clock.now();
-    const computer = await create({ name: 'mine', cpu: 0.5, memory_mb: 768 });
+    const metadata = { team: 'search' };
+    const computer = await create({ name: 'mine', cpu: 0.5, memory_mb: 768, metadata });
     expect(computer).toEqual({
       id: expect.stringMatching(/^cmp_/),
       object: 'computer',
@@ -111,6 +112,7 @@ describe('a computer', () => {
       image: 'switchyard/sandbox-computer:latest',
       cpu: 0.5,
       memory_mb: 768,
+      metadata,
       created_at: new Date(before).toISOString(),
       minutes: 0,
       cost: 0,
@@ -127,7 +129,7 @@ describe('a computer', () => {
     await expect(remove(computer.id)).rejects.toMatchObject({ code: 'computer_not_found' });
     expect(await slotsOf(caller.org)).toEqual([]);
     const minute = await installation.events.until('minute', ({ id }) => id === `${computer.id}:1:0`);
-    expect(minute.data).toMatchObject({ key_id: caller.key_id, run: 1, minute: 0, cpu: 0.5 });
+    expect(minute.data).toMatchObject({ key_id: caller.key_id, run: 1, minute: 0, cpu: 0.5, tags: metadata });
   });
 
   test('of another org, or with an id that is none, is not found', async () => {

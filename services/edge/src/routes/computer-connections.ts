@@ -27,15 +27,14 @@ import { publicOrigin } from '../http/public-origin.ts';
 import { check } from '../http/read-body.ts';
 import { publicRoute, type Route, type RouteDescription, rawRoute } from '../http/route.ts';
 import type { PendingUpgrade, Upgrades } from '../http/upgrades.ts';
+import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
-const TAG = 'Computers';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 /** Paths at which the edge accepts WebSockets. */
 export const UPGRADE_PATHS = /^\/v1\/(links\/|computers\/[^/?]+\/(ports\/|terminal(\?|$)))/;
 
-const params = z.object({ id: z.string().describe('Id of the computer') });
 const rest = z.string().default('').describe('The path on the server inside, with all its slashes');
-const portParams = params.extend({
+const portParams = computerParams.extend({
   port: z.coerce.number().int().min(1).max(PORT_MAX).describe('The port inside'),
   path: rest,
 });
@@ -45,14 +44,10 @@ const linkParams = z.object({
 });
 
 const CONNECTION_ERRORS = [
+  ...RUNNING_COMPUTER_ERRORS,
   'invalid_request',
-  'computer_not_found',
-  'computer_not_running',
-  'computer_busy',
   'rate_limited',
   'port_unreachable',
-  'computer_failed',
-  'no_capacity',
 ] as const;
 
 interface ComputerConnectionRoutesDeps {
@@ -83,7 +78,7 @@ function portRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
       restParam: 'path',
       restOptional: true,
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: `${method} of a server in a computer`,
       description:
         'Any request, and WebSockets, to a server on a port inside, also one that listens on localhost only. Bodies stream both ways. `Authorization` and cookies are not passed on; `X-Computer-Authorization` arrives as `Authorization`. The computer is busy meanwhile. A browser uses a link.',
@@ -108,7 +103,7 @@ function linkRoute(deps: ComputerConnectionRoutesDeps, method: RouteDescription[
       path: '/v1/links/{token}/{path}',
       restParam: 'path',
       restOptional: true,
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: `${method} through a link`,
       description:
         'What a link leads to: a port of one computer, or (by WebSocket) a terminal in it. Pages from inside are shown in a sandbox with an origin of their own: no cookies and no storage. Any page may ask (CORS).',
@@ -142,16 +137,17 @@ function terminalRoute(deps: ComputerConnectionRoutesDeps): Route {
       method: 'GET',
       path: '/v1/computers/{id}/terminal',
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'A terminal, by WebSocket',
       description:
         'A login shell in /workspace. Binary messages are bytes, both ways; a text message `{"type":"resize","cols":120,"rows":40}` gives it another size, and the last message is `{"type":"exit","exit_code":0}`. It ends with the connection, and all that was started in it. A browser uses a link.',
-      request: { params, query: terminalQuery },
+      request: { params: computerParams, query: terminalQuery },
       computerParam: 'id',
       response: { status: 101, description: 'The connection is a WebSocket from here on' },
       errors: CONNECTION_ERRORS,
     },
-    (request, reply, key) => toTerminal(deps, { key, id: check(params, request.params).id }, request, reply),
+    (request, reply, key) =>
+      toTerminal(deps, { key, id: check(computerParams, request.params).id }, request, reply),
   );
 }
 

@@ -22,9 +22,7 @@ import { clientGone } from '../http/client-gone.ts';
 import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJsonBytes } from '../http/send-json.ts';
-
-const TAG = 'Computers';
-const params = z.object({ id: z.string().describe('Id of the computer') });
+import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
 interface ComputerExecRoutesDeps {
   readonly bus: Bus;
@@ -45,11 +43,11 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
       method: 'POST',
       path: '/v1/computers/{id}/exec',
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'Run a shell command and wait for it; one that fails is a 200 with its exit code',
       description: `With \`stream: true\` its output comes as it is written, without a limit and at your pace: a command whose output you do not read waits, and its timeout goes on. A client that reads nothing for a minute counts as gone. By default a command ends with its client; with \`on_disconnect: "continue"\` it goes on, and its result waits under the request's id (X-Request-Id).`,
       bodyBytesMax: COMPUTER_BODY_BYTES_MAX,
-      request: { params, body: execRequest },
+      request: { params: computerParams, body: execRequest },
       computerParam: 'id',
       runsCommand: true,
       repeatable: false,
@@ -62,17 +60,10 @@ function execRoute(deps: ComputerExecRoutesDeps): Route {
         streamDescription:
           'With `stream: true`: an event `started` with the id of the command, events `output` with its bytes as text or base64, and as the last one `exit` with its exit code, or `error`. Each is JSON with the same `type`. A comment comes every 15 s of silence',
       },
-      errors: [
-        'computer_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'command_timed_out',
-        'computer_failed',
-        'no_capacity',
-      ],
+      errors: [...RUNNING_COMPUTER_ERRORS, 'command_timed_out'],
     },
     async (request, reply, apiKey) => {
-      const { id } = check(params, request.params);
+      const { id } = check(computerParams, request.params);
       const gone = clientGone(request, reply);
       const body = await bodies.check('exec', request);
       if (body.stream) await request.idempotent?.beginStream();
@@ -96,18 +87,12 @@ function listRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
       method: 'GET',
       path: '/v1/computers/{id}/execs',
       permission: 'computers:read',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'Commands that run in a computer, and those whose result is kept',
-      request: { params, query: shortListQuery },
+      request: { params: computerParams, query: shortListQuery },
       computerParam: 'id',
       response: { status: 200, description: 'The commands', body: execList },
-      errors: [
-        'computer_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'no_capacity',
-        'computer_failed',
-      ],
+      errors: RUNNING_COMPUTER_ERRORS,
     },
     async ({ key: { org }, params: { id }, query }) => {
       const { data } = await requestHost(bus, await findHost(org, id), 'exec-list', { id, org });
@@ -122,23 +107,16 @@ function getRoute({ bus, findHost }: ComputerExecRoutesDeps): Route {
       method: 'GET',
       path: '/v1/computers/{id}/execs/{exec_id}',
       permission: 'computers:read',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'One command, and its result if it is kept',
       description:
         'Kept are the results of commands that were to continue without their client: the last 64 of a computer and 16 MiB of output, until it stops.',
       request: {
-        params: params.extend({ exec_id: z.string().describe('Id of the request that started it') }),
+        params: computerParams.extend({ exec_id: z.string().describe('Id of the request that started it') }),
       },
       computerParam: 'id',
       response: { status: 200, description: 'The command', body: execObject },
-      errors: [
-        'computer_not_found',
-        'exec_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'no_capacity',
-        'computer_failed',
-      ],
+      errors: [...RUNNING_COMPUTER_ERRORS, 'exec_not_found'],
     },
     async ({ key: { org }, params: { id, exec_id } }) =>
       requestHost(bus, await findHost(org, id), 'exec-get', { id, org, exec_id }),

@@ -1,7 +1,6 @@
 // Reads and writes files of a computer's /workspace directly.
 import { type Bus, openReply, requestHost } from '@switchyard/bus';
 import {
-  type ErrorCode,
   FILE_BYTES_MAX,
   type HostFileWriteHead,
   hostFileWriteSubject,
@@ -15,7 +14,6 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { OpenRelays } from '../auth/open-relays.ts';
 import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import type { FindHost } from '../computers/find-host.ts';
@@ -25,17 +23,9 @@ import { check } from '../http/read-body.ts';
 import { jsonRoute, type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 import { declaredBytes, streamedBody } from '../http/streamed-body.ts';
+import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
-const TAG = 'Computers';
 const PATH = '/v1/computers/{id}/files';
-const params = z.object({ id: z.string().describe('Id of the computer') });
-const ERRORS: readonly ErrorCode[] = [
-  'computer_not_found',
-  'computer_not_running',
-  'computer_busy',
-  'computer_failed',
-  'no_capacity',
-];
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
 
 interface ComputerFileRoutesDeps {
@@ -53,17 +43,17 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         method: 'GET',
         path: PATH,
         permission: 'computers:read',
-        tag: TAG,
+        tag: COMPUTERS_TAG,
         summary: 'The bytes of a file of /workspace, or what is in a folder',
         description:
           'A file comes as it is, always as an attachment; with `Range` the part of it that is asked for, as 206. A folder comes as JSON: its entries with name, type, length and time of change. The computer must be running, and counts as busy meanwhile.',
-        request: { params, query: workspaceQuery },
+        request: { params: computerParams, query: workspaceQuery },
         computerParam: 'id',
         response: { status: 200, description: 'The content', contentType: '*/*', inParts: true },
-        errors: [...ERRORS, 'path_not_found', 'range_not_satisfiable'],
+        errors: [...RUNNING_COMPUTER_ERRORS, 'path_not_found', 'range_not_satisfiable'],
       },
       (request, reply, apiKey) => {
-        const { id } = check(params, request.params);
+        const { id } = check(computerParams, request.params);
         const { path } = check(workspaceQuery, request.query);
         return whileKeyHolds(open, apiKey, clientGone(request, reply), async ({ org }, signal) => {
           const host = await findHost(org, id);
@@ -76,18 +66,18 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         method: 'PUT',
         path: PATH,
         permission: 'computers:write',
-        tag: TAG,
+        tag: COMPUTERS_TAG,
         summary: 'Write a file of /workspace',
         description:
           'The body is its content, of any type, at most 512 MB: it is there when the answer says so, whole, in the place of what was there, or not at all. The computer must be running, and counts as busy meanwhile.',
         bodyBytesMax: FILE_BYTES_MAX,
-        request: { params, query: workspaceWriteQuery, bytes: true },
+        request: { params: computerParams, query: workspaceWriteQuery, bytes: true },
         computerParam: 'id',
         response: { status: 200, description: 'Where the file is now', body: workspaceWritten },
-        errors: [...ERRORS, 'body_too_large', 'body_timeout'],
+        errors: [...RUNNING_COMPUTER_ERRORS, 'body_too_large', 'body_timeout'],
       },
       async (request, reply, apiKey) => {
-        const { id } = check(params, request.params);
+        const { id } = check(computerParams, request.params);
         const { path } = check(workspaceWriteQuery, request.query);
         const gone = clientGone(request, reply);
         const written = await whileKeyHolds(open, apiKey, gone, async ({ org }, signal) => {
@@ -105,12 +95,12 @@ export function computerFileRoutes(deps: ComputerFileRoutesDeps): Route[] {
         method: 'DELETE',
         path: PATH,
         permission: 'computers:write',
-        tag: TAG,
+        tag: COMPUTERS_TAG,
         summary: 'Delete a file or folder of /workspace',
-        request: { params, query: workspaceDeleteQuery },
+        request: { params: computerParams, query: workspaceDeleteQuery },
         computerParam: 'id',
         response: { status: 200, description: 'It is gone', body: workspaceDeleted },
-        errors: [...ERRORS, 'path_not_found'],
+        errors: [...RUNNING_COMPUTER_ERRORS, 'path_not_found'],
       },
       async ({ key: { org }, params: { id }, query: { path, recursive }, signal, requestId }) =>
         requestHost(

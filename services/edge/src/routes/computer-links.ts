@@ -11,7 +11,6 @@ import {
   ServiceError,
 } from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { FindHost } from '../computers/find-host.ts';
 import type { LinkSigner } from '../computers/link-signer.ts';
 import { publicOrigin } from '../http/public-origin.ts';
@@ -19,14 +18,12 @@ import { check, parseBody } from '../http/read-body.ts';
 import { type Route, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { Sessions } from '../session/sessions.ts';
+import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 
-const TAG = 'Computers';
 const DESKTOP_START_S_MAX = 60;
 const COMMAND_NOT_FOUND = 127;
 /** Longer than the desktop takes to start. */
 const DESKTOP_TIMEOUT_MS = (DESKTOP_START_S_MAX + 30) * 1_000;
-
-const params = z.object({ id: z.string().describe('Id of the computer') });
 
 interface ComputerLinkRoutesDeps {
   readonly bus: Bus;
@@ -47,17 +44,17 @@ function createLinkRoute(deps: ComputerLinkRoutesDeps): Route {
       method: 'POST',
       path: '/v1/computers/{id}/links',
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'An address of a port or a terminal that needs no key, for a browser',
       description:
         'Whoever has the link can use the port until it expires, as your key can; nothing else. It ends with your key.',
-      request: { params, body: createLinkRequest },
+      request: { params: computerParams, body: createLinkRequest },
       computerParam: 'id',
       response: { status: 201, description: 'The link', body: computerLink },
       errors: ['computer_not_found', 'no_capacity'],
     },
     async (request, reply, key) => {
-      const { id } = check(params, request.params);
+      const { id } = check(computerParams, request.params);
       const { port = null, minutes } = parseBody(createLinkRequest, request.body);
       await deps.findHost(key.org, id);
       const { base, expiresAt } = makeLink(deps, request, { id, port, minutes });
@@ -74,25 +71,18 @@ function desktopRoute(deps: ComputerLinkRoutesDeps): Route {
       method: 'POST',
       path: '/v1/computers/{id}/desktop',
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'Start the desktop, and where a browser sees it',
       description:
         'Of the standard image. Asked again it gives another address of the same desktop. Chromium and other programs find it by DISPLAY=:1.',
-      request: { params, body: desktopRequest },
+      request: { params: computerParams, body: desktopRequest },
       computerParam: 'id',
       repeatable: false,
       response: { status: 200, description: 'The desktop’s address', body: computerDesktop },
-      errors: [
-        'computer_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'command_timed_out',
-        'computer_failed',
-        'no_capacity',
-      ],
+      errors: [...RUNNING_COMPUTER_ERRORS, 'command_timed_out'],
     },
     async (request, reply, key) => {
-      const { id } = check(params, request.params);
+      const { id } = check(computerParams, request.params);
       const { minutes } = parseBody(desktopRequest, request.body);
       await startDesktop(deps, key.org, id, request.id);
       const { base, expiresAt } = makeLink(deps, request, { id, port: DESKTOP_PORT, minutes });

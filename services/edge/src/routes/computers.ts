@@ -6,14 +6,12 @@ import {
   uploadRequest,
   uploadResult,
 } from '@switchyard/contracts';
-import { z } from 'zod';
 import type { Spending } from '../auth/spending.ts';
 import { type FindHost, requireComputers } from '../computers/find-host.ts';
 import { jsonRoute, type Route } from '../http/route.ts';
+import { COMPUTERS_TAG, computerParams, RUNNING_COMPUTER_ERRORS } from './computer-route.ts';
 import { operationRoutes } from './operation-route.ts';
 
-const TAG = 'Computers';
-const params = z.object({ id: z.string().describe('Id of the computer') });
 /** Starting or stopping a container may take long. */
 const LIFECYCLE_TIMEOUT_MS = 300_000;
 const WHILE_IT_TAKES = Number.POSITIVE_INFINITY;
@@ -27,7 +25,7 @@ interface ComputerRoutesDeps {
 }
 
 export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
-  const read = operationRoutes(deps.bus, { tag: TAG, permission: 'computers:read' });
+  const read = operationRoutes(deps.bus, { tag: COMPUTERS_TAG, permission: 'computers:read' });
   return [
     read('computers.options', {
       method: 'GET',
@@ -45,7 +43,7 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
       method: 'GET',
       path: '/v1/computers/{id}',
       summary: 'One computer',
-      params,
+      params: computerParams,
       computerParam: 'id',
       answer: 'The computer',
       errors: ['computer_not_found'],
@@ -75,9 +73,9 @@ function lifecycleRoute(
       path: `/v1/computers/{id}/${verb}`,
       permission: 'computers:write',
       ...(verb === 'start' ? { billable: true } : {}),
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary,
-      request: { params },
+      request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description, body: computerObject },
       errors: [
@@ -110,9 +108,9 @@ function deleteRoute({ bus }: ComputerRoutesDeps): Route {
       method: 'DELETE',
       path: '/v1/computers/{id}',
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'Delete a computer and its files for good',
-      request: { params },
+      request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description: 'The computer is gone', body: deletedComputer },
       errors: ['computer_not_found', 'computer_busy', 'computer_failed'],
@@ -133,19 +131,13 @@ function metricsRoute({ bus, findHost }: ComputerRoutesDeps): Route {
       method: 'GET',
       path: '/v1/computers/{id}/metrics',
       permission: 'computers:read',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'What a running computer uses: processor, memory, disk, network, processes',
       description: 'As its kernel counts it at this moment. Looking is no activity: it keeps no computer on.',
-      request: { params },
+      request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description: 'The figures', body: computerMetrics },
-      errors: [
-        'computer_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'computer_failed',
-        'no_capacity',
-      ],
+      errors: RUNNING_COMPUTER_ERRORS,
     },
     async ({ key: { org }, params: { id } }) =>
       requestHost(bus, await findHost(org, id), 'metrics', { id, org }),
@@ -158,21 +150,13 @@ function uploadRoute({ bus, enabled }: ComputerRoutesDeps): Route {
       method: 'POST',
       path: '/v1/computers/{id}/upload',
       permission: 'computers:write',
-      tag: TAG,
+      tag: COMPUTERS_TAG,
       summary: 'Copy a stored file into /workspace of a running computer',
-      request: { params, body: uploadRequest },
+      request: { params: computerParams, body: uploadRequest },
       computerParam: 'id',
       repeatable: false,
       response: { status: 200, description: 'Where the file is now', body: uploadResult },
-      errors: [
-        'computer_not_found',
-        'file_not_found',
-        'computer_not_running',
-        'computer_busy',
-        'computer_failed',
-        'no_capacity',
-        'service_unavailable',
-      ],
+      errors: [...RUNNING_COMPUTER_ERRORS, 'file_not_found', 'service_unavailable'],
     },
     ({ key, params: { id }, body, signal, requestId }) => {
       requireComputers(enabled);

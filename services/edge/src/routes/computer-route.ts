@@ -1,0 +1,16 @@
+// What every route below /v1/computers/{id} shares.
+import type { ErrorCode } from '@switchyard/contracts';
+import { z } from 'zod';
+
+export const COMPUTERS_TAG = 'Computers';
+
+export const computerParams = z.object({ id: z.string().describe('Id of the computer') });
+
+/** Of a request that a running computer answers. */
+export const RUNNING_COMPUTER_ERRORS = [
+  'computer_not_found',
+  'computer_not_running',
+  'computer_busy',
+  'computer_failed',
+  'no_capacity',
+] as const satisfies readonly ErrorCode[];

@@ -375,10 +375,9 @@ async function readAll(tenant: Tenant, also: readonly string[] = []): Promise<Re
   return Object.fromEntries(answers);
 }
 
-/** An id that nothing has, of the form of another. */
+/** An id that nothing has, of the form of another, and beside it in the order of lists: ids begin with their time. */
 function unknownLike(id: string): string {
-  const prefix = id.slice(0, id.indexOf('_') + 1);
-  return prefix + 'u'.repeat(id.length - prefix.length);
+  return id.slice(0, -1) + (id.endsWith('u') ? 'v' : 'u');
 }
 
 /** What a client sees of an answer, but for the id that it sent. */

@@ -1,7 +1,15 @@
 // What an operator gives an org and takes from it: credits, refunds, limits, and the org itself. Who may call what, and that
 // orgs reach nothing of each other, is in authorization.test.ts.
 import { type CreatedOrg, NO_RATE_LIMITS, type OrgObject } from '@switchyard/contracts';
-import { docker, startStack, type TestStack } from '@switchyard/testing';
+import {
+  chatModel,
+  docker,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  writeTestCatalog,
+} from '@switchyard/testing';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstComputer, SET_UP_MS_MAX } from './__fixtures__/first-computer.ts';
@@ -9,11 +17,22 @@ import { callAs, makeKey, makeOrg } from './__fixtures__/tenants.ts';
 
 const withComputers = (await docker()) !== undefined;
 let stack: TestStack;
+let upstream: Upstream;
 
 beforeAll(async () => {
-  stack = await startStack({ env: withComputers ? { SWITCHYARD_COMPUTERS: 'on' } : {} });
+  upstream = await startUpstream();
+  const models = [chatModel('acme/held', upstream.url, 'held')];
+  stack = await startStack({
+    env: {
+      SWITCHYARD_CATALOG: await writeTestCatalog({ url: upstream.url, models }),
+      ...(withComputers ? { SWITCHYARD_COMPUTERS: 'on' } : {}),
+    },
+  });
 }, SET_UP_MS_MAX);
-afterAll(() => stack?.stop());
+afterAll(async () => {
+  await stack?.stop();
+  await upstream?.close();
+});
 
 async function json<T>(answer: Response): Promise<T> {
   return (await answer.json()) as T;
@@ -86,6 +105,15 @@ test('the openai client comes back when a limit of concurrent calls has room', a
   const { id } = await makeOrg(stack, 'A');
   const { key } = await makeKey(stack, id, ['models:write'], { limits: { concurrent_calls: 1 } });
   const statuses: number[] = [];
+  const refused = Promise.withResolvers<void>();
+  upstream.on('held', async (_request, response) => {
+    await refused.promise;
+    const message = { role: 'assistant', content: 'Hello!' };
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const choices = [{ index: 0, message, finish_reason: 'stop' }];
+    response.end(JSON.stringify({ id: 'held', object: 'chat.completion', created: 1, choices, usage }));
+  });
   const client = new OpenAI({
     baseURL: `${stack.url}/v1`,
     apiKey: key,
@@ -93,12 +121,13 @@ test('the openai client comes back when a limit of concurrent calls has room', a
     fetch: async (...asked) => {
       const answer = await fetch(...asked);
       statuses.push(answer.status);
+      if (answer.status === 429) refused.resolve();
       return answer;
     },
   });
-  const hello = { model: 'local/chat', messages: [{ role: 'user' as const, content: 'Hello!' }] };
+  const hello = { model: 'acme/held', messages: [{ role: 'user' as const, content: 'Hello!' }] };
   const answers = await Promise.all(Array.from({ length: 4 }, () => client.chat.completions.create(hello)));
-  expect(answers.map(({ model }) => model)).toEqual(answers.map(() => 'local/chat'));
+  expect(answers.map(({ model }) => model)).toEqual(answers.map(() => 'acme/held'));
   expect([...new Set(statuses)].sort()).toEqual([200, 429]);
 });
 

@@ -385,7 +385,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a computer and its files for good
+         * Delete a computer and its files
          * @description Needs the permission `computers:write`.
          */
         delete: operations["deleteComputer"];
@@ -605,7 +605,7 @@ export interface paths {
         put?: never;
         /**
          * An address of a port or a terminal that needs no key, for a browser
-         * @description Whoever has the link can use the port until it expires, as your key can; nothing else. It ends with your key.
+         * @description Until the link expires, anyone who has it can use this port as your key can, and nothing else. It ends with your key.
          *
          *     Needs the permission `computers:write`.
          */
@@ -1069,7 +1069,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a file for good
+         * Delete a file
          * @description Needs the permission `storage:write`.
          */
         delete: operations["deleteFile"];
@@ -4763,7 +4763,7 @@ export interface components {
                 /** @description What it produces */
                 output: string[];
             };
-            /** @description Tokens in and out together at most; null where none is told */
+            /** @description Maximum of input and output tokens together; null: unknown */
             context_length: number | null;
             /** @description Dollars for each unit, as decimal strings */
             pricing: components["schemas"]["Pricing"];
@@ -4852,7 +4852,7 @@ export interface components {
             input_token?: string;
             /** @description Dollars for a token in that the maker had in its cache */
             cached_input_token?: string;
-            /** @description Dollars for a token in that the maker was told to keep in its cache */
+            /** @description Dollars for each input token that the maker stores in its cache on request */
             cache_write_input_token?: string;
             /** @description The same, kept for an hour */
             cache_write_1h_input_token?: string;

@@ -9,13 +9,16 @@ export const TAGS_MAX = 16;
 /** Characters of an X-Client-Request-Id, as OpenAI has it. */
 export const CLIENT_REQUEST_ID_LENGTH_MAX = 512;
 
-const TAG_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const TAG_NAME = '[A-Za-z0-9][A-Za-z0-9_.-]{0,63}';
 /** No comma and no control character, so that a tag also fits into the header and into a cell of CSV. */
 const TAG_VALUE = /^[ -+\--~\u00a0-\uffff]{1,128}$/;
 
-export const tagName = z
+const tagName = z
   .string()
-  .regex(TAG_NAME, 'has at most 64 letters, digits, "_", "." or "-", and begins with a letter or digit');
+  .regex(
+    new RegExp(`^${TAG_NAME}$`),
+    'has at most 64 letters, digits, "_", "." or "-", and begins with a letter or digit',
+  );
 const tagValue = z.string().regex(TAG_VALUE, 'has 1 to 128 characters, without commas');
 
 /** Tags by name. On the bus, in records and in events they have this shape; stores keep `<name>:<value>`. */
@@ -37,12 +40,12 @@ export type CallerContext = z.infer<typeof callerContext>;
 /** Filter of Logs. */
 export const tagFilter = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:[^,]{1,128}$/, 'is <name>:<value>, such as team:search')
+  .regex(new RegExp(`^${TAG_NAME}:[^,]{1,128}$`), 'is <name>:<value>, such as team:search')
   .describe('Only with this tag, as <name>:<value>');
 
 /** Grouping of Usage. */
 export const tagGroup = z
-  .templateLiteral(['tag:', z.string().regex(/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/)])
+  .templateLiteral(['tag:', z.string().regex(new RegExp(TAG_NAME))])
   .describe('By the values of one tag');
 export type TagGroup = z.infer<typeof tagGroup>;
 

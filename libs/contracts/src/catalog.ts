@@ -14,7 +14,7 @@ export const pricing = z.strictObject({
   cached_input_token: decimal.optional().describe('Dollars for a token in that the maker had in its cache'),
   cache_write_input_token: decimal
     .optional()
-    .describe('Dollars for a token in that the maker was told to keep in its cache'),
+    .describe('Dollars for each input token that the maker stores in its cache on request'),
   cache_write_1h_input_token: decimal.optional().describe('The same, kept for an hour'),
   output_token: decimal.optional().describe('Dollars for a token out'),
   image: decimal.optional().describe('Dollars for an image'),
@@ -116,7 +116,7 @@ export const modelObject = z.object({
       output: z.array(z.string()).describe('What it produces'),
     })
     .describe('What it takes and what it produces'),
-  context_length: z.int().nullable().describe('Tokens in and out together at most; null where none is told'),
+  context_length: z.int().nullable().describe('Maximum of input and output tokens together; null: unknown'),
   pricing: pricing.describe('Dollars for each unit, as decimal strings'),
   limits: z.record(z.string(), z.unknown()).describe('Limits of its own: sizes, voices, lengths …'),
   supported_parameters: z.array(z.string()).describe('Optional fields of the request that it understands'),

@@ -77,7 +77,7 @@ export function minuteEvent({
       disk_gb: record.disk_gb,
       lines: minuteLines(record),
       cost_nano: String(costNano),
-      ...(record.metadata ? { tags: record.metadata } : {}),
+      tags: record.metadata,
     },
   });
 }

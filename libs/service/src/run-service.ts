@@ -103,6 +103,6 @@ function readConfigOrExit<S extends z.ZodType<CommonConfig>>(schema: S, name: st
 }
 
 function fail(logger: Logger, error: unknown): void {
-  logger.fatal({ err: error }, 'a fault that nobody handled; the process ends and is started again');
+  logger.fatal({ err: error }, 'unhandled error; the process ends and is restarted');
   process.exit(1);
 }

@@ -1,20 +1,19 @@
 // Billing as a process, its database and its bus, each killed with SIGKILL under load.
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { createEventPublisher, openBucket } from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { startMongo, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startBillingProcess } from './fixtures/billing-process.ts';
 import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
 import { openTestStore, type TestStore } from './fixtures/database.ts';
 import { completed, mixedEvents } from './fixtures/events.ts';
 import { TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 
-const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 const RECOVERY_MS_MAX = 60_000;
 const EVENTS_BETWEEN_KILLS = 60;
 const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
@@ -41,21 +40,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function startProcess(): Promise<ChildProcess> {
-  const child = fork(MAIN, {
-    env: {
-      ...process.env,
-      ...{
-        NATS_URL: nats.url,
-        MONGODB_URL: store.url,
-        SWITCHYARD_DATA: folder,
-        LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
-      },
-    },
-    execArgv: [],
-  });
-  await once(child, 'message'); // ready
-  return child;
+function startProcess(): Promise<ChildProcess> {
+  return startBillingProcess({ natsUrl: nats.url, mongoUrl: store.url, folder });
 }
 
 async function killBilling(): Promise<void> {

@@ -115,7 +115,7 @@ class Api:
         return self._http.json("GET", f"/v1/computers/{quote(id, safe='')}")
 
     def delete_computer(self, id: str) -> types.DeletedComputer:
-        """Delete a computer and its files for good."""
+        """Delete a computer and its files."""
         return self._http.json("DELETE", f"/v1/computers/{quote(id, safe='')}")
 
     def get_computer_metrics(self, id: str) -> types.ComputerMetrics:
@@ -295,7 +295,7 @@ class Api:
         return self._http.json("GET", f"/v1/files/{quote(id, safe='')}")
 
     def delete_file(self, id: str) -> types.DeletedFile:
-        """Delete a file for good."""
+        """Delete a file."""
         return self._http.json("DELETE", f"/v1/files/{quote(id, safe='')}")
 
     def get_file_content(self, id: str) -> httpx2.Response:

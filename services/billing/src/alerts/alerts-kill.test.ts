@@ -1,8 +1,7 @@
 // Billing as a process that is killed with SIGKILL while budgets are used up: every threshold is published once.
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { openBucket, openEventReader } from '@switchyard/bus';
 import { EVENTS_STREAM } from '@switchyard/contracts';
 import {
@@ -13,11 +12,11 @@ import {
   untilMidnightIsFar,
 } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startBillingProcess } from '../fixtures/billing-process.ts';
 import { openTestStore, type TestStore } from '../fixtures/database.ts';
 import { completed, ORG } from '../fixtures/events.ts';
 import { TestClient } from '../fixtures/running-billing.ts';
 
-const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 const RECOVERY_MS_MAX = 60_000;
 const KEYS = 8;
 const CALLS_PER_KEY = 25;
@@ -46,14 +45,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function startProcess(): Promise<ChildProcess> {
-  const env = { NATS_URL: nats.url, MONGODB_URL: store.url, SWITCHYARD_DATA: folder };
-  const child = fork(MAIN, {
-    env: { ...process.env, ...env, LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent' },
-    execArgv: [],
-  });
-  await once(child, 'message'); // ready
-  return child;
+function startProcess(): Promise<ChildProcess> {
+  return startBillingProcess({ natsUrl: nats.url, mongoUrl: store.url, folder });
 }
 
 async function published(): Promise<string[]> {

@@ -3,7 +3,7 @@
 import { eventIds } from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
 import type { Entry, Occurrence, Refund, Void } from './entries.ts';
-import { newLedgerRow } from './new-rows.ts';
+import { dimensionsOf, newLedgerRow } from './new-rows.ts';
 import { negateQuantities } from './quantities.ts';
 import { leftOf, refundLog, refundRow, takenBackBy } from './refund-rows.ts';
 
@@ -140,13 +140,12 @@ function planVoid(entry: Void, booked: Map<string, UnnumberedRow>, plan: BatchPl
 
 /** @param left nano-dollars of the charge that no refund has returned */
 function reversal(entry: Void, charge: UnnumberedRow, left: bigint): UnnumberedRow {
-  const { org, key, type, model, maker, computer, status, tags } = charge;
   return {
     _id: entry.id,
     kind: 'void',
     voids: charge._id,
     at: charge.at,
-    ...{ org, key, type, model, maker, computer, ...(status ? { status } : {}), ...(tags ? { tags } : {}) },
+    ...dimensionsOf(charge),
     calls: -charge.calls,
     cost: -left,
     quantities: negateQuantities(charge.quantities),

@@ -5,6 +5,15 @@ const NO_DIMENSIONS = { key: null, type: null, model: null, maker: null, compute
 
 type Required<Row, Name extends keyof Row> = Pick<Row, Name> & Partial<Row>;
 
+/** The dimensions of a charge, for the rows that correct it. */
+export function dimensionsOf({ org, key, type, model, maker, computer, status, tags }: UnnumberedRow) {
+  return {
+    ...{ org, key, type, model, maker, computer },
+    ...(status ? { status } : {}),
+    ...(tags ? { tags } : {}),
+  };
+}
+
 /** A ledger row that costs nothing except what the fields say. */
 export function newLedgerRow(fields: Required<UnnumberedRow, '_id' | 'kind' | 'at' | 'org'>): UnnumberedRow {
   return { ...NO_DIMENSIONS, calls: 0n, cost: 0n, quantities: {}, ...fields };

@@ -4,6 +4,7 @@ import { eventIds, REFUNDS_PER_CHARGE_MAX } from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
 import type { Refund } from './entries.ts';
 import { LEDGER_KINDS } from './ledger-kinds.ts';
+import { dimensionsOf } from './new-rows.ts';
 
 export const VIDEO_CHARGE_SUFFIX = ':charge';
 
@@ -41,19 +42,11 @@ export function refundRow(
     return 'the refund before it is missing';
   const left = leftOf(charge, booked);
   if (-row.cost > left) return `it gives back ${-row.cost} nano-dollars, and ${left} are left`;
-  const { key, type, model, maker, computer, status, tags } = charge;
-  return {
-    ...{ ...row, key, type, model, maker, computer },
-    ...(status ? { status } : {}),
-    ...(tags ? { tags } : {}),
-  };
+  return { ...row, ...dimensionsOf(charge) };
 }
 
 /** The log row of a refund: the event's, with the dimensions of the charge. */
-export function refundLog(
-  { log }: Refund,
-  { key, type, model, maker, computer, tags }: UnnumberedRow,
-): LogRow {
-  const models = model === null ? [] : [model];
-  return { ...log, key, type, model, maker, computer, models, ...(tags ? { tags } : {}) };
+export function refundLog({ log }: Refund, row: UnnumberedRow): LogRow {
+  const { status: _, ...dimensions } = dimensionsOf(row);
+  return { ...log, ...dimensions, models: row.model === null ? [] : [row.model] };
 }

@@ -1,4 +1,4 @@
-// Containers for computers on the Docker engine. What it is told about them: container-config.ts.
+// Containers for computers on the Docker engine. Their configuration: container-config.ts.
 import { dirname } from 'node:path';
 import { inTime } from '@switchyard/service';
 import type Docker from 'dockerode';

@@ -21,7 +21,7 @@ export function changedEvent(record: ComputerRecord, change: Change, time: Date)
       status: stopped ? 'stopped' : 'running',
       run: runs,
       stop_reason: stopped ? stop_reason : null,
-      ...(metadata ? { tags: metadata } : {}),
+      tags: metadata,
     },
   });
 }
@@ -32,6 +32,6 @@ export function deletedEvent({ id, org, key_id, host, runs, metadata }: Computer
     id: eventIds.computer(id, runs, 'deleted'),
     source: SOURCE,
     time,
-    data: { computer_id: id, org, key_id, host, ...(metadata ? { tags: metadata } : {}) },
+    data: { computer_id: id, org, key_id, host, tags: metadata },
   });
 }

@@ -49,7 +49,7 @@ export async function giveUpComputer(
       id: eventIds.computer(id, runs, 'deleted'),
       source: SOURCE,
       time,
-      data: { computer_id: id, org, key_id, host, ...(metadata ? { tags: metadata } : {}) },
+      data: { computer_id: id, org, key_id, host, tags: metadata },
     }),
   );
 }

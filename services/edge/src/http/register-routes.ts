@@ -112,7 +112,7 @@ function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): H
     if (route.permission === 'public') return done();
     const admit = (key: KeyRecord) => {
       request.apiKey = key;
-      if (route.billable) request.caller = callerContextOf(request.headers, key);
+      if (route.billable) request.caller ??= callerContextOf(request.headers, key);
       for (const permission of needed) requirePermission(key, permission);
       if (route.billable) booking.admit();
     };

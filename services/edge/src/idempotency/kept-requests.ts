@@ -25,7 +25,7 @@ export type Answered = Extract<IdempotencyRecord, { state: 'answered' }>;
 /** A key that this request has reserved. */
 export interface Reservation {
   readonly key: string;
-  /** Of the record as it was last written. */
+  /** Revision of the record after its last write. */
   revision: number;
   readonly record: Running;
   readonly sealingKey: Buffer;

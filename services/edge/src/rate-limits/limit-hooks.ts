@@ -32,7 +32,7 @@ const OUTPUT_TOKENS_BEGIN = '"max_';
 /** Characters that hold the longest name with its number and some blanks. */
 const OUTPUT_TOKENS_LENGTH = 64;
 
-/** Places that are looked at in one body: more of them stand only in a body that is made to keep the edge busy. */
+/** Places that are read in one body: only a body that is made to keep the edge busy has more. */
 const OUTPUT_TOKENS_LOOKS_MAX = 100;
 
 /** Requests without a key, and requests for servers in computers, have no limits. */

@@ -47,7 +47,7 @@ function createLinkRoute(deps: ComputerLinkRoutesDeps): Route {
       tag: COMPUTERS_TAG,
       summary: 'An address of a port or a terminal that needs no key, for a browser',
       description:
-        'Whoever has the link can use the port until it expires, as your key can; nothing else. It ends with your key.',
+        'Until the link expires, anyone who has it can use this port as your key can, and nothing else. It ends with your key.',
       request: { params: computerParams, body: createLinkRequest },
       computerParam: 'id',
       response: { status: 201, description: 'The link', body: computerLink },

@@ -109,7 +109,7 @@ function deleteRoute({ bus }: ComputerRoutesDeps): Route {
       path: '/v1/computers/{id}',
       permission: 'computers:write',
       tag: COMPUTERS_TAG,
-      summary: 'Delete a computer and its files for good',
+      summary: 'Delete a computer and its files',
       request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description: 'The computer is gone', body: deletedComputer },

@@ -94,7 +94,7 @@ export function fileRoutes(deps: FileRoutesDeps): Route[] {
     write('files.delete', {
       method: 'DELETE',
       path: '/v1/files/{id}',
-      summary: 'Delete a file for good',
+      summary: 'Delete a file',
       params,
       answer: 'The file is gone',
       errors: ['file_not_found'],

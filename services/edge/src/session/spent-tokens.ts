@@ -1,5 +1,5 @@
 // Sessions that were signed out and sign-in links that were used, known to every edge. Their number is bounded for each
-// org: otherwise one org could fill the bucket, and nobody could sign out.
+// org: otherwise one org could fill the bucket, and no user of another org could sign out.
 import { type Bucket, type Mirror, RevisionConflict } from '@switchyard/bus';
 import { SESSION_HOURS, ServiceError, type SpentToken } from '@switchyard/contracts';
 

@@ -117,9 +117,7 @@ export class CallRecord {
         latency_ms: this.elapsedMs(),
         first_byte_ms: this.firstByteMs,
         attempts: this.attempts,
-        ...(tags ? { tags } : {}),
-        ...(client_request_id ? { client_request_id } : {}),
-        ...(traceparent ? { traceparent } : {}),
+        ...{ tags, client_request_id, traceparent },
       },
     });
   }

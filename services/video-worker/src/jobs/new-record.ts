@@ -55,6 +55,6 @@ export function newRecord({ time, data }: Event<'video.charged'>, callbackUrl: s
     started_at: null,
     ended_at: null,
     news: [],
-    ...(data.tags ? { tags: data.tags } : {}),
+    tags: data.tags,
   };
 }

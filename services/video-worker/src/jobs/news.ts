@@ -36,7 +36,7 @@ function refund(record: VideoRecord, reason: 'failed' | 'deleted' | 'cheaper_mod
       reason,
       seconds: isPart ? 0 : record.duration,
       cost_nano: isPart ? record.difference_nano : all.toString(),
-      ...(record.tags ? { tags: record.tags } : {}),
+      tags: record.tags,
     },
   });
 }

@@ -103,18 +103,21 @@ export function toSettings(
   return settings;
 }
 
-/** The prompt of a call that is not sent. */
-export const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
+const REHEARSED: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: '.' }] }];
+
+/** Calls the model with a prompt of one character and a fetch without network. */
+export function callWithoutNetwork(model: LanguageModelV4, settings: ChatSettings) {
+  return model.doStream({ ...settings, prompt: REHEARSED, headers: { [REHEARSAL]: 'true' } });
+}
 
 /**
  * Finds the settings that the AI SDK would ignore for this model, before anything is sent. The AI SDK reports them as
- * warnings with the paid answer, so this calls the model with a prompt of one character and a fetch without network.
+ * warnings with the paid answer, so this makes the call without network.
  * @throws UnsupportedField for the first ignored setting.
  */
 export async function rehearse(model: LanguageModelV4, settings: ChatSettings): Promise<void> {
   if (Object.keys(settings).length === 0) return;
-  const options = { ...settings, prompt: REHEARSED, headers: { [REHEARSAL]: 'true' } };
-  const { stream } = await model.doStream(options);
+  const { stream } = await callWithoutNetwork(model, settings);
   const reader = stream.getReader();
   const { value: first } = await reader.read();
   void reader.cancel().catch(() => {});

@@ -2,9 +2,8 @@
 // Some provider packages add the tokens for thinking to the limit instead.
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { ChatOptions } from '../declaration.ts';
-import { REHEARSAL } from '../provider-fetch.ts';
 import { UnsupportedField } from '../translation.ts';
-import { type ChatSettings, REHEARSED } from './settings.ts';
+import { type ChatSettings, callWithoutNetwork } from './settings.ts';
 
 /** The part of the limit that thinking may take; the rest is for the answer. */
 const THINKING_SHARE = 0.5;
@@ -41,8 +40,7 @@ export async function thinkingWithin(
 /** The body that the package would send without a limit; nothing is sent. */
 async function bodyWithout(model: LanguageModelV4, settings: ChatSettings): Promise<unknown> {
   const { maxOutputTokens: _, ...unlimited } = settings;
-  const options = { ...unlimited, prompt: REHEARSED, headers: { [REHEARSAL]: 'true' } };
-  const { stream, request } = await model.doStream(options);
+  const { stream, request } = await callWithoutNetwork(model, unlimited);
   void stream.cancel().catch(() => {});
   return request?.body;
 }

@@ -32,12 +32,14 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
       path: '/v1/computers/options',
       summary: 'Sizes, limits, images and prices',
       answer: 'The options',
+      errors: ['no_capacity'],
     }),
     read('computers.list', {
       method: 'GET',
       path: '/v1/computers',
       summary: 'List the computers of your org',
       answer: 'The computers',
+      errors: ['no_capacity'],
     }),
     read('computers.get', {
       method: 'GET',
@@ -46,7 +48,7 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
       params: computerParams,
       computerParam: 'id',
       answer: 'The computer',
-      errors: ['computer_not_found'],
+      errors: ['computer_not_found', 'no_capacity'],
     }),
     deleteRoute(deps),
     metricsRoute(deps),
@@ -113,7 +115,7 @@ function deleteRoute({ bus }: ComputerRoutesDeps): Route {
       request: { params: computerParams },
       computerParam: 'id',
       response: { status: 200, description: 'The computer is gone', body: deletedComputer },
-      errors: ['computer_not_found', 'computer_busy', 'computer_failed'],
+      errors: ['computer_not_found', 'computer_busy', 'computer_failed', 'no_capacity'],
     },
     ({ key, params: { id }, requestId }) =>
       request(

@@ -104,7 +104,7 @@ async function overload(): Promise<void> {
   console.log(
     `overload   ${OVERLOAD} times as many: ${(over.took.length / seconds).toFixed(0)} calls/s, p99 ` +
       `${ms(quantile(over.took, 0.99))} (${(quantile(over.took, 0.99) / normal.p99).toFixed(2)} times), ` +
-      `${over.shed} shed with 503, ${over.failed} failed, edge ${memory.toFixed(0)} MiB`,
+      `${over.shed} shed with 503, ${over.failed} failed, ${over.unsent} not sent, edge ${memory.toFixed(0)} MiB`,
   );
   console.log(
     `afterwards ${after.callsPerSecond.toFixed(0)} calls/s, p99 ${ms(after.p99)} in the first second, ${after.errors} refused`,
@@ -122,6 +122,7 @@ async function fairness(): Promise<void> {
       took: all.flatMap(({ took }) => took).sort((a, b) => a - b),
       shed: all.reduce((sum, { shed }) => sum + shed, 0),
       failed: all.reduce((sum, { failed }) => sum + failed, 0),
+      unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
     };
   };
   const capacity = await measure(greedy, { connections: NORMAL_CALLERS, seconds: 2, stream: false });
@@ -130,8 +131,8 @@ async function fairness(): Promise<void> {
     modestCalls(),
     callAtRate(greedy, { perSecond: OVERLOAD * capacity.callsPerSecond, seconds }),
   ]);
-  const figures = ({ took, shed, failed }: Arrivals) =>
-    `${took.length} of ${took.length + shed + failed} served, p50 ${ms(quantile(took, 0.5))}, p99 ${ms(quantile(took, 0.99))}`;
+  const figures = ({ took, shed, failed, unsent }: Arrivals) =>
+    `${took.length} of ${took.length + shed + failed} served, ${unsent} not sent, p50 ${ms(quantile(took, 0.5))}, p99 ${ms(quantile(took, 0.99))}`;
   console.log(`fairness   nine modest orgs alone: ${figures(alone)}`);
   console.log(`           beside a greedy org: ${figures(beside)}`);
   console.log(`           the greedy org: ${figures(flood)}`);

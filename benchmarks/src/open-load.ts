@@ -9,6 +9,8 @@ export interface Arrivals {
   readonly shed: number;
   /** Calls that ended otherwise. */
   readonly failed: number;
+  /** Calls that were not sent, since CONNECTIONS_MAX were open. They would wait here, not in the service. */
+  readonly unsent: number;
 }
 
 const CONNECTIONS_MAX = 1_000;
@@ -27,7 +29,14 @@ export async function callAtRate(
   const took: number[] = [];
   let shed = 0;
   let failed = 0;
+  let unsent = 0;
+  let open = 0;
   const call = async () => {
+    if (open >= CONNECTIONS_MAX) {
+      unsent += 1;
+      return;
+    }
+    open += 1;
     const calledAt = performance.now();
     try {
       const response = await pool.request({ path: pathname, method: 'POST', headers, body });
@@ -37,6 +46,8 @@ export async function callAtRate(
       else failed += 1;
     } catch {
       failed += 1;
+    } finally {
+      open -= 1;
     }
   };
   const calls: Promise<void>[] = [];
@@ -48,5 +59,5 @@ export async function callAtRate(
   }
   await Promise.all(calls);
   await pool.close();
-  return { took: took.sort((a, b) => a - b), shed, failed };
+  return { took: took.sort((a, b) => a - b), shed, failed, unsent };
 }

@@ -124,9 +124,9 @@ export async function start({
     ...eventRoutes({ bus, open, live, draining: draining.signal, clock }),
     ...fileRoutes({ bus, open, clock }),
     ...webhookRoutes(bus),
-    ...usageRoutes({ bus, clock }),
+    ...usageRoutes({ bus, open, clock }),
     ...statementRoutes(bus),
-    ...videoRoutes({ bus, orgs, bodies, spending, receipts, signer, publicUrl, clock }),
+    ...videoRoutes({ bus, orgs, open, bodies, spending, receipts, signer, publicUrl, clock }),
     ...mcpRoutes({ clock, logger }),
     ...healthRoutes(bus),
   ];

@@ -31,9 +31,27 @@ export type AuthenticateHash = (keyHash: string) => KeyRecord | Promise<KeyRecor
  * Returns a function that throws `missing_api_key`, `invalid_api_key` or `expired_api_key`; it waits only when the
  * mirror is stale.
  */
-export function authenticator(options: AuthenticateOptions): Authenticate {
-  const byHash = hashAuthenticator(options);
+export function authenticator(byHash: AuthenticateHash): Authenticate {
   return (authorization) => byHash(hashOfKey(authorization));
+}
+
+/** Adds `again`, which authenticates the caller of an earlier request by the record that it got then. */
+export function rememberingHashes(byHash: AuthenticateHash) {
+  const hashes = new WeakMap<object, string>();
+  const authenticateHash: AuthenticateHash = (keyHash) => {
+    const remembered = (key: KeyRecord) => {
+      hashes.set(key, keyHash);
+      return key;
+    };
+    const found = byHash(keyHash);
+    return found instanceof Promise ? found.then(remembered) : remembered(found);
+  };
+  /** @returns null for what is no such record */
+  const again = (key: object): ReturnType<AuthenticateHash> | null => {
+    const keyHash = hashes.get(key);
+    return keyHash === undefined ? null : byHash(keyHash);
+  };
+  return { authenticateHash, again };
 }
 
 /** @throws ServiceError `missing_api_key`, or `invalid_api_key` for a key with an impossible length */

@@ -1,5 +1,6 @@
 // A body may take minutes to arrive. Its request runs only if the key may still use the route at the end of the body.
 import { connect } from 'node:net';
+import { openBucket } from '@switchyard/bus';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestEdge, type TestEdge } from '../__fixtures__/test-edge.ts';
 
@@ -11,11 +12,11 @@ beforeAll(async () => {
 afterAll(() => edge?.stop());
 
 /** Sends a request up to the last byte of its body; `end` sends that byte and returns the answer. */
-function post(path: string, secret: string, body: object) {
+function post(path: string, secret: string, body: object, header = '') {
   const text = JSON.stringify(body);
   const socket = connect(edge.port, '127.0.0.1').setEncoding('utf8');
   socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${text.length}\r\n\r\n${text.slice(0, -1)}`,
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\nconnection: close\r\n${header}content-length: ${text.length}\r\n\r\n${text.slice(0, -1)}`,
   );
   return {
     async end(): Promise<string> {
@@ -55,6 +56,19 @@ test('a request whose org is suspended before its body ends is refused', async (
   const org = 'org_late';
   const secret = await edge.addKey(undefined, { org });
   const request = post('/v1/webhooks', secret, { url: 'https://example.com/', events: ['*'] });
+  const suspended_at = new Date(edge.clock.now()).toISOString();
+  await edge.orgs.change(org, (known) => known && { ...known.value, suspended_at });
+  await expect.poll(refusedWith(secret)).toBe('org_suspended');
+  expect(await request.end()).toContain('org_suspended');
+});
+
+test('a transcription whose org is suspended while its audio arrives does not begin', async () => {
+  const org = 'org_audio';
+  const secret = await edge.addKey(undefined, { org });
+  const audio = { model: 'local/transcribe', audio: 'UklGRiQAAABXQVZF', media_type: 'audio/wav' };
+  const request = post('/v1/audio/transcriptions', secret, audio, 'idempotency-key: late\r\n');
+  const admitted = await openBucket(edge.bus, 'idempotency');
+  await expect.poll(() => admitted.keys()).toHaveLength(1);
   const suspended_at = new Date(edge.clock.now()).toISOString();
   await edge.orgs.change(org, (known) => known && { ...known.value, suspended_at });
   await expect.poll(refusedWith(secret)).toBe('org_suspended');

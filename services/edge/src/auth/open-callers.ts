@@ -4,7 +4,7 @@ import type { Clock } from '@switchyard/service';
 import { SessionTokens } from '../session/session-tokens.ts';
 import { Sessions } from '../session/sessions.ts';
 import { SpentTokens } from '../session/spent-tokens.ts';
-import { authenticator, hashAuthenticator } from './authenticate.ts';
+import { authenticator, hashAuthenticator, rememberingHashes } from './authenticate.ts';
 import { OpenRelays } from './open-relays.ts';
 
 interface CallersDeps {
@@ -21,7 +21,8 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
   const now = () => clock.now();
   const keys = await mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: true });
   const orgs = await mirrorBucket(bus, await openBucket(bus, 'orgs'), { tick: true });
-  const open = new OpenRelays(clock);
+  const { authenticateHash, again } = rememberingHashes(hashAuthenticator({ keys, orgs, now }));
+  const open = new OpenRelays(clock, again);
   keys.onChange((_hash, record, previous) => {
     if (record) open.changed(record);
     else if (previous) open.revoke(previous);
@@ -31,12 +32,11 @@ export async function openCallers({ bus, clock, secret }: CallersDeps) {
   });
   const bucket = await openBucket(bus, 'spent-tokens');
   const spent = await mirrorBucket(bus, bucket, { tick: false });
-  const authenticateHash = hashAuthenticator({ keys, orgs, now });
   const sessions = new Sessions({
     tokens: new SessionTokens(secret, now),
     spent: new SpentTokens({ bucket, mirror: spent, now }),
     keys,
-    authenticate: authenticator({ keys, orgs, now }),
+    authenticate: authenticator(authenticateHash),
     authenticateHash,
     now,
   });

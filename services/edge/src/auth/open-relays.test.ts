@@ -1,3 +1,4 @@
+import { ServiceError } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OpenRelays } from './open-relays.ts';
@@ -8,10 +9,12 @@ const DAY_MS = 24 * HOUR_MS;
 let clock: FakeClock;
 let open: OpenRelays;
 let ended: string[];
+let recheck: (secret: object) => unknown;
 
 beforeEach(() => {
   clock = new FakeClock();
-  open = new OpenRelays(clock);
+  recheck = () => null;
+  open = new OpenRelays(clock, (one) => recheck(one));
   ended = [];
 });
 
@@ -76,5 +79,21 @@ describe('requests and streams that are open under a key', () => {
     close();
     close();
     expect(clock.waiting).toBe(0);
+  });
+
+  test('end at once when their secret ended after it was authenticated', async () => {
+    const refusal = new ServiceError('org_suspended', 'suspended');
+    recheck = () => {
+      throw refusal;
+    };
+    open.add(secret(), work('late'))();
+    recheck = () => Promise.reject(refusal);
+    open.add(secret(), work('slow'));
+    recheck = () => Promise.reject(new ServiceError('service_unavailable', 'away'));
+    open.add(secret(), work('unchecked'));
+    await expect.poll(() => ended).toEqual(['late org_suspended', 'slow org_suspended']);
+    open.revoke(secret());
+    expect(ended.at(-1)).toBe('unchecked invalid_api_key');
+    expect(ended).toHaveLength(3);
   });
 });

@@ -9,7 +9,7 @@ export interface Revocable {
 }
 
 /** One secret of a key. Relays under a replaced secret end before those under its successor. */
-type Secret = Pick<KeyRecord, 'id' | 'org' | 'rotation' | 'expires_at' | 'retires_at'>;
+export type Secret = Pick<KeyRecord, 'id' | 'org' | 'rotation' | 'expires_at' | 'retires_at'>;
 
 interface OpenUnderSecret {
   readonly secret: Secret;
@@ -21,16 +21,43 @@ interface OpenUnderSecret {
 /** Timers of the runtime are limited to 24.8 days, so a later end is checked again after this time. */
 const LOOK_AGAIN_MS = 86_400_000;
 
+/** Throws, or rejects, when a secret that was authenticated before is no longer valid. */
+type Recheck = (secret: Secret) => unknown;
+
 export class OpenRelays {
   readonly #clock: Clock;
+  readonly #recheck: Recheck;
   readonly #bySecret = new Map<string, OpenUnderSecret>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, recheck: Recheck) {
     this.#clock = clock;
+    this.#recheck = recheck;
   }
 
-  /** @returns a function that removes the relay when it ends by itself; it may be called repeatedly */
+  /**
+   * Ends the relay at once if its secret ended after it was authenticated: a body may take minutes to arrive, and a request
+   * may wait for its turn.
+   * @returns a function that removes the relay when it ends by itself; it may be called repeatedly
+   */
   add(secret: Secret, relay: Revocable): () => void {
+    try {
+      const checked = this.#recheck(secret);
+      const close = this.#add(secret, relay);
+      if (checked instanceof Promise)
+        checked.catch((reason: unknown) => {
+          if (!isRefusal(reason)) return; // it cannot be checked at the moment
+          close();
+          relay.revoke(reason);
+        });
+      return close;
+    } catch (reason) {
+      if (!isRefusal(reason)) throw reason;
+      relay.revoke(reason);
+      return () => {};
+    }
+  }
+
+  #add(secret: Secret, relay: Revocable): () => void {
     const name = nameOf(secret);
     const known = this.#bySecret.get(name);
     const open = known ?? { secret, relays: new Set(), cancel: () => {} };
@@ -83,6 +110,10 @@ export class OpenRelays {
     open.cancel();
     if (this.#bySecret.get(name) === open) this.#bySecret.delete(name);
   }
+}
+
+function isRefusal(reason: unknown): reason is ServiceError {
+  return reason instanceof ServiceError && reason.code !== 'service_unavailable';
 }
 
 function nameOf({ id, rotation }: Secret): string {

@@ -1,13 +1,15 @@
 // Runs long work for a caller as long as the caller's key is valid.
-import type { KeyRecord } from '@switchyard/contracts';
-import type { OpenRelays } from './open-relays.ts';
+import type { OpenRelays, Secret } from './open-relays.ts';
 
-/** Runs `work` under a signal that is aborted when the client disconnects or its key is revoked or expires. */
-export async function whileKeyHolds<T>(
+/**
+ * Runs `work` under a signal that is aborted when the client disconnects, its key is revoked or expires, or its org is
+ * suspended.
+ */
+export async function whileKeyHolds<T, K extends Secret>(
   open: OpenRelays,
-  key: KeyRecord,
+  key: K,
   gone: AbortSignal,
-  work: (key: KeyRecord, signal: AbortSignal) => Promise<T>,
+  work: (key: K, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const revoked = new AbortController();
   const close = open.add(key, { revoke: (reason) => revoked.abort(reason) });
@@ -16,4 +18,14 @@ export async function whileKeyHolds<T>(
   } finally {
     close();
   }
+}
+
+/** As `whileKeyHolds`, for a signed address, which names an org but no key. */
+export function whileOrgHolds<T>(
+  open: OpenRelays,
+  org: string,
+  gone: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return whileKeyHolds(open, { id: org, org, expires_at: null }, gone, (_org, signal) => work(signal));
 }

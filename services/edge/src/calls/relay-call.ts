@@ -80,6 +80,7 @@ class Relay implements ReplySink, Revocable {
   start({ subject, head, body }: RelayedCall): void {
     this.#deps.journal.taken(head.request_id, head.org);
     if (this.#request.apiKey) this.#close = this.#deps.open.add(this.#request.apiKey, this);
+    if (this.#over) return; // the key ended while the body arrived or was checked
     this.#reply.raw.once('close', () => {
       this.#stopClock?.();
       this.#clientGone();
@@ -156,8 +157,9 @@ class Relay implements ReplySink, Revocable {
   revoke(reason: ServiceError): void {
     if (this.#over) return;
     this.#settle();
+    const logged = this.#call !== null; // a call that began is in Logs
     this.#call?.cancel();
-    this.#endWith(new ServiceError(reason.code, reason.message, { logged: true }));
+    this.#endWith(new ServiceError(reason.code, reason.message, { logged }));
   }
 
   #endWith(error: ServiceError): void {

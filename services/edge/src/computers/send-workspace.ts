@@ -60,7 +60,7 @@ export async function sendWorkspace(
     reply.hijack();
     reply.raw.writeHead(found.kind === 'file' && found.part ? 206 : 200, headers);
   };
-  if (request.method !== 'HEAD') return pass(answer.body, reply, clock, begin);
+  if (request.method !== 'HEAD') return pass(answer.body, reply, clock, begin, signal);
   answer.cancel();
   begin();
   reply.raw.end();

@@ -48,7 +48,7 @@ export async function sendContent(
   const head: FileContentHead = { request_id: request.id, ...who, ...(range ? { range } : {}) };
   const answer = await openReply(bus, { subject: FILE_CONTENT_SUBJECT, head }, signal);
   const file = fileObject.parse(answer.head);
-  await pass(answer.body, reply, clock, () => begin(reply, file, range));
+  await pass(answer.body, reply, clock, () => begin(reply, file, range), signal);
 }
 
 /** @throws ServiceError `range_not_satisfiable`. */

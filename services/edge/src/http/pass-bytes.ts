@@ -8,6 +8,7 @@ import { STALLED_CLIENT_MS_MAX } from './limits.ts';
 /**
  * @param begin hijacks the answer and sends its head; called with the first bytes, so that an earlier error is an error
  *   answer
+ * @param signal cuts an answer that has begun off at once, also while its client reads nothing
  * @throws errors of the body before its first bytes; later the connection is cut off, so that a part never looks whole
  */
 export async function pass(
@@ -15,7 +16,10 @@ export async function pass(
   { raw }: FastifyReply,
   clock: Clock,
   begin: () => void,
+  signal?: AbortSignal,
 ): Promise<void> {
+  const cut = () => void (raw.headersSent && raw.destroy());
+  signal?.addEventListener('abort', cut, { once: true });
   try {
     for await (const piece of body) {
       if (!raw.headersSent) begin(); // not earlier: until now an error is an error answer
@@ -26,6 +30,8 @@ export async function pass(
   } catch (error) {
     if (!raw.headersSent) throw error;
     raw.destroy();
+  } finally {
+    signal?.removeEventListener('abort', cut);
   }
 }
 

@@ -109,3 +109,12 @@ test('HEAD answers with the headers and makes no request', async () => {
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
   expect(asked).toEqual([]);
 });
+
+test('an export is cut off when its org is suspended', async () => {
+  answer = () => ({ data: [entry('req_1')], next_cursor: 'on' });
+  const org = 'org_exports';
+  const secret = await edge.addKey(undefined, { org });
+  const text = (await get('format=csv', { authorization: `Bearer ${secret}` })).text();
+  await edge.orgs.change(org, (known) => known && { ...known.value, suspended_at: known.value.created_at });
+  await expect(text).rejects.toThrow();
+});

@@ -10,6 +10,8 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { OpenRelays } from '../auth/open-relays.ts';
+import { whileKeyHolds } from '../auth/while-key-holds.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { pass } from '../http/pass-bytes.ts';
 import { check } from '../http/read-body.ts';
@@ -24,6 +26,8 @@ const AS_TEXT = Object.values(MEDIA_TYPES);
 
 interface UsageRoutesDeps {
   readonly bus: Bus;
+  /** Open exports by key; they may take long, and end with their key. */
+  readonly open: OpenRelays;
   readonly clock: Clock;
 }
 
@@ -87,18 +91,18 @@ async function answerUsage(
 }
 
 async function answerLogs(
-  { bus, clock }: UsageRoutesDeps,
+  { bus, open, clock }: UsageRoutesDeps,
   asked: FastifyRequest,
   reply: FastifyReply,
   key: KeyRecord,
 ): Promise<void> {
   const { format: wanted, ...query } = check(logsHttpQuery, asked.query);
   const format = rowFormatOf(asked, wanted);
-  const signal = clientGone(asked, reply);
+  const gone = clientGone(asked, reply);
   if (format === 'json')
     return sendJson(
       reply,
-      await request(bus, 'logs.list', { org: key.org, key_id: key.id, query }, { signal }),
+      await request(bus, 'logs.list', { org: key.org, key_id: key.id, query }, { signal: gone }),
     );
   const headers = textHeaders(format, 'logs', asked.id);
   const { raw } = reply;
@@ -115,8 +119,10 @@ async function answerLogs(
   const onMore = (cursor: string) => {
     if (hasTrailers) raw.addTrailers({ [NEXT_CURSOR_TRAILER]: cursor });
   };
-  const text = logsText({ bus, key, query, format, signal, onMore });
-  await pass(text, reply, clock, () => begin(hasTrailers ? { trailer: NEXT_CURSOR_TRAILER } : {}));
+  const beginText = () => begin(hasTrailers ? { trailer: NEXT_CURSOR_TRAILER } : {});
+  await whileKeyHolds(open, key, gone, (_key, signal) =>
+    pass(logsText({ bus, key, query, format, signal, onMore }), reply, clock, beginText, signal),
+  );
 }
 
 const NEXT_CURSOR_TRAILER = 'x-next-cursor';

@@ -18,8 +18,9 @@ import { formatDollars, parseDollars } from '@switchyard/money';
 import { type Clock, LARGE_BODY_BYTES_MIN } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { orgSuspended } from '../auth/open-relays.ts';
+import { type OpenRelays, orgSuspended } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
+import { whileOrgHolds } from '../auth/while-key-holds.ts';
 import { beginModelCall } from '../calls/begin-model-call.ts';
 import { handOver } from '../calls/hand-over.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
@@ -41,6 +42,8 @@ const CREATE_TIMEOUT_MS = 240_000;
 interface VideoRoutesDeps {
   readonly bus: Bus;
   readonly orgs: Pick<Mirror<OrgRecord>, 'lookup'>;
+  /** Open downloads, which end when their org is suspended. */
+  readonly open: OpenRelays;
   readonly spending: Spending;
   readonly receipts: Receipts;
   readonly signer: UrlSigner;
@@ -153,7 +156,9 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
         const video = deps.signer.verify(id, check(signedQuery, request.query));
         // The address names no key, so the guard does not check the org.
         if ((await deps.orgs.lookup(video.org))?.suspended_at) throw orgSuspended();
-        return sendVideo(deps, video, request, reply);
+        return whileOrgHolds(deps.open, video.org, clientGone(request, reply), (signal) =>
+          sendVideo(deps, video, signal, request, reply),
+        );
       },
     ),
   ];

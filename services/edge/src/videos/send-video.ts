@@ -10,7 +10,6 @@ import {
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readByteRange } from '../http/byte-range.ts';
-import { clientGone } from '../http/client-gone.ts';
 import { pass } from '../http/pass-bytes.ts';
 import type { SignedVideo } from './url-signer.ts';
 
@@ -22,19 +21,21 @@ interface SendVideoOptions {
 const ENDINGS: Readonly<Record<string, string>> = { 'video/webm': 'webm', 'video/quicktime': 'mov' };
 
 /**
+ * @param signal aborted when the client no longer needs the video, or may no longer have it
  * @throws ServiceError until the first byte; later the connection is cut off, so that a partial video never looks
  * whole.
  */
 export async function sendVideo(
   { bus, clock }: SendVideoOptions,
   video: SignedVideo,
+  signal: AbortSignal,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const onlyHead = request.method === 'HEAD';
   const range = readByteRange(request.headers.range);
   const head: VideoContentHead = { ...video, range };
-  const answer = await openReply(bus, { subject: VIDEO_CONTENT_SUBJECT, head }, clientGone(request, reply));
+  const answer = await openReply(bus, { subject: VIDEO_CONTENT_SUBJECT, head }, signal);
   const part = videoContentReply.parse(answer.head);
   if (part.first === null || part.last === null) {
     answer.cancel();
@@ -56,7 +57,7 @@ export async function sendVideo(
     reply.raw.end();
     return;
   }
-  await pass(answer.body, reply, clock, begin);
+  await pass(answer.body, reply, clock, begin, signal);
 }
 
 function headersOf(

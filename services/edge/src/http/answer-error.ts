@@ -28,7 +28,7 @@ export function answerError(
   request.heldBody?.release();
   if (error.code === 'internal_error')
     deps.logger.error(
-      { err: thrown, request: request.id, path: request.url },
+      { err: thrown, request: request.id, path: request.routeOptions.url ?? null },
       'a request failed with an unexpected error',
     );
   if (request.apiKey && !error.logged) logRefusal(deps, request, request.apiKey, error, dialect);

@@ -4,6 +4,7 @@ import type { ByteBudget } from '@switchyard/service';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type AnswerErrorDeps, answerError } from './answer-error.ts';
 import { Connections } from './connections.ts';
+import { hasValidHost } from './host-header.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import {
   HEADERS_TIMEOUT_MS,
@@ -85,17 +86,23 @@ export function buildApp(routes: readonly Route[], deps: AppDeps): FastifyInstan
   };
   // Before fastify looks at the body: it would refuse QUERY without a content type with 400.
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) answerNotFound(request, reply);
+    if (!hasValidHost(request.raw)) done(invalidHost());
+    else if (request.is404) answerNotFound(request, reply);
     else done();
   });
   app.setNotFoundHandler(answerNotFound);
   return app;
 }
 
+function invalidHost(): ServiceError {
+  return new ServiceError('invalid_request', 'The Host header is not valid. Send one host name.');
+}
+
 function createServer(deps: AppDeps, connections: Connections): FastifyInstance {
+  const newRequestId = requestIds();
   return fastify({
     logger: false,
-    genReqId: requestIds(),
+    genReqId: newRequestId,
     bodyLimit: SMALL_BODY_BYTES_MAX,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -108,7 +115,7 @@ function createServer(deps: AppDeps, connections: Connections): FastifyInstance 
     forceCloseConnections: 'idle',
     // While draining, requests on kept-alive connections are answered with `connection: close`.
     return503OnClosing: false,
-    clientErrorHandler: (_error, socket) => connections.refuse(socket),
+    clientErrorHandler: (_error, socket) => connections.refuse(socket, newRequestId()),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) =>
       answerError(deps, request as FastifyRequest, reply as FastifyReply, error),

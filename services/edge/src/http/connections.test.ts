@@ -117,6 +117,7 @@ test('a malformed request after an answer, and one with a malformed body, get a 
   after.socket.write('no HTTP at all\r\n\r\n');
   await once(after.socket, 'close');
   expect(statusesOf(after.received())).toEqual(['200', '400']);
+  expect(after.received()).toMatch(/X-Request-Id: (req_\w+)\r\n[\s\S]*"request_id":"\1"/);
 
   const within = open();
   const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked';
@@ -125,4 +126,21 @@ test('a malformed request after an answer, and one with a malformed body, get a 
   );
   await once(within.socket, 'close');
   expect(statusesOf(within.received())).toEqual(['400']);
+});
+
+test('a request whose Host is not one valid name is refused, and answers to a key are stored by no cache', async () => {
+  letGo();
+  for (const hosts of ['Host: a b', 'Host: a<b', 'Host: edge@evil', 'Host:', 'Host: a\r\nHost: b']) {
+    const { socket, received } = open();
+    socket.write(`GET ${MODELS} HTTP/1.1\r\n${hosts}\r\nConnection: close\r\n${authorization}\r\n\r\n`);
+    await once(socket, 'close');
+    expect([hosts, ...statusesOf(received())]).toEqual([hosts, '400']);
+  }
+  for (const host of ['edge', 'api.example.com:8443', '127.0.0.1', '[::1]:80', 'my_host']) {
+    const { socket, received } = open();
+    socket.write(`GET ${MODELS} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${authorization}\r\n\r\n`);
+    await once(socket, 'close');
+    expect([host, ...statusesOf(received())]).toEqual([host, '200']);
+    expect(received()).toContain('cache-control: no-store');
+  }
 });

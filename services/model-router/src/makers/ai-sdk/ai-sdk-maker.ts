@@ -1,7 +1,6 @@
 // A maker that is called through its AI SDK provider package. Requests and answers have OpenAI's shape, so reading,
 // pricing and streaming are the same as for every other upstream.
 import type { Dialect, ModelType } from '@switchyard/contracts';
-import type { Egress } from '@switchyard/egress';
 import { tellingWhenSent } from '../../http/accepted-requests.ts';
 import { type Member, topLevelMembers } from '../../json/json-members.ts';
 import type { ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
@@ -31,12 +30,7 @@ const TRANSLATIONS: { readonly [T in ModelType]?: Translation<T> } = {
   decision: answerDecisions,
 };
 
-interface AiSdkMakerDeps extends ConnectedDeps {
-  /** Fetches files that callers name by URL. */
-  egress: Egress;
-}
-
-export function aiSdkMaker(declaration: MakerDeclaration, deps: AiSdkMakerDeps): Maker {
+export function aiSdkMaker(declaration: MakerDeclaration, deps: ConnectedDeps): Maker {
   const { types, baseUrl, apiKeyEnv } = declaration;
   return {
     types,
@@ -51,7 +45,7 @@ export function aiSdkMaker(declaration: MakerDeclaration, deps: AiSdkMakerDeps):
 
 async function answer(
   declaration: MakerDeclaration,
-  deps: AiSdkMakerDeps,
+  deps: ConnectedDeps,
   request: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
@@ -68,7 +62,7 @@ async function answer(
 async function translate<T extends ModelType>(
   type: T,
   declaration: MakerDeclaration,
-  deps: AiSdkMakerDeps,
+  deps: ConnectedDeps,
   sent: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<Translated> {
@@ -86,7 +80,8 @@ async function translate<T extends ModelType>(
   const models = await modelsOf(declaration, upstream, {
     secret: deps.secret,
     fetch: providerFetch({
-      dispatcher: deps.dispatcher,
+      ...{ dispatcher: deps.dispatcher, egress: deps.egress },
+      base: upstream.base_url ?? declaration.baseUrl,
       requestId,
       members,
       places: declaration,

@@ -9,15 +9,17 @@ import { providerFetch } from './provider-fetch.ts';
 /** @throws APICallError for an error answer; network errors */
 export async function passThrough(
   declaration: MakerDeclaration,
-  { secret, dispatcher }: ConnectedDeps,
+  { secret, dispatcher, egress }: ConnectedDeps,
   { upstream, body, requestId, native }: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<Pick<UpstreamAnswer, 'contentType' | 'body'>> {
   const endpoint = native && declaration.native?.[native.dialect];
   if (!endpoint) throw new Error(`the adapter ${declaration.name} does not speak ${native?.dialect}`);
-  const url = `${(upstream.base_url ?? declaration.baseUrl).replace(/\/$/, '')}${endpoint.path}`;
+  const base = upstream.base_url ?? declaration.baseUrl;
+  const url = `${base.replace(/\/$/, '')}${endpoint.path}`;
   const key = secret(upstream.api_key_env ?? declaration.apiKeyEnv) ?? '';
-  const fetch = providerFetch({ dispatcher, requestId, members: new Map(), places: declaration });
+  const connected = { dispatcher, egress, base, requestId };
+  const fetch = providerFetch({ ...connected, members: new Map(), places: declaration });
   const headers = { ...native.headers, ...endpoint.headers(key), 'content-type': 'application/json' };
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body), signal });
   if (!response.ok || response.body === null) throw await errorOf(response, url);

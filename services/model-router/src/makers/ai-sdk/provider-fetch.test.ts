@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createEgress, parseAllowList } from '@switchyard/egress';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makersAgent } from '../../http/makers-agent.ts';
@@ -34,7 +35,7 @@ function fetchWith(members: Record<string, string>, places: MemberPlaces = {}) {
   answer = (response) => response.end('{}');
   last = null;
   return providerFetch({
-    dispatcher,
+    ...{ dispatcher, egress: createEgress(), base: origin },
     requestId: 'req_1',
     members: new Map(Object.entries(members)),
     places,
@@ -138,4 +139,34 @@ test('a rehearsal goes nowhere', async () => {
   const response = await fetchWith({})(origin, { ...post('{}'), headers: { [REHEARSAL]: 'true' } });
   expect(response.status).toBe(200);
   expect(last).toBeNull();
+});
+
+test('a private address that the maker names elsewhere than at itself is not asked', async () => {
+  const fetch = fetchWith({});
+  expect((await fetch(`${origin}/job`)).status).toBe(200);
+  last = null;
+  const elsewhere = origin.replace('127.0.0.1', 'localhost');
+  await expect(fetch(`${elsewhere}/latest/meta-data`)).rejects.toMatchObject({ code: 'url_not_allowed' });
+  await expect(fetch('http://169.254.169.254/latest/')).rejects.toMatchObject({ code: 'url_not_allowed' });
+  expect(last).toBeNull();
+});
+
+test('an allowed address that the maker names elsewhere is asked through the egress, with its headers', async () => {
+  answer = (response) => response.writeHead(201, { 'content-type': 'image/png' }).end('picture');
+  const { host } = new URL(origin);
+  const fetch = providerFetch({
+    ...{
+      dispatcher,
+      egress: createEgress({ allow: parseAllowList(host) }),
+      base: 'https://api.example.com/v1',
+    },
+    ...{ requestId: 'req_1', members: new Map(), places: {} },
+  });
+  const response = await fetch(`${origin}/out.png`, { headers: { 'x-key': 'k' } });
+  expect([response.status, response.headers.get('content-type')]).toEqual([201, 'image/png']);
+  expect(await response.text()).toBe('picture');
+  expect(last?.headers).toMatchObject({ 'x-key': 'k', 'x-request-id': 'req_1' });
+  const redirect = `${origin}/again`;
+  answer = (response) => response.writeHead(302, { location: 'http://10.0.0.1/' }).end();
+  await expect(fetch(redirect)).rejects.toThrow('redirects to another host');
 });

@@ -1,6 +1,8 @@
 // The fetch that a provider package uses for one call: our connections, only the attempt's timeouts, and the caller's
 // own members spliced into the request body as bytes. The AI SDK would validate such members and drop unknown ones.
+import type { Egress } from '@switchyard/egress';
 import { type Dispatcher, type RequestInit, FormData as UndiciFormData, fetch as undiciFetch } from 'undici';
+import { getElsewhere, isAtMaker } from '../../http/named-by-maker.ts';
 import { withinOrigin } from '../../http/within-origin.ts';
 import { topLevelMembers } from '../../json/json-members.ts';
 import { splice, withMembers } from '../../json/splice.ts';
@@ -13,6 +15,10 @@ export type WireMembers = ReadonlyMap<string, string>;
 
 interface ProviderFetchOptions {
   dispatcher: Dispatcher;
+  /** Reaches URLs that the maker names elsewhere than at itself. */
+  egress: Pick<Egress, 'fetch'>;
+  /** Base URL of the maker. */
+  base: string;
   requestId: string;
   /** Read when a request is sent; a translation may add members until then. */
   members: WireMembers;
@@ -42,7 +48,7 @@ export interface MemberPlaces {
  * body is the file itself. GETs (a job's status, a result) are sent unchanged.
  */
 export function providerFetch(options: ProviderFetchOptions): typeof globalThis.fetch {
-  const { dispatcher, requestId, members, places } = options;
+  const { dispatcher, egress, base, requestId, members, places } = options;
   const fetch = async (input: string | URL, init: globalThis.RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (headers.has(REHEARSAL)) return new Response('', { headers: { 'content-type': 'text/event-stream' } });
@@ -50,14 +56,16 @@ export function providerFetch(options: ProviderFetchOptions): typeof globalThis.
     const posts = init.method?.toUpperCase() === 'POST';
     const sent = posts ? withCallersMembers(String(input), init.body, members, places) : { body: init.body };
     const response = await withinOrigin(sent.url ?? input, init.method, (url) =>
-      undiciFetch(url, {
-        ...(init.method === undefined ? {} : { method: init.method }),
-        signal: init.signal ?? null,
-        headers: [...headers],
-        body: sent.body as NonNullable<RequestInit['body']>,
-        dispatcher,
-        redirect: 'manual',
-      }),
+      !posts && !isAtMaker(url, base)
+        ? getElsewhere(egress, url, { headers: Object.fromEntries(headers), signal: init.signal })
+        : undiciFetch(url, {
+            ...(init.method === undefined ? {} : { method: init.method }),
+            signal: init.signal ?? null,
+            headers: [...headers],
+            body: sent.body as NonNullable<RequestInit['body']>,
+            dispatcher,
+            redirect: 'manual',
+          }),
     );
     return options.look?.(response as unknown as Response) ?? response;
   };

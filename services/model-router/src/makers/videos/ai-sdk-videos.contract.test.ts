@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { upstream as upstreamSchema } from '@switchyard/contracts';
+import { createEgress } from '@switchyard/egress';
 import { freePort } from '@switchyard/local';
 import { afterEach, describe, expect, test } from 'vitest';
 import { makersAgent } from '../../http/makers-agent.ts';
@@ -74,7 +75,9 @@ async function replayed(declaration: MakerDeclaration, model: string, answers: A
     server.close();
     await once(server, 'close');
   });
-  const maker = aiSdkVideos(declaration, { secret: () => 'a key of ours', dispatcher, now: Date.now });
+  const maker = aiSdkVideos(declaration, {
+    ...{ secret: () => 'a key of ours', dispatcher, egress: createEgress(), now: Date.now },
+  });
   const upstream = upstreamSchema.parse({ adapter: declaration.name, base_url: origin, model });
   const signal = new AbortController().signal;
   return {
@@ -177,7 +180,9 @@ describe('google', () => {
 
   test('is not accepted when the maker is unreachable, but may be accepted after a hang-up', async () => {
     const maker = await replayed(google, 'veo', [{ json: operation }]);
-    const nobody = aiSdkVideos(google, { secret: () => 'k', dispatcher: makersAgent(), now: Date.now });
+    const nobody = aiSdkVideos(google, {
+      ...{ secret: () => 'k', dispatcher: makersAgent(), egress: createEgress(), now: Date.now },
+    });
     const upstream = upstreamSchema.parse({
       adapter: 'google',
       base_url: `http://127.0.0.1:${await freePort()}`,
@@ -265,6 +270,17 @@ describe('replicate', () => {
     const job = JSON.stringify({ getUrl: `${maker.origin}/predictions/p1` });
     expect(await maker.look(job)).toMatchObject({ state: 'failed' });
   });
+});
+
+test('at a private address elsewhere than at its maker is not fetched', async () => {
+  const output = 'http://169.254.169.254/latest/meta-data/out.mp4';
+  const done = { id: 'p1', urls: { get: '{origin}/p1' }, status: 'succeeded', output };
+  const maker = await replayed(replicate, 'minimax/video-01', [{ json: done }]);
+  const job = JSON.stringify({ getUrl: `${maker.origin}/predictions/p1` });
+  await expect(maker.look(job)).rejects.toMatchObject({ code: 'url_not_allowed' });
+  const away = JSON.stringify({ getUrl: 'http://10.0.0.1/predictions/p1' });
+  await expect(maker.look(away)).rejects.toThrow();
+  expect(maker.seen.map(({ path }) => path)).toEqual(['/predictions/p1']);
 });
 
 test('redirected to another host is not fetched, neither its status nor the video', async () => {

@@ -11,12 +11,18 @@ import { download, videoBytes } from './download.ts';
 import { JOB_LOST, notTaken, ofNetwork } from './start-error.ts';
 import type { VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
+import { videoType } from './video-type.ts';
 
 /** Objects in makers' bodies that hold settings: Google's, Replicate's. */
 const CONTAINERS = ['parameters', 'input'] as const;
 const ANSWER_TIMEOUT_MS = 30_000;
 /** The packages' error name for a finished job without a video, usually blocked by the maker. */
 const ENDED_WITHOUT_VIDEO = /_VIDEO_GENERATION_ERROR$/;
+
+interface DepsAtBase extends ConnectedDeps {
+  /** Base URL of the maker. */
+  readonly base: string;
+}
 
 type Operation = Awaited<ReturnType<NonNullable<VideoModelV4['doStart']>>>['operation'];
 type Data = Extract<
@@ -29,7 +35,8 @@ export function aiSdkVideos(declaration: MakerDeclaration, deps: ConnectedDeps):
     // None of these makers guarantees that a second start with the same key returns the same job.
     startIsIdempotent: () => false,
     async start(upstream, job, signal) {
-      const fetch = fetchOf(deps, job.id, membersOf(declaration, job));
+      const base = baseOf(declaration, upstream);
+      const fetch = fetchOf(deps, base, job.id, membersOf(declaration, job));
       return start(
         await modelOf(declaration, deps, upstream, fetch),
         declaration,
@@ -40,15 +47,25 @@ export function aiSdkVideos(declaration: MakerDeclaration, deps: ConnectedDeps):
       );
     },
     async status({ id, upstream, job }, _input, signal) {
-      const fetch = knowing(fetchOf(deps, id, new Map()));
-      return status(await modelOf(declaration, deps, upstream, fetch), job, deps, signal);
+      const base = baseOf(declaration, upstream);
+      const fetch = knowing(fetchOf(deps, base, id, new Map()));
+      return status(await modelOf(declaration, deps, upstream, fetch), job, { ...deps, base }, signal);
     },
   };
 }
 
-function fetchOf(deps: ConnectedDeps, requestId: string, members: WireMembers): typeof globalThis.fetch {
+function baseOf({ baseUrl }: MakerDeclaration, upstream: Upstream): string {
+  return upstream.base_url ?? baseUrl;
+}
+
+function fetchOf(
+  { dispatcher, egress }: ConnectedDeps,
+  base: string,
+  requestId: string,
+  members: WireMembers,
+): typeof globalThis.fetch {
   return providerFetch({
-    dispatcher: deps.dispatcher,
+    ...{ dispatcher, egress, base },
     requestId,
     members,
     places: { containers: CONTAINERS },
@@ -144,7 +161,7 @@ function answerIn(error: unknown, now: () => number): Said | null {
 async function status(
   { doStatus }: Required<Pick<VideoModelV4, 'doStatus'>>,
   job: string,
-  deps: ConnectedDeps,
+  deps: DepsAtBase,
   signal: AbortSignal,
 ): Promise<VideoProgress> {
   let progress: Awaited<ReturnType<typeof doStatus>>;
@@ -163,12 +180,16 @@ async function status(
   if (progress.status === 'error') return { state: 'failed', message: progress.error };
   const [video] = progress.videos;
   if (!video) return { state: 'failed', message: 'The maker completed the job without a video.' };
-  return { state: 'completed', mediaType: video.mediaType, bytes: await bytesOf(video, deps, signal) };
+  return {
+    state: 'completed',
+    mediaType: videoType(video.mediaType),
+    bytes: await bytesOf(video, deps, signal),
+  };
 }
 
 async function bytesOf(
   video: Data,
-  deps: ConnectedDeps,
+  deps: DepsAtBase,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   switch (video.type) {
@@ -177,7 +198,7 @@ async function bytesOf(
     case 'base64':
       return Readable.from([Buffer.from(video.data, 'base64')]);
     case 'url':
-      return videoBytes(await download(video.url, deps, signal));
+      return videoBytes(await download(video.url, deps.base, deps, signal));
     case 'uploaded':
       throw new Error('The maker stored the video where it cannot be downloaded.');
     default:

@@ -1,16 +1,25 @@
 // Downloads finished videos.
 import { Readable } from 'node:stream';
 import { type Response, fetch as undiciFetch } from 'undici';
+import { getElsewhere, isAtMaker } from '../../http/named-by-maker.ts';
 import { withinOrigin } from '../../http/within-origin.ts';
 import type { ConnectedDeps } from '../maker.ts';
 
-/** Requests a URL that a maker named, without the maker's key. */
+/**
+ * Requests a URL that a maker named, without the maker's key.
+ * @param base base URL of the maker
+ */
 export function download(
   url: string | URL,
-  { dispatcher }: Pick<ConnectedDeps, 'dispatcher'>,
+  base: string,
+  { dispatcher, egress }: Pick<ConnectedDeps, 'dispatcher' | 'egress'>,
   signal: AbortSignal,
 ): Promise<Response> {
-  return withinOrigin(url, 'GET', (at) => undiciFetch(at, { signal, dispatcher, redirect: 'manual' }));
+  return withinOrigin(url, 'GET', (at) =>
+    isAtMaker(at, base)
+      ? undiciFetch(at, { signal, dispatcher, redirect: 'manual' })
+      : getElsewhere(egress, at, { signal }),
+  );
 }
 
 /** @throws Error for an error status */

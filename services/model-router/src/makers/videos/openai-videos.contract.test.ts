@@ -1,5 +1,6 @@
 // Upstreams in OpenAI's shape of videos (https://platform.openai.com/docs/api-reference/videos), on a real HTTP server.
 import { upstream as upstreamSchema } from '@switchyard/contracts';
+import { createEgress } from '@switchyard/egress';
 import { startUpstream, type Upstream, type UpstreamHandler } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makersAgent } from '../../http/makers-agent.ts';
@@ -25,6 +26,7 @@ const dispatcher = makersAgent();
 const maker = openAiVideos({
   secret: (name) => (name === 'ACME_KEY' ? 'a key of ours' : undefined),
   dispatcher,
+  egress: createEgress(),
   now: Date.now,
 });
 
@@ -183,6 +185,16 @@ describe('a look', () => {
     const videos = [{ media_type: 'video/mp4', b64_json: VIDEO.toString('base64') }];
     server.on('', answers({ id: 'video_123', status: 'completed', videos }));
     expect(await bytesOf(await look())).toBe('the video');
+  });
+
+  test.each([
+    ['text/html', 'video/mp4'],
+    ['video/mp4\r\nset-cookie: a=b', 'video/mp4'],
+    ['Video/WebM; codecs="vp9"', 'video/webm'],
+  ])('stores no type but one of a video: %j is %s', async (media_type, mediaType) => {
+    const videos = [{ media_type, b64_json: VIDEO.toString('base64') }];
+    server.on('', answers({ id: 'video_123', status: 'completed', videos }));
+    expect(await look()).toMatchObject({ state: 'completed', mediaType });
   });
 
   test.each([

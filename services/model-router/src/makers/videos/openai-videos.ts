@@ -13,13 +13,13 @@ import { download, videoBytes } from './download.ts';
 import { JOB_LOST, notTaken, ofNetwork } from './start-error.ts';
 import type { TakenVideo, VideoJob, VideoMaker, VideoProgress } from './video-maker.ts';
 import { sizeText, videoSize } from './video-size.ts';
+import { videoType } from './video-type.ts';
 
 /** For all requests except a start, which uses the upstream's own timeout, and a download, which the worker times. */
 const ANSWER_TIMEOUT_MS = 30_000;
 /** Maximum size of an answer other than a video; it may hold a video in base64. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 const ERROR_BYTES_MAX = 64 * 1024;
-const MEDIA_TYPE_DEFAULT = 'video/mp4';
 
 const PENDING = new Set(['queued', 'in_progress', 'pending', 'processing', 'running', 'starting']);
 const COMPLETED = new Set(['completed', 'succeeded']);
@@ -138,15 +138,14 @@ async function fetchVideo(
   const [video] = videos ?? [];
   if (video?.b64_json) {
     const bytes = Readable.from([Buffer.from(video.b64_json, 'base64')]);
-    return { state: 'completed', mediaType: video.media_type ?? MEDIA_TYPE_DEFAULT, bytes };
+    return { state: 'completed', mediaType: videoType(video.media_type), bytes };
   }
   const response = video?.url
-    ? await download(new URL(video.url, upstream.base_url), deps, signal)
+    ? await download(new URL(video.url, upstream.base_url), upstream.base_url as string, deps, signal)
     : await ask(deps, upstream, `/videos/${encodeURIComponent(job)}/content`, { signal });
   const bytes = await videoBytes(response);
-  const said = response.headers.get('content-type')?.split(';')[0]?.trim();
-  const mediaType = video?.media_type ?? (said?.startsWith('video/') ? said : MEDIA_TYPE_DEFAULT);
-  return { state: 'completed', mediaType, bytes };
+  const said = video?.media_type ?? response.headers.get('content-type');
+  return { state: 'completed', mediaType: videoType(said), bytes };
 }
 
 /** Sends a request to an upstream with its key. */

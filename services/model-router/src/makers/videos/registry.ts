@@ -1,4 +1,5 @@
 // The list of all video makers that the catalog may name as an `adapter`.
+import type { Egress } from '@switchyard/egress';
 import { makersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeps } from '../maker.ts';
 import { AI_SDK_MAKERS } from '../registry.ts';
@@ -8,6 +9,7 @@ import { openAiVideos } from './openai-videos.ts';
 import type { VideoMaker } from './video-maker.ts';
 
 interface VideoMakersDeps extends MakerDeps {
+  egress: Egress;
   /** For files of renderings. */
   folder: string;
 }
@@ -17,14 +19,15 @@ export interface VideoMakers {
   close(): Promise<void>;
 }
 
-export function createVideoMakers({ secret, now, folder }: VideoMakersDeps): VideoMakers {
+export function createVideoMakers({ secret, now, egress, folder }: VideoMakersDeps): VideoMakers {
   const dispatcher = makersAgent();
+  const deps = { secret, dispatcher, egress, now };
   const aiSdk = AI_SDK_MAKERS.filter(({ types }) => types.includes('video')).map(
-    (one) => [one.name, aiSdkVideos(one, { secret, dispatcher, now })] as const,
+    (one) => [one.name, aiSdkVideos(one, deps)] as const,
   );
   return {
     byName: {
-      'openai-compatible': openAiVideos({ secret, dispatcher, now }),
+      'openai-compatible': openAiVideos(deps),
       local: localVideos(folder),
       ...Object.fromEntries(aiSdk),
     },

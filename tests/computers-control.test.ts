@@ -368,7 +368,7 @@ describe('placement', () => {
     const bus = await connectBus({ url: installation.natsUrl, service: 'control', logger });
     const { computerOptions } = await import('../services/control/src/operations/computers-options.ts');
     const offReason = 'computers are switched off here';
-    const answer = computerOptions({ offReason } as Parameters<typeof computerOptions>[0])();
+    const answer = computerOptions({ offReason } as Parameters<typeof computerOptions>[0])({});
     await expect(answer).rejects.toMatchObject({ code: 'no_capacity', message: offReason });
     await bus.close();
   });

@@ -2838,6 +2838,7 @@ export interface components {
                 /** @description Commands in computers at the same time; null: no limit of its own */
                 concurrent_commands?: number | null;
             } | null;
+            markup_percent?: components["schemas"]["MarkupPercent"];
         };
         /**
          * @example {
@@ -2942,6 +2943,8 @@ export interface components {
             monthly_limit: number | null;
             /** @description Rate limits of all its keys together; null: the installation’s default, if it has one */
             limits: components["schemas"]["RateLimits"];
+            /** @description Percent on top of the price list, as a plain decimal; 0: none */
+            markup_percent: string;
             /**
              * Format: date-time
              * @description When it was made
@@ -3862,6 +3865,8 @@ export interface components {
         };
         /** @enum {string} */
         LogStatus: "ok" | "refused" | "error" | "cancelled" | "voided";
+        /** @description Percent on top of the price list, for whatever it is charged from then on; at most 2 decimals */
+        MarkupPercent: number | string;
         MessagesAnswer: {
             /** @description Id of the answer */
             id: string;
@@ -4765,7 +4770,7 @@ export interface components {
             };
             /** @description Maximum of input and output tokens together; null: unknown */
             context_length: number | null;
-            /** @description Dollars for each unit, as decimal strings */
+            /** @description Your prices: dollars for each unit, as decimal strings */
             pricing: components["schemas"]["Pricing"];
             /** @description Limits of its own: sizes, voices, lengths … */
             limits: {
@@ -4818,6 +4823,8 @@ export interface components {
             monthly_limit: number | null;
             /** @description Rate limits of all its keys together; null: the installation’s default, if it has one */
             limits: components["schemas"]["RateLimits"];
+            /** @description Percent on top of the price list, as a plain decimal; 0: none */
+            markup_percent: string;
             /**
              * Format: date-time
              * @description When it was made
@@ -5868,6 +5875,9 @@ export interface components {
          *       "monthly_limit": 500
          *     }
          * @example {
+         *       "markup_percent": "12.5"
+         *     }
+         * @example {
          *       "status": "suspended"
          *     }
          */
@@ -5889,6 +5899,7 @@ export interface components {
                 /** @description Commands in computers at the same time; null: no limit of its own */
                 concurrent_commands?: number | null;
             } | null;
+            markup_percent?: components["schemas"]["MarkupPercent"];
             /**
              * @description suspended: its keys are refused and its computers stopped; active: also undoes a deletion
              * @enum {string}

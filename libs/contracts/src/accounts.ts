@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { dollars } from './dollars.ts';
 import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
+import { markup } from './markup.ts';
 import { PLACES } from './org-places.ts';
 import { rateLimits } from './rate-limits.ts';
 
@@ -53,6 +54,7 @@ export const orgRecord = z.object({
   /** Dollars, of an org that pays afterwards. */
   monthly_limit: amount.nullable(),
   limits: rateLimits.nullish(),
+  ...markup.shape,
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
   /** Since when its keys are refused; null: it is active. */

@@ -3,27 +3,34 @@ import { z } from 'zod';
 import { listOf } from './lists.ts';
 import { type MODEL_TYPES, modelType } from './model-types.ts';
 
-const decimal = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, 'a price as a plain decimal string, in dollars');
+const PRICE = 'a price as a plain decimal string, in dollars';
+const listPrice = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, PRICE);
+/** A mark-up adds up to two digits before the point, and four behind it. */
+const ownPrice = z.string().regex(/^\d{1,14}(\.\d{1,22})?$/, PRICE);
 
 const MODEL_ID_PATTERN = /^[A-Za-z0-9._-]{1,64}\/[A-Za-z0-9._:@/-]{1,128}$/;
 export const modelId = z.string().regex(MODEL_ID_PATTERN, 'of the form <maker>/<model_name>');
 
 /** Dollars per unit. Which units a type takes is checked in `catalogModel`. */
-export const pricing = z.strictObject({
-  input_token: decimal.optional().describe('Dollars for a token in'),
-  cached_input_token: decimal.optional().describe('Dollars for a token in that the maker had in its cache'),
-  cache_write_input_token: decimal
-    .optional()
-    .describe('Dollars for each input token that the maker stores in its cache on request'),
-  cache_write_1h_input_token: decimal.optional().describe('The same, kept for an hour'),
-  output_token: decimal.optional().describe('Dollars for a token out'),
-  image: decimal.optional().describe('Dollars for an image'),
-  second: z.record(z.string(), decimal).optional().describe('Dollars for a second of video, by resolution'),
-  character: decimal.optional().describe('Dollars for a character spoken'),
-  minute: decimal.optional().describe('Dollars for a minute of audio'),
-  search: decimal.optional().describe('Dollars for a search'),
-});
-type Pricing = z.infer<typeof pricing>;
+const pricingOf = (decimal: z.ZodString) =>
+  z.strictObject({
+    input_token: decimal.optional().describe('Dollars for a token in'),
+    cached_input_token: decimal.optional().describe('Dollars for a token in that the maker had in its cache'),
+    cache_write_input_token: decimal
+      .optional()
+      .describe('Dollars for each input token that the maker stores in its cache on request'),
+    cache_write_1h_input_token: decimal.optional().describe('The same, kept for an hour'),
+    output_token: decimal.optional().describe('Dollars for a token out'),
+    image: decimal.optional().describe('Dollars for an image'),
+    second: z.record(z.string(), decimal).optional().describe('Dollars for a second of video, by resolution'),
+    character: decimal.optional().describe('Dollars for a character spoken'),
+    minute: decimal.optional().describe('Dollars for a minute of audio'),
+    search: decimal.optional().describe('Dollars for a search'),
+  });
+const listPricing = pricingOf(listPrice);
+type Pricing = z.infer<typeof listPricing>;
+/** What the caller pays. */
+export const pricing = pricingOf(ownPrice);
 
 /** For each type, the sets of units of which one must be priced in full. */
 const PRICED_BY: Record<keyof typeof MODEL_TYPES, (keyof Pricing)[][]> = {
@@ -72,7 +79,7 @@ export const catalogModel = z
     /** Free-form limits that clients may show: dimensions, voices, sizes … */
     limits: z.record(z.string(), z.unknown()).default({}),
     supported_parameters: z.array(z.string()).default([]),
-    pricing,
+    pricing: listPricing,
     upstreams: z.array(upstream).min(1).max(16),
   })
   .check((context) => {
@@ -117,7 +124,7 @@ export const modelObject = z.object({
     })
     .describe('What it takes and what it produces'),
   context_length: z.int().nullable().describe('Maximum of input and output tokens together; null: unknown'),
-  pricing: pricing.describe('Dollars for each unit, as decimal strings'),
+  pricing: pricing.describe('Your prices: dollars for each unit, as decimal strings'),
   limits: z.record(z.string(), z.unknown()).describe('Limits of its own: sizes, voices, lengths …'),
   supported_parameters: z.array(z.string()).describe('Optional fields of the request that it understands'),
   available: z.boolean().describe('Whether it can be called here'),

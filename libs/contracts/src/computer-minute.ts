@@ -64,6 +64,7 @@ export function minuteEvent({
     id: eventIds.minute(record.id, run.number, minute),
     source,
     time,
+    markup: record.markup_percent,
     data: {
       computer_id: record.id,
       org: record.org,

@@ -4,7 +4,7 @@ import type { ComputerSpec } from './computers.ts';
 
 /** The values chosen by the creator of a record; everything else starts empty. */
 type NewComputer = ComputerSpec &
-  Pick<ComputerRecord, 'id' | 'org' | 'key_id' | 'host' | 'rates' | 'created_at'>;
+  Pick<ComputerRecord, 'id' | 'org' | 'key_id' | 'host' | 'rates' | 'markup_percent' | 'created_at'>;
 
 export function newComputerRecord(computer: NewComputer): ComputerRecord {
   return {

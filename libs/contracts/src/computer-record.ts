@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { computerSpec, stopReason } from './computers.ts';
 import { creationProgress } from './creation-progress.ts';
 import { idOf } from './ids.ts';
+import { markup } from './markup.ts';
 
-/** Rates of a computer's minute as decimal strings; frozen in the record at creation and in every event. */
+/** Rates of a computer's minute as decimal strings; frozen in the record at creation and in every event, with the mark-up. */
 export const computerRates = z.object({
   per_minute: z.string(),
   per_vcpu_minute: z.string(),
@@ -53,6 +54,8 @@ export const computerRecord = z.object({
   host: idOf('host'),
   ...computerSpec.shape,
   rates: computerRates,
+  /** Of the org at the creation; `rates` include it. */
+  ...markup.shape,
   created_at: z.iso.datetime(),
   state: z.enum(COMPUTER_STATES),
   stop_reason: stopReason.nullable(),

@@ -50,6 +50,11 @@ export interface Event<N extends EventName = EventName> {
   /** Set once, by the emitter. */
   time: string;
   datacontenttype: 'application/json';
+  /**
+   * Of a charge: the mark-up in percent that its rates include, if any. Of a change of an org: its new mark-up, if that
+   * changed. Not in `data`, which the org sees.
+   */
+  markuppercent?: string;
   data: EventData<N>;
 }
 
@@ -60,10 +65,13 @@ export interface NewEvent<N extends EventName> {
   /** The emitting service, for example `/switchyard/model-router`. */
   source: string;
   time: Date;
+  /** `markuppercent` */
+  markup?: string | undefined;
   data: EventData<N>;
 }
 
-export function makeEvent<N extends EventName>({ name, id, source, time, data }: NewEvent<N>): Event<N> {
+export function makeEvent<N extends EventName>(event: NewEvent<N>): Event<N> {
+  const { name, id, source, time, markup, data } = event;
   return {
     specversion: '1.0',
     id,
@@ -71,6 +79,7 @@ export function makeEvent<N extends EventName>({ name, id, source, time, data }:
     type: name,
     time: time.toISOString(),
     datacontenttype: 'application/json',
+    ...(markup === undefined ? {} : { markuppercent: markup }),
     data,
   };
 }
@@ -100,6 +109,7 @@ const envelope = z.object({
   type: z.enum(Object.keys(EVENTS) as [EventName, ...EventName[]]),
   time: z.iso.datetime(),
   datacontenttype: z.literal('application/json'),
+  markuppercent: z.string().optional(),
   data: z.unknown(),
 });
 

@@ -41,6 +41,7 @@ export * from './key-authority.ts';
 export * from './keys.ts';
 export * from './lists.ts';
 export * from './log-entry.ts';
+export * from './markup.ts';
 export * from './messages.ts';
 export * from './model-calls.ts';
 export * from './model-types.ts';

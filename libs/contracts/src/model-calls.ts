@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { callerContext } from './caller-context.ts';
 import { dialect } from './dialects.ts';
+import { markup } from './markup.ts';
 import type { ModelType } from './model-types.ts';
 
 /** Bytes of a JSON body on a model endpoint (a 20 MB body of images must go through). */
@@ -27,6 +28,7 @@ export const modelCallHead = z.object({
   include_usage: z.boolean(),
   /** Something limits what its org or key may spend: it holds what it may cost before it is made. */
   limited: z.literal(true).optional(),
+  ...markup.shape,
   /** Milliseconds since the epoch when the edge took the call. */
   received_at: z.int(),
   /** Bytes of the body: room for it is made before it is asked for. */

@@ -35,6 +35,7 @@ import {
 } from './keys.ts';
 import { listQuery, shortListQuery } from './lists.ts';
 import { logEntry, logList } from './log-entry.ts';
+import { markup } from './markup.ts';
 import { ALL_PLACES, placeOf, placeTokens } from './org-places.ts';
 import { createdOrg, createOrgRequest, orgList, orgObject, updateOrgRequest } from './orgs.ts';
 import { deletedProviderKey, providerList, providerObject, setProviderRequest } from './providers.ts';
@@ -86,7 +87,7 @@ const ofOrg = <I extends z.ZodType<{ org: string }>, O extends z.ZodType>(
 ) => atPlace(subject, request, response, ({ org }) => placeOf(org));
 
 export const OPERATIONS = {
-  'models.list': operation('model-router.v1.models.list', empty, z.object({ data: z.array(modelObject) })),
+  'models.list': operation('model-router.v1.models.list', markup, z.object({ data: z.array(modelObject) })),
 
   'keys.create': operation('control.v1.keys.create', caller.extend({ body: createKeyRequest }), createdKey),
   'keys.list': operation('control.v1.keys.list', shortList, keyList),
@@ -126,13 +127,14 @@ export const OPERATIONS = {
   'signing-secret.get': operation('control.v1.signing-secret.get', caller, signingSecret),
   'signing-secret.rotate': operation('control.v1.signing-secret.rotate', caller, signingSecret),
 
-  'computers.options': operation('control.v1.computers.options', empty, computerOptions),
+  'computers.options': operation('control.v1.computers.options', markup, computerOptions),
   'computers.create': operation(
     'control.v1.computers.create',
     caller.extend({
       body: createComputerRequest,
       /** Whether something limits what the caller may spend. */
       limited: z.boolean(),
+      ...markup.shape,
     }),
     computerObject,
   ),

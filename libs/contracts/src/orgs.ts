@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { billingMode, dollarAmount, type OrgRecord } from './accounts.ts';
 import { idOf } from './ids.ts';
 import { listOf } from './lists.ts';
+import { markupPercent } from './markup.ts';
 import { NO_RATE_LIMITS, rateLimits, rateLimitsChange } from './rate-limits.ts';
 
 const ORG_NAME_LENGTH_MAX = 100;
@@ -25,6 +26,7 @@ export const createOrgRequest = z
     monthly_limit: dollarAmount.nullish().describe(MONTHLY_LIMIT),
     credits: dollarAmount.nullish().describe('US dollars of credits to begin with, at most 9 decimals'),
     limits: rateLimitsChange.optional().describe(LIMITS),
+    markup_percent: markupPercent.optional(),
   })
   .meta({
     examples: [
@@ -40,11 +42,12 @@ export const updateOrgRequest = z
     billing: billingMode.optional().describe('prepaid: spends credits; postpaid: pays afterwards'),
     monthly_limit: monthlyLimit.optional(),
     limits: rateLimitsChange.optional().describe(`${LIMITS}. Those left out stay as they are`),
+    markup_percent: markupPercent.optional(),
     status: orgStatus
       .optional()
       .describe('suspended: its keys are refused and its computers stopped; active: also undoes a deletion'),
   })
-  .meta({ examples: [{ monthly_limit: 500 }, { status: 'suspended' }] });
+  .meta({ examples: [{ monthly_limit: 500 }, { markup_percent: '12.5' }, { status: 'suspended' }] });
 export type UpdateOrgRequest = z.infer<typeof updateOrgRequest>;
 
 export const orgObject = z.object({
@@ -55,6 +58,7 @@ export const orgObject = z.object({
   billing: billingMode.describe('How it pays'),
   monthly_limit: monthlyLimit,
   limits: rateLimits.describe(LIMITS),
+  markup_percent: z.string().describe('Percent on top of the price list, as a plain decimal; 0: none'),
   created_at: z.iso.datetime().describe('When it was made'),
   suspended_at: z.iso.datetime().nullable().describe('Since when it is suspended; null: it is not'),
   removed_at: z.iso
@@ -73,9 +77,10 @@ export type CreatedOrg = z.infer<typeof createdOrg>;
 
 export function toOrgObject(record: OrgRecord): OrgObject {
   const { id, name, billing, monthly_limit, limits, created_at, suspended_at, removed_at } = record;
+  const { markup_percent = '0' } = record;
   const status = suspended_at === null ? 'active' : 'suspended';
   return {
     ...{ id, object: 'org', name, status, billing, monthly_limit, limits: limits ?? NO_RATE_LIMITS },
-    ...{ created_at, suspended_at, removed_at },
+    ...{ markup_percent, created_at, suspended_at, removed_at },
   };
 }

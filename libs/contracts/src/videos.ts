@@ -7,6 +7,7 @@ import { dollars } from './dollars.ts';
 import { ID_PREFIXES, idOf } from './ids.ts';
 import { listOf } from './lists.ts';
 import { logAttempt } from './log-entry.ts';
+import { markup } from './markup.ts';
 import {
   modelChoice,
   NAMES_A_MODEL,
@@ -242,6 +243,7 @@ export const createVideoHead = z.object({
   models: z.array(z.string()).min(1),
   /** Something limits what its org or key may spend: the price is held before it is charged. */
   limited: z.literal(true).optional(),
+  ...markup.shape,
   /** Bytes of the body, so that its place in memory is taken before it is asked for. */
   body_bytes: z.int().nonnegative(),
   /** Milliseconds since the epoch when the edge took the call. */

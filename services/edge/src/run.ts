@@ -109,7 +109,7 @@ export async function start({
   const routes: Route[] = [
     ...modelCallRoutes(relay),
     ...transcriptionRoutes(relay),
-    ...modelRoutes(bus),
+    ...modelRoutes({ bus, spending }),
     ...computerCreationRoutes({ bus, open, findHost, spending, enabled: computersOn, clock }),
     ...computerRoutes({ bus, findHost, spending, enabled: computersOn }),
     ...computerExecRoutes({ bus, open, findHost, bodies, clock }),

@@ -246,14 +246,6 @@ class CreateLinkRequest(TypedDict):
     minutes: NotRequired[int]
 
 
-class CreateOrgRequest(TypedDict):
-    name: str
-    billing: NotRequired[Literal['postpaid', 'prepaid']]
-    monthly_limit: NotRequired[float | None]
-    credits: NotRequired[float | None]
-    limits: NotRequired[Limits | None]
-
-
 class CreateRefundRequest(TypedDict):
     request_id: NotRequired[str]
     event: NotRequired[str]
@@ -1033,6 +1025,7 @@ class UpdateOrgRequest(TypedDict):
     billing: NotRequired[Literal['postpaid', 'prepaid']]
     monthly_limit: NotRequired[float | None]
     limits: NotRequired[Limits | None]
+    markup_percent: NotRequired[str | float]
     status: NotRequired[Literal['active', 'suspended']]
 
 
@@ -1243,6 +1236,15 @@ class CreateKeyRequest(TypedDict):
     metadata: NotRequired[dict[str, str] | None]
 
 
+class CreateOrgRequest(TypedDict):
+    name: str
+    billing: NotRequired[Literal['postpaid', 'prepaid']]
+    monthly_limit: NotRequired[float | None]
+    credits: NotRequired[float | None]
+    limits: NotRequired[Limits | None]
+    markup_percent: NotRequired[str | float]
+
+
 class CreatedKey(TypedDict):
     id: str
     name: str
@@ -1266,6 +1268,7 @@ class CreatedOrg(TypedDict):
     billing: Literal['postpaid', 'prepaid']
     monthly_limit: float | None
     limits: RateLimits
+    markup_percent: str
     created_at: str
     suspended_at: str | None
     removed_at: str | None
@@ -1422,6 +1425,7 @@ class Org(TypedDict):
     billing: Literal['postpaid', 'prepaid']
     monthly_limit: float | None
     limits: RateLimits
+    markup_percent: str
     created_at: str
     suspended_at: str | None
     removed_at: str | None

@@ -11,6 +11,7 @@ import {
   type OperationRequest,
   ServiceError,
 } from '@switchyard/contracts';
+import { markUp } from '@switchyard/money';
 import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
 import { specOf } from '../computers/computer-spec.ts';
 import { placementOrder } from '../computers/placement.ts';
@@ -41,7 +42,7 @@ export function createComputer(on: ComputerOperations) {
   const askOnce: AskHost = (host, beginning, signal) =>
     requestHost(on.bus, host, 'create', beginning, { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal });
   return async (
-    { org, key_id, body, limited }: OperationRequest<'computers.create'>,
+    { org, key_id, body, limited, markup_percent }: OperationRequest<'computers.create'>,
     { signal }: Pick<OperationContext, 'signal'>,
     ask: AskHost = askOnce,
   ): Promise<ComputerObject> => {
@@ -57,7 +58,8 @@ export function createComputer(on: ComputerOperations) {
         org,
         key_id,
         host: hosts[0]!.id,
-        rates: on.limits.rates,
+        rates: markUp(on.limits.rates, markup_percent),
+        ...(markup_percent === undefined ? {} : { markup_percent }),
         created_at: new Date(on.clock.now()).toISOString(),
       });
       const computer = await place(

@@ -1,10 +1,11 @@
-import { type ComputerOptions, toComputerOptions } from '@switchyard/contracts';
+import { type ComputerOptions, type OperationRequest, toComputerOptions } from '@switchyard/contracts';
+import { markUp } from '@switchyard/money';
 import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
 
-/** Returns the platform's limits and prices. They may change, so clients read them here. */
+/** Returns the platform's limits, and the prices of the caller. They may change, so clients read them here. */
 export function computerOptions(on: ComputerOperations) {
-  return async (): Promise<ComputerOptions> => {
+  return async ({ markup_percent }: OperationRequest<'computers.options'>): Promise<ComputerOptions> => {
     requireComputers(on);
-    return toComputerOptions(on.limits);
+    return toComputerOptions({ ...on.limits, rates: markUp(on.limits.rates, markup_percent) });
   };
 }

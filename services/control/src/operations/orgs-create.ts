@@ -12,6 +12,7 @@ import {
   type OrgRecord,
   ServiceError,
   TENANT_PERMISSIONS,
+  toMarkup,
   toOrgObject,
 } from '@switchyard/contracts';
 import { requirePayable } from '../orgs/org-billing.ts';
@@ -78,11 +79,15 @@ async function begin({ bus, events, clock }: OrgCreateDeps, { id, key_id, credit
   );
 }
 
-function recordOf({ name, billing, monthly_limit, limits }: CreateOrgRequest, now: number): OrgRecord {
+function recordOf(
+  { name, billing, monthly_limit, limits, markup_percent }: CreateOrgRequest,
+  now: number,
+): OrgRecord {
   const at = new Date(now).toISOString();
   return {
     ...{ id: newId('org'), name, billing, monthly_limit: monthly_limit ?? null },
     limits: changeRateLimits(null, limits),
+    ...toMarkup(markup_percent),
     ...{ created_at: at, updated_at: at, suspended_at: null, removed_at: null },
   };
 }

@@ -1,4 +1,4 @@
-// orgs.update: name, payment, monthly limit, rate limits and status of an org. Omitted fields stay unchanged.
+// orgs.update: name, payment, monthly limit, rate limits, mark-up and status of an org. Omitted fields stay unchanged.
 import {
   changeRateLimits,
   eventIds,
@@ -6,6 +6,7 @@ import {
   type OperationRequest,
   type OperationResponse,
   type OrgRecord,
+  toMarkup,
   toOrgObject,
   type UpdateOrgRequest,
 } from '@switchyard/contracts';
@@ -38,7 +39,9 @@ function changed(before: OrgRecord, body: UpdateOrgRequest, now: number): OrgRec
   const { name = before.name, billing = before.billing, monthly_limit = before.monthly_limit } = body;
   requirePayable({ billing, monthly_limit: body.monthly_limit });
   const limits = changeRateLimits(before.limits, body.limits);
-  const record: OrgRecord = { ...before, name, billing, monthly_limit, limits };
+  const { markup_percent: markupBefore, ...rest } = before;
+  const markup = toMarkup(body.markup_percent ?? markupBefore);
+  const record: OrgRecord = { ...rest, name, billing, monthly_limit, limits, ...markup };
   if (body.status === 'suspended') return suspended(record, now, before.removed_at);
   return body.status === 'active' ? restored(record, now) : record;
 }

@@ -1,12 +1,14 @@
-// Which models a key may use, and whether any spending limit applies to it. Only limited keys reserve the cost of a
-// call with billing.
+// Which models a key may use, whether any spending limit applies to it, and the mark-up on its prices. Only limited keys
+// reserve the cost of a call with billing.
 import type { Mirror } from '@switchyard/bus';
 import {
   isSpendingLimited,
   type KeyRecord,
+  type Markup,
   mayUse,
   type OrgRecord,
   ServiceError,
+  toMarkup,
 } from '@switchyard/contracts';
 
 /**
@@ -39,5 +41,16 @@ export class Spending {
     if (isSpendingLimited(key)) return true;
     const org = this.#orgs.peek(key.org);
     return org === null || org.billing === 'prepaid' || org.monthly_limit !== null;
+  }
+
+  /**
+   * The mark-up of the org, as a member of requests on the bus.
+   * @throws ServiceError `service_unavailable` when it is not known: a call without it would cost too little
+   */
+  async markupOf({ org: id }: Pick<KeyRecord, 'org'>): Promise<Markup> {
+    const org = await Promise.try(() => this.#orgs.lookup(id)).catch(() => null);
+    if (org !== null) return toMarkup(org.markup_percent);
+    const message = 'The prices of your org cannot be read at the moment. Retry later.';
+    throw new ServiceError('service_unavailable', message, { retryAfterS: 1 });
   }
 }

@@ -13,15 +13,15 @@ type CommonHead = Omit<ModelCallHead, 'stream' | 'include_usage' | 'params'> & {
 
 /**
  * Notes the models at the request, for its log row and its kept answer.
- * @throws ServiceError `model_not_allowed`
+ * @throws ServiceError `model_not_allowed`, `service_unavailable`
  */
-export function beginModelCall(
+export async function beginModelCall(
   { spending, clock }: { readonly spending: Spending; readonly clock: Clock },
   key: KeyRecord,
   request: FastifyRequest,
   asked: AskedModels,
   bodyBytes: number,
-): CommonHead {
+): Promise<CommonHead> {
   const names = namesOf(asked);
   request.subject.model = names[0] ?? null;
   const models = allowedModels(key, names);
@@ -32,6 +32,7 @@ export function beginModelCall(
     key_id: key.id,
     models,
     ...(spending.isLimited(key) ? { limited: true } : {}),
+    ...(await spending.markupOf(key)),
     received_at: clock.now(),
     body_bytes: bodyBytes,
     ...request.caller,

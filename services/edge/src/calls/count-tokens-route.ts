@@ -35,7 +35,7 @@ export function countTokensRoute(relay: CallRelay): Route {
       const asked = await relay.bodies.check('count_tokens', request);
       const body = request.body as Buffer;
       const head: ModelCallHead = {
-        ...beginModelCall(relay, key, request, asked, body.length),
+        ...(await beginModelCall(relay, key, request, asked, body.length)),
         ...{ dialect: DIALECT, stream: false, include_usage: false },
       };
       const signal = clientGone(request, reply);

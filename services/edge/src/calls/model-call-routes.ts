@@ -178,7 +178,7 @@ async function startCall(
   const parsed = (await relay.bodies.check(body, request)) as ModelBody;
   if (parsed.stream) await request.idempotent?.beginStream();
   const bytes = request.body as Buffer;
-  const common = beginModelCall(relay, key, request, parsed, bytes.length);
+  const common = await beginModelCall(relay, key, request, parsed, bytes.length);
   request.body = undefined; // from here on the relay owns the body, and releases it before the answer
   const head: ModelCallHead = {
     ...common,

@@ -72,6 +72,7 @@ export function computerCreationRoutes(deps: ComputerCreationRoutesDeps): Route[
         const metadata = joinTags(body.metadata ?? {}, caller?.tags, 'metadata');
         const asked = {
           ...{ org: key.org, key_id: key.id, limited: spending.isLimited(key) },
+          ...(await spending.markupOf(key)),
           body: { ...body, metadata },
         };
         const timeoutMs = CREATE_TIMEOUT_MS;

@@ -2,6 +2,7 @@ import { type Bus, request, requestHost } from '@switchyard/bus';
 import {
   computerMetrics,
   computerObject,
+  computerOptions,
   deletedComputer,
   uploadRequest,
   uploadResult,
@@ -27,13 +28,7 @@ interface ComputerRoutesDeps {
 export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
   const read = operationRoutes(deps.bus, { tag: COMPUTERS_TAG, permission: 'computers:read' });
   return [
-    read('computers.options', {
-      method: 'GET',
-      path: '/v1/computers/options',
-      summary: 'Sizes, limits, images and prices',
-      answer: 'The options',
-      errors: ['no_capacity'],
-    }),
+    optionsRoute(deps),
     read('computers.list', {
       method: 'GET',
       path: '/v1/computers',
@@ -61,6 +56,22 @@ export function computerRoutes(deps: ComputerRoutesDeps): Route[] {
     ),
     uploadRoute(deps),
   ];
+}
+
+function optionsRoute({ bus, spending }: ComputerRoutesDeps): Route {
+  return jsonRoute(
+    {
+      method: 'GET',
+      path: '/v1/computers/options',
+      permission: 'computers:read',
+      tag: COMPUTERS_TAG,
+      summary: 'Sizes, limits, images and prices',
+      request: {},
+      response: { status: 200, description: 'The options', body: computerOptions },
+      errors: ['no_capacity'],
+    },
+    async ({ key }) => request(bus, 'computers.options', await spending.markupOf(key)),
+  );
 }
 
 function lifecycleRoute(

@@ -1,6 +1,14 @@
 import { type Bus, request } from '@switchyard/bus';
-import { modelList, modelObject, pageFrom, ServiceError, shortListQuery } from '@switchyard/contracts';
+import {
+  type KeyRecord,
+  modelList,
+  modelObject,
+  pageFrom,
+  ServiceError,
+  shortListQuery,
+} from '@switchyard/contracts';
 import { z } from 'zod';
+import type { Spending } from '../auth/spending.ts';
 import { jsonRoute, type Route } from '../http/route.ts';
 
 /** Unlike other lists, this one ignores what it does not know: clients of many services ask for it. */
@@ -11,10 +19,16 @@ const params = z.object({
 });
 const encodedParams = z.object({ model: z.string().describe('Its whole id, the slash as %2F') });
 
-export function modelRoutes(bus: Bus): Route[] {
-  const list = async () => (await request(bus, 'models.list', {})).data;
-  const find = async (id: string) => {
-    const model = (await list()).find((one) => one.id === id);
+interface ModelRoutesDeps {
+  readonly bus: Bus;
+  readonly spending: Pick<Spending, 'markupOf'>;
+}
+
+export function modelRoutes({ bus, spending }: ModelRoutesDeps): Route[] {
+  const list = async (key: KeyRecord) =>
+    (await request(bus, 'models.list', await spending.markupOf(key))).data;
+  const find = async (key: KeyRecord, id: string) => {
+    const model = (await list(key)).find((one) => one.id === id);
     if (!model)
       throw new ServiceError('model_not_found', `Model not found: ${id}. GET /v1/models lists all models.`, {
         param: 'model',
@@ -32,7 +46,7 @@ export function modelRoutes(bus: Bus): Route[] {
         request: { query: modelsQuery },
         response: { status: 200, description: 'The models', body: modelList },
       },
-      async ({ query }) => pageFrom(await list(), query, ({ id }) => id),
+      async ({ key, query }) => pageFrom(await list(key), query, ({ id }) => id),
     ),
     jsonRoute(
       {
@@ -46,7 +60,7 @@ export function modelRoutes(bus: Bus): Route[] {
         response: { status: 200, description: 'The model', body: modelObject },
         errors: ['model_not_found'],
       },
-      ({ params: { maker, name } }) => find(`${maker}/${name}`),
+      ({ key, params: { maker, name } }) => find(key, `${maker}/${name}`),
     ),
     jsonRoute(
       {
@@ -59,7 +73,7 @@ export function modelRoutes(bus: Bus): Route[] {
         response: { status: 200, description: 'The model', body: modelObject },
         errors: ['model_not_found'],
       },
-      ({ params: { model } }) => find(model),
+      ({ key, params: { model } }) => find(key, model),
     ),
   ];
 }

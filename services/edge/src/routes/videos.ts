@@ -174,7 +174,7 @@ async function startVideo(
   const gone = clientGone(request, reply);
   const asked = await deps.bodies.check('video', request);
   const bytes = request.body as Buffer;
-  const head = beginModelCall(deps, key, request, asked, bytes.length);
+  const head = await beginModelCall(deps, key, request, asked, bytes.length);
   const view = await askToStart(deps.bus, head, bytes, request, gone);
   const cost = formatDollars(parseDollars(view.usage.cost));
   deps.receipts.told(key.org, eventIds.videoCharge(view.id), cost);

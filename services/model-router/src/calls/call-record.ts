@@ -90,12 +90,13 @@ export class CallRecord {
   /** The usage event, with the final state of the call. */
   event({ status, http_status, error_code, basis, model, price }: Outcome) {
     const { request_id, org, key_id, models, dialect, stream } = this.#head;
-    const { tags, client_request_id, traceparent } = this.#head;
+    const { tags, client_request_id, traceparent, markup_percent: markup } = this.#head;
     return makeEvent({
       name: 'call.completed',
       id: eventIds.call(request_id),
       source: EVENT_SOURCE,
       time: new Date(this.#clock.now()),
+      markup,
       data: {
         request_id,
         org,

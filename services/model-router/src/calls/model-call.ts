@@ -25,7 +25,7 @@ export async function serveModelCall(
     reply.cancelled(attempt?.candidate.model ?? null, attempt?.billed() ?? null);
   });
   try {
-    const models = deps.catalog.resolve(head.models, type);
+    const models = deps.catalog.resolve(head.models, type, head.markup_percent);
     const body = await receiveBody(call, type, head, deps.largeBodies);
     try {
       const request = await requestOf(body.bytes, context);

@@ -8,6 +8,7 @@ import {
   type ModelType,
   ServiceError,
 } from '@switchyard/contracts';
+import { markUp } from '@switchyard/money';
 import { parse } from 'yaml';
 
 export class CatalogError extends Error {}
@@ -94,10 +95,11 @@ export class Catalog {
   }
 
   /**
-   * The models of a call, in order.
+   * The models of a call, in order, at the prices of its caller: whatever prices a call takes its rates from them.
+   * @param markup percentage on top of the price list
    * @throws ServiceError `model_not_found`; `wrong_endpoint` for a model of another type, with the right endpoint.
    */
-  resolve(names: readonly string[], type: ModelType): CatalogModel[] {
+  resolve(names: readonly string[], type: ModelType, markup?: string): CatalogModel[] {
     return names.map((name, index) => {
       const param = index === 0 ? 'model' : 'models';
       const model = this.#models.get(name) ?? this.#discovered.get(name)?.model;
@@ -107,7 +109,7 @@ export class Catalog {
           `No model is called ${name}. GET /v1/models lists all models.`,
           { param },
         );
-      if (model.type === type) return model;
+      if (model.type === type) return atMarkup(model, markup);
       const right = MODEL_TYPES[model.type].endpoint;
       const message = `${name} is ${article(model.type)} ${model.type} model. Use ${right}.`;
       throw new ServiceError('wrong_endpoint', message, { param, details: { endpoint: right } });
@@ -164,8 +166,10 @@ export class Catalog {
     );
   }
 
-  list(created: number): ModelObject[] {
-    return this.#all().map((model) => {
+  /** @param markup percentage on top of the price list */
+  list(created: number, markup?: string): ModelObject[] {
+    return this.#all().map((listed) => {
+      const model = atMarkup(listed, markup);
       const reason = this.unavailable(model);
       return {
         id: model.id,
@@ -204,6 +208,10 @@ function variableOf(upstream: CatalogModel['upstreams'][number], adapter: Adapte
 
 export function makerOf(model: CatalogModel): string {
   return model.id.slice(0, model.id.indexOf('/'));
+}
+
+function atMarkup(model: CatalogModel, markup: string | undefined): CatalogModel {
+  return markup === undefined ? model : { ...model, pricing: markUp(model.pricing, markup) };
 }
 
 function article(type: string): 'a' | 'an' {

@@ -1,5 +1,10 @@
 // Finds which of the requested models can make a video, and the price of each.
-import { type CatalogModel, ServiceError, type VideosRequest } from '@switchyard/contracts';
+import {
+  type CatalogModel,
+  type CreateVideoHead,
+  ServiceError,
+  type VideosRequest,
+} from '@switchyard/contracts';
 import { type Catalog, PricedMembers } from '@switchyard/model-router/video';
 import { priceVideo, type VideoPrice } from './price-video.ts';
 import { refusalOf } from './video-limits.ts';
@@ -9,17 +14,17 @@ export interface Offer extends VideoPrice {
 }
 
 /**
- * Returns at least one offer, in the requested order. If the first model refuses, its error is thrown; fallbacks that
+ * Returns at least one offer, in the requested order, at the prices of the caller. If the first model refuses, its error is thrown; fallbacks that
  * refuse are left out.
  * @throws ServiceError `model_not_found`, `wrong_endpoint`, `invalid_request`, `model_unavailable`
  */
 export function offersFor(
   catalog: Catalog,
-  names: readonly string[],
+  { models: names, markup_percent: markup }: Pick<CreateVideoHead, 'models' | 'markup_percent'>,
   request: VideosRequest,
 ): [Offer, ...Offer[]] {
   const { duration, resolution, image: _megabytes, ...words } = request;
-  const models = catalog.resolve(names, 'video');
+  const models = catalog.resolve(names, 'video', markup);
   const [first] = models;
   const priced = new PricedMembers('video', Buffer.from(JSON.stringify(words)));
   const able = models.filter((model) => {

@@ -50,7 +50,7 @@ export function createVideo(deps: VideoOperations) {
 async function takeJob(deps: VideoOperations, call: IncomingCall, head: CreateVideoHead): Promise<VideoView> {
   const { signal } = call;
   const request = readRequest(await call.readBody(MODEL_BODY_BYTES_MAX));
-  const offers = offersFor(deps.catalog, head.models, request);
+  const offers = offersFor(deps.catalog, head, request);
   const { callback_url: callbackUrl } = request;
   if (callbackUrl) await deps.egress.check(callbackUrl, { param: 'callback_url', signal });
   const image = request.image ? await readPicture(request.image, deps.egress, signal) : null;
@@ -121,11 +121,12 @@ function readRequest(body: Buffer): VideosRequest {
 
 function chargeEvent(
   deps: VideoOperations,
-  { request_id, org, key_id, models, received_at, tags, client_request_id, traceparent }: CreateVideoHead,
+  head: CreateVideoHead,
   request: VideosRequest,
   offers: [Offer, ...Offer[]],
   image: VideoImage | null,
 ): Event<'video.charged'> {
+  const { request_id, org, key_id, models, received_at, tags, client_request_id, traceparent } = head;
   const [first] = offers;
   const now = deps.clock.now();
   const id = newVideoId(now);
@@ -134,6 +135,7 @@ function chargeEvent(
     id: eventIds.videoCharge(id),
     source: EVENT_SOURCE,
     time: new Date(now),
+    markup: head.markup_percent,
     data: {
       video_id: id,
       ...{ request_id, org, key_id },

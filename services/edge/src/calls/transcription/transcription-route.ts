@@ -62,7 +62,7 @@ async function transcribe(
   const deps = { budget: relay.largeBodies, clock: relay.clock, org: key.org };
   const { model, models, params, audio, release } = await readTranscription(request.raw, deps);
   request.heldBody = { release }; // until the body is handed over
-  const common = beginModelCall(relay, key, request, { model, models }, audio.length);
+  const common = await beginModelCall(relay, key, request, { model, models }, audio.length);
   const head: ModelCallHead = { ...common, stream: false, include_usage: false, params };
   const body = handOver(audio, request.heldBody);
   relayCall(relay, { subject: modelCallSubject(TYPE), head, body }, request, reply);

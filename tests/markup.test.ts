@@ -1,0 +1,304 @@
+// Two orgs side by side, one of which pays a mark-up of 12.5 %: exact prices of every kind of call, wherever they show.
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Bus, connectBus } from '@switchyard/bus';
+import type { CreatedOrg, ModelObject, OrgObject, Statement } from '@switchyard/contracts';
+import { ROOT } from '@switchyard/local';
+import { parseDollars } from '@switchyard/money';
+import { makeLogger } from '@switchyard/service';
+import {
+  type EventLog,
+  openEventLog,
+  startStack,
+  startUpstream,
+  type TestStack,
+  type Upstream,
+  untilMidnightIsFar,
+  writeTestCatalog,
+} from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callAs } from './__fixtures__/tenants.ts';
+
+const BOOKED_MS_MAX = 60_000;
+const AUDIT_MS_MAX = 120_000;
+
+let upstream: Upstream;
+let stack: TestStack;
+let bus: Bus;
+let events: EventLog;
+let marked: CreatedOrg;
+let plain: CreatedOrg;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  await untilMidnightIsFar();
+  answerAsMakersDo();
+  stack = await startStack({
+    env: { SWITCHYARD_CATALOG: await writeTestCatalog({ url: upstream.url }) },
+    services: ['edge', 'control', 'model-router', 'video-worker', 'billing'],
+  });
+  bus = await connectBus({ url: stack.natsUrl, service: 'test', logger: makeLogger('test', 'silent') });
+  events = await openEventLog(bus);
+  marked = await operate('POST', '/v1/orgs', { name: 'Marked', markup_percent: 12.5 });
+  plain = await operate('POST', '/v1/orgs', { name: 'Plain' });
+});
+afterAll(async () => {
+  await events?.stop();
+  await bus?.close();
+  await stack?.stop();
+  await upstream?.close();
+});
+
+const operate = <T>(method: string, path: string, body?: unknown) =>
+  callAs<T>(stack, stack.key, method, path, body);
+const post = (key: string, path: string, body: unknown) =>
+  fetch(stack.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const read = (key: string, path: string) =>
+  fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } });
+
+/** What the makers document, as far as it is priced. Chat and embeddings have recorded answers. */
+function answerAsMakersDo(): void {
+  const answers = {
+    'image-1': { created: 1, data: [{ b64_json: 'aGk=' }] },
+    'whisper-1': { task: 'transcribe', language: 'english', duration: 1, text: 'Hi.', segments: [] },
+    'decide-1': {
+      answers: { warm: { type: 'boolean', probability: 0.75 } },
+      usage: { inputTokens: 41, outputTokens: 3 },
+    },
+    'rerank-1': {
+      results: [{ index: 0, relevance_score: 0.9 }],
+      meta: { billed_units: { search_units: 1 } },
+    },
+  };
+  for (const [model, answer] of Object.entries(answers))
+    upstream.on(model, (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    });
+  upstream.on('tts-1', (_request, response) => {
+    response.writeHead(200, { 'content-type': 'audio/mpeg' }).end('sound');
+  });
+}
+
+/** A second of silence: WAV of 8 kHz, 8 bits, mono. */
+function silence(): string {
+  const rate = 8_000;
+  const head = Buffer.alloc(44);
+  head.write('RIFF');
+  head.writeUInt32LE(36 + rate, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  for (const [value, at] of [
+    [1, 20], // PCM
+    [1, 22], // channels
+    [1, 32], // bytes of a sample
+    [8, 34], // bits of it
+  ] as const)
+    head.writeUInt16LE(value, at);
+  head.writeUInt32LE(rate, 24);
+  head.writeUInt32LE(rate, 28);
+  head.write('data', 36);
+  head.writeUInt32LE(rate, 40);
+  return Buffer.concat([head, Buffer.alloc(rate, 128)]).toString('base64');
+}
+
+const messages = [{ role: 'user', content: 'Hello!' }];
+const chat = { model: 'acme/chat-1', messages };
+const warm = { type: 'boolean', instructions: 'Is it warm?' };
+const speech = { model: 'acme/speech-1', input: 'Hello', voice: 'alloy' };
+
+/** Each with its nano-dollars at the price list and with 12.5 %. */
+const CALLS: [name: string, path: string, body: object, list: bigint, withMarkup: bigint][] = [
+  ['chat', '/v1/chat/completions', chat, 8_850n, 9_956n], // 9956.25
+  ['chat, streamed', '/v1/chat/completions', { ...chat, stream: true }, 8_850n, 9_956n],
+  ['responses', '/v1/responses', { model: 'acme/chat-1', input: 'Hello!', store: false }, 8_850n, 9_956n],
+  ['completions', '/v1/completions', { model: 'acme/chat-1', prompt: 'Hello!' }, 8_850n, 9_956n],
+  ['messages', '/v1/messages', { ...chat, max_tokens: 50 }, 8_850n, 9_956n],
+  ['messages, streamed', '/v1/messages', { ...chat, max_tokens: 50, stream: true }, 8_850n, 9_956n],
+  ['embedding', '/v1/embeddings', { model: 'acme/embed-1', input: 'one' }, 160n, 180n],
+  ['image', '/v1/images/generations', { model: 'acme/image-1', prompt: 'a cat' }, 40_000_000n, 45_000_000n],
+  ['speech', '/v1/audio/speech', speech, 75_000n, 84_375n],
+  [
+    'transcription',
+    '/v1/audio/transcriptions',
+    { model: 'acme/transcribe-1', audio: silence(), media_type: 'audio/wav' },
+    ...([100_000n, 112_500n] as const),
+  ],
+  [
+    'decision',
+    '/v1/decisions',
+    { model: 'acme/decide-1', state: 'It is sunny.', questions: { warm } },
+    ...([5_300n, 5_963n] as const), // 5962.5
+  ],
+  [
+    'rerank',
+    '/v1/rerank',
+    { model: 'acme/rerank-1', query: 'a', documents: ['a', 'b'] },
+    ...([2_000_000n, 2_250_000n] as const),
+  ],
+  [
+    'video',
+    '/v1/videos/generations',
+    { model: 'acme/video-1', prompt: 'a cat', duration: 3, resolution: '480p' },
+    ...([150_000_000n, 168_750_000n] as const),
+  ],
+];
+
+/** The cost in the header of the answer, and in its usage; null where it has none. */
+async function costsOf(answer: Response): Promise<(bigint | null)[]> {
+  const text = await answer.text();
+  expect(answer.status, text).toBeLessThan(300);
+  const header = answer.headers.get('x-service-cost');
+  const member = [...text.matchAll(/"cost":([\d.e-]+)/g)].at(-1)?.[1];
+  return [header === null ? null : parseDollars(header), member ? parseDollars(Number(member)) : null];
+}
+
+describe('an org with a mark-up of 12.5 %, beside one without', () => {
+  test.each(CALLS)('%s costs exactly that much more', async (_name, path, body, list, withMarkup) => {
+    for (const [org, cost, markuppercent] of [
+      [plain, list, undefined],
+      [marked, withMarkup, '12.5'],
+    ] as const) {
+      const answer = await post(org.key, path, body);
+      const id = answer.headers.get('x-request-id');
+      const costs = (await costsOf(answer)).filter((one) => one !== null);
+      expect(costs.length).toBeGreaterThan(0);
+      for (const one of costs) expect(one).toBe(cost);
+      const event = await events.until(
+        `the charge of ${id}`,
+        ({ data }) => 'lines' in data && 'request_id' in data && data.request_id === id,
+      );
+      expect(event).toMatchObject({ data: { cost_nano: String(cost) } });
+      expect(event.markuppercent).toBe(markuppercent);
+    }
+  });
+
+  test('a failed video is refunded in full', async () => {
+    for (const [org, cost] of [
+      [plain, '150000000'],
+      [marked, '168750000'],
+    ] as const) {
+      const isIts = ({ type, data }: (typeof events.all)[number]) =>
+        type === 'video.refunded' && data.org === org.id;
+      expect(await events.until('the refund', isIts)).toMatchObject({ data: { cost_nano: cost } });
+    }
+  });
+
+  test('Usage, Logs and the statement add up to what the answers said, at the rates of the org', async () => {
+    const month = new Date().toISOString().slice(0, 7);
+    for (const [org, at] of [
+      [plain, 3],
+      [marked, 4],
+    ] as const) {
+      const charged = CALLS.reduce((sum, call) => sum + (call[at] as bigint), 0n);
+      const due = charged - (CALLS.at(-1)?.[at] as bigint); // the video failed
+      const get = <T>(path: string) => callAs<T>(stack, org.key, 'GET', path);
+      const usage = async () =>
+        parseDollars((await get<{ total: { cost: number } }>('/v1/usage')).total.cost);
+      await expect.poll(usage, { timeout: BOOKED_MS_MAX }).toBe(due);
+      const { data } = await get<{ data: { cost: number }[] }>('/v1/logs?limit=100');
+      expect(data.reduce((sum, { cost }) => sum + parseDollars(cost), 0n)).toBe(due);
+      const { total, lines } = await get<Statement>(`/v1/statements/${month}`);
+      expect(parseDollars(total)).toBe(due);
+      const { rates } = lines.find(({ model }) => model === 'acme/chat-1') ?? {};
+      expect(rates).toEqual(
+        at === 3
+          ? [
+              { unit: 'input_token', rate: '0.00000015' },
+              { unit: 'output_token', rate: '0.0000006' },
+            ]
+          : [
+              { unit: 'input_token', rate: '0.00000016875' },
+              { unit: 'output_token', rate: '0.000000675' },
+            ],
+      );
+    }
+  });
+
+  test('each sees its own prices in the list of models', async () => {
+    const priceOf = async (org: CreatedOrg, model: string) =>
+      (await callAs<ModelObject>(stack, org.key, 'GET', `/v1/models/${model}`)).pricing;
+    expect(await priceOf(plain, 'acme/video-1')).toEqual({
+      second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' },
+    });
+    expect(await priceOf(marked, 'acme/video-1')).toEqual({
+      second: { '480p': '0.05625', '720p': '0.1125', '1080p': '0.225' },
+    });
+    const { data } = await callAs<{ data: ModelObject[] }>(stack, marked.key, 'GET', '/v1/models');
+    expect(data.find(({ id }) => id === 'acme/speech-1')?.pricing).toEqual({ character: '0.000016875' });
+  });
+
+  test('only the operator sees the percentage', async () => {
+    expect((await operate<OrgObject>('GET', `/v1/orgs/${marked.id}`)).markup_percent).toBe('12.5');
+    expect((await operate<OrgObject>('GET', `/v1/orgs/${plain.id}`)).markup_percent).toBe('0');
+    const month = new Date().toISOString().slice(0, 7);
+    for (const path of ['account', 'logs', 'usage', `statements/${month}`, 'models', 'keys', 'audit-log'])
+      expect(await (await read(marked.key, `/v1/${path}`)).text(), path).not.toMatch(/markup|"12\.5"/);
+    const stream = await read(marked.key, '/v1/events?since=0');
+    let seen = '';
+    for await (const piece of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      seen += piece;
+      if (seen.split('"cost_nano"').length > CALLS.length) break;
+    }
+    expect(seen).toContain('"rate":"0.00000016875"');
+    expect(seen).not.toMatch(/markup|"12\.5"/);
+    expect((await read(marked.key, `/v1/orgs/${marked.id}`)).status).toBe(403);
+  });
+});
+
+test('a prepaid org holds its own price: a nano-dollar less than that is refused', async () => {
+  const org = await operate<CreatedOrg>('POST', '/v1/orgs', {
+    ...{ name: 'Prepaid', billing: 'prepaid', credits: 0.000084374, markup_percent: '12.50' },
+  });
+  expect((await post(org.key, '/v1/audio/speech', speech)).status).toBe(402);
+  await operate('POST', `/v1/orgs/${org.id}/credits`, { amount: 1e-9, reason: 'what was missing' });
+  expect((await costsOf(await post(org.key, '/v1/audio/speech', speech)))[0]).toBe(84_375n);
+  const account = () => callAs<{ balance: number; held: number }>(stack, org.key, 'GET', '/v1/account');
+  await expect.poll(account, { timeout: BOOKED_MS_MAX }).toMatchObject({ balance: 0, held: 0 });
+});
+
+test('a refund gives back what was charged, and a new mark-up applies to later calls', async () => {
+  const org = await operate<CreatedOrg>('POST', '/v1/orgs', { name: 'Changed', markup_percent: '100' });
+  const first = await post(org.key, '/v1/chat/completions', chat);
+  expect(await costsOf(first)).toEqual([17_700n, 17_700n]);
+  const request_id = first.headers.get('x-request-id');
+  const refund = await operate<{ amount: number }>('POST', `/v1/orgs/${org.id}/refunds`, {
+    ...{ request_id, reason: 'of no use' },
+  });
+  expect(refund.amount).toBe(0.0000177);
+  await operate('PATCH', `/v1/orgs/${org.id}`, { markup_percent: 0.01 });
+  const price = async () => {
+    const { pricing } = await callAs<ModelObject>(stack, org.key, 'GET', '/v1/models/acme/chat-1');
+    return pricing.output_token;
+  };
+  await expect.poll(price).toBe('0.00000060006');
+  expect(await costsOf(await post(org.key, '/v1/chat/completions', chat))).toEqual([8_851n, 8_851n]); // 8850.885
+  await operate('PATCH', `/v1/orgs/${org.id}`, { markup_percent: '0' });
+  await expect.poll(price).toBe('0.0000006');
+  expect(await costsOf(await post(org.key, '/v1/chat/completions', chat))).toEqual([8_850n, 8_850n]);
+});
+
+test('an invalid percentage is refused', async () => {
+  for (const markup_percent of [-1, 1_000.01, '12.345', 'much', null]) {
+    const answer = await post(stack.key, '/v1/orgs', { name: 'X', markup_percent });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { error: { code: 'invalid_request', param: 'markup_percent' } },
+    ]);
+  }
+});
+
+test(
+  'npm run audit finds no drift: each cost is the sum of its marked-up lines',
+  async () => {
+    const main = join(ROOT, 'services/billing/src/audit/main.ts');
+    const env = { ...process.env, NATS_URL: stack.natsUrl, MONGODB_URL: stack.mongoUrl };
+    const { stdout } = await promisify(execFile)(process.execPath, [main, '--idle'], { env });
+    expect(stdout).toContain('zero drift');
+  },
+  AUDIT_MS_MAX,
+);

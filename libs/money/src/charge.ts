@@ -12,7 +12,7 @@ export interface ChargeLine {
   /** Dollars for one unit. */
   readonly rate: string;
   /** The quantity is counted in fractions of the unit: 60 for seconds of a rate per minute. Default 1. */
-  readonly per?: number;
+  readonly per?: number | undefined;
 }
 
 /**

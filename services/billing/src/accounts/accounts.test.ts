@@ -141,6 +141,17 @@ describe('an org', () => {
     await expect(credits({ after: 'crd_none' })).rejects.toMatchObject({ param: 'after' });
   });
 
+  test('has the credits that it was granted while it paid afterwards', async () => {
+    await setOrg({ billing: 'prepaid', monthly_limit: null });
+    await grant(0.00000001);
+    expect(await take('req_b1', 10n)).toMatchObject({ granted_nano: '10' });
+    await orgs.put(org, orgRecord(org, { billing: 'postpaid', monthly_limit: null }));
+    await expect.poll(async () => (await take('req_b2', 99n)).granted_nano).toBeNull();
+    await grant(0.00000005);
+    await setOrg({ billing: 'prepaid', monthly_limit: null });
+    expect(await take('req_b3', 50n, { exact: true })).toMatchObject({ granted_nano: '50' });
+  });
+
   test('gets its money back when a call is voided', async () => {
     await setOrg({ billing: 'prepaid', monthly_limit: null });
     await grant(0.0000001);

@@ -40,6 +40,9 @@ interface Terms {
   readonly refusal: (budget: Budget) => ServiceError;
 }
 
+/** Terms of an org that pays in advance. */
+const PREPAID = 'prepaid';
+
 /** The limit of a revoked key can no longer count what the keys below it spend, so those keys may spend nothing. */
 const REVOKED: Terms = {
   text: 'revoked',
@@ -117,9 +120,10 @@ export class Accounts {
   /** Counts booked rows. Called while no sums are read. */
   booked(rows: readonly LedgerRow[]): void {
     for (const { _id, org, key, cost, at, credit } of rows) {
-      const budget = this.#kept.get(org)?.budget;
-      if (credit && budget && this.#deps.records.orgRecord(org)?.billing === 'prepaid')
-        budget.setLimit(budget.limit + credit.amount);
+      const kept = this.#kept.get(org);
+      const budget = kept?.budget;
+      // By its own terms: the org may pay afterwards at the moment, and in advance again later.
+      if (credit && kept?.terms === PREPAID) kept.budget.setLimit(kept.budget.limit + credit.amount);
       const keys = key === null ? [] : [...makersOf(key), key];
       for (const one of [budget, ...keys.map((id) => this.#kept.get(`${org}/${id}`)?.budget)])
         one?.booked(_id, cost, at.getTime());
@@ -156,7 +160,7 @@ export class Accounts {
     const { store } = this.#deps;
     if (record?.billing === 'prepaid')
       return {
-        text: 'prepaid',
+        text: PREPAID,
         limit: null,
         windowAt: () => ALL_OF_TIME,
         spent: () => spentByOrg(store, org),

@@ -369,3 +369,15 @@ describe('npm run audit', () => {
     expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('could not look') });
   }, 180_000);
 });
+
+test('a cost that is not the sum of its lines is a drift, and one at marked-up rates is none', async () => {
+  const lines = [{ unit: 'input_token', quantity: 19, rate: '0.00000016875' }];
+  const time = soon();
+  await on.client.publish(
+    completed('req_sum', 3_206n, { time, lines }), // 3206.25 nano-dollars
+    completed('req_not_sum', 3_207n, { time, lines }),
+    completed('req_no_rate', 3_206n, { time, lines: [{ ...lines[0], rate: '1e-7' }] as typeof lines }),
+  );
+  await on.client.caughtUp();
+  expect(found(await auditNow())).toEqual(['event_differs req_no_rate', 'event_differs req_not_sum']);
+}, 180_000);

@@ -8,6 +8,7 @@ export const DRIFTS = {
   answer_differs: 'an answer said another cost than its ledger row',
   event_not_booked: 'an event of the stream has no ledger row',
   event_not_logged: 'an event of the stream has no log row',
+  event_differs: 'an event states a cost that is not the sum of its lines',
   event_unread: 'a message of the stream is no event, and is not among the rejected',
   row_without_event: 'a ledger row has no event in the stream, which holds its time',
   row_differs: 'a ledger row says something else than its event',

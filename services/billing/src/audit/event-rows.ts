@@ -14,7 +14,7 @@ import { newLedgerRow } from '../store/new-rows.ts';
 import type { Store } from '../store/store.ts';
 import { byId } from './batches.ts';
 import type { Drift, Findings } from './drift.ts';
-import { amountOf, isBooked } from './stated-amounts.ts';
+import { amountOf, isBooked, isSumOfLines, type StatedAmount } from './stated-amounts.ts';
 
 interface EventCheck {
   readonly store: Store;
@@ -72,6 +72,7 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
     if (!live) suspects.push(notBooked(message, { _id: id, org }, statement));
     else if (!isBooked(one, live))
       suspects.push(differs(message, live, `it says ${shown(live)}; ${statement}`));
+    if (!isSumOfLines(one)) suspects.push(notItsLines(one));
   }
   const rejected = await reportUnlessRejected(check, suspects);
   await checkLogRows(
@@ -95,6 +96,11 @@ function notBooked(message: JsMsg, { _id: subject, org }: Subject, expected: str
 
 function differs(message: JsMsg, { _id: subject, org }: Subject, detail: string): Suspect {
   return { message, drift: { kind: 'row_differs', org, subject, detail } };
+}
+
+function notItsLines({ message, id: subject, org, amount, lines }: StatedAmount): Suspect {
+  const detail = `message ${message.seq} states ${amount} nano-dollars for ${JSON.stringify(lines)}`;
+  return { message, drift: { kind: 'event_differs', org, subject, detail } };
 }
 
 /**

@@ -35,8 +35,16 @@ const REQUEST_IDS = /req_[\w-]+/g;
 const SAME_MS_MAX = 10_000;
 /** They answer with figures of the moment, with secrets or streams, or end what they answer about. */
 const NOT_COMPARED = ['getComputerMetrics', 'streamEvents', 'openTerminal', 'getComputerPort'];
-/** A running computer is charged meanwhile. */
-const OF_MONEY = ['getUsage', 'getAccount', 'auditAccount', 'listLogs', 'getStatement', 'listStatements'];
+/** A running computer is charged meanwhile, and keys are made. */
+const OF_MONEY = [
+  'listAuditLog',
+  'getUsage',
+  'getAccount',
+  'auditAccount',
+  'listLogs',
+  'getStatement',
+  'listStatements',
+];
 
 const withComputers = (await docker()) !== undefined;
 let stack: TestStack;

@@ -3,7 +3,7 @@
 
 /** Things of an org that have ids. */
 export const KINDS = [
-  ...['org', 'key', 'file', 'webhook', 'delivery', 'video', 'call', 'credit', 'booking', 'line'],
+  ...['org', 'key', 'file', 'webhook', 'delivery', 'video', 'call', 'credit', 'booking', 'line', 'change'],
   ...['computer', 'exec'],
 ] as const;
 export type Kind = (typeof KINDS)[number];
@@ -35,7 +35,7 @@ const OPERATIONS_BY_PERMISSION: Readonly<Record<string, readonly string[]>> = {
   'storage:write': ['createFile', 'deleteFile'],
   'usage:read': [
     ...['getAccount', 'auditAccount', 'listCredits', 'listStatements', 'getStatement', 'listStatementEvents'],
-    ...['getUsage', 'listLogs', 'getLog', 'streamEvents'],
+    ...['getUsage', 'listLogs', 'getLog', 'streamEvents', 'listAuditLog'],
   ],
   'keys:write': [
     ...['createKey', 'listKeys', 'getKey', 'updateKey', 'deleteKey', 'rotateKey'],
@@ -66,12 +66,12 @@ const LISTED: Readonly<Record<string, Kind | null>> = {
   ...SUBJECTS,
   ...{ '/v1/logs': 'call', '/v1/credits': 'credit', '/v1/models': null, '/v1/statements': null, '/v1/providers': null },
   ...{ '/v1/computers/{id}/execs': 'exec', '/v1/webhooks/{id}/deliveries': 'delivery' },
-  '/v1/statements/{month}/lines/{line}': 'booking',
+  ...{ '/v1/statements/{month}/lines/{line}': 'booking', '/v1/audit-log': 'change' },
 };
 
 /** What other parameters of paths and queries name; null: nothing of an org. */
 const PARAMETERS: Readonly<Record<string, Kind | null>> = {
-  ...{ exec_id: 'exec', request_id: 'call', line: 'line', key: 'key', computer: 'computer' },
+  ...{ actor: 'key', exec_id: 'exec', request_id: 'call', line: 'line', key: 'key', computer: 'computer' },
   ...{ maker: null, name: null, model: null, month: null, port: null, path: null, recursive: null },
   ...{ limit: null, order: null, purpose: null, type: null, since: null, cols: null, rows: null },
   ...{ from: null, to: null, interval: null, group_by: null, tz: null, status: null, tag: null, format: null },
@@ -92,6 +92,7 @@ const LIKE_AN_ID = /(^|_)(id|ids|file|files|computer|key|webhook|video|org|event
 
 /** What a parameter names; undefined: this file does not say. */
 export function kindOfParameter(path: string, name: string): Kind | null | undefined {
+  if (name === 'org' && path === '/v1/audit-log') return 'org';
   if (name === 'id') return SUBJECTS[path.slice(0, path.indexOf('/{id}'))];
   return name === 'after' || name === 'cursor' ? LISTED[path] : PARAMETERS[name];
 }

@@ -332,6 +332,12 @@ describe('the command line', () => {
     const asReader = await switchyard(['chat', 'hello'], { env: { SWITCHYARD_KEY: key } });
     expect(asReader).toMatchObject({ code: 1, stderr: expect.stringMatching(/^permission_denied/) });
     expect((await switchyard(['keys', 'rm', id])).stdout).toBe(`${id} is revoked\n`);
+    const { stdout } = await switchyard(['audit-log', '-n', '2']);
+    expect(stdout).toMatch(
+      new RegExp(`key.created +org_default +${id} .*\n.*key.revoked +org_default +${id} `),
+    );
+    const last = await switchyard(['audit-log', '--type', 'key.revoked', '-n', '1', '--json']);
+    expect(JSON.parse(last.stdout)).toMatchObject({ object: 'audit_entry', target: id });
   });
 
   describe.skipIf(!withComputers)('with a computer', () => {

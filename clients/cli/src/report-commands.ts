@@ -1,4 +1,4 @@
-// `switchyard usage`, `logs` and `events`.
+// `switchyard usage`, `logs`, `events` and `audit-log`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataOf, type paths, type Switchyard, serverEvents } from '@switchyard/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -8,6 +8,10 @@ import { connect } from './settings.ts';
 type UsageQuery = NonNullable<paths['/v1/usage']['get']['parameters']['query']>;
 type LogsQuery = NonNullable<paths['/v1/logs']['get']['parameters']['query']>;
 type LogEntry = paths['/v1/logs']['get']['responses'][200]['content']['application/json']['data'][number];
+
+type AuditLogQuery = NonNullable<paths['/v1/audit-log']['get']['parameters']['query']>;
+type AuditEntry =
+  paths['/v1/audit-log']['get']['responses'][200]['content']['application/json']['data'][number];
 
 interface FollowedQuery extends Omit<LogsQuery, 'limit'> {
   limit: number;
@@ -72,6 +76,30 @@ export function addReportCommands(program: Command): void {
     .action(async ({ follow: _, json, ...query }: { follow?: boolean; json?: boolean }, command: Command) => {
       await showEvents(await connect(), query, wantsJson(command));
     });
+  addAuditLogCommand(program);
+}
+
+function addAuditLogCommand(program: Command): void {
+  program
+    .command('audit-log')
+    .description('who created, changed and revoked what, the latest last')
+    .option('-n, --limit <count>', 'lines at most', Number, 20)
+    .option('--org <id>', 'only of this org; default: of all orgs for an operator, else of your own')
+    .option('--actor <key>', 'only what this key did, by its id')
+    .option('--type <event>', 'only this event, such as key.revoked')
+    .action(async ({ json: _, ...query }: AuditLogQuery & { json?: boolean }, command: Command) => {
+      const sy = await connect();
+      const { data } = await dataOf(sy.api.GET('/v1/audit-log', { params: { query } }));
+      for (const line of data.toReversed()) {
+        if (wantsJson(command)) printJson(line);
+        else printLine(auditLine(line));
+      }
+    });
+}
+
+function auditLine({ at, type, org, target, actor, changes }: AuditEntry): string {
+  const by = actor === null ? 'by itself' : `by ${actor.key_id}`;
+  return [at, type.padEnd(22), org, target, by, Object.keys(changes).join(', ')].join('  ').trimEnd();
 }
 
 function readGroup(group: string): string {

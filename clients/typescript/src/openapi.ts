@@ -850,6 +850,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who created, changed and revoked what, newest first: of all orgs for an operator, else of your own
+         * @description Needs the permission `usage:read`.
+         */
+        get: operations["listAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orgs": {
         parameters: {
             query?: never;
@@ -1571,6 +1591,66 @@ export interface components {
             };
             /** @description Names the request in Logs */
             request_id: string;
+        };
+        AuditEntry: {
+            /**
+             * @description Always audit_entry
+             * @constant
+             */
+            object: "audit_entry";
+            /** @description Id of the event */
+            id: string;
+            /**
+             * @description What happened: the name of the event
+             * @enum {string}
+             */
+            type: "org.created" | "org.updated" | "org.suspended" | "org.restored" | "org.removed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "signing_secret.rotated" | "provider.updated" | "provider.deleted" | "credit.granted" | "charge.refunded";
+            /**
+             * Format: date-time
+             * @description When
+             */
+            at: string;
+            /** @description The org that was changed */
+            org: string;
+            /** @description What was changed: the id of a key, webhook, credit, charge or org, or the name of a maker */
+            target: string;
+            /** @description The API key that did it, and its org; null: the installation itself did it */
+            actor: {
+                /** @description Id of the API key */
+                key_id: string;
+                /** @description The org of the key */
+                org: string;
+            } | null;
+            /** @description X-Request-Id of its request; null: not known */
+            request_id: string | null;
+            /** @description The changed fields with their values before and after; never a secret */
+            changes: {
+                [key: string]: {
+                    /** @description Before; null: there was none */
+                    from: unknown;
+                    /** @description After; null: there is none any more */
+                    to: unknown;
+                };
+            };
+            /** @description The new mark-up of the org, if that was changed; only an operator sees it */
+            markup_percent?: string;
+        };
+        AuditLog: {
+            /**
+             * @description Always list
+             * @constant
+             */
+            object: "list";
+            /** @description The things themselves */
+            data: components["schemas"]["AuditEntry"][];
+            /** @description Id of the first of them; null when there are none */
+            first_id: string | null;
+            /** @description Id of the last of them: give it as `after` to get the next page */
+            last_id: string | null;
+            /** @description Whether there are more of them */
+            has_more: boolean;
+            /** @description `last_id` when there are more; null on the last page */
+            next_cursor: string | null;
         };
         /** @enum {string} */
         BillingMode: "postpaid" | "prepaid";
@@ -8127,6 +8207,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Refund"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAuditLog: {
+        parameters: {
+            query?: {
+                /** @description Things at most; over 1000 counts as that */
+                limit?: number;
+                /** @description `last_id` of the page before */
+                after?: string;
+                /** @description Another name of `after` */
+                cursor?: string;
+                /** @description Only of this org, by its id; default: of all orgs for an operator, else of your own */
+                org?: string;
+                /** @description Only what this key did, by its id */
+                actor?: string;
+                /** @description Only this event, such as key.revoked */
+                type?: "org.created" | "org.updated" | "org.suspended" | "org.restored" | "org.removed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "signing_secret.rotated" | "provider.updated" | "provider.deleted" | "credit.granted" | "charge.refunded";
+                /** @description From this moment on; default: the beginning */
+                from?: string;
+                /** @description Up to this moment, exclusive; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The lines of the audit log */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditLog"];
                 };
             };
             /** @description An error */

@@ -76,6 +76,7 @@ export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
   'providers.delete': EDGE,
   'account.get': ['edge', 'billing'], // billing: its audit
   'account.audit': EDGE,
+  'audit-log.list': EDGE,
   'keys.spending': EDGE,
   'credits.create': ['edge', 'control'],
   'refunds.create': EDGE,
@@ -140,12 +141,21 @@ export const EVENT_PUBLISHERS: Readonly<Record<EventName, Services>> = {
   'charge.refunded': ['billing'],
   'account.updated': ['control'],
   'org.created': ['control'],
+  'org.updated': ['control'],
   'org.suspended': ['control'],
   'org.restored': ['control'],
   'org.removed': ['control'],
   'key.created': ['control'],
   'key.updated': ['control'],
+  'key.rotated': ['control'],
   'key.revoked': ['control'],
+  'webhook.created': ['control'],
+  'webhook.updated': ['control'],
+  'webhook.rotated': ['control'],
+  'webhook.deleted': ['control'],
+  'signing_secret.rotated': ['control'],
+  'provider.updated': ['control'],
+  'provider.deleted': ['control'],
   'budget.threshold': ['billing'],
 };
 
@@ -160,14 +170,17 @@ export const STREAM_READERS: Readonly<
   [RECEIPTS_STREAM]: { billing: 'read' },
 };
 
-/** `own`: writes only the key of its host. Every use includes reading. */
-type BucketUse = 'read' | 'watch' | 'write' | 'own';
+/**
+ * `own`: writes only the key of its host. Every use includes reading.
+ * `consume`: takes the events that writes carry, with a durable consumer.
+ */
+type BucketUse = 'read' | 'watch' | 'write' | 'own' | 'consume';
 /** Who uses each bucket. */
 export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceName, readonly BucketUse[]>>>> =
   {
-    keys: { control: ['watch', 'write'], edge: ['watch'], billing: ['watch'] },
-    orgs: { control: ['watch', 'write'], edge: ['watch'], billing: ['watch'] },
-    'provider-keys': { control: ['write'], 'model-router': ['watch'], 'video-worker': ['watch'] },
+    keys: { control: ['watch', 'write', 'consume'], edge: ['watch'], billing: ['watch'] },
+    orgs: { control: ['watch', 'write', 'consume'], edge: ['watch'], billing: ['watch'] },
+    'provider-keys': { control: ['write', 'consume'], 'model-router': ['watch'], 'video-worker': ['watch'] },
     system: { edge: ['write'] },
     hosts: { 'computer-agent': ['own'], control: ['watch'], edge: ['watch'] },
     'host-orders': { 'computer-agent': ['read'], control: ['write'] },
@@ -177,8 +190,8 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     'computer-slots': { control: ['write'] },
     files: { control: ['write'] },
     'file-usage': { control: ['write'] },
-    webhooks: { control: ['watch', 'write'] },
-    'webhook-secrets': { control: ['write'] },
+    webhooks: { control: ['watch', 'write', 'consume'] },
+    'webhook-secrets': { control: ['write', 'consume'] },
     'webhook-deliveries': { control: ['write'] },
     idempotency: { edge: ['write'] },
     'idempotency-usage': { edge: ['write'] },

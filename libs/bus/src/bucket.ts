@@ -2,9 +2,10 @@
 import { type JetStreamManager, type JsMsg, jetstream, type StoredMsg } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm, type KvWatchEntry } from '@nats-io/kv';
 import { headers } from '@nats-io/nats-core';
-import { ServiceError } from '@switchyard/contracts';
+import { type Event, ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
+import { EVENTS_HEADER, eventsIn } from './entry-events.ts';
 import { isEntry } from './entry-headers.ts';
 import { keptEntries, type LastEntry, lastEntries, OPERATION_HEADER, readAgain } from './last-entries.ts';
 
@@ -15,6 +16,13 @@ export interface Entry<V> {
   key: string;
   value: V;
   revision: number;
+}
+
+/** The last write of a key: of an entry, or of the marker of its deletion. */
+export interface LastWrite {
+  readonly at: Date;
+  /** The events that it carries (entry-events.ts). */
+  readonly events: readonly Event[];
 }
 
 /** Another writer changed the key first: read it again and decide again. */
@@ -61,6 +69,7 @@ interface WriteOptions {
   readonly revision?: number;
   /** Marks a deletion, or one that also removes earlier values. */
   readonly operation?: 'DEL' | 'PURGE';
+  readonly events?: readonly Event[];
 }
 
 /** Every method throws ServiceError `service_unavailable` while JetStream is away; the write may have happened. */
@@ -99,24 +108,31 @@ export class Bucket<V> {
     return null;
   }
 
+  /** Null: nothing was ever written, or it has left the bucket. */
+  async lastWrite(key: string): Promise<LastWrite | null> {
+    const last = await this.#guard(key, () => this.#last(key));
+    return last && { at: last.time, events: eventsIn(last.header) };
+  }
+
   /** @throws RevisionConflict when the key exists. */
-  create(key: string, value: V): Promise<number> {
+  create(key: string, value: V, events: readonly Event[] = []): Promise<number> {
+    const text = JSON.stringify(value);
     return this.#guard(key, async () => {
       try {
-        return await this.#write(key, JSON.stringify(value), { revision: 0 });
+        return await this.#write(key, text, { revision: 0, events });
       } catch (error) {
         if (!isWrongLastSequence(error)) throw error;
         const last = await this.#last(key);
         if (last && !last.header.has(OPERATION_HEADER)) throw error;
         // Deleted, or forged: then the conflict stays, and no revision is known that could be replaced.
-        return await this.#write(key, JSON.stringify(value), { revision: last?.seq ?? 0 });
+        return await this.#write(key, text, { revision: last?.seq ?? 0, events });
       }
     });
   }
 
   /** @throws RevisionConflict when the key has another revision. */
-  update(key: string, value: V, revision: number): Promise<number> {
-    return this.#guard(key, () => this.#write(key, JSON.stringify(value), { revision }));
+  update(key: string, value: V, revision: number, events: readonly Event[] = []): Promise<number> {
+    return this.#guard(key, () => this.#write(key, JSON.stringify(value), { revision, events }));
   }
 
   put(key: string, value: V): Promise<number> {
@@ -130,22 +146,24 @@ export class Bucket<V> {
 
   /**
    * Changes an entry by compare-and-set. `decide` gets the current entry, runs again after a conflict with another
-   * writer, and returns the new value, or null to change nothing.
+   * writer, and returns the new value, or null to change nothing. `eventsOf` returns the events that the write carries.
    * @returns the entry as it is then; null: it does not exist
    * @throws errors of `decide`; ServiceError `service_unavailable`, also after CONFLICTS_MAX conflicts
    */
   async change(
     key: string,
     decide: (entry: Entry<V> | null) => V | null | Promise<V | null>,
+    eventsOf: (before: Entry<V> | null, after: V) => readonly Event[] = () => [],
   ): Promise<Entry<V> | null> {
     for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts += 1) {
       const entry = await this.get(key);
       const value = await decide(entry);
       if (value === null) return entry;
+      const events = eventsOf(entry, value);
       try {
         const revision = entry
-          ? await this.update(key, value, entry.revision)
-          : await this.create(key, value);
+          ? await this.update(key, value, entry.revision, events)
+          : await this.create(key, value, events);
         return { key, value, revision };
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
@@ -156,9 +174,9 @@ export class Bucket<V> {
   }
 
   /** @throws RevisionConflict when `revision` is given and is not the latest. */
-  async delete(key: string, revision?: number): Promise<void> {
+  async delete(key: string, revision?: number, events: readonly Event[] = []): Promise<void> {
     await this.#guard(key, () =>
-      this.#write(key, '', { operation: 'DEL', ...(revision === undefined ? {} : { revision }) }),
+      this.#write(key, '', { operation: 'DEL', events, ...(revision === undefined ? {} : { revision }) }),
     );
   }
 
@@ -211,8 +229,13 @@ export class Bucket<V> {
     return genuine;
   }
 
-  async #write(key: string, text: string, { revision, operation }: WriteOptions = {}): Promise<number> {
+  async #write(
+    key: string,
+    text: string,
+    { revision, operation, events = [] }: WriteOptions = {},
+  ): Promise<number> {
     const marker = headers();
+    if (events.length > 0) marker.set(EVENTS_HEADER, JSON.stringify(events));
     if (operation) marker.set(OPERATION_HEADER, operation);
     if (operation === 'PURGE') marker.set('Nats-Rollup', 'sub');
     const { seq } = await this.#bus.js.publish(this.#subject(key), text, {

@@ -1,11 +1,18 @@
 // The bus, typed: calls as duplex byte streams, JSON operations on top of them, events, KV buckets, leases.
 export type { ByteSource } from './body-source.ts';
-export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
+export { Bucket, type Entry, type LastWrite, openBucket, RevisionConflict } from './bucket.ts';
 export { BUCKETS } from './buckets.ts';
 export { Bus, connectBus, type Logger } from './bus.ts';
 export type { CallHandler } from './callee.ts';
+export { eventsOfEntry } from './entry-events.ts';
 export { type EventReader, lastSequence, openEventReader } from './event-reader.ts';
-export { createEventPublisher, type EventPublisher, ensureEventsStream, publishEvent } from './events.ts';
+export {
+  createEventPublisher,
+  DUPLICATE_WINDOW_NS,
+  type EventPublisher,
+  ensureEventsStream,
+  publishEvent,
+} from './events.ts';
 export type { IncomingCall } from './incoming-call.ts';
 export { holdLease, type Lease, takeLease } from './lease.ts';
 export { Mirror, mirrorBucket, TICK_MS } from './mirror.ts';

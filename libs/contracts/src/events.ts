@@ -4,11 +4,13 @@
 import { formatDollars } from '@switchyard/money';
 import { z } from 'zod';
 import { accountEventIds, accountEvents } from './events/account-events.ts';
+import { adminEventIds, adminEvents } from './events/admin-events.ts';
 import { budgetEventIds, budgetEvents } from './events/budget-events.ts';
 import { type CallCompleted, callEventIds, callEvents } from './events/call-events.ts';
 import { computerEventIds, computerEvents } from './events/computer-events.ts';
 import { videoEventIds, videoEvents } from './events/video-events.ts';
 
+export type { Actor, Administered, Changes } from './events/administered.ts';
 export { BUDGET_THRESHOLDS } from './events/budget-events.ts';
 export { chargeLine, nanos } from './events/define-event.ts';
 export type { CallCompleted };
@@ -36,6 +38,7 @@ export const EVENTS = {
   ...computerEvents,
   ...videoEvents,
   ...accountEvents,
+  ...adminEvents,
   ...budgetEvents,
 } as const;
 
@@ -150,4 +153,5 @@ export const eventIds = {
   ...computerEventIds,
   ...videoEventIds,
   ...accountEventIds,
+  ...adminEventIds,
 } as const;

@@ -1,6 +1,7 @@
 // Every shape that crosses a process boundary, once, in zod.
 export * from './accounts.ts';
 export * from './audio-formats.ts';
+export * from './audit-log.ts';
 export * from './bounded.ts';
 export * from './caller-context.ts';
 export * from './catalog.ts';

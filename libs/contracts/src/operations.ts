@@ -12,6 +12,7 @@ import {
   settleHold,
   takeHold,
 } from './accounts.ts';
+import { auditLog, auditLogQuery } from './audit-log.ts';
 import { modelObject } from './catalog.ts';
 import { execList, execObject, hostExecRequest } from './computer-execs.ts';
 import { computerMetrics } from './computer-metrics.ts';
@@ -187,6 +188,11 @@ export const OPERATIONS = {
   ),
 
   'account.get': ofOrg('billing.v1.account.get', caller, accountObject),
+  'audit-log.list': ofOrg(
+    'billing.v1.audit-log.list',
+    caller.extend({ all_orgs: z.boolean(), query: auditLogQuery }),
+    auditLog,
+  ),
   'account.audit': ofOrg('billing.v1.account.audit', caller, accountAudit),
   'keys.spending': ofOrg('billing.v1.keys.spending', caller.extend(byId.shape), keySpending),
   'credits.create': ofOrg(

@@ -24,6 +24,8 @@ export const rowFormat = z
 
 const from = z.iso.datetime({ offset: true }).optional();
 const to = z.iso.datetime({ offset: true }).optional().describe('Up to this moment, exclusive; default: now');
+/** The time of a query. */
+export const timeRange = { from, to };
 const filter = z.string().min(1).max(FILTER_LENGTH_MAX).optional();
 
 const timeZone = z

@@ -3,7 +3,7 @@
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '@switchyard/bus';
 import { EVENTS_STREAM, type EventStream, REFUSALS_STREAM } from '@switchyard/contracts';
-import { REFUSALS_CONSUMER } from './consumer.ts';
+import { AUDIT_CONSUMER, REFUSALS_CONSUMER } from './consumer.ts';
 import type { PartitionDeps } from './partition-deps.ts';
 
 /** How long a question waits for unbooked events. */
@@ -26,6 +26,11 @@ export function catchUp(deps: CatchUpDeps): Promise<Date> {
 /** Also waits for the events of refused calls. */
 export async function catchUpLogs(deps: CatchUpDeps): Promise<void> {
   await Promise.all([catchUp(deps), readBy({ stream: REFUSALS_STREAM, name: REFUSALS_CONSUMER }, deps)]);
+}
+
+/** Waits until every event of administration that is in the stream now is in the audit log. */
+export async function catchUpAuditLog(deps: CatchUpDeps): Promise<void> {
+  await readBy({ stream: EVENTS_STREAM, name: AUDIT_CONSUMER }, deps);
 }
 
 interface ConsumerOf {

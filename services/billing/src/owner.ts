@@ -7,7 +7,8 @@ import { BudgetAlerts } from './alerts/budget-alerts.ts';
 import { publishAlerts } from './alerts/publish-alerts.ts';
 import { BooksWatch } from './audit/watch.ts';
 import { bookEvents } from './booking.ts';
-import { ensureConsumer, ensureRefusalsConsumer } from './consumer.ts';
+import { ensureAuditConsumer, ensureConsumer, ensureRefusalsConsumer } from './consumer.ts';
+import { keepAuditLog, removeOldAuditRows } from './keep-audit-log.ts';
 import { keepLogs } from './keep-logs.ts';
 import { logRefusals } from './log-refusals.ts';
 import type { PartitionDeps } from './partition-deps.ts';
@@ -53,17 +54,20 @@ export async function ownPartition(deps: OwnerDeps): Promise<void> {
   });
   const alerting = publishAlerts({ bus, store, partition, clock, logger, signal: over });
   const watching = watch.run(over);
-  // Logs are shared by all partitions, so one owner removes old ones.
+  // Logs and the audit log are shared by all partitions, so one owner writes and removes lines.
   const logging =
     partition.index === 0
       ? [
           keepLogs({ store, logDays, clock, logger, signal: over }),
           logRefusals({ bus, store, progress, logger, signal: over }),
+          keepAuditLog({ bus, store, progress, clock, logger, signal: over }),
+          removeOldAuditRows({ store, clock, logger, signal: over }),
         ]
       : [];
   try {
     await ensureConsumer(bus, partition); // every answer reads the progress of this consumer
     await ensureRefusalsConsumer(bus);
+    await ensureAuditConsumer(bus);
     const host = await serve(bus, { name: 'billing', version: VERSION, description: DESCRIPTION });
     register(host, { bus, store, partition, progress, accounts, records, watch, clock });
     deps.onWatch(watch);

@@ -14,6 +14,7 @@ import type { AccountRecords } from './accounts/records.ts';
 import type { BooksWatch } from './audit/watch.ts';
 import { accountAudit } from './operations/account-audit.ts';
 import { accountGet } from './operations/account-get.ts';
+import { auditLogList } from './operations/audit-log.ts';
 import { creditsCreate, creditsList } from './operations/credits.ts';
 import { holdsRenew, holdsSettle, holdsTake } from './operations/holds.ts';
 import { keysSpending } from './operations/keys-spending.ts';
@@ -45,6 +46,7 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
     host.handle(name, (request, context) => orUnavailable(answer(request, context)), deps.partition.places);
   handle('account.get', (request) => accountGet(request, deps));
   handle('account.audit', (request) => accountAudit(request, deps));
+  handle('audit-log.list', (request) => auditLogList(request, deps));
   handle('keys.spending', (request) => keysSpending(request, deps));
   handle('credits.create', (request) => creditsCreate(request, deps));
   handle('credits.list', (request) => creditsList(request, deps));

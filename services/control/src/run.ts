@@ -11,6 +11,7 @@ import {
 } from '@switchyard/bus';
 import { toComputerLimits } from '@switchyard/contracts';
 import { ProviderSeal, type Running, type ServiceDeps } from '@switchyard/service';
+import { publishWritten } from './changes/publish-written.ts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
 import { Hosts } from './computers/hosts.ts';
 import { Slots } from './computers/slots.ts';
@@ -50,13 +51,11 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const sweepingFiles = keepSweepingFiles(files);
   const allow = config.SWITCHYARD_EGRESS_ALLOW;
   const webhooks = await startWebhooks({
-    bus,
-    clock,
-    logger,
-    allow,
+    ...{ bus, events, clock, logger, allow },
     schedule: OVER_A_DAY,
     random: Math.random,
   });
+  const stopPublishing = publishWritten({ bus, events, clock, logger });
   const service = await serve(bus, {
     name: 'control',
     version: '0.1.0',
@@ -77,7 +76,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
     files,
     webhooks: webhooks.operations,
     providers: {
-      ...{ bus, providerKeys, clock, logger },
+      ...{ bus, providerKeys, events, clock, logger },
       seal: new ProviderSeal(config.SWITCHYARD_PROVIDERS_SECRET),
     },
   });
@@ -85,6 +84,7 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
     async stop() {
       await service.drain();
       await webhooks.stop();
+      await stopPublishing();
       await sweeping.stop();
       await sweepingFiles.stop();
       await sweepingOrgs.stop();

@@ -234,6 +234,10 @@ class Api:
         """Give a charge back, in whole or in part: never more than is left of it."""
         return self._http.json("POST", "/v1/refunds", json=body, idempotency_key=idempotency_key)
 
+    def list_audit_log(self, *, limit: int | None = None, after: str | None = None, cursor: str | None = None, org: str | None = None, actor: str | None = None, type: Literal["org.created", "org.updated", "org.suspended", "org.restored", "org.removed", "key.created", "key.updated", "key.rotated", "key.revoked", "webhook.created", "webhook.updated", "webhook.rotated", "webhook.deleted", "signing_secret.rotated", "provider.updated", "provider.deleted", "credit.granted", "charge.refunded"] | None = None, from_: str | None = None, to: str | None = None) -> types.AuditLog:
+        """Who created, changed and revoked what, newest first: of all orgs for an operator, else of your own."""
+        return self._http.json("GET", "/v1/audit-log", query={"limit": limit, "after": after, "cursor": cursor, "org": org, "actor": actor, "type": type, "from": from_, "to": to})
+
     def create_org(self, body: types.CreateOrgRequest, *, idempotency_key: str | None = None) -> types.CreatedOrg:
         """Make an org; the answer is the only place that ever shows its first key."""
         return self._http.json("POST", "/v1/orgs", json=body, idempotency_key=idempotency_key)

@@ -30,6 +30,42 @@ AccountAudit = TypedDict(
 )
 
 
+class Actor(TypedDict):
+    key_id: str
+    org: str
+
+
+Changes = TypedDict(
+    'Changes',
+    {
+        'from': Any,
+        'to': Any,
+    },
+)
+
+
+class AuditEntry(TypedDict):
+    object: Literal['audit_entry']
+    id: str
+    type: Literal['org.created', 'org.updated', 'org.suspended', 'org.restored', 'org.removed', 'key.created', 'key.updated', 'key.rotated', 'key.revoked', 'webhook.created', 'webhook.updated', 'webhook.rotated', 'webhook.deleted', 'signing_secret.rotated', 'provider.updated', 'provider.deleted', 'credit.granted', 'charge.refunded']
+    at: str
+    org: str
+    target: str
+    actor: Actor | None
+    request_id: str | None
+    changes: dict[str, Changes]
+    markup_percent: NotRequired[str]
+
+
+class AuditLog(TypedDict):
+    object: Literal['list']
+    data: list[AuditEntry]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+    next_cursor: str | None
+
+
 class Message(TypedDict):
     role: str
 

@@ -1,6 +1,7 @@
 // Events of orgs, their keys, credits and refunds.
 import { z } from 'zod';
 import { billingMode } from '../accounts.ts';
+import { administered } from './administered.ts';
 import { defineEvent, nanos } from './define-event.ts';
 
 /** Credits of an org: a row of the ledger of its own, that costs nothing and may be spent. */
@@ -31,7 +32,12 @@ const chargeRefunded = z.object({
   reference: z.string().nullable(),
 });
 
-const keyChanged = z.object({ key_id: z.string(), org: z.string(), by_key_id: z.string().nullable() });
+const byWhom = administered.partial();
+const keyChanged = byWhom.extend({
+  key_id: z.string(),
+  org: z.string(),
+  by_key_id: z.string().nullable(),
+});
 
 const accountUpdated = z.object({
   org: z.string(),
@@ -41,7 +47,7 @@ const accountUpdated = z.object({
   monthly_limit_nano: nanos.nullable(),
 });
 
-const orgChanged = z.object({ org: z.string(), by_key_id: z.string() });
+const orgChanged = byWhom.extend({ org: z.string(), by_key_id: z.string() });
 
 const orgSuspended = orgChanged.extend({
   /** When the data of a deleted org are removed; null: it was only suspended. */
@@ -67,6 +73,11 @@ export const accountEvents = {
     ['org', 'billing', 'monthly_limit_nano'],
   ),
   'org.created': defineEvent(orgChanged, 'An operator made an org.', ['org', 'by_key_id']),
+  'org.updated': defineEvent(
+    orgChanged,
+    'The name, payment or limits of an org were changed; `changes` says from what to what.',
+    ['org', 'by_key_id'],
+  ),
   'org.suspended': defineEvent(
     orgSuspended,
     'An org was suspended, or deleted: then `removed_at` says when its data are removed.',
@@ -76,7 +87,7 @@ export const accountEvents = {
     'org',
     'by_key_id',
   ]),
-  'org.removed': defineEvent(z.object({ org: z.string() }), 'The data of a deleted org were removed.', [
+  'org.removed': defineEvent(byWhom.extend({ org: z.string() }), 'The data of a deleted org were removed.', [
     'org',
   ]),
   'key.created': defineEvent(keyChanged, 'An API key was made.', KEY_SHOWS),
@@ -85,17 +96,19 @@ export const accountEvents = {
     'An API key was given another name, permissions or limits.',
     KEY_SHOWS,
   ),
+  'key.rotated': defineEvent(keyChanged, 'An API key was given another secret.', KEY_SHOWS),
   'key.revoked': defineEvent(keyChanged, 'An API key was revoked.', KEY_SHOWS),
 } as const;
 
 /** The same fact always has the same id. */
 export const accountEventIds = {
   org: (org: string, change: 'created' | 'removed') => `${org}:${change}`,
-  /** `revision` is that of the org's record after the change. */
-  orgStatus: (org: string, change: 'suspended' | 'restored', revision: number) =>
+  /** `revision`, here and below, is that of the record that the change replaced. */
+  orgChanged: (org: string, change: 'changed' | 'suspended' | 'restored', revision: number) =>
     `${org}:${change}:${revision}`,
   accountUpdated: (org: string, revision: number) => `${org}:updated:${revision}`,
   keyUpdated: (keyId: string, revision: number) => `${keyId}:updated:${revision}`,
+  keyRotated: (keyId: string, revision: number) => `${keyId}:rotated:${revision}`,
   credit: (creditId: string) => creditId,
   /** The place in the row of a charge's refunds: two made at once cannot both have it. */
   refund: (charge: string, number: number) => `${charge}:refund:${number}`,

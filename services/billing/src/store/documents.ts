@@ -1,6 +1,6 @@
 // The documents of the collections. Money is int64 nano-dollars, counts are int64, quantities are int64 thousandths of
 // their unit (quantities.ts). The database has no binary fractions, so every sum is exact.
-import type { CallCompleted, Event, EventName, LogEntry } from '@switchyard/contracts';
+import type { Actor, AuditedEvent, CallCompleted, Event, EventName, LogEntry } from '@switchyard/contracts';
 import type { LedgerKind } from './ledger-kinds.ts';
 
 /** Quantities by (escaped) name, in thousandths. */
@@ -196,6 +196,23 @@ export interface BudgetAlert {
   event: Event<'budget.threshold'>;
   /** Null until the stream has the event. */
   published_at: Date | null;
+}
+
+/** A line of the audit log. */
+export interface AuditRow {
+  /** Id of the event. */
+  _id: string;
+  type: AuditedEvent;
+  at: Date;
+  org: string;
+  /** Id or name of what was changed. */
+  target: string;
+  actor: Actor | null;
+  request_id: string | null;
+  /** As JSON: names of tags in it may have dots. */
+  changes: string;
+  /** The new mark-up of an org, which only operators see. */
+  markup_percent?: string;
 }
 
 /** A message of the stream that could not be booked. */

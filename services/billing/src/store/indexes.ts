@@ -60,11 +60,20 @@ export const INDEXES = {
     // Retention: the alerts of past periods
     { name: 'ends_at', keys: { ends_at: 1 } },
   ],
+  auditLog: [
+    // audit-log.list of all orgs, and retention
+    { name: 'at', keys: { at: -1, _id: -1 } },
+    // audit-log.list of one org
+    { name: 'org_at', keys: { org: 1, at: -1, _id: -1 } },
+    // audit-log.list?actor=
+    { name: 'actor_at', keys: { 'actor.key_id': 1, at: -1, _id: -1 } },
+  ],
 } as const satisfies Record<string, readonly Index[]>;
 
 /** Creates missing indexes. Idempotent. */
 export async function ensureIndexes(store: Store): Promise<void> {
-  const collections = { ledger: store.ledger, logs: store.logs, alerts: store.alerts, ...store.aggregates };
+  const { ledger, logs, alerts, auditLog, aggregates } = store;
+  const collections = { ledger, logs, alerts, auditLog, ...aggregates };
   for (const [name, indexes] of Object.entries(INDEXES) as [keyof typeof INDEXES, readonly Index[]][])
     for (const index of indexes)
       await answered(collections[name].createIndex(index.keys, { ...index.options, name: index.name }));

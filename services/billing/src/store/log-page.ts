@@ -77,7 +77,8 @@ export function logFilter(org: string, query: LogsQuery, position: Position | nu
   };
 }
 
-function timeRange(query: LogsQuery): { $gte?: Date; $lt?: Date } | null {
+/** @throws ServiceError `invalid_request` when it is reversed */
+export function timeRange(query: Pick<LogsQuery, 'from' | 'to'>): { $gte?: Date; $lt?: Date } | null {
   const from = query.from === undefined ? null : new Date(query.from);
   const to = query.to === undefined ? null : new Date(query.to);
   if (from && to && from >= to)

@@ -3,6 +3,7 @@ import { type Logger, passed, systemClock } from '@switchyard/service';
 import { type Collection, type Db, MongoClient } from 'mongodb';
 import { answered } from './answered.ts';
 import type {
+  AuditRow,
   BudgetAlert,
   Checkpoint,
   DayAggregate,
@@ -46,6 +47,7 @@ export interface Store {
   readonly retention: Collection<Retention>;
   readonly layout: Collection<LayoutDocument>;
   readonly alerts: Collection<BudgetAlert>;
+  readonly auditLog: Collection<AuditRow>;
 }
 
 /**
@@ -102,6 +104,7 @@ export function openStore(db: Db): Store {
     retention: db.collection('retention'),
     layout: db.collection('layout'),
     alerts: db.collection('budget_alerts'),
+    auditLog: db.collection('audit_log'),
   };
 }
 

@@ -25,6 +25,9 @@ const SHOWN_BY: Record<Noun, readonly string[]> = {
   key: ['/v1/keys'],
   org: ['/v1/account', '/v1/orgs'],
   budget: [],
+  webhook: ['/v1/webhooks'],
+  signing_secret: [],
+  provider: ['/v1/providers'],
 };
 
 type LiveState = 'connecting' | 'live' | 'offline';

@@ -229,6 +229,7 @@ describe('a key with a spending limit', () => {
     const [key, admin] = [await put({ limit }), await put({})];
     const slow = {
       get: (hash: string) => keys.get(hash),
+      lastWrite: (hash: string) => keys.lastWrite(hash),
       entries: () => keys.entries(),
       delete: (hash: string) => keys.delete(hash),
       async create(hash: string, record: KeyRecord) {
@@ -237,10 +238,12 @@ describe('a key with a spending limit', () => {
       },
     };
     const known = { entries: () => [], caughtUp: async () => false };
-    const making = createKey({ keys: slow, known, clock } as never)({
-      ...as(key),
-      body: { name: 'late', permissions: ['keys:write'] },
-    });
+    const events = { publish: async () => {} };
+    const body = { name: 'late', permissions: ['keys:write' as const] };
+    const making = createKey({ keys: slow, known, events, clock } as never)(
+      { ...as(key), body },
+      { requestId: null },
+    );
     await expect(making).rejects.toMatchObject({ code: 'invalid_api_key' });
     expect((await keys.entries()).filter(({ value }) => makersOf(value.id).includes(key.id))).toEqual([]);
   });

@@ -1,24 +1,38 @@
 // Secrets that were replaced: each points to its successor and is removed when it expires.
-import type { Bucket, Entry, Mirror } from '@switchyard/bus';
-import type { KeyRecord } from '@switchyard/contracts';
+import type { Bucket, Entry, EventPublisher, Mirror } from '@switchyard/bus';
+import type { Event, KeyRecord } from '@switchyard/contracts';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
+import { deleteWithEvents, updateWithEvents } from '../changes/write.ts';
 
 const SWEEP_MS = 60_000;
 
+interface Retirement {
+  readonly successor: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+  /** Events that the write publishes. */
+  readonly happened?: readonly Event[];
+}
+
 /**
- * Makes a secret point to its successor until the given time (milliseconds since the epoch), or until its own earlier
- * expiry. Removes a secret that has expired already.
+ * Makes a secret point to its successor until the given time, or until its own earlier expiry. Removes a secret that has
+ * expired already.
  * @throws RevisionConflict when the key was changed in the meantime
  */
 export async function retire(
-  { keys, clock }: { keys: Bucket<KeyRecord>; clock: Clock },
+  {
+    keys: bucket,
+    events,
+    clock,
+  }: { keys: Bucket<KeyRecord>; events: Pick<EventPublisher, 'publish'>; clock: Clock },
   { key, value, revision }: Entry<KeyRecord>,
-  successor: string,
-  until: number,
+  { successor, until, happened = [] }: Retirement,
 ): Promise<void> {
   const end = value.retires_at ? Math.min(Date.parse(value.retires_at), until) : until;
-  if (end <= clock.now()) return keys.delete(key, revision);
-  await keys.update(key, { ...value, successor, retires_at: new Date(end).toISOString() }, revision);
+  const to = { bucket, events };
+  if (end <= clock.now()) return deleteWithEvents(to, key, happened, revision);
+  const retired = { ...value, successor, retires_at: new Date(end).toISOString() };
+  await updateWithEvents(to, { key, value: retired, revision }, happened);
 }
 
 interface Removing {

@@ -7,7 +7,6 @@ import {
   KEY_LINE_MAX,
   KEYS_PER_ORG_MAX,
   type KeyRecord,
-  makeEvent,
   makersOf,
   newKeyId,
   type OperationRequest,
@@ -15,6 +14,8 @@ import {
   toKeyObject,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
+import { type Acting, type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireOwn } from '../keys/authority.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
 
@@ -26,20 +27,22 @@ export interface KeyOperations {
   clock: Clock;
 }
 
-export const EVENT_SOURCE = '/switchyard/control';
-
 /**
  * Creates a key with the bounds of its creator, or narrower ones. The secret is only in this response.
  * @throws ServiceError `permission_denied` for wider bounds; `invalid_request`; `invalid_api_key`
  */
 export function createKey(deps: KeyOperations) {
-  return ({ org, key_id: by, body }: OperationRequest<'keys.create'>): Promise<CreatedKey> =>
-    issueKey(deps, { by, body, findMaker: () => findCaller(deps, { org, key_id: by }) });
+  return ({ org, key_id, body }: OperationRequest<'keys.create'>, asked: Asked): Promise<CreatedKey> => {
+    const caller = { org, key_id };
+    return issueKey(deps, {
+      ...{ by: actingOf(caller, asked), body },
+      findMaker: () => findCaller(deps, caller),
+    });
+  };
 }
 
 interface NewKey {
-  /** Id of the key that asks for it. */
-  readonly by: string;
+  readonly by: Acting;
   readonly body: CreateKeyRequest;
   /** The key whose org, and at most whose bounds, the new key has. */
   readonly findMaker: () => Promise<KeyRecord>;
@@ -68,18 +71,24 @@ export async function issueKey(
   requireOwn(record, maker);
   requireShortLine(record);
   const hash = hashKey(secret);
-  await keys.create(hash, record);
+  await createWithEvents({ bucket: keys, events }, hash, record, [keyEvent('created', by, record, now)]);
   // The creator may have been revoked before this key was visible to the revocation, so check the creator again.
   await findMaker().catch(async (error: unknown) => {
-    await keys.delete(hash);
+    await deleteWithEvents({ bucket: keys, events }, hash, [keyEvent('revoked', by, record, now)]);
     throw error;
   });
-  const data = { key_id: record.id, org, by_key_id: by };
-  const id = eventIds.key(record.id, 'created');
-  await events.publish(
-    makeEvent({ name: 'key.created', id, source: EVENT_SOURCE, time: new Date(now), data }),
-  );
   return { ...toKeyObject(record), key: secret };
+}
+
+/** The event of the first, or the last, moment of a key. */
+export function keyEvent(change: 'created' | 'revoked', by: Acting, key: KeyRecord, now: number) {
+  const { id: key_id, org } = key;
+  const shown = toKeyObject(key);
+  const changed = change === 'created' ? administered(by, null, shown) : administered(by, shown, null);
+  return controlEvent(`key.${change}`, {
+    ...{ id: eventIds.key(key_id, change), now },
+    data: { key_id, org, by_key_id: by.key_id, ...changed },
+  });
 }
 
 interface Making {

@@ -4,18 +4,18 @@ import { RevisionConflict } from '@switchyard/bus';
 import {
   eventIds,
   type KeyRecord,
-  makeEvent,
   type OperationRequest,
   type RotatedKey,
   ServiceError,
   toKeyObject,
 } from '@switchyard/contracts';
+import { type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
 import { findCaller, requireNotStronger } from '../keys/authority.ts';
 import { changedMeanwhile, findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { retire } from '../keys/former-secrets.ts';
 import { hashKey, keyPrefix, newSecret } from '../keys/secret.ts';
-import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
+import type { KeyOperations } from './keys-create.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -27,8 +27,11 @@ const MINUTE_MS = 60_000;
  *   `service_unavailable`
  */
 export function rotateKey(deps: KeyOperations) {
-  return async ({ org, key_id: by, id, body }: OperationRequest<'keys.rotate'>): Promise<RotatedKey> => {
-    const { keys, events, clock } = deps;
+  return async (
+    { org, key_id: by, id, body }: OperationRequest<'keys.rotate'>,
+    asked: Asked,
+  ): Promise<RotatedKey> => {
+    const { keys, clock } = deps;
     refuseFirstKey(id);
     const { current, former } = await findKey(deps, org, id);
     requireNotStronger(current.value, await findCaller(deps, { org, key_id: by }, current.value));
@@ -38,23 +41,27 @@ export function rotateKey(deps: KeyOperations) {
     const hash = hashKey(secret);
     const rotation = (current.value.rotation ?? 0) + 1;
     const record: KeyRecord = { ...current.value, prefix: keyPrefix(secret), rotation };
-    const revision = await keys.create(hash, record);
+    const rotated = controlEvent('key.rotated', {
+      ...{ id: eventIds.keyRotated(id, current.revision), now },
+      data: {
+        ...{ key_id: id, org, by_key_id: by },
+        ...administered(
+          actingOf({ org, key_id: by }, asked),
+          toKeyObject(current.value),
+          toKeyObject(record),
+        ),
+      },
+    });
+    await keys.create(hash, record);
+    const retirement = { successor: hash, until };
     try {
-      await retire(deps, current, hash, until);
+      await retire(deps, current, { ...retirement, happened: [rotated] });
     } catch (error) {
       await keys.delete(hash);
       if (!(error instanceof RevisionConflict)) throw error;
       throw changedMeanwhile();
     }
-    for (const entry of former) await retire(deps, entry, hash, until);
-    const event = {
-      name: 'key.updated',
-      id: eventIds.keyUpdated(id, revision),
-      source: EVENT_SOURCE,
-      time: new Date(now),
-      data: { key_id: id, org, by_key_id: by },
-    } as const;
-    await events.publish(makeEvent(event));
+    for (const entry of former) await retire(deps, entry, retirement);
     return { ...toKeyObject(record), key: secret, former_until: new Date(until).toISOString() };
   };
 }

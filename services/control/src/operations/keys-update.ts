@@ -1,31 +1,31 @@
 // keys.update: changes name, permissions, limits and other bounds. Omitted fields stay unchanged.
+import type { Entry } from '@switchyard/bus';
 import {
   changeRateLimits,
   eventIds,
   type KeyRecord,
-  makeEvent,
   type OperationRequest,
   type OperationResponse,
   ServiceError,
   toKeyObject,
   type UpdateKeyRequest,
 } from '@switchyard/contracts';
+import { type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import { changeWithEvents } from '../changes/write.ts';
 import { findCaller, requireNotStronger, requireOwn } from '../keys/authority.ts';
 import { changedMeanwhile, findKey } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
-import { EVENT_SOURCE, type KeyOperations } from './keys-create.ts';
+import type { KeyOperations } from './keys-create.ts';
 
 /**
  * @throws ServiceError `key_not_found`; `permission_denied`; `invalid_request` for fixed bounds of the key of
  * SWITCHYARD_KEY.
  */
 export function updateKey({ keys, known, events, clock }: KeyOperations) {
-  return async ({
-    org,
-    key_id: by,
-    id,
-    body,
-  }: OperationRequest<'keys.update'>): Promise<OperationResponse<'keys.update'>> => {
+  return async (
+    { org, key_id: by, id, body }: OperationRequest<'keys.update'>,
+    asked: Asked,
+  ): Promise<OperationResponse<'keys.update'>> => {
     refuseForFirstKey(id, body);
     const expiry = body.expires_at;
     if (expiry && Date.parse(expiry) <= clock.now())
@@ -33,24 +33,25 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
         param: 'expires_at',
       });
     const { current } = await findKey({ keys, known }, org, id);
-    const entry = await keys.change(current.key, async (found) => {
+    const decide = async (found: Entry<KeyRecord> | null) => {
       if (!found || found.value.successor) throw changedMeanwhile();
       const caller = await findCaller({ keys, known }, { org, key_id: by }, found.value);
       const record = changed(found.value, body);
       requireNotStronger(found.value, caller);
       requireOwn(record, caller);
       return record;
-    });
-    if (!entry) throw changedMeanwhile();
-    await events.publish(
-      makeEvent({
-        name: 'key.updated',
-        id: eventIds.keyUpdated(id, entry.revision),
-        source: EVENT_SOURCE,
-        time: new Date(clock.now()),
-        data: { key_id: id, org, by_key_id: by },
+    };
+    const acting = actingOf({ org, key_id: by }, asked);
+    const entry = await changeWithEvents({ bucket: keys, events }, current.key, decide, (before, after) => [
+      controlEvent('key.updated', {
+        ...{ id: eventIds.keyUpdated(id, before?.revision ?? 0), now: clock.now() },
+        data: {
+          ...{ key_id: id, org, by_key_id: by },
+          ...administered(acting, before && toKeyObject(before.value), toKeyObject(after)),
+        },
       }),
-    );
+    ]);
+    if (!entry) throw changedMeanwhile();
     return toKeyObject(entry.value);
   };
 }

@@ -5,7 +5,6 @@ import {
   type CreateOrgRequest,
   changeRateLimits,
   eventIds,
-  makeEvent,
   newId,
   type OperationRequest,
   ORGS_MAX,
@@ -15,8 +14,10 @@ import {
   toMarkup,
   toOrgObject,
 } from '@switchyard/contracts';
+import { type Acting, type Asked, actingOf, administered, controlEvent } from '../changes/administered.ts';
+import { createWithEvents, deleteWithEvents } from '../changes/write.ts';
 import { requirePayable } from '../orgs/org-billing.ts';
-import { EVENT_SOURCE, type OrgDeps } from '../orgs/org-records.ts';
+import type { OrgDeps } from '../orgs/org-records.ts';
 import type { KeyOperations } from './keys-create.ts';
 import { createOrgKey } from './orgs-keys-create.ts';
 
@@ -31,52 +32,51 @@ const FIRST_KEY_NAME = 'first key';
 
 /** @throws ServiceError `invalid_request`; `service_unavailable`, and then no org was made */
 export function createOrg(deps: OrgCreateDeps) {
-  return async ({ org: own, key_id, body }: OperationRequest<'orgs.create'>): Promise<CreatedOrg> => {
-    const record = recordOf(body, deps.clock.now());
+  return async (
+    { org: own, key_id, body }: OperationRequest<'orgs.create'>,
+    asked: Asked,
+  ): Promise<CreatedOrg> => {
+    const now = deps.clock.now();
+    const record = recordOf(body, now);
     const { id } = record;
     requirePayable(record);
     if (deps.knownOrgs.entries().length >= ORGS_MAX)
       throw new ServiceError('invalid_request', `An installation has at most ${ORGS_MAX} orgs. Delete some.`);
-    await deps.orgs.create(id, record);
     const caller = { org: own, key_id };
-    const key = await begin(deps, { id, key_id, credits: body.credits }).then(
-      () =>
-        createOrgKey(deps)({
-          ...caller,
-          id,
-          body: { name: FIRST_KEY_NAME, permissions: TENANT_PERMISSIONS },
-        }),
-      async (error: unknown) => {
-        await deps.orgs.delete(id);
-        throw error;
-      },
-    );
+    const orgs = { bucket: deps.orgs, events: deps.events };
+    const by = actingOf(caller, asked);
+    await createWithEvents(orgs, id, record, [created(record, by, now)]);
+    await grant(deps, { id, key_id, credits: body.credits }).catch(async (error: unknown) => {
+      const removed = {
+        id: eventIds.org(id, 'removed'),
+        now,
+        data: { org: id, ...administered(by, null, null) },
+      };
+      await deleteWithEvents(orgs, id, [controlEvent('org.removed', removed)]);
+      throw error;
+    });
+    const first = { name: FIRST_KEY_NAME, permissions: TENANT_PERMISSIONS };
+    const key = await createOrgKey(deps)({ ...caller, id, body: first }, asked);
     return { ...toOrgObject(record), key: key.key, key_id: key.id };
   };
 }
 
-interface Beginning {
+interface Grant {
   readonly id: string;
   readonly key_id: string;
   readonly credits: number | null | undefined;
 }
 
-async function begin({ bus, events, clock }: OrgCreateDeps, { id, key_id, credits }: Beginning) {
-  if (credits) {
-    const granted = { amount: credits, reason: 'credits to begin with' };
-    await request(
-      bus,
-      'credits.create',
-      { org: id, key_id, body: granted },
-      { timeoutMs: CREDITS_TIMEOUT_MS },
-    );
-  }
-  await events.publish(
-    makeEvent({
-      ...{ name: 'org.created', id: eventIds.org(id, 'created'), source: EVENT_SOURCE },
-      ...{ time: new Date(clock.now()), data: { org: id, by_key_id: key_id } },
-    }),
-  );
+async function grant({ bus }: OrgCreateDeps, { id, key_id, credits }: Grant): Promise<void> {
+  if (!credits) return;
+  const body = { amount: credits, reason: 'credits to begin with' };
+  await request(bus, 'credits.create', { org: id, key_id, body }, { timeoutMs: CREDITS_TIMEOUT_MS });
+}
+
+function created(record: OrgRecord, by: Acting, now: number) {
+  const { id: org, markup_percent: markup } = record;
+  const data = { org, by_key_id: by.key_id, ...administered(by, null, toOrgObject(record)) };
+  return controlEvent('org.created', { id: eventIds.org(org, 'created'), now, markup, data });
 }
 
 function recordOf(

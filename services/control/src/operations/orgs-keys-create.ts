@@ -1,5 +1,6 @@
 import type { CreatedKey, KeyRecord, OperationRequest } from '@switchyard/contracts';
 import { TENANT_PERMISSIONS } from '@switchyard/contracts';
+import { type Asked, actingOf } from '../changes/administered.ts';
 import { findCaller } from '../keys/authority.ts';
 import { findOrg, type OrgDeps } from '../orgs/org-records.ts';
 import { createKey, issueKey, type KeyOperations } from './keys-create.ts';
@@ -10,13 +11,11 @@ import { createKey, issueKey, type KeyOperations } from './keys-create.ts';
  * @throws ServiceError `org_not_found`; `permission_denied`; `invalid_request`; `invalid_api_key`
  */
 export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly keys: KeyOperations }) {
-  return async ({
-    org: own,
-    key_id: by,
-    id,
-    body,
-  }: OperationRequest<'orgs.keys.create'>): Promise<CreatedKey> => {
-    if (id === own) return createKey(keys)({ org: own, key_id: by, body });
+  return async (
+    { org: own, key_id: by, id, body }: OperationRequest<'orgs.keys.create'>,
+    asked: Asked,
+  ): Promise<CreatedKey> => {
+    if (id === own) return createKey(keys)({ org: own, key_id: by, body }, asked);
     /** Runs again after the key is written: the operator's key may be revoked, and the org removed, meanwhile. */
     const findMaker = async (): Promise<KeyRecord> => {
       await findCaller(keys, { org: own, key_id: by });
@@ -26,6 +25,6 @@ export function createOrgKey({ orgs, keys }: Pick<OrgDeps, 'orgs'> & { readonly 
         ...{ created_at: org.created_at, expires_at: null, limit: null, models: null },
       };
     };
-    return issueKey(keys, { by, body, findMaker });
+    return issueKey(keys, { by: actingOf({ org: own, key_id: by }, asked), body, findMaker });
   };
 }

@@ -1,42 +1,26 @@
 // Each change of an account publishes an event. Uses a real nats-server.
-import { type Bus, connectBus, request } from '@switchyard/bus';
-import { DEFAULT_ORG, eventIds, eventSubject, type UpdateOrgRequest } from '@switchyard/contracts';
-import { makeLogger, type Running, readConfig, systemClock } from '@switchyard/service';
+import { type Bus, openBucket, request } from '@switchyard/bus';
 import {
-  type EventLog,
-  openEventLog,
-  startNats,
-  type TestServer,
-  temporaryFolder,
-} from '@switchyard/testing';
+  DEFAULT_ORG,
+  eventIds,
+  eventSubject,
+  toMarkup,
+  type UpdateOrgRequest,
+  updateOrgRequest,
+} from '@switchyard/contracts';
+import type { EventLog } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { config as controlConfig } from '../config.ts';
-import { start } from '../run.ts';
+import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 
-const logger = makeLogger('control', 'silent');
-
-let nats: TestServer;
 let bus: Bus;
-let controlBus: Bus;
-let control: Running;
+let control: TestControl;
 let events: EventLog;
 
 beforeAll(async () => {
-  nats = await startNats();
-  bus = await connectBus({ url: nats.url, service: 'test', logger });
-  controlBus = await connectBus({ url: nats.url, service: 'control', logger });
-  const settings = { SWITCHYARD_DATA: await temporaryFolder('control'), SWITCHYARD_COMPUTERS: 'off' };
-  const config = readConfig(controlConfig, settings);
-  control = await start({ config, bus: controlBus, logger, clock: systemClock });
-  events = await openEventLog(bus);
+  control = await startTestControl({ env: { SWITCHYARD_COMPUTERS: 'off' } });
+  ({ bus, events } = control);
 });
-afterAll(async () => {
-  await events?.stop();
-  await control?.stop();
-  await controlBus?.close();
-  await bus?.close();
-  await nats?.stop();
-});
+afterAll(() => control?.stop());
 
 const update = (body: UpdateOrgRequest) =>
   request(bus, 'orgs.update', { org: DEFAULT_ORG, key_id: 'key_1', id: DEFAULT_ORG, body });
@@ -59,3 +43,29 @@ test('each change of an account publishes an event with the new values and the k
   expect(first).not.toBe(second);
   expect(second).toBe(eventIds.accountUpdated(DEFAULT_ORG, Number(second?.split(':').at(-1))));
 });
+
+test('a mark-up is kept as a plain decimal until it is changed, and 0 removes it', async () => {
+  const own = { org: DEFAULT_ORG, key_id: 'key_1', id: DEFAULT_ORG };
+  expect((await update({ markup_percent: '12.5' })).markup_percent).toBe('12.5');
+  expect((await update({ name: 'renamed' })).markup_percent).toBe('12.5');
+  expect((await request(bus, 'orgs.get', own)).markup_percent).toBe('12.5');
+  expect((await update({ markup_percent: '0.00' })).markup_percent).toBe('0');
+  expect(await (await openBucket(bus, 'orgs')).get(DEFAULT_ORG)).not.toHaveProperty('value.markup_percent');
+});
+
+test.each([
+  [12.5, '12.5'],
+  ['12.50', '12.5'],
+  [1_000, '1000'],
+  [0.07, '0.07'],
+])('the percentage %s is read as %s', (given, read) => {
+  const { markup_percent } = updateOrgRequest.parse({ markup_percent: given });
+  expect(toMarkup(markup_percent)).toEqual({ markup_percent: read });
+});
+
+test.each([-1, 1_000.01, 12.345, '12.345', '1e2', '-5', '', ' 5', '1001', '12,5', null, true])(
+  'the percentage %j is refused',
+  (given) => {
+    expect(updateOrgRequest.safeParse({ markup_percent: given }).success).toBe(false);
+  },
+);

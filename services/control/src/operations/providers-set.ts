@@ -6,28 +6,36 @@ import {
   ServiceError,
 } from '@switchyard/contracts';
 import { KeyLocked } from '@switchyard/service';
-import { findProvider, type ProviderOperations } from '../providers/provider-operations.ts';
+import { type Asked, actingOf } from '../changes/administered.ts';
+import { changeWithEvents } from '../changes/write.ts';
+import { findProvider, type ProviderOperations, providerEvent } from '../providers/provider-operations.ts';
 
 /**
  * Stores the API key of a maker, encrypted; the services that call makers follow the bucket.
  * @throws ServiceError `provider_not_found`; `provider_keys_locked`, and then nothing is written
  */
 export function setProvider(deps: ProviderOperations) {
-  return async ({
-    org,
-    key_id,
-    maker,
-    body,
-  }: OperationRequest<'providers.set'>): Promise<OperationResponse<'providers.set'>> => {
+  return async (
+    { org, key_id, maker, body }: OperationRequest<'providers.set'>,
+    asked: Asked,
+  ): Promise<OperationResponse<'providers.set'>> => {
     const provider = await findProvider(deps, { org, key_id }, maker);
     await requireSecret(deps);
-    const { providerKeys, seal, clock, logger } = deps;
+    const { providerKeys: bucket, events, seal, clock, logger } = deps;
+    const now = clock.now();
     const record: ProviderKeyRecord = {
       sealed: orLocked(() => seal.seal(provider.env, body.api_key)),
-      updated_at: new Date(clock.now()).toISOString(),
+      updated_at: new Date(now).toISOString(),
       by_key_id: key_id,
     };
-    await providerKeys.put(provider.env, record);
+    const by = actingOf({ org, key_id }, asked);
+    const happened = providerEvent('updated', { by, provider: maker, now });
+    await changeWithEvents(
+      { bucket, events },
+      provider.env,
+      () => record,
+      () => [happened],
+    );
     logger.info({ provider: maker, by: key_id }, 'the key of a provider was set');
     return {
       ...provider,

@@ -1,7 +1,8 @@
 // Org records in KV: found by id, changed by compare-and-set.
 import { type Bucket, type Entry, type EventPublisher, type Mirror, RevisionConflict } from '@switchyard/bus';
-import { DEFAULT_ORG, ID_PATTERN, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import { DEFAULT_ORG, type Event, ID_PATTERN, type OrgRecord, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
+import { changeWithEvents } from '../changes/write.ts';
 
 export interface OrgDeps {
   readonly orgs: Bucket<OrgRecord>;
@@ -10,8 +11,6 @@ export interface OrgDeps {
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly clock: Clock;
 }
-
-export const EVENT_SOURCE = '/switchyard/control';
 
 /** Creates the record of the operator's own org if it is missing. Idempotent, for any number of instances. */
 export async function ensureDefaultOrg(orgs: Bucket<OrgRecord>, now: number): Promise<void> {
@@ -40,25 +39,29 @@ function notFound(id: string): never {
 export interface ChangedOrg {
   readonly before: OrgRecord;
   readonly record: OrgRecord;
+  /** Of the record that was replaced. */
   readonly revision: number;
 }
 
-/**
- * Changes an org. `change` may run again on a newer record.
- * @throws ServiceError `org_not_found`; the errors of `change`
- */
+interface OrgChange {
+  /** May run again on a newer record. */
+  readonly change: (record: OrgRecord) => OrgRecord;
+  readonly eventsOf: (change: ChangedOrg) => readonly Event[];
+}
+
+/** @throws ServiceError `org_not_found`; the errors of `change` */
 export async function changeOrg(
-  { orgs, clock }: Pick<OrgDeps, 'orgs' | 'clock'>,
+  { orgs, events, clock }: Pick<OrgDeps, 'orgs' | 'events' | 'clock'>,
   id: string,
-  change: (record: OrgRecord) => OrgRecord,
-): Promise<ChangedOrg> {
-  let { value: before } = await findOrg(orgs, id);
+  { change, eventsOf }: OrgChange,
+): Promise<OrgRecord> {
+  await findOrg(orgs, id);
   const updated_at = new Date(clock.now()).toISOString();
-  const changed = await orgs.change(id, (entry) => {
-    if (!entry) return null;
-    before = entry.value;
-    return { ...change(before), updated_at };
-  });
-  if (!changed) return notFound(id);
-  return { before, record: changed.value, revision: changed.revision };
+  const changed = await changeWithEvents(
+    { bucket: orgs, events },
+    id,
+    (entry) => entry && { ...change(entry.value), updated_at },
+    (before, record) => (before ? eventsOf({ before: before.value, record, revision: before.revision }) : []),
+  );
+  return changed?.value ?? notFound(id);
 }

@@ -1,8 +1,16 @@
-// Suspends, deletes and restores orgs, and publishes what changed. Edges watch the records: they refuse the keys of a
+// Suspends, deletes and restores orgs, and says what changed. Edges watch the records: they refuse the keys of a
 // suspended org and end what is open under them.
-import { DEFAULT_ORG, eventIds, makeEvent, type OrgRecord, ServiceError } from '@switchyard/contracts';
+import {
+  DEFAULT_ORG,
+  type Event,
+  eventIds,
+  type OrgRecord,
+  ServiceError,
+  toOrgObject,
+} from '@switchyard/contracts';
+import { type Acting, administered, controlEvent } from '../changes/administered.ts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
-import { type ChangedOrg, EVENT_SOURCE, type OrgDeps } from './org-records.ts';
+import type { ChangedOrg, OrgDeps } from './org-records.ts';
 import { stopComputersOf } from './stop-computers.ts';
 
 /** @throws ServiceError `invalid_request` for the operator's own org, whose keys could not undo it */
@@ -35,32 +43,29 @@ export interface OrgStatusDeps extends OrgDeps {
   readonly computers: ComputerOperations;
 }
 
-/**
- * Publishes `org.suspended` or `org.restored` if the change was one, and begins to stop the computers of a suspended
- * org; the sweep completes it.
- */
-export async function statusChanged(
-  { events, clock, computers }: OrgStatusDeps,
+/** `org.suspended` or `org.restored`, if the change was one. */
+export function statusEvents(
   { before, record, revision }: ChangedOrg,
-  by: string,
-): Promise<void> {
+  { by, now }: { readonly by: Acting; readonly now: number },
+): Event[] {
   const { id: org, suspended_at, removed_at } = record;
-  if (suspended_at !== null)
-    void stopComputersOf(computers, org).catch((error: unknown) =>
-      computers.logger.warn({ err: error, org }, 'the computers of a suspended org were not stopped yet'),
-    );
-  if (before.suspended_at === suspended_at && before.removed_at === removed_at) return;
-  const head = { source: EVENT_SOURCE, time: new Date(clock.now()) };
-  const data = { org, by_key_id: by };
-  await events.publish(
-    suspended_at === null
-      ? makeEvent({
-          ...{ name: 'org.restored', id: eventIds.orgStatus(org, 'restored', revision) },
-          ...{ ...head, data },
-        })
-      : makeEvent({
-          ...{ name: 'org.suspended', id: eventIds.orgStatus(org, 'suspended', revision) },
-          ...{ ...head, data: { ...data, removed_at } },
-        }),
+  if (before.suspended_at === suspended_at && before.removed_at === removed_at) return [];
+  const data = { org, by_key_id: by.key_id, ...administered(by, statusOf(before), statusOf(record)) };
+  const id = (change: 'suspended' | 'restored') => eventIds.orgChanged(org, change, revision);
+  if (suspended_at === null) return [controlEvent('org.restored', { id: id('restored'), now, data })];
+  const suspension = { ...data, removed_at };
+  return [controlEvent('org.suspended', { id: id('suspended'), now, data: suspension })];
+}
+
+function statusOf(record: OrgRecord) {
+  const { status, suspended_at, removed_at } = toOrgObject(record);
+  return { status, suspended_at, removed_at };
+}
+
+/** Begins to stop the computers of an org that is suspended; the sweep completes it. */
+export function stopIfSuspended(computers: ComputerOperations, { id: org, suspended_at }: OrgRecord): void {
+  if (suspended_at === null) return;
+  void stopComputersOf(computers, org).catch((error: unknown) =>
+    computers.logger.warn({ err: error, org }, 'the computers of a suspended org were not stopped yet'),
   );
 }

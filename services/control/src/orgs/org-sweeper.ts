@@ -1,14 +1,16 @@
 // Stops the computers of suspended orgs, and removes the data of deleted ones when their time has come. Any number of
 // instances may run the sweep: each step is idempotent, and one that failed is repeated.
-import { eventIds, makeEvent } from '@switchyard/contracts';
+import { eventIds } from '@switchyard/contracts';
 import { type Repeating, repeat } from '@switchyard/service';
+import { administered, controlEvent } from '../changes/administered.ts';
+import { deleteWithEvents } from '../changes/write.ts';
 import type { ComputerOperations } from '../computers/computer-operations.ts';
 import type { FileOperations } from '../files/file-operations.ts';
 import { deleteComputer } from '../operations/computers-delete.ts';
 import { deleteFile } from '../operations/files-delete.ts';
 import type { KeyOperations } from '../operations/keys-create.ts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
-import { EVENT_SOURCE, type OrgDeps } from './org-records.ts';
+import type { OrgDeps } from './org-records.ts';
 import { isRemovalDue } from './org-status.ts';
 import { stopComputersOf } from './stop-computers.ts';
 
@@ -62,11 +64,7 @@ async function removeOrg(deps: OrgSweepDeps, org: string, revision: number): Pro
   }
   await webhooks.signingSecrets.delete(org);
   for (const { key, value } of await keys.keys.entries()) if (value.org === org) await keys.keys.delete(key);
-  await events.publish(
-    makeEvent({
-      ...{ name: 'org.removed', id: eventIds.org(org, 'removed'), source: EVENT_SOURCE },
-      ...{ time: new Date(clock.now()), data: { org } },
-    }),
-  );
-  await orgs.delete(org, revision);
+  const data = { org, ...administered(null, null, null) };
+  const removed = controlEvent('org.removed', { id: eventIds.org(org, 'removed'), now: clock.now(), data });
+  await deleteWithEvents({ bucket: orgs, events }, org, [removed], revision);
 }

@@ -1,13 +1,5 @@
 // Orgs on a real nats-server, with a clock that the test controls and a billing that grants or refuses credits.
-import {
-  type Bucket,
-  type Bus,
-  connectBus,
-  openBucket,
-  openObjectStore,
-  request,
-  serve,
-} from '@switchyard/bus';
+import { type Bucket, type Bus, openBucket, openObjectStore, request, serve } from '@switchyard/bus';
 import {
   type CreatedOrg,
   type CreateOrgRequest,
@@ -22,31 +14,19 @@ import {
   TENANT_PERMISSIONS,
   type UpdateOrgRequest,
 } from '@switchyard/contracts';
-import { makeLogger, type Running, readConfig } from '@switchyard/service';
-import {
-  type EventLog,
-  FakeClock,
-  openEventLog,
-  startNats,
-  type TestServer,
-  temporaryFolder,
-} from '@switchyard/testing';
+import { type EventLog, FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { config as controlConfig } from '../config.ts';
+import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { firstKeyId } from '../keys/first-key.ts';
 import { hashKey } from '../keys/secret.ts';
-import { start } from '../run.ts';
 
-const logger = makeLogger('control', 'silent');
 const FIRST = 'sy_the_first_key_of_all';
 const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
 const DAY_MS = 24 * 3_600_000;
 const clock = new FakeClock();
 
-let nats: TestServer;
 let bus: Bus;
-let controlBus: Bus;
-let control: Running;
+let control: TestControl;
 let events: EventLog;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
@@ -56,9 +36,8 @@ let granted: { org: string; amount: number }[] = [];
 let isBillingAway = false;
 
 beforeAll(async () => {
-  nats = await startNats();
-  bus = await connectBus({ url: nats.url, service: 'test', logger });
-  controlBus = await connectBus({ url: nats.url, service: 'control', logger });
+  control = await startTestControl({ clock, env: { SWITCHYARD_KEY: FIRST } });
+  ({ bus, events } = control);
   const billing = await serve(bus, { name: 'billing', version: '0.0.1', description: 'of a test' });
   billing.handle('credits.create', async ({ org, key_id, body: { amount, reason } }) => {
     if (isBillingAway) throw new ServiceError('service_unavailable', 'billing is away');
@@ -66,25 +45,13 @@ beforeAll(async () => {
     const created_at = new Date().toISOString();
     return { id: newId('credit'), object: 'credit', amount, reason, reference: null, key_id, created_at };
   });
-  const config = readConfig(controlConfig, {
-    SWITCHYARD_DATA: await temporaryFolder('control'),
-    SWITCHYARD_KEY: FIRST,
-  });
-  control = await start({ config, bus: controlBus, logger, clock });
   [orgs, keys, files] = await Promise.all([
     openBucket(bus, 'orgs'),
     openBucket(bus, 'keys'),
     openBucket(bus, 'files'),
   ]);
-  events = await openEventLog(bus);
 });
-afterAll(async () => {
-  await events?.stop();
-  await control?.stop();
-  await controlBus?.close();
-  await bus?.close();
-  await nats?.stop();
-});
+afterAll(() => control?.stop());
 beforeEach(() => {
   granted = [];
   isBillingAway = false;

@@ -1,16 +1,21 @@
 // What the operations on makers' API keys share.
-import { type Bucket, type Bus, request } from '@switchyard/bus';
+import { type Bucket, type Bus, type EventPublisher, request } from '@switchyard/bus';
 import {
   type Caller,
+  type Event,
+  eventIds,
+  newId,
   type ProviderKeyRecord,
   type ProviderObject,
   ServiceError,
 } from '@switchyard/contracts';
 import type { Clock, Logger, ProviderSeal } from '@switchyard/service';
+import { type Acting, administered, controlEvent } from '../changes/administered.ts';
 
 export interface ProviderOperations {
   readonly bus: Bus;
   readonly providerKeys: Bucket<ProviderKeyRecord>;
+  readonly events: Pick<EventPublisher, 'publish'>;
   readonly seal: ProviderSeal;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -27,4 +32,13 @@ export async function findProvider(
   if (provider) return provider;
   const message = `Provider not found: ${maker}. GET /v1/providers lists all providers.`;
   throw new ServiceError('provider_not_found', message, { param: 'maker' });
+}
+
+/** The event of a maker's key that was set or removed: that it was, and by whom; nothing of the key. */
+export function providerEvent(
+  change: 'updated' | 'deleted',
+  { by, provider, now }: { readonly by: Acting; readonly provider: string; readonly now: number },
+): Event {
+  const data = { org: by.org, provider, ...administered(by, null, null) };
+  return controlEvent(`provider.${change}`, { id: eventIds.provider(provider, newId('event')), now, data });
 }

@@ -1,15 +1,9 @@
 // Sends the end of a video job to the `callback_url` of its request. One consumer serves all orgs; each org has a few
 // slots, so that its slow endpoints do not delay those of other orgs.
-import type { Bucket, Bus } from '@switchyard/bus';
-import {
-  EVENTS_STREAM,
-  type Event,
-  type SigningSecretRecord,
-  type VideoRecord,
-  videoKey,
-} from '@switchyard/contracts';
+import { type Bucket, type Bus, readEvent } from '@switchyard/bus';
+import { EVENTS_STREAM, type SigningSecretRecord, type VideoRecord, videoKey } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
-import { Feed, type Verdict } from './feed.ts';
+import { type Delivery, Feed, type Verdict } from '../feed.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Sender, send } from './send.ts';
 import { signingSecretsOf } from './signing-secrets.ts';
@@ -28,8 +22,6 @@ const ATTEMPTS_PER_ORG_MAX = 8;
 /** Delay before an event is retried when all slots of its org are taken. */
 const PLACE_PAUSE_MS = 1_000;
 const SUBJECTS = ['event.v1.video.completed.*', 'event.v1.video.failed.*'];
-/** Starts at the first event in the stream: an installation without callbacks has none to send. */
-const SINCE = new Date(0);
 
 export function startCallbackFeed(options: CallbackFeedOptions): Feed {
   const { bus, clock, logger } = options;
@@ -40,15 +32,15 @@ export function startCallbackFeed(options: CallbackFeedOptions): Feed {
     name: 'video-callbacks',
     description: 'tells callback_urls of the end of their videos',
     subjects: SUBJECTS,
-    since: SINCE,
     attemptsMax: ATTEMPTS_MAX,
-    async attempt(event, ageMs, signal) {
-      const { org } = event.data;
+    read: readEvent,
+    async attempt(delivery) {
+      const { org } = delivery.event.data;
       const attempts = busy.get(org) ?? 0;
       if (attempts >= ATTEMPTS_PER_ORG_MAX) return { againInMs: PLACE_PAUSE_MS };
       busy.set(org, attempts + 1);
       try {
-        return await attemptCallback(options, event, ageMs, signal);
+        return await attemptCallback(options, delivery);
       } finally {
         const left = (busy.get(org) ?? 1) - 1;
         if (left > 0) busy.set(org, left);
@@ -62,9 +54,7 @@ export function startCallbackFeed(options: CallbackFeedOptions): Feed {
 
 async function attemptCallback(
   deps: CallbackFeedOptions,
-  event: Event,
-  ageMs: number,
-  signal: AbortSignal,
+  { event, ageMs, signal }: Delivery,
 ): Promise<Verdict> {
   if (!('video_id' in event.data)) return 'settled'; // the filter lets no such event through
   const { org, video_id: id } = event.data;

@@ -1,5 +1,5 @@
 // Starts the webhooks of control: their buckets, their feeds, and the dependencies of their operations.
-import { type Bus, openBucket } from '@switchyard/bus';
+import { type Bus, type EventPublisher, openBucket } from '@switchyard/bus';
 import { type AllowList, createEgress } from '@switchyard/egress';
 import type { Clock, Logger } from '@switchyard/service';
 import { startCallbackFeed } from './callback-feed.ts';
@@ -9,6 +9,7 @@ import type { WebhookOperations } from './webhook-operations.ts';
 
 interface WebhooksOptions {
   bus: Bus;
+  events: Pick<EventPublisher, 'publish'>;
   clock: Clock;
   logger: Logger;
   allow: AllowList;
@@ -24,7 +25,7 @@ export interface Webhooks {
 
 /** Requires that the streams of events exist. */
 export async function startWebhooks({ allow, ...deps }: WebhooksOptions): Promise<Webhooks> {
-  const { bus, clock, logger } = deps;
+  const { bus, events, clock, logger } = deps;
   const egress = createEgress({ allow });
   const webhooks = await openBucket(bus, 'webhooks');
   const deliveries = await openBucket(bus, 'webhook-deliveries');
@@ -33,7 +34,7 @@ export async function startWebhooks({ allow, ...deps }: WebhooksOptions): Promis
   const feeds = await WebhookFeeds.start({ ...deps, egress, deliveries, bucket: webhooks });
   const callbacks = startCallbackFeed({ ...deps, egress, videos, signingSecrets });
   return {
-    operations: { webhooks, known: feeds.known, deliveries, signingSecrets, egress, clock, logger },
+    operations: { webhooks, known: feeds.known, deliveries, signingSecrets, events, egress, clock, logger },
     async stop() {
       await Promise.all([feeds.stop(), callbacks.stop()]);
     },

@@ -1,6 +1,13 @@
 // Feeds of each enabled webhook, one per stream of events. Every instance of control keeps them in sync with the
 // bucket.
-import { type Bucket, type Bus, type Mirror, mirrorBucket } from '@switchyard/bus';
+import {
+  type Bucket,
+  type Bus,
+  type EventPublisher,
+  type Mirror,
+  mirrorBucket,
+  readEvent,
+} from '@switchyard/bus';
 import {
   EVENT_STREAMS,
   type Event,
@@ -8,15 +15,17 @@ import {
   ServiceError,
   type WebhookRecord,
 } from '@switchyard/contracts';
+import { type Delivery, deleteConsumer, Feed, type FeedOptions, type Verdict } from '../feed.ts';
 import { type DeliveriesDeps, keepDelivery } from './deliveries.ts';
-import { deleteConsumer, Feed, type FeedOptions, type Verdict } from './feed.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';
+import { webhookChanged } from './webhook-events.ts';
 import { changeWebhook } from './webhook-records.ts';
 
 interface WebhookFeedsOptions extends Sender, DeliveriesDeps {
   bus: Bus;
   bucket: Bucket<WebhookRecord>;
+  events: Pick<EventPublisher, 'publish'>;
   schedule: RetrySchedule;
   random: () => number;
 }
@@ -114,19 +123,14 @@ export class WebhookFeeds {
       subjects: eventSubjects(org, events, suffix),
       since: new Date(enabled_at),
       attemptsMax: ATTEMPTS_MAX,
-      attempt: (event, ageMs, signal) => this.#attempt(org, id, event, ageMs, signal),
+      read: readEvent,
+      attempt: (delivery) => this.#attempt(org, id, delivery),
       clock,
       logger,
     });
   }
 
-  async #attempt(
-    org: string,
-    id: string,
-    event: Event,
-    ageMs: number,
-    signal: AbortSignal,
-  ): Promise<Verdict> {
+  async #attempt(org: string, id: string, { event, ageMs, signal }: Delivery): Promise<Verdict> {
     const { bucket, clock, schedule, random, logger } = this.#deps;
     const key = `${org}.${id}`;
     const record = (await bucket.get(key))?.value;
@@ -179,8 +183,17 @@ export class WebhookFeeds {
   /** Updates the webhook's record. A failed update must not block deliveries. */
   async #note(org: string, id: string, change: (record: WebhookRecord) => WebhookRecord): Promise<void> {
     try {
-      await changeWebhook(this.#deps.bucket, org, id, (record) =>
-        record.status === 'enabled' ? change(record) : null,
+      const { bucket: webhooks, events, clock } = this.#deps;
+      await changeWebhook(
+        { webhooks, events },
+        { org, id },
+        {
+          change: (record) => (record.status === 'enabled' ? change(record) : null),
+          eventsOf: (before, after) =>
+            after.status === 'disabled'
+              ? [webhookChanged('updated', before, after, { by: null, now: clock.now() })]
+              : [],
+        },
       );
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'webhook_not_found') return;

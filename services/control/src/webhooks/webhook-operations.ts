@@ -1,5 +1,5 @@
 // Dependencies that the webhook operations share.
-import type { Bucket, Mirror } from '@switchyard/bus';
+import type { Bucket, EventPublisher, Mirror } from '@switchyard/bus';
 import type { SigningSecretRecord, WebhookDelivery, WebhookRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Clock, Logger } from '@switchyard/service';
@@ -14,6 +14,7 @@ export interface WebhookOperations {
   /** The last attempts of each webhook, as the history of its key. */
   readonly deliveries: Bucket<WebhookDelivery>;
   readonly signingSecrets: Bucket<SigningSecretRecord>;
+  readonly events: Pick<EventPublisher, 'publish'>;
   readonly egress: Egress;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,6 +1,8 @@
 // Webhook records in KV: found by org and id, changed by compare-and-set.
 import type { Bucket, Entry } from '@switchyard/bus';
-import { ServiceError, type WebhookRecord } from '@switchyard/contracts';
+import { type Event, ServiceError, type WebhookRecord } from '@switchyard/contracts';
+import { changeWithEvents } from '../changes/write.ts';
+import type { WebhookOperations } from './webhook-operations.ts';
 
 export function webhookKey({ org, id }: { org: string; id: string }): string {
   return `${org}.${id}`;
@@ -25,18 +27,25 @@ export async function findWebhook(
   return entry;
 }
 
-/**
- * Changes a webhook. `change` may run again on a newer record, and returns null when there is nothing to write.
- * @throws ServiceError `webhook_not_found`, `service_unavailable`.
- */
+interface WebhookChange {
+  /** May run again on a newer record; null: there is nothing to write. */
+  readonly change: (record: WebhookRecord) => WebhookRecord | null;
+  readonly eventsOf: (before: Entry<WebhookRecord>, after: WebhookRecord) => readonly Event[];
+}
+
+/** @throws ServiceError `webhook_not_found`, `service_unavailable`. */
 export async function changeWebhook(
-  bucket: Bucket<WebhookRecord>,
-  org: string,
-  id: string,
-  change: (record: WebhookRecord) => WebhookRecord | null,
+  { webhooks, events }: Pick<WebhookOperations, 'webhooks' | 'events'>,
+  { org, id }: { readonly org: string; readonly id: string },
+  { change, eventsOf }: WebhookChange,
 ): Promise<WebhookRecord> {
-  const { key } = await findWebhook(bucket, org, id);
-  const changed = await bucket.change(key, (entry) => entry && change(entry.value));
+  const { key } = await findWebhook(webhooks, org, id);
+  const changed = await changeWithEvents(
+    { bucket: webhooks, events },
+    key,
+    (entry) => entry && change(entry.value),
+    (before, after) => (before ? eventsOf(before, after) : []),
+  );
   if (!changed) throw webhookNotFound(id);
   return changed.value;
 }

@@ -17,6 +17,7 @@ import {
   ServiceError,
   type VideoRecord,
   videoKey,
+  WEBHOOKS_PER_ORG_MAX,
   type WebhookObject,
 } from '@switchyard/contracts';
 import { parseAllowList } from '@switchyard/egress';
@@ -24,6 +25,7 @@ import { makeLogger, systemClock } from '@switchyard/service';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { ACK_WAIT_MS } from '../feed.ts';
 import { getSigningSecret } from '../operations/signing-secret-get.ts';
 import { createWebhook } from '../operations/webhooks-create.ts';
 import { deleteWebhook } from '../operations/webhooks-delete.ts';
@@ -32,7 +34,6 @@ import { getWebhook } from '../operations/webhooks-get.ts';
 import { rotateWebhook } from '../operations/webhooks-rotate.ts';
 import { testWebhook } from '../operations/webhooks-test.ts';
 import { updateWebhook } from '../operations/webhooks-update.ts';
-import { ACK_WAIT_MS } from './feed.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
 import { startWebhooks, type Webhooks } from './start-webhooks.ts';
 
@@ -78,6 +79,7 @@ async function openInstance(schedule = QUICK, allow = '127.0.0.1'): Promise<Webh
   const own = await connectBus({ url: nats.url, service: 'control', logger });
   const webhooks = await startWebhooks({
     bus: own,
+    events: { publish: async (event) => void (await publishEvent(own, event)) },
     clock: systemClock,
     logger,
     allow: parseAllowList(allow),
@@ -94,11 +96,12 @@ function operations() {
   return first.webhooks.operations;
 }
 
+const asked = { requestId: 'req_test' };
 const caller = (org = DEFAULT_ORG) => ({ org, key_id: 'key_test' });
 const create = (body: CreateWebhookRequest, org?: string) =>
-  createWebhook(operations())({ ...caller(org), body });
+  createWebhook(operations())({ ...caller(org), body }, asked);
 const get = (id: string): Promise<WebhookObject> => getWebhook(operations())({ ...caller(), id });
-const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id });
+const remove = (id: string, org?: string) => deleteWebhook(operations())({ ...caller(org), id }, asked);
 const deliveriesOf = async (id: string) =>
   (await listDeliveries(operations())({ ...caller(), id, query: {} })).data;
 const until = (what: () => Promise<void> | void) => vi.waitFor(what, { timeout: BUSY_MS, interval: 20 });
@@ -230,7 +233,7 @@ test('a test event is sent at once and signed, also to a disabled webhook, and a
     type: 'webhook.test',
     data: { org: DEFAULT_ORG, webhook_id: id },
   });
-  await updateWebhook(operations())({ ...caller(), id, body: { status: 'disabled' } });
+  await updateWebhook(operations())({ ...caller(), id, body: { status: 'disabled' } }, asked);
   expect(await sendTest()).toMatchObject({ delivered: false, http_status: 500, next_attempt_at: null });
   expect(await get(id)).toMatchObject({ disabled_reason: 'user', failing_since: null, last_error: null });
   expect((await deliveriesOf(id)).map(({ http_status }) => http_status)).toEqual([500, 204]);
@@ -260,7 +263,7 @@ test('two instances share the deliveries: each of many events arrives once', asy
   await openInstance();
   await openInstance();
   const receiver = await openReceiver();
-  await create({ url: receiver.url, events: ['*'] });
+  await create({ url: receiver.url, events: ['key.*'] });
   const events = await Promise.all(Array.from({ length: 60 }, () => emit()));
   await until(() => expect(receiver.received.length).toBeGreaterThanOrEqual(60));
   expect(receiver.received.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
@@ -349,9 +352,9 @@ test('a receiver that was down gets the missed events when it is up', async () =
 test('an endpoint that never answers delays neither other orgs nor other webhooks of its org', async () => {
   await openInstance();
   const [dead, alive, foreign] = [await openReceiver([0]), await openReceiver(), await openReceiver()];
-  await create({ url: dead.url, events: ['*'] });
-  await create({ url: alive.url, events: ['*'] });
-  await create({ url: foreign.url, events: ['*'] }, 'org_other');
+  await create({ url: dead.url, events: ['key.*'] });
+  await create({ url: alive.url, events: ['key.*'] });
+  await create({ url: foreign.url, events: ['key.*'] }, 'org_other');
   const own = await Promise.all(Array.from({ length: 20 }, () => emit()));
   const theirs = await emit('org_other');
   await until(() => expect(foreign.of(theirs)).toHaveLength(1));
@@ -376,7 +379,7 @@ test('an endpoint that fails for too long is disabled, shows the reason, and res
   await emit();
   await untilPast();
   receiver.answers = [200];
-  const enabled = await updateWebhook(operations())({ ...caller(), id, body: { status: 'enabled' } });
+  const enabled = await updateWebhook(operations())({ ...caller(), id, body: { status: 'enabled' } }, asked);
   expect(enabled).toMatchObject({ status: 'enabled', disabled_reason: null, failing_since: null });
   const event = await emit();
   await until(() => expect(receiver.of(event)).toHaveLength(1));
@@ -424,7 +427,7 @@ test('after a rotation both secrets verify, and only the new one is shown', asyn
   await openInstance();
   const receiver = await openReceiver();
   const { id, secret } = await create({ url: receiver.url, events: ['key.created'] });
-  const rotated = await rotateWebhook(operations())({ ...caller(), id });
+  const rotated = await rotateWebhook(operations())({ ...caller(), id }, asked);
   expect(rotated.secret).not.toBe(secret);
   await emit();
   await until(() => expect(receiver.received).toHaveLength(1));
@@ -440,7 +443,7 @@ test('events of a webhook can be changed; a deleted one receives nothing and lea
   const receiver = await openReceiver();
   const { id } = await create({ url: receiver.url, events: ['computer.*'] });
   await emit();
-  await updateWebhook(operations())({ ...caller(), id, body: { events: ['key.created'] } });
+  await updateWebhook(operations())({ ...caller(), id, body: { events: ['key.created'] } }, asked);
   await until(async () => {
     const { config } = await bus.jsm.consumers.info(EVENTS_STREAM, `webhook-${id}-1`);
     expect(config.filter_subjects).toEqual([`event.v1.key.created.${DEFAULT_ORG}`]);
@@ -556,3 +559,18 @@ async function endVideo(callback_url: string | null): Promise<Event> {
     }),
   );
 }
+
+test('webhooks that are created at once do not exceed the maximum of their org', async () => {
+  await openInstance();
+  const create = createWebhook(operations());
+  const body = { url: 'https://127.0.0.1/', events: ['*'] } satisfies CreateWebhookRequest;
+  const asks = Array.from({ length: WEBHOOKS_PER_ORG_MAX + 5 }, () =>
+    create({ ...caller(), body }, asked).then(
+      () => 'created',
+      ({ code }: { code: string }) => code,
+    ),
+  );
+  const outcomes = Map.groupBy(await Promise.all(asks), (outcome) => outcome);
+  expect(outcomes.get('created')).toHaveLength(WEBHOOKS_PER_ORG_MAX);
+  expect(outcomes.get('invalid_request')).toHaveLength(5);
+});

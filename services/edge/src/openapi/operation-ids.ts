@@ -59,6 +59,7 @@ export const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /v1/account': 'getAccount',
   'PATCH /v1/account': 'updateAccount',
   'GET /v1/account/audit': 'auditAccount',
+  'GET /v1/audit-log': 'listAuditLog',
   'POST /v1/credits': 'createCredit',
   'GET /v1/credits': 'listCredits',
   'POST /v1/refunds': 'createRefund',

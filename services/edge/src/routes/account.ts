@@ -2,10 +2,14 @@ import { hash } from 'node:crypto';
 import { type Bus, request } from '@switchyard/bus';
 import {
   accountObject,
+  allows,
+  auditLog,
+  auditLogQuery,
   createRefundRequest,
   ID_PREFIXES,
   newId,
   refundObject,
+  ServiceError,
   updateAccountRequest,
 } from '@switchyard/contracts';
 import { jsonRoute, type Route } from '../http/route.ts';
@@ -40,9 +44,9 @@ export function accountRoutes(bus: Bus): Route[] {
         request: { body: updateAccountRequest },
         response: { status: 200, description: 'The account as it is now', body: accountObject },
       },
-      async ({ key, body }) => {
+      async ({ key, body, requestId }) => {
         const caller = { org: key.org, key_id: key.id };
-        await request(bus, 'orgs.update', { ...caller, id: key.org, body });
+        await request(bus, 'orgs.update', { ...caller, id: key.org, body }, { requestId });
         return request(bus, 'account.get', caller);
       },
     ),
@@ -68,6 +72,26 @@ export function accountRoutes(bus: Bus): Route[] {
       ({ key, body, idempotencyKey }) => {
         const refund_id = refundIdOf(key.org, idempotencyKey);
         return request(bus, 'refunds.create', { org: key.org, key_id: key.id, refund_id, body });
+      },
+    ),
+    jsonRoute(
+      {
+        ...MAY_READ,
+        method: 'GET',
+        path: '/v1/audit-log',
+        summary:
+          'Who created, changed and revoked what, newest first: of all orgs for an operator, else of your own',
+        request: { query: auditLogQuery },
+        response: { status: 200, description: 'The lines of the audit log', body: auditLog },
+        errors: ['org_not_found'],
+      },
+      ({ key, query }) => {
+        const all_orgs = allows(key.permissions, 'operator');
+        if (!all_orgs && query.org !== undefined && query.org !== key.org)
+          throw new ServiceError('org_not_found', `Org not found: ${query.org}. Leave org out.`, {
+            param: 'org',
+          });
+        return request(bus, 'audit-log.list', { org: key.org, key_id: key.id, all_orgs, query });
       },
     ),
     read('credits.list', {

@@ -35,9 +35,9 @@ export function operationRoutes(bus: Bus, common: Pick<RouteDescription, 'tag' |
         request: schemas as { params: z.ZodObject; body: z.ZodType; query: z.ZodType },
         response: { status, description: answer, body: response },
       },
-      ({ key, params: path, body, query }) => {
+      ({ key, params: path, body, query, requestId }) => {
         const payload = { org: key.org, key_id: key.id, ...path, body, query };
-        return request(bus, name, payload as unknown as OperationRequest<N>);
+        return request(bus, name, payload as unknown as OperationRequest<N>, { requestId });
       },
     );
   };

@@ -1,4 +1,4 @@
-// Delivers events of the stream to one destination, through a durable consumer of its own. JetStream stores which
+// Delivers events of a stream to one destination, through a durable consumer of its own. JetStream stores which
 // events are delivered and when the others are due. Any number of instances pull from the consumer; events of an
 // instance that dies are redelivered to another. A slow or dead destination delays only its own consumer.
 import {
@@ -9,27 +9,40 @@ import {
   JetStreamApiError,
   type JsMsg,
 } from '@nats-io/jetstream';
-import { type Bus, ensureEventsStream, readEvent } from '@switchyard/bus';
-import type { Event, EventStream } from '@switchyard/contracts';
+import { type Bus, ensureEventsStream } from '@switchyard/bus';
+import type { Event } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 
 /** Result of an attempt: the event is settled, or is delivered again. */
 export type Verdict = 'settled' | { readonly againInMs: number };
 
-export interface FeedOptions {
+/** An event to deliver, or the events of one message. */
+export interface Delivery<T = Event> {
+  readonly event: T;
+  /** The subject on which it was published. */
+  readonly subject: string;
+  readonly ageMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface FeedOptions<T = Event> {
   bus: Bus;
-  stream: EventStream;
+  stream: string;
   /** Name of the durable consumer. */
   name: string;
   description: string;
   /** Stream subjects that do not overlap. */
   subjects: readonly string[];
-  /** Delivers events from this time on. */
-  since: Date;
+  /** Delivers events from this time on; by default all of the stream. */
+  since?: Date;
   /** Concurrent attempts of one instance. */
   attemptsMax: number;
+  /** Milliseconds; default `ACK_WAIT_MS`. */
+  ackWaitMs?: number;
+  /** What a message delivers. @throws when it is none of ours: then it is not delivered */
+  read: (message: JsMsg) => T;
   /** Aborting the signal ends the attempt; its event is redelivered at once. */
-  attempt: (event: Event, ageMs: number, signal: AbortSignal) => Promise<Verdict>;
+  attempt: (delivery: Delivery<T>) => Promise<Verdict>;
   clock: Clock;
   logger: Logger;
 }
@@ -48,8 +61,8 @@ const STOP_PATIENCE_MS = 5_000;
 const ALREADY_EXISTS_CODES = [10_148, 10_013];
 const NOT_FOUND_CODE = 10_014;
 
-export class Feed {
-  readonly #deps: FeedOptions;
+export class Feed<T = Event> {
+  readonly #deps: FeedOptions<T>;
   readonly #stopping = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
   readonly #running: Promise<void>;
@@ -58,7 +71,7 @@ export class Feed {
   #stopped = false;
   #wake: () => void = () => {};
 
-  constructor(options: FeedOptions) {
+  constructor(options: FeedOptions<T>) {
     this.#deps = options;
     this.#subjects = options.subjects;
     this.#running = this.#run();
@@ -118,26 +131,36 @@ export class Feed {
   }
 
   async #attempt(message: JsMsg): Promise<void> {
-    const event = eventOf(message);
+    const event = this.#read(message);
     if (event === null) return message.term('no event of ours'); // billing keeps it
     message.working(); // restarts the ack timer: the event may have waited for its slot
-    const ageMs = Math.max(0, this.#deps.clock.now() - message.time.getTime());
+    const { subject, time } = message;
+    const ageMs = Math.max(0, this.#deps.clock.now() - time.getTime());
     try {
-      const verdict = await this.#deps.attempt(event, ageMs, this.#stopping.signal);
+      const signal = this.#stopping.signal;
+      const verdict = await this.#deps.attempt({ event, subject, ageMs, signal });
       if (verdict === 'settled') message.ack();
       else message.nak(verdict.againInMs);
     } catch (error) {
       message.nak(this.#stopping.signal.aborted ? 0 : AGAIN_MS);
       if (!this.#stopping.signal.aborted)
         this.#deps.logger.error(
-          { err: error, event: event.id },
+          { err: error, subject, consumer: this.#deps.name },
           'an attempt to deliver an event failed here',
         );
     }
   }
 
+  #read(message: JsMsg): T | null {
+    try {
+      return this.#deps.read(message);
+    } catch {
+      return null;
+    }
+  }
+
   async #ensureConsumer(): Promise<Consumer> {
-    const { bus, stream, name, description, since } = this.#deps;
+    const { bus, stream, name, description, since, ackWaitMs = ACK_WAIT_MS } = this.#deps;
     await ensureEventsStream(bus);
     const subjects = [...this.#subjects];
     try {
@@ -145,10 +168,11 @@ export class Feed {
         durable_name: name,
         description,
         filter_subjects: subjects,
-        deliver_policy: DeliverPolicy.StartTime,
-        opt_start_time: since.toISOString(),
+        ...(since
+          ? { deliver_policy: DeliverPolicy.StartTime, opt_start_time: since.toISOString() }
+          : { deliver_policy: DeliverPolicy.All }),
         ack_policy: AckPolicy.Explicit,
-        ack_wait: ACK_WAIT_MS * MS_NS,
+        ack_wait: ackWaitMs * MS_NS,
         max_ack_pending: ACK_PENDING_MAX,
         max_deliver: DELIVERIES_MAX,
       });
@@ -180,13 +204,5 @@ export async function deleteConsumer({
     await bus.jsm.consumers.delete(stream, name);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== NOT_FOUND_CODE) throw error;
-  }
-}
-
-function eventOf(message: JsMsg): Event | null {
-  try {
-    return readEvent(message);
-  } catch {
-    return null;
   }
 }

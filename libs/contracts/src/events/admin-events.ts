@@ -1,0 +1,47 @@
+// Events of what an org or its operator sets up: webhooks, the signing secret, keys of makers.
+import { z } from 'zod';
+import { administered } from './administered.ts';
+import { defineEvent } from './define-event.ts';
+
+const ofOrg = administered.extend({ org: z.string() });
+const webhookChanged = ofOrg.extend({ webhook_id: z.string() });
+const providerChanged = ofOrg.extend({ provider: z.string() });
+
+const WEBHOOK_SHOWS = ['webhook_id', 'request_id'] as const;
+const PROVIDER_SHOWS = ['provider', 'request_id'] as const;
+
+export const adminEvents = {
+  'webhook.created': defineEvent(webhookChanged, 'A webhook was made.', WEBHOOK_SHOWS),
+  'webhook.updated': defineEvent(
+    webhookChanged,
+    'A webhook was changed; without an `actor`, deliveries failed and it was disabled.',
+    WEBHOOK_SHOWS,
+  ),
+  'webhook.rotated': defineEvent(webhookChanged, 'A webhook was given another secret.', WEBHOOK_SHOWS),
+  'webhook.deleted': defineEvent(webhookChanged, 'A webhook was deleted.', WEBHOOK_SHOWS),
+  'signing_secret.rotated': defineEvent(
+    ofOrg,
+    'The secret that signs for the `callback_url`s of an org was replaced.',
+    ['org', 'request_id'],
+  ),
+  'provider.updated': defineEvent(
+    providerChanged,
+    'An operator set the API key of a maker; the event never has the key.',
+    PROVIDER_SHOWS,
+  ),
+  'provider.deleted': defineEvent(
+    providerChanged,
+    'An operator removed the API key of a maker that was set.',
+    PROVIDER_SHOWS,
+  ),
+} as const;
+
+/** The same fact always has the same id: `revision` is that of the record that the change replaced. */
+export const adminEventIds = {
+  webhook: (webhookId: string, change: 'created' | 'deleted') => `${webhookId}:${change}`,
+  webhookChanged: (webhookId: string, change: 'updated' | 'rotated', revision: number) =>
+    `${webhookId}:${change}:${revision}`,
+  /** `changeId` is made with the change: the record may be gone before, and has no revision then. */
+  signingSecret: (org: string, changeId: string) => `${org}:signing_secret:${changeId}`,
+  provider: (maker: string, changeId: string) => `provider_${maker}:${changeId}`,
+} as const;

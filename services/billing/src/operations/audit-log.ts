@@ -1,0 +1,63 @@
+// audit-log.list: who changed what, newest first.
+import {
+  type AuditEntry,
+  type AuditLogQuery,
+  afterOf,
+  limitOf,
+  type OperationRequest,
+  type OperationResponse,
+  pageOf,
+  unknownCursor,
+} from '@switchyard/contracts';
+import type { Filter } from 'mongodb';
+import { catchUpAuditLog } from '../catch-up.ts';
+import type { BillingDeps } from '../register.ts';
+import type { AuditRow } from '../store/documents.ts';
+import { timeRange } from '../store/log-page.ts';
+
+/** @throws ServiceError `invalid_request` for a reversed range, or a cursor that the filter does not find */
+export async function auditLogList(
+  { org, all_orgs, query }: OperationRequest<'audit-log.list'>,
+  deps: BillingDeps,
+): Promise<OperationResponse<'audit-log.list'>> {
+  await catchUpAuditLog(deps);
+  const { auditLog } = deps.store;
+  const limit = limitOf(query);
+  const wanted = filterOf(query, all_orgs ? query.org : org);
+  const after = afterOf(query);
+  const last = after === undefined ? null : await auditLog.findOne({ ...wanted, _id: after });
+  if (after !== undefined && !last) throw unknownCursor();
+  const older = last && { $or: [{ at: { $lt: last.at } }, { at: last.at, _id: { $lt: last._id } }] };
+  const rows = await auditLog
+    .find({ $and: [wanted, ...(older ? [older] : [])] })
+    .sort({ at: -1, _id: -1 })
+    .limit(limit + 1)
+    .toArray();
+  return pageOf(
+    rows.slice(0, limit).map((row) => toAuditEntry(row, all_orgs)),
+    rows.length > limit,
+    ({ id }) => id,
+  );
+}
+
+function filterOf(query: AuditLogQuery, org: string | undefined): Filter<AuditRow> {
+  const at = timeRange(query);
+  return {
+    ...(org === undefined ? {} : { org }),
+    ...(query.actor === undefined ? {} : { 'actor.key_id': query.actor }),
+    ...(query.type === undefined ? {} : { type: query.type }),
+    ...(at ? { at } : {}),
+  };
+}
+
+function toAuditEntry(
+  { _id: id, at, changes, markup_percent, ...row }: AuditRow,
+  forOperator: boolean,
+): AuditEntry {
+  return {
+    object: 'audit_entry',
+    ...{ id, type: row.type, at: at.toISOString(), org: row.org, target: row.target, actor: row.actor },
+    ...{ request_id: row.request_id, changes: JSON.parse(changes) as AuditEntry['changes'] },
+    ...(forOperator && markup_percent !== undefined ? { markup_percent } : {}),
+  };
+}

@@ -1,0 +1,91 @@
+// Writes to buckets that are published as events. A write carries its events in a header, in one message with the
+// record, and they are published right after it. If this process dies in between, publish-written.ts finds them there.
+import { type Bucket, DUPLICATE_WINDOW_NS, type Entry, type EventPublisher } from '@switchyard/bus';
+import type { Event } from '@switchyard/contracts';
+
+const DUPLICATE_WINDOW_MS = DUPLICATE_WINDOW_NS / 1_000_000;
+
+interface Published<V> {
+  readonly bucket: Bucket<V>;
+  readonly events: Pick<EventPublisher, 'publish'>;
+}
+
+/** @throws RevisionConflict when the key exists */
+export async function createWithEvents<V>(
+  to: Published<V>,
+  key: string,
+  value: V,
+  happened: readonly Event[],
+): Promise<number> {
+  await publishReplaced(to, key);
+  const revision = await to.bucket.create(key, value, happened);
+  await publishAll(to, happened);
+  return revision;
+}
+
+/**
+ * @param revision of the entry that is replaced
+ * @throws RevisionConflict when it is not the latest
+ */
+export async function updateWithEvents<V>(
+  to: Published<V>,
+  { key, value, revision }: Entry<V>,
+  happened: readonly Event[],
+): Promise<void> {
+  await publishReplaced(to, key);
+  await to.bucket.update(key, value, revision, happened);
+  await publishAll(to, happened);
+}
+
+/** As `Bucket.change`. `eventsOf` gets the entry that was replaced; null: there was none. */
+export async function changeWithEvents<V>(
+  to: Published<V>,
+  key: string,
+  decide: Parameters<Bucket<V>['change']>[1],
+  eventsOf: (before: Entry<V> | null, after: V) => readonly Event[],
+): Promise<Entry<V> | null> {
+  let happened: readonly Event[] = [];
+  const entry = await to.bucket.change(
+    key,
+    async (current) => {
+      happened = [];
+      const value = await decide(current);
+      if (value !== null) await publishReplaced(to, key);
+      return value;
+    },
+    (before, after) => {
+      happened = eventsOf(before, after);
+      return happened;
+    },
+  );
+  await publishAll(to, happened);
+  return entry;
+}
+
+/** @throws RevisionConflict when `revision` is given and is not the latest */
+export async function deleteWithEvents<V>(
+  to: Published<V>,
+  key: string,
+  happened: readonly Event[],
+  revision?: number,
+): Promise<void> {
+  await publishReplaced(to, key);
+  await to.bucket.delete(key, revision, happened);
+  await publishAll(to, happened);
+}
+
+/**
+ * Publishes the events of the write that the next one replaces, since a bucket keeps the last write only and the writer
+ * may have died. The stream drops a repeat; older events were published by publish-written.ts.
+ */
+async function publishReplaced<V>({ bucket, events }: Published<V>, key: string): Promise<void> {
+  const last = await bucket.lastWrite(key);
+  if (last && Date.now() - last.at.getTime() < DUPLICATE_WINDOW_MS) await publishAll({ events }, last.events);
+}
+
+async function publishAll(
+  { events }: Pick<Published<unknown>, 'events'>,
+  all: readonly Event[],
+): Promise<void> {
+  for (const event of all) await events.publish(event);
+}

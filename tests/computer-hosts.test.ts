@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { cpus } from 'node:os';
 import { connectBus, openBucket } from '@switchyard/bus';
-import { type ComputerObject, computerKey, DEFAULT_ORG } from '@switchyard/contracts';
+import { type ComputerObject, DEFAULT_ORG, placementKey, recordKey } from '@switchyard/contracts';
 import { makeLogger, readConfig } from '@switchyard/service';
 import {
   canStartTestEngine,
@@ -85,7 +85,7 @@ async function pass(ms: number): Promise<void> {
 beforeAll(async () => {
   const machine = await dockerOfMachine();
   if (!machine) throw new Error('these tests need a Docker engine');
-  installation = await openTestInstallation();
+  installation = await openTestInstallation({ control: true });
   clock = new FakeClock();
   engine = await startTestEngine();
   await importSmallImage(engine.docker);
@@ -149,10 +149,12 @@ async function call(method: string, path: string, body?: object): Promise<Answer
 const list = async (): Promise<ComputerObject[]> => (await call('GET', '/computers')).body.data;
 const create = (cpu = CPU) => call('POST', '/computers', { cpu, memory_mb: 512 });
 const exec = (id: string, command: string) => call('POST', `/computers/${id}/exec`, { command });
+const placementOf = async (id: string) =>
+  (await installation.placements.get(placementKey(DEFAULT_ORG, id)))!.value;
 const recordOf = async (id: string) =>
-  (await installation.computers.get(computerKey(DEFAULT_ORG, id)))!.value;
+  (await installation.computers.get(recordKey(await placementOf(id))))!.value;
 const hostOf = async (id: string): Promise<TestHost> => {
-  const { host } = await recordOf(id);
+  const { host } = await placementOf(id);
   return hosts.find((one) => one.id === host)!;
 };
 
@@ -328,6 +330,7 @@ test('a host whose agent is killed: its computers are unreachable after a minute
       .of('computer.metered')
       .filter(({ data }) => data.computer_id === id)
       .map((event) => event.id);
-  expect(charged(far)).toEqual([0, 1, 2].map((minute) => `${far}:1:${minute}`));
-  expect(charged(near)).toEqual(Array.from({ length: 14 }, (_, minute) => `${near}:1:${minute}`));
+  await expect.poll(() => charged(far)).toEqual([0, 1, 2].map((minute) => `${far}:1:${minute}`));
+  const minutes = Array.from({ length: 14 }, (_, minute) => `${near}:1:${minute}`);
+  await expect.poll(() => charged(near)).toEqual(minutes);
 }, 300_000);

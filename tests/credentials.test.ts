@@ -6,7 +6,16 @@ import { join } from 'node:path';
 import { jetstream } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type Bus, connectBus, openBucket, publishEvent, readNatsUrl } from '@switchyard/bus';
-import { eventIds, makeEvent, RECEIPTS_STREAM } from '@switchyard/contracts';
+import {
+  eventIds,
+  eventSubjectFromHost,
+  HOST_EVENTS_STREAM,
+  makeEvent,
+  minuteEvent,
+  newId,
+  placementKey,
+  RECEIPTS_STREAM,
+} from '@switchyard/contracts';
 import { ROOT, runCommand } from '@switchyard/local';
 import { makeLogger } from '@switchyard/service';
 import { startStack, type TestStack } from '@switchyard/testing';
@@ -164,10 +173,64 @@ describe('the credential of a computer host', () => {
     expect(await refusedToPublish(agent, [`_C.${host}.edge.x.1`, `_HB.${host}.x`])).toEqual([]);
   });
 
-  test('states facts about computers only, no use of models and no credits', async () => {
-    const events = ['call.completed', 'call.voided', 'credit.granted', 'charge.refunded', 'video.charged'];
-    const subjects = events.map((event) => `event.v1.${event}.${ORG}`);
+  test('reads and writes the records of its own computers only', async () => {
+    const subjectsOf = (name: string) => [
+      `$KV.computers.${name}.${ORG}.cmp_x`,
+      `$JS.API.DIRECT.GET.KV_computers.$KV.computers.${name}.${ORG}.cmp_x`,
+    ];
+    const others = [
+      ...subjectsOf('host_other'),
+      '$JS.API.DIRECT.GET.KV_computers',
+      '$JS.API.STREAM.MSG.GET.KV_computers',
+      `$KV.computer-placements.${ORG}.cmp_x`,
+    ];
+    expect(await refusedToPublish(agent, others)).toEqual(others);
+    expect(await refusedToPublish(agent, subjectsOf(host))).toEqual([]);
+  });
+
+  test('publishes events under its own name only', async () => {
+    const events = ['call.completed', 'computer.metered', 'credit.granted', 'video.charged'];
+    const subjects = [
+      ...events.map((event) => `event.v1.${event}.${ORG}`),
+      `host-event.v1.host_other.computer.metered.${ORG}`,
+    ];
     expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
+  });
+
+  test('charges nothing for a computer of another host', async () => {
+    const placements = await openBucket(operator, 'computer-placements');
+    const rates = {
+      per_minute: '1',
+      per_vcpu_minute: '0',
+      per_gb_memory_minute: '0',
+      per_gb_disk_minute: '0',
+    };
+    const minuteOn = async (of: string) => {
+      const placement = {
+        ...{ id: newId('computer'), org: ORG, key_id: newId('key'), host: of, image: 'test', rates },
+        ...{ cpu: 1, memory_mb: 512, disk_gb: 1, created_at: new Date().toISOString() },
+      };
+      await placements.create(placementKey(ORG, placement.id), placement);
+      return minuteEvent({
+        ...{ record: placement, run: { number: 1 }, minute: 0, costNano: 1_000_000_000n },
+        ...{ source: 'host', time: new Date() },
+      });
+    };
+    const forged = await minuteOn('host_other');
+    const own = await minuteOn(host);
+    for (const event of [forged, own])
+      await jetstream(agent).publish(eventSubjectFromHost(host, event), JSON.stringify(event), {
+        expect: { streamName: HOST_EVENTS_STREAM },
+      });
+    const charged = async () => {
+      const headers = { authorization: `Bearer ${stack.key}` };
+      const response = await fetch(`${stack.url}/v1/logs?type=computer`, { headers });
+      const { data } = (await response.json()) as { data: { computer_id: string | null }[] };
+      return data.map(({ computer_id }) => computer_id);
+    };
+    // Control decides in order, so the forged one was refused when the other is there.
+    await expect.poll(charged, { timeout: SEEN_WITHIN_MS }).toContain(own.data.computer_id);
+    expect(await charged()).not.toContain(forged.data.computer_id);
   });
 
   test('lets the server plant no key: what the server stores for it is not read', async () => {
@@ -176,11 +239,9 @@ describe('the credential of a computer host', () => {
     const keys = await openBucket(operator, 'keys');
     const [first] = await keys.entries();
     const planted = JSON.stringify({ ...first?.value, id: 'key_planted' });
-    await jetstream(agent).publish('$KV.computers.planted', planted);
-    const requests = [
-      '$JS.API.DIRECT.GET.KV_computers.$KV.computers.planted',
-      '$JS.API.STREAM.INFO.KV_computers',
-    ];
+    const own = `$KV.computers.${host}.planted`;
+    await jetstream(agent).publish(own, planted);
+    const requests = [`$JS.API.DIRECT.GET.KV_computers.${own}`, '$JS.API.STREAM.INFO.KV_computers'];
     const query = { last_by_subj: `$KV.keys.${hash}` };
     let stored = 0;
     for (const request of requests) {
@@ -199,7 +260,7 @@ describe('the credential of a computer host', () => {
   });
 
   test('deletes and changes no stream', async () => {
-    const streams = ['EVENTS', 'KV_computers', 'KV_hosts'];
+    const streams = ['EVENTS', 'HOST_EVENTS', 'KV_computers', 'KV_hosts'];
     const subjects = streams.flatMap((stream) =>
       ['UPDATE', 'DELETE', 'PURGE', 'MSG.DELETE'].map((verb) => `$JS.API.STREAM.${verb}.${stream}`),
     );

@@ -7,6 +7,7 @@ import {
   type EventStream,
   FILE_CONTENT_SUBJECT,
   FILE_STORE_SUBJECT,
+  HOST_EVENTS_STREAM,
   type HostOperationName,
   type OperationName,
   RECEIPTS_STREAM,
@@ -123,16 +124,19 @@ export const STREAM_CALLERS: Readonly<Record<string, Services>> = {
   'computer-agent.v1.*.terminal': EDGE,
 };
 
-/** Who publishes each event. Only the service that knows a fact states it; control speaks for hosts that are lost. */
+/**
+ * Who publishes each event. Only the service that knows a fact states it; control states those of computers, for hosts
+ * that are lost and for hosts whose events it has checked.
+ */
 export const EVENT_PUBLISHERS: Readonly<Record<EventName, Services>> = {
   'call.completed': ['model-router'],
   'call.refused': EDGE,
   'call.voided': EDGE,
-  'computer.created': ['computer-agent'],
-  'computer.started': ['computer-agent'],
-  'computer.stopped': ['computer-agent'],
-  'computer.deleted': ['computer-agent', 'control'],
-  'computer.metered': ['computer-agent', 'control'],
+  'computer.created': ['control'],
+  'computer.started': ['control'],
+  'computer.stopped': ['control'],
+  'computer.deleted': ['control'],
+  'computer.metered': ['control'],
   'video.charged': ['video-worker'],
   'video.refunded': ['video-worker'],
   'video.completed': ['video-worker'],
@@ -163,15 +167,19 @@ export const EVENT_PUBLISHERS: Readonly<Record<EventName, Services>> = {
 type StreamUse = 'read' | 'consume';
 /** Who reads each stream. */
 export const STREAM_READERS: Readonly<
-  Record<EventStream | typeof RECEIPTS_STREAM, Partial<Record<ServiceName, StreamUse>>>
+  Record<
+    EventStream | typeof HOST_EVENTS_STREAM | typeof RECEIPTS_STREAM,
+    Partial<Record<ServiceName, StreamUse>>
+  >
 > = {
   EVENTS: { edge: 'read', control: 'consume', 'video-worker': 'consume', billing: 'consume' },
   REFUSALS: { edge: 'read', control: 'consume', billing: 'consume' },
+  [HOST_EVENTS_STREAM]: { control: 'consume' },
   [RECEIPTS_STREAM]: { billing: 'read' },
 };
 
 /**
- * `own`: writes only the key of its host. Every use includes reading.
+ * `own`: reads and writes only the key of its host and the keys under it. Every other use includes reading all.
  * `consume`: takes the events that writes carry, with a durable consumer.
  */
 type BucketUse = 'read' | 'watch' | 'write' | 'own' | 'consume';
@@ -185,7 +193,8 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     hosts: { 'computer-agent': ['own'], control: ['watch'], edge: ['watch'] },
     'host-orders': { 'computer-agent': ['read'], control: ['write'] },
     leases: { control: ['write'], billing: ['write'] },
-    computers: { 'computer-agent': ['write'], control: ['write'], edge: ['read'] },
+    'computer-placements': { control: ['write'], edge: ['read'] },
+    computers: { 'computer-agent': ['own'], control: ['write'], edge: ['read'] },
     videos: { 'video-worker': ['watch', 'write'], control: ['read'] },
     'computer-slots': { control: ['write'] },
     files: { control: ['write'] },

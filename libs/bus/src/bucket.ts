@@ -7,7 +7,14 @@ import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from '.
 import type { Bus } from './bus.ts';
 import { EVENTS_HEADER, eventsIn } from './entry-events.ts';
 import { isEntry } from './entry-headers.ts';
-import { keptEntries, type LastEntry, lastEntries, OPERATION_HEADER, readAgain } from './last-entries.ts';
+import {
+  keptEntries,
+  keysUnder,
+  type LastEntry,
+  lastEntries,
+  OPERATION_HEADER,
+  readAgain,
+} from './last-entries.ts';
 
 /** Control writes this key every second into the buckets that mirrors watch. It is not an entry. */
 export const TICK_KEY = 'tick';
@@ -43,16 +50,17 @@ const CONFLICTS_MAX = 100;
 
 /** Opens a bucket; creates it with its bounds on a new installation. */
 export async function openBucket<N extends BucketName>(bus: Bus, name: N): Promise<Bucket<BucketValue<N>>> {
-  const { maxBytes, ttlMs, schema, history = 1 }: BucketBounds = BUCKETS[name];
+  const { maxBytes, ttlMs, schema, history = 1, markerTtlMs }: BucketBounds = BUCKETS[name];
   const kv = await new Kvm(bus.js).create(name, {
     history,
     max_bytes: maxBytes,
     ...(ttlMs === 0 ? {} : { ttl: ttlMs }),
+    ...(markerTtlMs === undefined ? {} : { markerTTL: markerTtlMs }),
   });
   const impatient = jetstream(bus.nc, { timeout: READ_TIMEOUT_MS });
   const jsm = await impatient.jetstreamManager(false);
   const parse = (json: unknown) => schema.parse(json) as BucketValue<N>;
-  return new Bucket<BucketValue<N>>({ bus, name, kv, jsm, parse });
+  return new Bucket<BucketValue<N>>({ bus, name, kv, jsm, parse, markerTtlMs });
 }
 
 interface BucketParts<V> {
@@ -62,6 +70,8 @@ interface BucketParts<V> {
   /** With the timeout of a read. */
   readonly jsm: JetStreamManager;
   readonly parse: (json: unknown) => V;
+  /** As in `BucketBounds`. */
+  readonly markerTtlMs: number | undefined;
 }
 
 interface WriteOptions {
@@ -81,14 +91,16 @@ export class Bucket<V> {
   readonly #bus: BucketParts<V>['bus'];
   readonly #jsm: JetStreamManager;
   readonly #stream: string;
+  readonly #markerTtlMs: number | undefined;
 
-  constructor({ bus, name, kv, jsm, parse }: BucketParts<V>) {
+  constructor({ bus, name, kv, jsm, parse, markerTtlMs }: BucketParts<V>) {
     this.name = name;
     this.kv = kv;
     this.parse = parse;
     this.#bus = bus;
     this.#jsm = jsm;
     this.#stream = `KV_${name}`;
+    this.#markerTtlMs = markerTtlMs;
   }
 
   async get(key: string): Promise<Entry<V> | null> {
@@ -185,6 +197,13 @@ export class Bucket<V> {
     return (await this.#lastUnder(pattern)).map((entry) => this.read(entry));
   }
 
+  /** All entries under a pattern, each asked for by its key: for a user that may read no other keys. */
+  async entriesByKey(pattern: string): Promise<Entry<V>[]> {
+    const keys = await this.#guard(pattern, () => keysUnder(this.#jsm, this.name, pattern));
+    const entries = await Promise.all(keys.map((key) => this.get(key)));
+    return entries.filter((entry) => entry !== null);
+  }
+
   /** The values that are kept of a key, oldest first. */
   async history(key: string): Promise<Entry<V>[]> {
     const kept = await this.#guard(key, () => keptEntries(this.#jsm, this.name, key));
@@ -237,6 +256,7 @@ export class Bucket<V> {
     const marker = headers();
     if (events.length > 0) marker.set(EVENTS_HEADER, JSON.stringify(events));
     if (operation) marker.set(OPERATION_HEADER, operation);
+    if (operation && this.#markerTtlMs !== undefined) marker.set('Nats-TTL', `${this.#markerTtlMs}ms`);
     if (operation === 'PURGE') marker.set('Nats-Rollup', 'sub');
     const { seq } = await this.#bus.js.publish(this.#subject(key), text, {
       headers: marker,

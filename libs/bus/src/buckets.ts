@@ -1,5 +1,6 @@
 // The KV buckets of an installation: what each holds, who writes it, and its bounds.
 import {
+  computerPlacement,
   computerRecord,
   computerSlots,
   fileRecord,
@@ -36,6 +37,8 @@ export interface BucketBounds {
   readonly ttlMs: number;
   /** Values kept for each key: 1 by default, 64 at most. */
   readonly history?: number;
+  /** Milliseconds that the marker of a deleted key is kept; kept without limit by default. */
+  readonly markerTtlMs?: number;
 }
 
 export const BUCKETS = {
@@ -53,8 +56,15 @@ export const BUCKETS = {
   'host-orders': { schema: hostOrder, maxBytes: 16 * MIB, ttlMs: 0 },
   /** Name -> holder; expires when it is not renewed in time. */
   leases: { schema: leaseRecord, maxBytes: 16 * MIB, ttlMs: 5_000 },
-  /** `<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */
-  computers: { schema: computerRecord, maxBytes: 256 * MIB, ttlMs: 0 },
+  /** `<org>.<computer id>` -> its host and prices, kept for a day longer than the record. Written by control. */
+  'computer-placements': {
+    schema: computerPlacement,
+    maxBytes: 256 * MIB,
+    ttlMs: 0,
+    markerTtlMs: 60_000,
+  },
+  /** `<host>.<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */
+  computers: { schema: computerRecord, maxBytes: 256 * MIB, ttlMs: 0, markerTtlMs: 60_000 },
   /** `<org>.<video id>` -> record, including hidden records of deleted videos. Kept longer than the stream keeps the
    * events that create them. Written by the video-workers by compare-and-set. */
   videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },

@@ -8,6 +8,9 @@ import {
   type Event,
   eventStream,
   eventSubject,
+  eventSubjectFromHost,
+  HOST_EVENTS_STREAM,
+  HOST_EVENTS_SUBJECTS,
   isRefusal,
   parseEvent,
   REFUSALS_STREAM,
@@ -25,13 +28,15 @@ export const EVENTS_AGE_NS_MAX = 7 * DAY_NS;
 export const DUPLICATE_WINDOW_NS = 120 * SECOND_NS;
 const EVENTS_BYTES_MAX = 8 * 1024 ** 3;
 const REFUSALS_BYTES_MAX = 512 * 1024 ** 2;
+/** About two million minutes that control has not admitted yet; then they wait in the outboxes of the hosts. */
+const HOST_EVENTS_BYTES_MAX = 1024 ** 3;
 
 /** How long one publish waits for its PubAck before the event goes to the outbox. */
 const PUBACK_TIMEOUT_MS = 2_000;
 const OUTBOX_AGAIN_MS = 500;
 
 /**
- * Creates the streams EVENTS and REFUSALS if missing. Idempotent; the caller retries while JetStream is away.
+ * Creates the streams EVENTS, REFUSALS and HOST_EVENTS if missing. Idempotent; the caller retries while JetStream is away.
  * EVENTS discards its oldest events, which are booked: edges refuse work before an unbooked event gets that old.
  */
 export async function ensureEventsStream(bus: Bus): Promise<void> {
@@ -47,17 +52,33 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
   const refusals = { name: REFUSALS_STREAM, subjects: [REFUSALS_SUBJECTS], max_bytes: REFUSALS_BYTES_MAX };
   await ensureStream(bus, { ...events, ...alike });
   await ensureStream(bus, { ...refusals, ...alike });
+  await ensureStream(bus, {
+    ...alike,
+    name: HOST_EVENTS_STREAM,
+    subjects: [HOST_EVENTS_SUBJECTS],
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+    max_bytes: HOST_EVENTS_BYTES_MAX,
+    max_age: 0,
+  });
+}
+
+interface PublishOptions {
+  readonly timeoutMs?: number;
+  /** The computer host that publishes it: control admits it to the stream of events. */
+  readonly host?: string | null;
 }
 
 /** Publishes an event; resolves with its PubAck. Without PubAck within `timeoutMs` it may still be stored. */
 export function publishEvent(
   { js }: Pick<Bus, 'js'>,
   event: Event,
-  timeoutMs = PUBACK_TIMEOUT_MS,
+  { timeoutMs = PUBACK_TIMEOUT_MS, host = null }: PublishOptions = {},
 ): Promise<PubAck> {
-  return js.publish(eventSubject(event), JSON.stringify(event), {
+  const subject = host === null ? eventSubject(event) : eventSubjectFromHost(host, event);
+  return js.publish(subject, JSON.stringify(event), {
     msgID: event.id,
-    expect: { streamName: eventStream(event) }, // makes it an event: read-event.ts
+    expect: { streamName: host === null ? eventStream(event) : HOST_EVENTS_STREAM }, // makes it an event: read-event.ts
     timeout: timeoutMs,
   });
 }
@@ -69,6 +90,8 @@ interface EventPublisherOptions {
   /** A folder on a volume that outlives the instance. Instances may share it: each writes its own file. */
   outboxDir: string;
   logger: Logger;
+  /** As in `PublishOptions`. */
+  host?: string;
 }
 
 export interface EventPublisher {
@@ -95,6 +118,7 @@ class OutboxPublisher implements EventPublisher {
   readonly #bus: Bus;
   readonly #logger: Logger;
   readonly #folder: string;
+  readonly #host: string | null;
   readonly #own: OwnFile;
   readonly #file: number;
   readonly #waiting = new Map<string, Event>();
@@ -104,10 +128,11 @@ class OutboxPublisher implements EventPublisher {
   #timers: NodeJS.Timeout[] = [];
   #draining: Promise<void> | null = null;
 
-  constructor({ bus, outboxDir, logger }: EventPublisherOptions) {
+  constructor({ bus, outboxDir, logger, host }: EventPublisherOptions) {
     this.#bus = bus;
     this.#logger = logger;
     this.#folder = outboxDir;
+    this.#host = host ?? null;
     this.#own = ownFile(outboxDir, 'events');
     this.#file = openSync(this.#own.path, 'a+');
   }
@@ -190,7 +215,7 @@ class OutboxPublisher implements EventPublisher {
   async #tryPublish(event: Event): Promise<boolean> {
     if (!this.#bus.connected) return false;
     try {
-      await publishEvent(this.#bus, event, PUBACK_TIMEOUT_MS);
+      await publishEvent(this.#bus, event, { host: this.#host });
       return true;
     } catch (error) {
       this.#logger.debug({ err: error, event: event.id }, 'an event was not acknowledged');

@@ -27,10 +27,8 @@ export async function lastEntries(
   bucket: string,
   pattern: string,
 ): Promise<LastEntry[]> {
-  const prefix = prefixOf(bucket);
   const stream = `KV_${bucket}`;
-  const { state } = await readAgain(() => jsm.streams.info(stream, { subjects_filter: prefix + pattern }));
-  const subjects = Object.keys(state.subjects ?? {});
+  const subjects = await subjectsUnder(jsm, bucket, pattern);
   const found: LastEntry[] = [];
   for (let from = 0; from < subjects.length; from += KEYS_PER_QUESTION) {
     const some = subjects.slice(from, from + KEYS_PER_QUESTION);
@@ -38,6 +36,18 @@ export async function lastEntries(
     found.push(...(await readAgain(() => storedIn(bucket, ask()))));
   }
   return found;
+}
+
+/** The keys under a pattern, including deleted ones whose marker is kept. @throws what JetStream throws while it is away */
+export async function keysUnder(jsm: JetStreamManager, bucket: string, pattern: string): Promise<string[]> {
+  const subjects = await subjectsUnder(jsm, bucket, pattern);
+  return subjects.map((subject) => subject.slice(prefixOf(bucket).length));
+}
+
+async function subjectsUnder(jsm: JetStreamManager, bucket: string, pattern: string): Promise<string[]> {
+  const filter = { subjects_filter: prefixOf(bucket) + pattern };
+  const { state } = await readAgain(() => jsm.streams.info(`KV_${bucket}`, filter));
+  return Object.keys(state.subjects ?? {});
 }
 
 /**

@@ -42,7 +42,7 @@ test('every call whose body is a stream has callers, and its service may serve i
 test('no service may publish what only another one knows', () => {
   for (const [event, publishers] of [
     ['call.completed', ['model-router']],
-    ['computer.metered', ['control', 'computer-agent']],
+    ['computer.metered', ['control']],
     ['credit.granted', ['billing']],
     ['charge.refunded', ['billing']],
     ['key.created', ['control']],
@@ -52,6 +52,18 @@ test('no service may publish what only another one knows', () => {
     );
     expect(may.sort(), event).toEqual([...publishers].sort());
   }
+});
+
+test('a host publishes events under its own name, and reads and writes records under its own name only', () => {
+  const { publish } = permissionsOf(HOST_SERVICE, HOST);
+  for (const host of [HOST, 'host_b'])
+    for (const subject of [
+      `host-event.v1.${host}.computer.metered.org_x`,
+      `$KV.computers.${host}.org_x.cmp_x`,
+      `$JS.API.DIRECT.GET.KV_computers.$KV.computers.${host}.org_x.cmp_x`,
+    ])
+      expect(allows(publish, subject), subject).toBe(host === HOST);
+  expect(allows(publish, '$JS.API.DIRECT.GET.KV_computers')).toBe(false);
 });
 
 test('a user answers, steers and receives only calls of its own', () => {

@@ -2,6 +2,7 @@
 // Everything else is refused by nats-server.
 import {
   EVENT_STREAMS,
+  HOST_EVENTS_STREAM,
   type HostOperationName,
   hostSubject,
   type OperationName,
@@ -10,6 +11,7 @@ import {
   RECEIPTS_STREAM,
   RECEIPTS_SUBJECTS,
   rateLimitsSubject,
+  subjectsFromHost,
 } from '@switchyard/contracts';
 import {
   BUCKET_USERS,
@@ -48,6 +50,7 @@ export function permissionsOf(service: ServiceName, user: string): Permissions {
       ...calls(service),
       ...(service === 'edge' ? [rateLimitsSubject(`${user}.*`)] : []),
       ...events(service),
+      ...(service === HOST_SERVICE ? [subjectsFromHost(user)] : []),
       ...streams(service),
       ...buckets(service, user),
       ...objectStores(service),
@@ -83,14 +86,12 @@ function events(service: ServiceName): string[] {
 }
 
 function streams(service: ServiceName): string[] {
+  const names = [...EVENT_STREAMS.map(({ stream }) => stream), HOST_EVENTS_STREAM];
   const readable = Object.entries(STREAM_READERS).filter(([, readers]) => service in readers);
   return [
     // Every service makes sure that the streams of events are there, and asks whether they answer.
-    ...EVENT_STREAMS.flatMap(({ stream }) => [
-      `$JS.API.STREAM.CREATE.${stream}`,
-      `$JS.API.STREAM.INFO.${stream}`,
-    ]),
-    ...(service === 'control' ? EVENT_STREAMS.map(({ stream }) => `$JS.API.STREAM.UPDATE.${stream}`) : []),
+    ...names.flatMap((stream) => [`$JS.API.STREAM.CREATE.${stream}`, `$JS.API.STREAM.INFO.${stream}`]),
+    ...(service === 'control' ? names.map((stream) => `$JS.API.STREAM.UPDATE.${stream}`) : []),
     ...(service === 'edge' ? [RECEIPTS_SUBJECTS] : []),
     ...(service === 'edge' || service === 'billing'
       ? [`$JS.API.STREAM.CREATE.${RECEIPTS_STREAM}`, `$JS.API.STREAM.INFO.${RECEIPTS_STREAM}`]
@@ -119,11 +120,15 @@ function buckets(service: ServiceName, user: string): string[] {
     const uses = users[service];
     if (!uses) return [];
     const stream = `KV_${bucket}`;
+    if (uses.includes('own')) {
+      const own = [`$KV.${bucket}.${user}`, `$KV.${bucket}.${user}.>`];
+      return [...opening(stream), ...own, ...own.map((keys) => `$JS.API.DIRECT.GET.${stream}.${keys}`)];
+    }
     return [
       ...readingStream(stream),
-      ...(uses.includes('watch') ? consumers(stream) : []),
+      ...(uses.includes('watch') || uses.includes('consume') ? consumers(stream) : []),
+      ...(uses.includes('consume') ? [`$JS.ACK.${stream}.>`] : []),
       ...(uses.includes('write') ? [`$KV.${bucket}.>`] : []),
-      ...(uses.includes('own') ? [`$KV.${bucket}.${user}`] : []),
     ];
   });
 }
@@ -135,11 +140,15 @@ function objectStores(service: ServiceName): string[] {
   });
 }
 
-/** Creates a stream with its bounds on a new installation, and reads its messages. */
+/** Creates a stream with its bounds on a new installation, and asks for its state and the names of its keys. */
+function opening(stream: string): string[] {
+  return [`$JS.API.STREAM.CREATE.${stream}`, `$JS.API.STREAM.INFO.${stream}`];
+}
+
+/** Opens a stream and reads its messages. */
 function readingStream(stream: string): string[] {
   return [
-    `$JS.API.STREAM.CREATE.${stream}`,
-    `$JS.API.STREAM.INFO.${stream}`,
+    ...opening(stream),
     `$JS.API.STREAM.MSG.GET.${stream}`,
     `$JS.API.DIRECT.GET.${stream}`,
     `$JS.API.DIRECT.GET.${stream}.>`,

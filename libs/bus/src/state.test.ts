@@ -67,6 +67,21 @@ describe('a bucket', () => {
     await keys.delete('a');
   });
 
+  test('of computers gives the marker of a deleted key an end', async () => {
+    const placements = await openBucket(bus, 'computer-placements');
+    await placements.put('org_x.cmp_x', {
+      ...{ id: 'cmp_x', org: 'org_x', key_id: 'key_x', host: 'host_x', image: 'test' },
+      ...{ cpu: 1, memory_mb: 512, disk_gb: 1, created_at: '2026-11-21T00:00:00.000Z' },
+      rates: { per_minute: '1', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
+    });
+    expect(await placements.entriesByKey('org_x.>')).toHaveLength(1);
+    await placements.delete('org_x.cmp_x');
+    const query = { last_by_subj: '$KV.computer-placements.org_x.cmp_x' };
+    const marker = await bus.jsm.streams.getMessage('KV_computer-placements', query);
+    expect(marker?.header.get('Nats-TTL')).toBe('60000ms');
+    expect(await placements.entriesByKey('org_x.>')).toEqual([]);
+  });
+
   test('loses no concurrent change, and creates an entry that is missing', async () => {
     const slots = await openBucket(bus, 'computer-slots');
     const ids = Array.from({ length: 20 }, (_, i) => `cmp_${i}`);

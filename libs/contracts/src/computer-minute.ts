@@ -1,7 +1,7 @@
 // A computer's minute: the number of minutes of a run, the cost per line, and the event. Pure functions of the record,
 // so that the agent and control (for a lost host) publish the same event for the same minute.
 import { MEMORY_MB_PER_GB } from './computer-limits.ts';
-import type { ComputerRecord, ComputerRun } from './computer-record.ts';
+import type { ComputerPlacement, ComputerRecord, ComputerRun } from './computer-record.ts';
 import { type Event, eventIds, makeEvent } from './events.ts';
 
 export const MINUTE_MS = 60_000;
@@ -41,8 +41,8 @@ export function minuteLines({ cpu, memory_mb, disk_gb, rates }: Priced): MinuteL
 }
 
 interface MinuteToCharge {
-  readonly record: ComputerRecord;
-  readonly run: ComputerRun;
+  readonly record: ComputerPlacement;
+  readonly run: Pick<ComputerRun, 'number'>;
   /** 0 for the first of the run. */
   readonly minute: number;
   /** Nano-dollars of the record's `minuteLines`. */

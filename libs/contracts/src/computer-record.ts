@@ -43,8 +43,8 @@ export const COMPUTER_STATES = [
 ] as const;
 
 /**
- * KV bucket `computers`, key `<org>.<id>`. control creates it; then the agent of its host is its only writer, except
- * where control declares the host lost. Writes that guard a rule use the revision.
+ * KV bucket `computers`, key `<host>.<org>.<id>`. Control creates it; then the agent of its host is its only writer, except
+ * when control declares the host lost. Writes that guard a rule use the revision.
  */
 export const computerRecord = z.object({
   id: idOf('computer'),
@@ -75,7 +75,31 @@ export const computerRecord = z.object({
 });
 export type ComputerRecord = z.infer<typeof computerRecord>;
 
-export function computerKey(org: string, id: string): string {
+export function recordKey({ host, org, id }: Pick<ComputerRecord, 'host' | 'org' | 'id'>): string {
+  return `${host}.${org}.${id}`;
+}
+
+/**
+ * KV bucket `computer-placements`, key `<org>.<id>`: on which host a computer is, and what its minutes cost. Only control
+ * writes it, so it holds what a host may not decide. It outlives the record, for events that arrive late.
+ */
+export const computerPlacement = computerRecord.pick({
+  id: true,
+  org: true,
+  key_id: true,
+  host: true,
+  image: true,
+  cpu: true,
+  memory_mb: true,
+  disk_gb: true,
+  metadata: true,
+  rates: true,
+  markup_percent: true,
+  created_at: true,
+});
+export type ComputerPlacement = z.infer<typeof computerPlacement>;
+
+export function placementKey(org: string, id: string): string {
   return `${org}.${id}`;
 }
 

@@ -29,6 +29,14 @@ export const EVENT_STREAMS = [
 ] as const;
 export type EventStream = (typeof EVENT_STREAMS)[number]['stream'];
 
+/**
+ * Events as computer hosts publish them, `host-event.v1.<host>.<noun>.<past-verb>.<org>`. Control checks each against the
+ * placement of its computer and publishes it on EVENTS. A work queue: a message goes when control has acknowledged it.
+ */
+export const HOST_EVENTS_STREAM = 'HOST_EVENTS';
+const HOST_EVENT = 'host-event.v1';
+export const HOST_EVENTS_SUBJECTS = `${HOST_EVENT}.*.*.*.*`;
+
 /** Names of the consumers on EVENTS that book: one for each partition of billing, with the number of its layout. */
 export const BOOKING_CONSUMER = /^billing-p\d+(?:-e(\d+))?$/;
 
@@ -90,6 +98,21 @@ export function makeEvent<N extends EventName>(event: NewEvent<N>): Event<N> {
 /** The subject of an event: it decides which of the two streams has it. */
 export function eventSubject(event: Event): string {
   return `event.v1.${event.type}.${event.data.org}${isRefusal(event) ? REFUSED_SUFFIX : ''}`;
+}
+
+/** The subject on which a computer host publishes an event. */
+export function eventSubjectFromHost(host: string, event: Event): string {
+  return `${HOST_EVENT}.${host}.${event.type}.${event.data.org}`;
+}
+
+/** What a computer host may publish on. */
+export function subjectsFromHost(host: string): string {
+  return `${HOST_EVENT}.${host}.>`;
+}
+
+/** The host that published a message of HOST_EVENTS; nats-server lets each host use its own name only. */
+export function publishingHost(subject: string): string {
+  return subject.split('.')[2] ?? '';
 }
 
 /** The stream of an event. */

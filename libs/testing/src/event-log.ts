@@ -1,6 +1,7 @@
 /** The events for a test: all events so far, and a wait for future ones. */
+import { AckPolicy, type Consumer } from '@nats-io/jetstream';
 import { type Bus, readEvent } from '@switchyard/bus';
-import { EVENT_STREAMS, type Event, type EventName } from '@switchyard/contracts';
+import { EVENT_STREAMS, type Event, type EventName, HOST_EVENTS_STREAM } from '@switchyard/contracts';
 
 const WAIT_MS = 15_000;
 
@@ -15,20 +16,26 @@ export interface EventLog {
   stop(): Promise<void>;
 }
 
-/** The streams must exist (`ensureEventsStream`). */
-export async function openEventLog(bus: Bus): Promise<EventLog> {
+/**
+ * The streams must exist (`ensureEventsStream`).
+ * @param options.ofHosts the events that computer hosts publish, which no control admits
+ */
+export async function openEventLog(bus: Bus, { ofHosts = false } = {}): Promise<EventLog> {
   const all: Event[] = [];
   const waiting = new Set<() => void>();
+  const consumers = ofHosts
+    ? [consumerOfHosts(bus)]
+    : EVENT_STREAMS.map(({ stream }) => bus.js.consumers.get(stream));
   const following = await Promise.all(
-    EVENT_STREAMS.map(async ({ stream }) => {
-      const consumer = await bus.js.consumers.get(stream);
-      return consumer.consume({
+    consumers.map(async (consumer) =>
+      (await consumer).consume({
         callback: (message) => {
           all.push(readEvent(message));
+          if (ofHosts) message.ack();
           for (const look of [...waiting]) look();
         },
-      });
-    }),
+      }),
+    ),
   );
   return {
     all,
@@ -53,4 +60,10 @@ export async function openEventLog(bus: Bus): Promise<EventLog> {
       await Promise.all(following.map((messages) => messages.close()));
     },
   };
+}
+
+/** A work queue is read by a consumer that acknowledges. */
+async function consumerOfHosts({ js, jsm }: Bus): Promise<Consumer> {
+  await jsm.consumers.add(HOST_EVENTS_STREAM, { durable_name: 'event-log', ack_policy: AckPolicy.Explicit });
+  return js.consumers.get(HOST_EVENTS_STREAM, 'event-log');
 }

@@ -1,6 +1,5 @@
 // The bus is away while computers run: they continue, no minute is lost or doubled, and unreachable time is not
 // billed.
-import { openEventLog } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   openTestAgent,
@@ -28,7 +27,7 @@ afterAll(async () => {
 
 /** Expects each of these minutes once in the stream. One from the outbox may arrive after the end of the run. */
 async function expectMinutes(id: string, expected: string[], last: string): Promise<void> {
-  const events = await openEventLog(installation.bus);
+  const { events } = installation;
   await events.until(last, (event) => event.id === `${id}:${last}`);
   const minutes = () =>
     events
@@ -37,7 +36,6 @@ async function expectMinutes(id: string, expected: string[], last: string): Prom
       .map(({ data }) => `${data.run}:${data.minute}`)
       .toSorted();
   await expect.poll(minutes).toEqual(expected);
-  await events.stop();
 }
 
 test('for an hour: a minute of it is billed', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir, readFile, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { requestHost } from '@switchyard/bus';
-import { type ComputerRecord, computerKey } from '@switchyard/contracts';
+import { type ComputerRecord, recordKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
 import Docker from 'dockerode';
 import { describe, expect, test, vi } from 'vitest';
@@ -193,7 +193,7 @@ describe('transitions', () => {
     await doomed.kill();
     // The state after a kill between the container's start and the record `running`.
     const record = (await doomed.host.record(id))!;
-    await agents.installation.computers.put(computerKey(record.org, id), { ...record, state: 'creating' });
+    await agents.installation.computers.put(recordKey(record), { ...record, state: 'creating' });
     const next = await agents.startSuccessor(NOON + 1_000);
     expect(await next.record(id)).toBeNull();
     expect(await containers()).not.toContain(record.container);
@@ -208,7 +208,7 @@ describe('transitions', () => {
     await doomed.host.ask('start', id);
     await doomed.kill();
     const record = (await doomed.host.record(id))!;
-    await agents.installation.computers.put(computerKey(record.org, id), { ...record, state: 'starting' });
+    await agents.installation.computers.put(recordKey(record), { ...record, state: 'starting' });
     const next = await agents.startSuccessor(NOON + 1_000);
     expect(await next.record(id)).toMatchObject({ state: 'stopped', container: null, run: null, minutes: 1 });
     expect(await containers()).not.toContain(record.container);
@@ -225,7 +225,7 @@ describe('transitions', () => {
     await doomed.pass(30_000);
     await doomed.kill();
     const record = (await doomed.host.record(id))!;
-    const key = computerKey(record.org, id);
+    const key = recordKey(record);
     await agents.installation.computers.put(key, { ...record, state: 'deleting', run: null });
     const next = await agents.startSuccessor(NOON + 40_000);
     expect(await next.record(id)).toBeNull();
@@ -238,7 +238,7 @@ describe('transitions', () => {
     const { id } = await doomed.host.create();
     await doomed.kill();
     const record = (await doomed.host.record(id))!;
-    await agents.installation.computers.delete(computerKey(record.org, id));
+    await agents.installation.computers.delete(recordKey(record));
     const next = await agents.startSuccessor(NOON + 1_000);
     expect(await containers()).toContain(record.container);
     next.clock.advance(31_000);

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { openReply, requestHost } from '@switchyard/bus';
 import {
   type CreationProgress,
-  computerKey,
   computerObject,
   creationProgress,
   hostCreationStreamSubject,
   NOTHING_TO_PULL,
+  recordKey,
 } from '@switchyard/contracts';
 import { IMAGE } from '@switchyard/sandbox-computer';
 import { importSmallImage, startRegistry, type TestRegistry } from '@switchyard/testing';
@@ -76,7 +76,7 @@ function holdLayers(): { readonly letGo: () => void } {
 async function streamCreation(image: string) {
   const record = newTestRecord(on.agent.hostId, defaultLimits(), { image });
   const { org, id } = record;
-  await installation.computers.create(computerKey(org, id), record);
+  await installation.computers.create(recordKey(record), record);
   const subject = hostCreationStreamSubject(on.agent.hostId);
   const reply = await openReply(installation.bus, { subject, head: { org, id, limited: false } });
   const told: CreationProgress[] = [];
@@ -182,7 +182,7 @@ test('a caller who goes away ends the pull, and nothing is left', async () => {
   const pulling = stallLayers();
   const record = newTestRecord(on.agent.hostId, defaultLimits(), { image });
   const { org, id } = record;
-  await installation.computers.create(computerKey(org, id), record);
+  await installation.computers.create(recordKey(record), record);
   const gone = new AbortController();
   const created = requestHost(
     installation.bus,
@@ -197,7 +197,7 @@ test('a caller who goes away ends the pull, and nothing is left', async () => {
   await expect(created).rejects.toThrow('gone');
   await expect.poll(() => on.agent.computers.all()).toEqual([]);
   expect(await imagesOfRegistryNamed('slow/left')).toEqual([]);
-  await installation.computers.delete(computerKey(org, id)); // as control does after the failed request
+  await installation.computers.delete(recordKey(record)); // as control does after the failed request
 });
 
 test('an agent that is killed in the middle of a pull leaves nothing: its successor takes the creation back', async () => {
@@ -206,7 +206,7 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
   const doomed = await startAgentProcess(installation, { dataFolder, now: on.clock.now(), env: ENV });
   const pulling = stallLayers();
   const record = newTestRecord(doomed.hostId, defaultLimits(), { image });
-  const { org, id } = record;
+  const { id } = record;
   doomed.host.create(record).catch(() => {}); // the agent dies before it answers
   await pulling;
   await doomed.host.recordWhen(id, ({ progress }) => progress !== null);
@@ -226,7 +226,7 @@ test('an agent that is killed in the middle of a pull leaves nothing: its succes
   } finally {
     await successor.close();
   }
-  expect(await installation.computers.get(computerKey(org, id))).toBeNull();
+  expect(await installation.computers.get(recordKey(record))).toBeNull();
 });
 
 async function imagesOfRegistryNamed(repository: string) {

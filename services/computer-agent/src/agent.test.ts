@@ -4,9 +4,9 @@ import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import {
   type ComputerRecord,
-  computerKey,
   type ExecRequest,
   hostExecStreamSubject,
+  recordKey,
 } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { deleteComputer } from './lifecycle/transitions.ts';
@@ -76,15 +76,13 @@ describe('a creation whose record came along', () => {
     'was deleted since': (key: string) => installation.computers.delete(key),
     'was taken back since': (key: string, record: ComputerRecord) =>
       installation.computers.put(key, { ...record, state: 'deleting' }),
-    'is of another host': (key: string, record: ComputerRecord) =>
-      installation.computers.put(key, { ...record, host: 'host_other' }),
   };
   test.each(Object.entries(fates))(
     'and %s: there is no such computer, and nothing is left of it',
     async (_, befall) => {
       const record = newTestRecord(on.agent.hostId, defaultLimits());
       const { org, id } = record;
-      const key = computerKey(org, id);
+      const key = recordKey(record);
       const revision = await installation.computers.create(key, record);
       await befall(key, record);
       const asked = requestHost(installation.bus, on.agent.hostId, 'create', {

@@ -101,7 +101,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
 
   // Callers wait for an agent that takes over, so independent steps run in parallel.
   const [{ events, ...stores }, { host, capacity }, lastHeard] = await Promise.all([
-    openStores(bus, join(folder, 'outbox'), logger),
+    openStores(bus, { outboxDir: join(folder, 'outbox'), host: hostId, logger }),
     openOwnHost(options, { hostId, folder, limits }),
     openLastHeard(folder, clock.now()),
   ]);
@@ -176,15 +176,18 @@ async function serveRecovered(
 }
 
 /** What is kept on the bus. @throws while JetStream is away */
-async function openStores(bus: Bus, outboxDir: string, logger: Logger) {
+async function openStores(
+  bus: Bus,
+  events: { readonly outboxDir: string; readonly host: string; readonly logger: Logger },
+) {
   await ensureEventsStream(bus);
-  const [hosts, orders, computers, events] = await Promise.all([
+  const [hosts, orders, computers, publisher] = await Promise.all([
     openBucket(bus, 'hosts'),
     openBucket(bus, 'host-orders'),
     openBucket(bus, 'computers'),
-    createEventPublisher({ bus, outboxDir, logger }),
+    createEventPublisher({ bus, ...events }),
   ]);
-  return { hosts, orders, computers, events };
+  return { hosts, orders, computers, events: publisher };
 }
 
 interface HostParts {

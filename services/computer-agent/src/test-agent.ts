@@ -11,12 +11,15 @@ import {
 } from '@switchyard/bus';
 import {
   type ComputerObject,
+  type ComputerPlacement,
   type ComputerRecord,
-  computerKey,
+  computerPlacement,
   type ExecRequest,
   type ExecResult,
   newComputerRecord,
   newId,
+  placementKey,
+  recordKey,
   ServiceError,
   toComputerLimits,
 } from '@switchyard/contracts';
@@ -52,6 +55,7 @@ export interface TestInstallation {
   readonly natsUrl: string;
   readonly nats: TestServer;
   readonly bus: Bus;
+  readonly placements: Bucket<ComputerPlacement>;
   readonly computers: Bucket<ComputerRecord>;
   readonly events: EventLog;
   /** For an agent, with its programs compiled already. */
@@ -59,7 +63,8 @@ export interface TestInstallation {
   stop(): Promise<void>;
 }
 
-export async function openTestInstallation(): Promise<TestInstallation> {
+/** @param control whether the test runs control: then `events` are those that it admits, else those of the hosts */
+export async function openTestInstallation({ control = false } = {}): Promise<TestInstallation> {
   await ensureImage({ docker: new Docker() });
   const initFolder = await temporaryFolder('init');
   const compiled = { directory: initFolder, docker: new Docker(), builderImage: IMAGE };
@@ -67,11 +72,12 @@ export async function openTestInstallation(): Promise<TestInstallation> {
   const nats = await startNats();
   const bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   await ensureEventsStream(bus);
-  const events = await openEventLog(bus);
+  const events = await openEventLog(bus, control ? {} : { ofHosts: true });
   return {
     natsUrl: nats.url,
     nats,
     bus,
+    placements: await openBucket(bus, 'computer-placements'),
     computers: await openBucket(bus, 'computers'),
     events,
     async newDataFolder() {
@@ -174,22 +180,24 @@ export type TestHost = ReturnType<typeof hostOf>;
  * @param now wall-clock time for the records that it makes
  */
 export function hostOf(
-  { bus, computers }: TestInstallation,
+  { bus, placements, computers }: TestInstallation,
   hostId: string,
   limits: ReturnType<typeof toComputerLimits>,
   now: () => number = Date.now,
 ) {
   const org = ORG;
+  const keyOf = (id: string) => recordKey({ host: hostId, org, id });
   const timeoutMs = ANSWER_TIMEOUT_MS; // requests sent together are handled one after the other
   const ask = (verb: 'create' | 'start' | 'stop', id: string, limited = false) =>
     requestHost(bus, hostId, verb, verb === 'stop' ? { org, id } : { org, id, limited }, { timeoutMs });
   return {
     ask,
-    /** Makes a record as control does, and has the agent create the computer. */
+    /** Makes placement and record as control does, and has the agent create the computer. */
     async create(change: Partial<ComputerRecord> = {}, limited = false): Promise<ComputerObject> {
       const created_at = new Date(now()).toISOString();
       const record = newTestRecord(hostId, limits, { created_at, ...change });
-      const revision = await computers.create(computerKey(org, record.id), record);
+      await placements.put(placementKey(org, record.id), computerPlacement.parse(record));
+      const revision = await computers.create(recordKey(record), record);
       const made = { record, revision };
       return requestHost(bus, hostId, 'create', { org, id: record.id, limited, made }, { timeoutMs });
     },
@@ -204,10 +212,10 @@ export function hostOf(
     async delete(id: string) {
       await requestHost(bus, hostId, 'delete', { org, id }, { timeoutMs });
     },
-    record: async (id: string) => (await computers.get(computerKey(org, id)))?.value ?? null,
+    record: async (id: string) => (await computers.get(keyOf(id)))?.value ?? null,
     /** Resolves with the record as soon as it matches. */
     recordWhen: (id: string, matches: (record: ComputerRecord) => boolean) =>
-      recordWhen(computers, computerKey(org, id), matches),
+      recordWhen(computers, keyOf(id), matches),
   };
 }
 

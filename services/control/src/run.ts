@@ -13,7 +13,10 @@ import { toComputerLimits } from '@switchyard/contracts';
 import { ProviderSeal, type Running, type ServiceDeps } from '@switchyard/service';
 import { publishWritten } from './changes/publish-written.ts';
 import type { ComputerOperations } from './computers/computer-operations.ts';
+import { admitHostEvents } from './computers/host-events.ts';
 import { Hosts } from './computers/hosts.ts';
+import { PlacedRecords } from './computers/placed-records.ts';
+import { keepSweepingPlacements } from './computers/placement-sweeper.ts';
 import { Slots } from './computers/slots.ts';
 import { keepSweeping } from './computers/sweeper.ts';
 import type { Config } from './config.ts';
@@ -47,6 +50,8 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
   const hosts = await mirrorBucket(bus, await openBucket(bus, 'hosts'), { tick: false });
   const computers = await computerOperations({ config, bus, logger, clock }, events, new Hosts(hosts, clock));
   const sweeping = keepSweeping(computers);
+  const admission = admitHostEvents(computers);
+  const sweepingPlacements = keepSweepingPlacements(computers);
   const files = await fileOperations({ config, bus, logger, clock });
   const sweepingFiles = keepSweepingFiles(files);
   const allow = config.SWITCHYARD_EGRESS_ALLOW;
@@ -85,7 +90,9 @@ export async function start({ config, bus, logger, clock }: Needs): Promise<Runn
       await service.drain();
       await webhooks.stop();
       await stopPublishing();
+      await admission.stop();
       await sweeping.stop();
+      await sweepingPlacements.stop();
       await sweepingFiles.stop();
       await sweepingOrgs.stop();
       await ticking.stop();
@@ -103,12 +110,15 @@ async function computerOperations(
   events: EventPublisher,
   hosts: Hosts,
 ): Promise<ComputerOperations> {
-  const computers = await openBucket(bus, 'computers');
+  const records = new PlacedRecords({
+    placements: await openBucket(bus, 'computer-placements'),
+    computers: await openBucket(bus, 'computers'),
+  });
   const slots = await openBucket(bus, 'computer-slots');
   return {
     bus,
-    computers,
-    slots: new Slots({ slots, computers, clock }),
+    records,
+    slots: new Slots({ slots, records, clock }),
     hosts,
     events,
     limits: toComputerLimits(config),

@@ -71,10 +71,11 @@ export async function start({
   const journals = await openJournal({ bus, folder, events, clock, logger });
   const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
+  const placements = await openBucket(bus, 'computer-placements');
   const computers = await openBucket(bus, 'computers');
   const hosts = await openBucket(bus, 'hosts');
   const beats = await mirrorBucket(bus, hosts, { tick: false });
-  const findHost = hostFinder({ computers, enabled: computersOn, hosts, beats, clock });
+  const findHost = hostFinder({ placements, computers, enabled: computersOn, hosts, beats, clock });
   const now = () => clock.now();
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));

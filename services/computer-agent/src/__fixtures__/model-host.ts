@@ -5,9 +5,9 @@ import { rm } from 'node:fs/promises';
 import { openReply, requestHost } from '@switchyard/bus';
 import {
   type ComputerRecord,
-  computerKey,
   type HostUploadHead,
   hostUploadSubject,
+  recordKey,
   toComputerObject,
 } from '@switchyard/contracts';
 import type Docker from 'dockerode';
@@ -88,7 +88,7 @@ export class ModelHost {
   async putRecord(id: string): Promise<void> {
     const created_at = new Date(this.#model.now).toISOString();
     const record = newTestRecord(this.#agent.hostId, defaultLimits(), { id, created_at });
-    await this.installation.computers.create(computerKey(ORG, id), record);
+    await this.installation.computers.create(recordKey(record), record);
   }
 
   exec(id: string, command: string, { execId = '', keep = false, resume = false } = {}) {
@@ -187,7 +187,7 @@ export class ModelHost {
     for (const { Id } of await this.#containers())
       await this.docker.getContainer(Id).remove({ force: true });
     for (const { id } of this.#model.computers)
-      await this.installation.computers.delete(computerKey(ORG, id));
+      await this.installation.computers.delete(recordKey({ host: this.#agent.hostId, org: ORG, id }));
     // The last one finds nothing but what it has to clear away, and does.
     await this.startAgent();
     await this.#agent.stop();

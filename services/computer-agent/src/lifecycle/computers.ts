@@ -1,5 +1,5 @@
 // The computers of this host by id, one object each, found in memory or by record.
-import { computerKey, type HostOperationRequest, ServiceError } from '@switchyard/contracts';
+import { type HostOperationRequest, recordKey, ServiceError } from '@switchyard/contracts';
 import type { RecordEntry } from '../store/computer-records.ts';
 import { Computer } from './computer.ts';
 import type { ComputerDeps } from './deps.ts';
@@ -14,7 +14,7 @@ export class Computers {
 
   /** @throws ServiceError `computer_not_found`: unknown, another org's, or on another host. */
   async find(org: string, id: string): Promise<Computer> {
-    const known = this.#byKey.get(`${org}.${id}`);
+    const known = this.#byKey.get(recordKey({ host: this.#deps.hostId, org, id }));
     if (known) return known;
     const entry = await this.#deps.records.get(org, id);
     if (!entry) throw new ServiceError('computer_not_found', 'no computer of this id');
@@ -30,7 +30,7 @@ export class Computers {
     const { record, revision } = made ?? {};
     const isHere = record?.host === this.#deps.hostId && record.org === org && record.id === id;
     if (!record || !revision || !isHere) return this.find(org, id);
-    return this.adopt({ key: computerKey(org, id), value: record, revision });
+    return this.adopt({ key: recordKey(record), value: record, revision });
   }
 
   /** Returns the object of a record; creates it on first use. */

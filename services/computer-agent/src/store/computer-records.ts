@@ -1,7 +1,7 @@
 // Records of this host's computers in the KV bucket `computers`. Only the agent writes them, except that control may
 // mark one `deleting` (a creation taken back, a host given up). Every write is a compare-and-set.
 import { type Bucket, type Entry, RevisionConflict } from '@switchyard/bus';
-import { type ComputerRecord, computerKey } from '@switchyard/contracts';
+import { type ComputerRecord, recordKey } from '@switchyard/contracts';
 
 export type RecordEntry = Entry<ComputerRecord>;
 
@@ -29,15 +29,13 @@ export class ComputerRecords {
   }
 
   /** The record, if it is of this host. */
-  async get(org: string, id: string): Promise<RecordEntry | null> {
-    const entry = await this.#bucket.get(computerKey(org, id));
-    return entry?.value.host === this.#hostId ? entry : null;
+  get(org: string, id: string): Promise<RecordEntry | null> {
+    return this.#bucket.get(recordKey({ host: this.#hostId, org, id }));
   }
 
   /** All records of this host. */
-  async all(): Promise<RecordEntry[]> {
-    const entries = await this.#bucket.entries();
-    return entries.filter((entry) => entry.value.host === this.#hostId);
+  all(): Promise<RecordEntry[]> {
+    return this.#bucket.entriesByKey(`${this.#hostId}.>`);
   }
 
   /**
@@ -73,9 +71,8 @@ export class ComputerRecords {
   /** Reads the conflicting record: our own earlier write whose answer was lost, or control's write. */
   async #readAgain(entry: RecordEntry): Promise<RecordEntry> {
     const latest = await this.#bucket.get(entry.key);
-    const ours = latest?.value.host === this.#hostId;
     const taken = latest?.value.state === 'deleting' && entry.value.state !== 'deleting';
-    if (!latest || !ours || taken) throw new RecordTaken(entry.key, ours ? latest : null);
+    if (!latest || taken) throw new RecordTaken(entry.key, latest);
     return latest;
   }
 }

@@ -1,5 +1,5 @@
 // Dependencies that the computer operations share, and the API view of a computer.
-import type { Bucket, Bus, EventPublisher } from '@switchyard/bus';
+import type { Bus, EventPublisher } from '@switchyard/bus';
 import {
   type ComputerLimits,
   type ComputerObject,
@@ -10,11 +10,12 @@ import {
 import { dollarsToJson } from '@switchyard/money';
 import type { Clock, Logger } from '@switchyard/service';
 import type { Hosts } from './hosts.ts';
+import type { PlacedRecords } from './placed-records.ts';
 import type { Slots } from './slots.ts';
 
 export interface ComputerOperations {
   readonly bus: Bus;
-  readonly computers: Bucket<ComputerRecord>;
+  readonly records: PlacedRecords;
   readonly slots: Slots;
   readonly hosts: Hosts;
   readonly events: Pick<EventPublisher, 'publish'>;

@@ -1,11 +1,9 @@
 // Deletes a computer whose host is silent. The last minute is charged, silent time is not. If the host returns, its
 // agent finds the record in state `deleting` and removes the container and its files.
-import type { Bucket, EventPublisher } from '@switchyard/bus';
+import type { EventPublisher } from '@switchyard/bus';
 import {
   type ComputerRecord,
-  computerKey,
   eventIds,
-  makeEvent,
   minuteEvent,
   minuteLines,
   startedMinutes,
@@ -13,28 +11,32 @@ import {
 import { charge } from '@switchyard/money';
 import type { Clock } from '@switchyard/service';
 
+import { controlEvent, EVENT_SOURCE } from '../changes/administered.ts';
+import type { PlacedRecords } from './placed-records.ts';
 import { markDeleting } from './records.ts';
 
-const SOURCE = '/switchyard/control';
-
 interface LostHostOptions {
-  readonly computers: Bucket<ComputerRecord>;
+  readonly records: Pick<PlacedRecords, 'placement' | 'computers'>;
   readonly events: Pick<EventPublisher, 'publish'>;
   readonly clock: Clock;
 }
 
 export async function giveUpComputer(
-  { computers, events, clock }: LostHostOptions,
+  { records, events, clock }: LostHostOptions,
   { org, id }: Pick<ComputerRecord, 'org' | 'id'>,
 ): Promise<void> {
   const time = new Date(clock.now());
-  const was = await markDeleting(computers, computerKey(org, id), async (record) => {
+  const placement = await records.placement(org, id);
+  if (!placement) return;
+  const costNano = charge(minuteLines(placement));
+  const was = await markDeleting(records, placement, async (record) => {
     const { run } = record;
     if (!run) return {};
-    const costNano = charge(minuteLines(record));
-    const total = minutesOwed(record);
+    const total = minutesOwed(record, clock.now());
     for (let minute = run.minutes_charged; minute < total; minute++)
-      await events.publish(minuteEvent({ record, run, minute, costNano, source: SOURCE, time }));
+      await events.publish(
+        minuteEvent({ record: placement, run, minute, costNano, source: EVENT_SOURCE, time }),
+      );
     const charged = total - run.minutes_charged;
     return {
       minutes: record.minutes + charged,
@@ -42,26 +44,24 @@ export async function giveUpComputer(
     };
   });
   if (!was) return;
-  const { key_id, host, runs, metadata } = was;
+  const { key_id, host, metadata } = placement;
   await events.publish(
-    makeEvent({
-      name: 'computer.deleted',
-      id: eventIds.computer(id, runs, 'deleted'),
-      source: SOURCE,
-      time,
+    controlEvent('computer.deleted', {
+      id: eventIds.computer(id, was.runs, 'deleted'),
+      now: time.getTime(),
       data: { computer_id: id, org, key_id, host, tags: metadata },
     }),
   );
 }
 
 /** Minutes of the run that had started when the host fell silent. */
-function minutesOwed({ state, run }: ComputerRecord): number {
+function minutesOwed({ state, run, created_at }: ComputerRecord, nowMs: number): number {
   if (!run) return 0;
   switch (state) {
     case 'running':
       return run.minutes_charged + 1; // the agent charges each minute at its end, so one more had started
     case 'stopping':
-      return startedMinutes(run.anchored_ms);
+      return startedMinutes(Math.min(run.anchored_ms, nowMs - Date.parse(created_at)));
     default:
       return run.minutes_charged; // the computer never ran
   }

@@ -1,15 +1,16 @@
 // Reads and changes computer records. Control creates records and may mark them `deleting`; agents do the rest.
-import type { Bucket, Entry } from '@switchyard/bus';
-import { type ComputerRecord, computerKey, ID_PATTERN, isShown, ServiceError } from '@switchyard/contracts';
+import type { Entry } from '@switchyard/bus';
+import { type ComputerRecord, ID_PATTERN, isShown, recordKey, ServiceError } from '@switchyard/contracts';
+import type { PlacedRecords } from './placed-records.ts';
 
 /** @throws ServiceError `computer_not_found`: unknown, deleted, or owned by another org. */
 export async function findComputer(
-  computers: Bucket<ComputerRecord>,
+  records: PlacedRecords,
   org: string,
   id: string,
 ): Promise<Entry<ComputerRecord>> {
   // An invalid id cannot be a bucket key, and could act as a wildcard.
-  const entry = ID_PATTERN.test(id) ? await computers.get(computerKey(org, id)) : null;
+  const entry = ID_PATTERN.test(id) ? await records.find(org, id) : null;
   if (!entry || !isShown(entry.value))
     throw new ServiceError(
       'computer_not_found',
@@ -24,12 +25,12 @@ export async function findComputer(
  * @returns the record before the change, or null when it no longer exists
  */
 export async function markDeleting(
-  computers: Bucket<ComputerRecord>,
-  key: string,
+  { computers }: Pick<PlacedRecords, 'computers'>,
+  computer: Pick<ComputerRecord, 'host' | 'org' | 'id'>,
   settle: (record: ComputerRecord) => Promise<Partial<ComputerRecord>>,
 ): Promise<ComputerRecord | null> {
   let before: ComputerRecord | null = null;
-  await computers.change(key, async (entry) => {
+  await computers.change(recordKey(computer), async (entry) => {
     before = entry && entry.value.state !== 'deleting' ? entry.value : null;
     return before && { ...before, ...(await settle(before)), state: 'deleting', run: null };
   });

@@ -1,9 +1,10 @@
 // The cap on computers per org, with two instances. Uses a real nats-server.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
-import type { ComputerRecord, ComputerSlots } from '@switchyard/contracts';
+import type { ComputerSlots } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { PlacedRecords } from './placed-records.ts';
 import { SLOT_EMPTY_MS_MAX, Slots } from './slots.ts';
 
 const MAX = 10;
@@ -11,7 +12,7 @@ const MAX = 10;
 let nats: TestServer;
 let bus: Bus;
 let slots: Bucket<ComputerSlots>;
-let computers: Bucket<ComputerRecord>;
+let records: PlacedRecords;
 let clock: FakeClock;
 let org: string;
 let orgs = 0;
@@ -22,7 +23,10 @@ beforeAll(async () => {
   nats = await startNats();
   bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
   slots = await openBucket(bus, 'computer-slots');
-  computers = await openBucket(bus, 'computers');
+  records = new PlacedRecords({
+    placements: await openBucket(bus, 'computer-placements'),
+    computers: await openBucket(bus, 'computers'),
+  });
 });
 afterAll(async () => {
   await bus?.close();
@@ -32,8 +36,8 @@ beforeEach(() => {
   orgs += 1;
   org = `org_${orgs}`;
   clock = new FakeClock();
-  one = new Slots({ slots, computers, clock });
-  other = new Slots({ slots, computers, clock });
+  one = new Slots({ slots, records, clock });
+  other = new Slots({ slots, records, clock });
 });
 
 const ids = async () => Object.keys((await slots.get(org))?.value ?? {}).sort();

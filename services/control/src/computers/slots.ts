@@ -1,28 +1,29 @@
 // Enforces the cap on computers per org exactly. A slot is taken by compare-and-set before any other step, and freed
 // when the computer is gone. A crash in between leaves a slot without a computer; the sweep finds and frees it.
 import type { Bucket } from '@switchyard/bus';
-import { type ComputerRecord, type ComputerSlots, computerKey, ServiceError } from '@switchyard/contracts';
+import { type ComputerSlots, ServiceError } from '@switchyard/contracts';
 import { type Clock, Locks } from '@switchyard/service';
+import type { PlacedRecords } from './placed-records.ts';
 
 /** A slot younger than this may still be waiting for its computer record. */
 export const SLOT_EMPTY_MS_MAX = 60_000;
 
 interface SlotsOptions {
   readonly slots: Bucket<ComputerSlots>;
-  readonly computers: Bucket<ComputerRecord>;
+  readonly records: Pick<PlacedRecords, 'find'>;
   readonly clock: Clock;
 }
 
 export class Slots {
   readonly #slots: Bucket<ComputerSlots>;
-  readonly #computers: Bucket<ComputerRecord>;
+  readonly #records: SlotsOptions['records'];
   readonly #clock: Clock;
   /** Serializes the changes of this instance, so that they do not conflict with each other. */
   readonly #locks = new Locks();
 
-  constructor({ slots, computers, clock }: SlotsOptions) {
+  constructor({ slots, records, clock }: SlotsOptions) {
     this.#slots = slots;
-    this.#computers = computers;
+    this.#records = records;
     this.#clock = clock;
   }
 
@@ -50,7 +51,7 @@ export class Slots {
     const old = Object.keys(taken).filter((id) => now - Date.parse(taken[id]!) > SLOT_EMPTY_MS_MAX);
     const empty: string[] = [];
     for (const id of old) {
-      const record = (await this.#computers.get(computerKey(org, id)))?.value;
+      const record = (await this.#records.find(org, id))?.value;
       if (!record || record.state === 'deleting') empty.push(id);
     }
     if (empty.length > 0) await this.free(org, empty);

@@ -7,7 +7,7 @@ import { SLOT_EMPTY_MS_MAX } from './slots.ts';
 
 export const SWEEP_MS = 30_000;
 
-type Swept = Pick<ComputerOperations, 'computers' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'>;
+type Swept = Pick<ComputerOperations, 'records' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'>;
 
 /** Runs the sweep every SWEEP_MS. */
 export function keepSweeping(on: Swept): Repeating {
@@ -23,9 +23,12 @@ export async function sweep(on: Swept): Promise<void> {
 /** The agent of a live host removes stale `creating` records itself; for a silent host the sweep does it. */
 async function giveUpUnborn(on: Swept): Promise<void> {
   const now = on.clock.now();
-  for (const { value: record } of await on.computers.entries()) {
-    const old = now - Date.parse(record.created_at) > SLOT_EMPTY_MS_MAX;
-    if (record.state !== 'creating' || !old || !on.hosts.isSilent(record.host)) continue;
+  for (const entry of await on.records.computers.entries()) {
+    const { created_at, state, host } = entry.value;
+    const old = now - Date.parse(created_at) > SLOT_EMPTY_MS_MAX;
+    if (state !== 'creating' || !old || !on.hosts.isSilent(host)) continue;
+    const record = await on.records.placed(entry);
+    if (!record) continue;
     on.logger.warn(
       { computer: record.id, host: record.host },
       'a computer was never created, and is given up',

@@ -2,7 +2,6 @@ import { type OperationContext, requestHost } from '@switchyard/bus';
 import {
   type ComputerObject,
   type ComputerRecord,
-  computerKey,
   type ErrorCode,
   HOST_CREATE_TIMEOUT_MS,
   type HostOperationRequest,
@@ -62,18 +61,8 @@ export function createComputer(on: ComputerOperations) {
         ...(markup_percent === undefined ? {} : { markup_percent }),
         created_at: new Date(on.clock.now()).toISOString(),
       });
-      const computer = await place(
-        on,
-        record,
-        hosts.map((host) => host.id),
-        (host, made) => ask(host, { org, id, limited, made }, signal),
-      );
-      // The edge is gone or has given up, so the caller never learns the computer's id and must not pay for it.
-      if (signal.aborted) {
-        await takeBack(on, record);
-        throw signal.reason;
-      }
-      return computer;
+      const places = hosts.map((host) => ({ ...record, host: host.id }));
+      return await place(on, places, { limited, signal, ask });
     } catch (error) {
       await on.slots.free(org, [id]);
       throw error;
@@ -84,24 +73,24 @@ export function createComputer(on: ComputerOperations) {
 /** Asks the hosts in order. A host that refuses keeps nothing of the computer, so the next one is asked. */
 async function place(
   on: ComputerOperations,
-  record: ComputerRecord,
-  hosts: readonly string[],
-  ask: (host: string, made: { record: ComputerRecord; revision: number }) => Promise<ComputerObject>,
+  places: readonly ComputerRecord[],
+  { limited, signal, ask }: { limited: boolean; signal: AbortSignal; ask: AskHost },
 ): Promise<ComputerObject> {
-  const { org, id } = record;
-  const key = computerKey(org, id);
   let refusal: ServiceError | null = null;
-  for (const host of hosts) {
-    const placed = { ...record, host };
-    const revision = await on.computers.create(key, placed);
+  for (const record of places) {
+    const { org, id, host } = record;
+    const revision = await on.records.place(record);
     try {
-      return await ask(host, { record: placed, revision });
+      const computer = await ask(host, { org, id, limited, made: { record, revision } }, signal);
+      // When the edge is gone or has given up, the caller never learns the computer's id and must not pay for it.
+      signal.throwIfAborted();
+      return computer;
     } catch (error) {
-      if (!(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
+      if (signal.aborted || !(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
         await takeBack(on, record);
         throw error;
       }
-      await on.computers.delete(key);
+      await on.records.remove(record);
       on.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
       if (error.code !== 'no_capacity') throw error;
       refusal = error;
@@ -114,8 +103,9 @@ async function place(
  * Marks the record, and tells the host to remove what exists of the computer, free of charge. The caller does not wait
  * for the removal.
  */
-async function takeBack(on: ComputerOperations, { org, id }: ComputerRecord): Promise<void> {
-  const was = await markDeleting(on.computers, computerKey(org, id), async () => ({}));
+async function takeBack(on: ComputerOperations, record: ComputerRecord): Promise<void> {
+  const { org, id } = record;
+  const was = await markDeleting(on.records, record, async () => ({}));
   if (!was) return;
   requestHost(on.bus, was.host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
     (error: unknown) => {

@@ -14,7 +14,7 @@ export function deleteComputer(on: ComputerOperations) {
     id,
   }: OperationRequest<'computers.delete'>): Promise<OperationResponse<'computers.delete'>> => {
     requireComputers(on);
-    const { value: record } = await findComputer(on.computers, org, id);
+    const { value: record } = await findComputer(on.records, org, id);
     if (on.hosts.isSilent(record.host)) await giveUpComputer(on, record);
     else await askHost(on, record.host, { org, id });
     await on.slots.free(org, [id]);

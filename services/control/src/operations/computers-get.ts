@@ -6,6 +6,6 @@ import { findComputer } from '../computers/records.ts';
 export function getComputer(on: ComputerOperations) {
   return async ({ org, id }: OperationRequest<'computers.get'>): Promise<ComputerObject> => {
     requireComputers(on);
-    return showComputer(on, (await findComputer(on.computers, org, id)).value);
+    return showComputer(on, (await findComputer(on.records, org, id)).value);
   };
 }

@@ -8,7 +8,7 @@ export function listComputers(on: ComputerOperations) {
     query,
   }: OperationRequest<'computers.list'>): Promise<OperationResponse<'computers.list'>> => {
     requireComputers(on);
-    const records = (await on.computers.entries(`${org}.>`)).map(({ value }) => value).filter(isShown);
+    const records = (await on.records.ofOrg(org)).filter(isShown);
     records.sort((a, b) => b.created_at.localeCompare(a.created_at) || a.id.localeCompare(b.id));
     const data = records.map((record) => showComputer(on, record));
     return pageFrom(data, query, ({ id }) => id);

@@ -22,7 +22,7 @@ export function uploadToComputer(computers: ComputerOperations, files: FileOpera
     { signal, requestId }: OperationContext,
   ): Promise<OperationResponse<'computers.upload'>> => {
     requireComputers(computers);
-    const { value: computer } = await findComputer(computers.computers, org, id);
+    const { value: computer } = await findComputer(computers.records, org, id);
     if (computer.state === 'stopped')
       throw new ServiceError('computer_not_running', 'The computer is stopped. Start it first.');
     const { value: file } = await findFile(files, org, body.file);

@@ -54,8 +54,8 @@ async function removeOrg(deps: OrgSweepDeps, org: string, revision: number): Pro
   const { computers, files, keys, webhooks, orgs, events, clock } = deps;
   const caller = { org, key_id: 'control' };
   const mine = `${org}.>`;
-  for (const { value } of await computers.computers.entries(mine))
-    if (value.state !== 'deleting') await deleteComputer(computers)({ ...caller, id: value.id });
+  for (const { state, id } of await computers.records.ofOrg(org))
+    if (state !== 'deleting') await deleteComputer(computers)({ ...caller, id });
   for (const { value } of await files.files.entries(mine))
     if (!value.deleting_at) await deleteFile(files)({ ...caller, id: value.id });
   for (const key of await webhooks.webhooks.keys(mine)) {

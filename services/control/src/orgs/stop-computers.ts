@@ -7,13 +7,13 @@ const STOP_TIMEOUT_MS = 60_000;
 
 /** Stops the running computers of an org. A host that does not answer is asked again by the next sweep. */
 export async function stopComputersOf(
-  { bus, computers, logger }: Pick<ComputerOperations, 'bus' | 'computers' | 'logger'>,
+  { bus, records, logger }: Pick<ComputerOperations, 'bus' | 'records' | 'logger'>,
   org: string,
 ): Promise<void> {
-  const running = (await computers.entries(`${org}.>`)).filter(({ value }) => value.state === 'running');
+  const running = (await records.ofOrg(org)).filter(({ state }) => state === 'running');
   const stop = ({ host, id }: ComputerRecord) =>
     requestHost(bus, host, 'stop', { org, id }, { timeoutMs: STOP_TIMEOUT_MS }).catch((error: unknown) =>
       logger.warn({ err: error, computer: id }, 'a computer of a suspended org was not stopped yet'),
     );
-  await Promise.all(running.map(({ value }) => stop(value)));
+  await Promise.all(running.map(stop));
 }

@@ -1,7 +1,14 @@
 // A running computer as the edge finds it, on a host that always or never sends heartbeats. Each test defines the
 // host's answers.
 import { openBucket } from '@switchyard/bus';
-import { computerKey, DEFAULT_ORG, newComputerRecord, newId } from '@switchyard/contracts';
+import {
+  computerPlacement,
+  DEFAULT_ORG,
+  newComputerRecord,
+  newId,
+  placementKey,
+  recordKey,
+} from '@switchyard/contracts';
 import type { TestEdge } from './test-edge.ts';
 
 const HEARD_FOR_MS = 36_000_000;
@@ -28,10 +35,9 @@ export async function addSilentComputer({ bus, clock }: TestEdge): Promise<TestC
     rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
     created_at: new Date(clock.now()).toISOString(),
   });
-  await (await openBucket(bus, 'computers')).create(computerKey(DEFAULT_ORG, id), {
-    ...record,
-    state: 'running',
-  });
+  const placement = computerPlacement.parse(record);
+  await (await openBucket(bus, 'computer-placements')).create(placementKey(DEFAULT_ORG, id), placement);
+  await (await openBucket(bus, 'computers')).create(recordKey(record), { ...record, state: 'running' });
   return { id, host };
 }
 

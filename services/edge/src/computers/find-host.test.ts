@@ -1,11 +1,14 @@
 // Finds the host of a computer by its record, on a real nats-server with heartbeats from the test.
 import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
 import {
+  type ComputerPlacement,
   type ComputerRecord,
-  computerKey,
+  computerPlacement,
   type HostHeartbeat,
   newComputerRecord,
   newId,
+  placementKey,
+  recordKey,
   STANDARD_IMAGE,
 } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
@@ -18,6 +21,7 @@ const HOST = 'host_a';
 
 let nats: TestServer;
 let bus: Bus;
+let placements: Bucket<ComputerPlacement>;
 let computers: Bucket<ComputerRecord>;
 let clock: FakeClock;
 let find: FindHost;
@@ -29,6 +33,7 @@ let heard: Map<string, number>;
 beforeAll(async () => {
   nats = await startNats();
   bus = await connectBus({ url: nats.url, service: 'test', logger: makeLogger('test', 'silent') });
+  placements = await openBucket(bus, 'computer-placements');
   computers = await openBucket(bus, 'computers');
 });
 afterAll(async () => {
@@ -44,12 +49,13 @@ beforeEach(() => {
     return at === undefined ? null : ({ id: host, at: new Date(at).toISOString() } as HostHeartbeat);
   };
   find = hostFinder({
-    computers: {
+    placements: {
       get: (key) => {
         asked.push(key);
-        return computers.get(key);
+        return placements.get(key);
       },
     },
+    computers,
     hosts: {
       get: async (key) => {
         const value = beatOf(key);
@@ -65,7 +71,7 @@ beforeEach(() => {
 /** Creates a record; returns its key and the id of its computer. */
 async function made(change: Partial<ComputerRecord> = {}): Promise<{ key: string; id: string }> {
   const id = newId('computer');
-  const key = computerKey(ORG, id);
+  const key = placementKey(ORG, id);
   const record = newComputerRecord({
     id,
     org: ORG,
@@ -79,12 +85,19 @@ async function made(change: Partial<ComputerRecord> = {}): Promise<{ key: string
     rates: { per_minute: '1', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
     created_at: new Date(clock.now()).toISOString(),
   });
-  await computers.create(key, { ...record, state: 'running', ...change });
+  await placements.create(key, computerPlacement.parse(record));
+  await computers.create(recordKey(record), { ...record, state: 'running', ...change });
   return { key, id };
 }
 
-const moveTo = async (key: string, host: string, state: ComputerRecord['state']) =>
-  computers.put(key, { ...(await computers.get(key))!.value, host, state });
+/** As control does when another host takes a computer that HOST has refused. */
+async function moveTo(key: string, host: string): Promise<void> {
+  const placement = (await placements.get(key))!.value;
+  const record = (await computers.get(recordKey(placement)))!.value;
+  await computers.delete(recordKey(placement));
+  await placements.put(key, { ...placement, host });
+  await computers.create(recordKey({ ...placement, host }), { ...record, host, state: 'running' });
+}
 
 const NOT_FOUND = { code: 'computer_not_found' };
 
@@ -105,16 +118,16 @@ describe('the host of a computer', () => {
     const { id, key } = await made({ state: 'creating' });
     expect(await find(ORG, id)).toBe(HOST);
     heard.set('host_b', clock.now());
-    await moveTo(key, 'host_b', 'running');
+    await moveTo(key, 'host_b');
     expect(await find(ORG, id)).toBe('host_b');
   });
 
   test('that is silent: the computer is unreachable, and unknown once it was given up', async () => {
-    const { id, key } = await made();
+    const { id } = await made();
     await find(ORG, id);
     clock.advance(3_600_000);
     await expect(find(ORG, id)).rejects.toMatchObject({ code: 'service_unavailable' });
-    await computers.delete(key);
+    await computers.delete(recordKey({ host: HOST, org: ORG, id }));
     await expect(find(ORG, id)).rejects.toMatchObject(NOT_FOUND);
   });
 
@@ -125,6 +138,15 @@ describe('the host of a computer', () => {
     await expect(find(ORG, id)).rejects.toMatchObject({ code: 'service_unavailable' });
     heard.set(HOST, clock.now());
     expect(await find(ORG, id)).toBe(HOST);
+  });
+
+  test('is where control placed it: a record that another host makes for it is not read', async () => {
+    const { id, key } = await made();
+    const record = (await computers.get(recordKey({ host: HOST, org: ORG, id })))!.value;
+    await computers.create(recordKey({ ...record, host: 'host_thief' }), { ...record, host: 'host_thief' });
+    expect(await find(ORG, id)).toBe(HOST);
+    await placements.delete(key);
+    expect(await find('org_other', id).catch(({ code }) => code)).toBe('computer_not_found');
   });
 
   test('is not looked up for an invalid id', async () => {

@@ -1,12 +1,14 @@
-// Finds the host of a computer; every route of a computer calls this first. A computer never changes its host, so the
-// store is read once. The host knows whether the computer still exists.
+// Finds the host of a computer, where control placed it; every route of a computer calls this first. A computer never
+// changes its host, so the store is read once. The host knows whether the computer still exists.
 import type { Bucket } from '@switchyard/bus';
 import {
+  type ComputerPlacement,
   type ComputerRecord,
-  computerKey,
   type HostHeartbeat,
   ID_PATTERN,
   isHostSilent,
+  placementKey,
+  recordKey,
   ServiceError,
 } from '@switchyard/contracts';
 import { type Clock, remember } from '@switchyard/service';
@@ -15,6 +17,7 @@ import { type Clock, remember } from '@switchyard/service';
 const REMEMBERED_MAX = 20_000;
 
 interface FindHostOptions {
+  readonly placements: Pick<Bucket<ComputerPlacement>, 'get'>;
   readonly computers: Pick<Bucket<ComputerRecord>, 'get'>;
   /** False when this installation has no Docker engine. */
   readonly enabled: boolean;
@@ -30,22 +33,31 @@ interface FindHostOptions {
  */
 export type FindHost = (org: string, id: string) => Promise<string>;
 
-export function hostFinder({ computers, enabled, hosts, beats, clock }: FindHostOptions): FindHost {
+export function hostFinder({
+  placements,
+  computers,
+  enabled,
+  hosts,
+  beats,
+  clock,
+}: FindHostOptions): FindHost {
   const remembered = new Map<string, string>();
   const silent = (beat: HostHeartbeat | null) => isHostSilent(beat, clock.now());
   return async (org, id) => {
     requireComputers(enabled);
-    const key = computerKey(org, id);
+    const key = placementKey(org, id);
     const known = remembered.get(key);
     // A computer of a silent host may have been deleted, so its record is read again.
     if (known !== undefined && !silent(beats.peek(known))) return known;
-    const entry = ID_PATTERN.test(id) ? await computers.get(key) : null;
-    if (!entry)
+    const placement = ID_PATTERN.test(id) ? await placements.get(key) : null;
+    const entry = placement && (await computers.get(recordKey(placement.value)));
+    if (!placement || !entry)
       throw new ServiceError(
         'computer_not_found',
         `Computer not found: ${id}. GET /v1/computers lists your computers.`,
       );
-    const { host, state } = entry.value;
+    const { host } = placement.value;
+    const { state } = entry.value;
     // A host may still refuse a computer in creation, which then goes to another host.
     if (state !== 'creating') remember(remembered, key, host, REMEMBERED_MAX);
     if (silent(beats.peek(host)) && silent((await hosts.get(host))?.value ?? null))

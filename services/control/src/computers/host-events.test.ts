@@ -1,0 +1,213 @@
+// Control admits the events of computer hosts to the stream of events. Uses a real nats-server.
+import { type Bus, openBucket, publishEvent } from '@switchyard/bus';
+import {
+  type ComputerRecord,
+  type Event,
+  type EventData,
+  eventIds,
+  eventSubjectFromHost,
+  HOST_EVENTS_STREAM,
+  makeEvent,
+  minuteEvent,
+  newComputerRecord,
+  newId,
+  STANDARD_IMAGE,
+} from '@switchyard/contracts';
+import { makeLogger } from '@switchyard/service';
+import { type EventLog, FakeClock } from '@switchyard/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
+import { PlacedRecords } from './placed-records.ts';
+import { placementSweep } from './placement-sweeper.ts';
+
+const HOST = 'host_a';
+const THIEF = 'host_thief';
+const ORG = 'org_tenant';
+const HOUR_MS = 3_600_000;
+/** Dollars: 0.001 + 2 × 0.002 a minute. */
+const RATES = {
+  per_minute: '0.001',
+  per_vcpu_minute: '0.002',
+  per_gb_memory_minute: '0',
+  per_gb_disk_minute: '0',
+};
+const MINUTE_NANO = '5000000';
+const logger = makeLogger('control', 'silent');
+const clock = new FakeClock();
+
+let bus: Bus;
+let control: TestControl;
+let records: PlacedRecords;
+let events: EventLog;
+let record: ComputerRecord;
+
+beforeAll(async () => {
+  control = await startTestControl({ clock });
+  ({ bus, events } = control);
+  records = new PlacedRecords({
+    placements: await openBucket(bus, 'computer-placements'),
+    computers: await openBucket(bus, 'computers'),
+  });
+});
+afterAll(() => control?.stop());
+beforeEach(async () => {
+  record = newComputerRecord({
+    ...{ id: newId('computer'), org: ORG, key_id: 'key_tenant', host: HOST, name: 'test' },
+    ...{ image: STANDARD_IMAGE, cpu: 2, memory_mb: 1_024, disk_gb: 1, rates: RATES },
+    metadata: { team: 'search' },
+    created_at: new Date(clock.now()).toISOString(),
+  });
+  await records.place(record);
+});
+
+function minute(number: number, change: Partial<EventData<'computer.metered'>> = {}): Event {
+  const event = minuteEvent({
+    ...{ record, run: { number: 1 }, minute: number, costNano: BigInt(MINUTE_NANO) },
+    ...{ source: '/switchyard/computer-agent', time: new Date(clock.now()) },
+  });
+  return { ...event, data: { ...event.data, ...change } };
+}
+
+const publish = (event: Event, host = HOST) => publishEvent(bus, event, { host });
+const of = (id: string) =>
+  events.all.filter(({ data }) => 'computer_id' in data && data.computer_id === id).map((event) => event.id);
+
+/** Control reads in order: when it has admitted a later event, it has decided about the earlier ones. */
+async function decided(): Promise<void> {
+  const last = minute(999);
+  await publish(last);
+  await events.until('the last one', ({ id }) => id === last.id);
+}
+
+describe('an event of a host', () => {
+  test('about a computer that control placed there is admitted as it is, once', async () => {
+    const sent = minute(0);
+    const text = JSON.stringify(sent);
+    const headers = { expect: { streamName: HOST_EVENTS_STREAM } };
+    // Twice on the stream, as after a loss of the acknowledgement that outlasts the server's memory of ids.
+    for (let time = 0; time < 2; time++)
+      await bus.js.publish(eventSubjectFromHost(HOST, sent), text, headers);
+    await decided();
+    expect(of(record.id)).toEqual([sent.id, minute(999).id]);
+    expect(events.all.find(({ id }) => id === sent.id)).toEqual(sent);
+  });
+
+  test('is kept in order with those of the same computer, and leaves the queue', async () => {
+    const minutes = Array.from({ length: 20 }, (_, number) => minute(number));
+    await Promise.all(minutes.map((event) => publish(event)));
+    await decided();
+    expect(of(record.id)).toEqual([...minutes, minute(999)].map(({ id }) => id));
+    const left = async () => (await bus.jsm.streams.info(HOST_EVENTS_STREAM)).state.messages;
+    await expect.poll(left).toBe(0);
+  });
+
+  test('has the price, the payer and the tags of the placement, whatever the host says', async () => {
+    const forged = minute(0, {
+      ...{ cost_nano: '999000000000', cpu: 64, memory_mb: 999_999, key_id: 'key_other', tags: {} },
+      lines: [{ unit: 'minute', quantity: 1, rate: '999' }],
+    });
+    await publish(forged);
+    await decided();
+    expect(events.all.find(({ id }) => id === forged.id)).toEqual(minute(0));
+    expect(minute(0).data).toMatchObject({ cost_nano: MINUTE_NANO, key_id: 'key_tenant' });
+  });
+
+  test('about a change has the payer and the tags of the placement, and nothing beside', async () => {
+    const id = `${record.id}:1:started`;
+    const facts = { computer_id: record.id, org: ORG, host: HOST };
+    const state = { status: 'running' as const, run: 1, stop_reason: null };
+    const started = makeEvent({
+      ...{ name: 'computer.started', id, source: 'host', time: new Date(clock.now()), markup: '50' },
+      data: { ...facts, ...state, key_id: 'key_other', tags: { team: 'forged' } },
+    });
+    await publish(started);
+    await decided();
+    const { markuppercent: _, ...plain } = started;
+    expect(events.all.find((event) => event.id === id)).toEqual({
+      ...{ ...plain, source: '/switchyard/computer-agent' },
+      data: { ...facts, ...state, key_id: 'key_tenant', tags: { team: 'search' } },
+    });
+  });
+
+  test('happens neither before its computer was created nor in the future', async () => {
+    const [early, late] = [minute(0), minute(1)];
+    await publish({ ...early, time: new Date(clock.now() - 40 * 24 * HOUR_MS).toISOString() });
+    await publish({ ...late, time: new Date(clock.now() + HOUR_MS).toISOString() });
+    await decided();
+    const timeOf = (wanted: string) => events.all.find(({ id }) => id === wanted)?.time;
+    expect(timeOf(early.id)).toBe(record.created_at);
+    expect(timeOf(late.id)).toBe(new Date(clock.now()).toISOString());
+  });
+
+  test('that control did not place there, or about something else, is refused', async () => {
+    const unknown = { ...minute(0), id: eventIds.minute('cmp_unknown', 1, 0) };
+    const change = (id: string) =>
+      makeEvent({
+        ...{ name: 'computer.stopped', id, source: 'host', time: new Date(clock.now()) },
+        data: {
+          ...{
+            computer_id: record.id,
+            org: ORG,
+            key_id: 'key_tenant',
+            host: HOST,
+            status: 'stopped' as const,
+          },
+          ...{ run: 1, stop_reason: 'idle' as const },
+        },
+      });
+    await publish(minute(0), THIEF); // under its own name
+    await publish({ ...unknown, data: { ...unknown.data, computer_id: 'cmp_unknown' } } as Event);
+    await publish(minute(0, { org: 'org_other' }));
+    await publish({ ...minute(0), id: 'req_of_a_call' }); // would hide the call of this id from the ledger
+    await publish({ ...minute(0), id: eventIds.minute(record.id, 1, 7) });
+    await publish(change('req_of_a_call'));
+    await publish(
+      makeEvent({
+        ...{ name: 'credit.granted', id: `${record.id}:gift`, source: 'host', time: new Date(clock.now()) },
+        data: {
+          ...{
+            credit_id: 'c',
+            org: ORG,
+            key_id: 'k',
+            amount_nano: '1000000000',
+            reason: 'x',
+            reference: null,
+          },
+        },
+      }),
+    );
+    await bus.js.publish(eventSubjectFromHost(HOST, minute(3)), JSON.stringify(minute(3))); // no header of an event
+    await decided();
+    expect(of(record.id)).toEqual([minute(999).id]);
+    expect(events.of('credit.granted')).toEqual([]);
+    expect(events.all.filter(({ data }) => data.org === 'org_other')).toEqual([]);
+  });
+});
+
+describe('a record that a host makes for a computer that is not placed there', () => {
+  test('is in no list and is not found', async () => {
+    await records.computers.create(`${THIEF}.${ORG}.cmp_forged`, { ...record, id: 'cmp_forged' });
+    await records.computers.create(`${THIEF}.${ORG}.${record.id}`, { ...record, name: 'forged' });
+    expect(
+      (await records.ofOrg(ORG)).filter(({ name, id }) => name === 'forged' || id === 'cmp_forged'),
+    ).toEqual([]);
+    expect(await records.find(ORG, 'cmp_forged')).toBeNull();
+    expect((await records.find(ORG, record.id))?.value).toEqual(record);
+  });
+});
+
+describe('a placement', () => {
+  test('outlives its record by an hour: events may arrive late', async () => {
+    const sweep = placementSweep({ records, clock, logger });
+    await records.computers.delete(`${HOST}.${ORG}.${record.id}`);
+    await sweep();
+    clock.advance(HOUR_MS - 1);
+    await sweep();
+    const late = minute(0);
+    await publish(late);
+    await events.until('the late one', ({ id }) => id === late.id);
+    clock.advance(1);
+    await sweep();
+    expect(await records.placement(ORG, record.id)).toBeNull();
+  });
+});

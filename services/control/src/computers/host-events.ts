@@ -1,0 +1,106 @@
+// Admits the events of computer hosts to the stream of events. Each is checked against the placement of its computer, so
+// that a host can state facts only about computers that control placed there, at the prices that control set.
+import { type Bus, type EventPublisher, readEvent } from '@switchyard/bus';
+import {
+  type ComputerPlacement,
+  type Event,
+  type EventData,
+  type EventName,
+  eventIds,
+  eventSubjectFromHost,
+  HOST_EVENTS_STREAM,
+  HOST_EVENTS_SUBJECTS,
+  makeEvent,
+  minuteEvent,
+  minuteLines,
+  type NewEvent,
+  publishingHost,
+} from '@switchyard/contracts';
+import { charge } from '@switchyard/money';
+import type { Clock, Logger } from '@switchyard/service';
+import { type Delivery, Feed, type Verdict } from '../feed.ts';
+import type { PlacedRecords } from './placed-records.ts';
+
+interface HostEventsOptions {
+  readonly bus: Bus;
+  readonly records: Pick<PlacedRecords, 'placement'>;
+  readonly events: Pick<EventPublisher, 'publish'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** One at a time: the events of a computer keep their order. */
+const ADMISSIONS_MAX = 1;
+
+/** Any number of instances may run it. An event that is delivered twice has the same id twice. */
+export function admitHostEvents(options: HostEventsOptions): Feed {
+  const { bus, clock, logger } = options;
+  return new Feed({
+    bus,
+    stream: HOST_EVENTS_STREAM,
+    name: 'admission',
+    description: 'admits the events of computer hosts to the stream of events',
+    subjects: [HOST_EVENTS_SUBJECTS],
+    attemptsMax: ADMISSIONS_MAX,
+    read: readEvent,
+    attempt: (delivery) => admit(options, delivery),
+    clock,
+    logger,
+  });
+}
+
+async function admit(
+  { records, events, clock, logger }: HostEventsOptions,
+  delivery: Delivery,
+): Promise<Verdict> {
+  const { event } = delivery;
+  const id = 'computer_id' in event.data ? event.data.computer_id : null;
+  const placement = id === null ? null : await records.placement(event.data.org, id);
+  const admitted = placement && admittedEvent(delivery, placement, clock.now());
+  if (admitted) await events.publish(admitted);
+  else
+    logger.warn(
+      { host: publishingHost(delivery.subject), event: event.id, type: event.type },
+      'an event of a host is refused: control did not place this computer there',
+    );
+  return 'settled';
+}
+
+/**
+ * The event with the facts of the placement in place of what the host says of them; null: the host may not state it.
+ * Its time lies between the creation of the computer and now.
+ */
+export function admittedEvent(
+  { event, subject }: Pick<Delivery, 'event' | 'subject'>,
+  placement: ComputerPlacement,
+  nowMs: number,
+): Event | null {
+  const { id, org, key_id, host, metadata } = placement;
+  if (subject !== eventSubjectFromHost(host, event) || !event.id.startsWith(`${id}:`)) return null;
+  const saidMs = Math.min(Date.parse(event.time), nowMs);
+  const time = new Date(Math.max(saidMs, Date.parse(placement.created_at)));
+  const source = '/switchyard/computer-agent';
+  switch (event.type) {
+    case 'computer.metered': {
+      const { run, minute } = event.data as EventData<'computer.metered'>;
+      if (event.id !== eventIds.minute(id, run, minute)) return null;
+      const costNano = charge(minuteLines(placement));
+      return minuteEvent({ record: placement, run: { number: run }, minute, costNano, source, time });
+    }
+    case 'computer.created':
+    case 'computer.started':
+    case 'computer.stopped':
+    case 'computer.deleted': {
+      const facts = { computer_id: id, org, key_id, host, tags: metadata };
+      return makeEvent({
+        name: event.type,
+        id: event.id,
+        source,
+        time,
+        data: { ...event.data, ...facts },
+      } as NewEvent<EventName>);
+    }
+    default:
+      return null;
+  }
+}

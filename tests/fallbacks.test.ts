@@ -1,4 +1,4 @@
-// Misbehaving upstreams, in each dialect, streamed and not, with and without a fallback model: the attempts made, the answer to the
+// Misbehaving upstreams, in each dialect, translated and passed through, streamed and not, with and without a fallback model: the attempts made, the answer to the
 // client, the charge, and the log. Through the whole stack: HTTP, edge, NATS, router, sockets, and billing's ledger.
 import { connectBus } from '@switchyard/bus';
 import { makeLogger } from '@switchyard/service';
@@ -29,6 +29,7 @@ import {
   UNKNOWN_HOST_URL,
 } from './__fixtures__/raw-upstream.ts';
 import { SPOKEN, type Spoken } from './__fixtures__/spoken-dialects.ts';
+import { DONE, WORDINGS, type Wording } from './__fixtures__/upstream-wordings.ts';
 
 /** Timeout of attempts that are meant to time out: long enough to start one on a busy machine. */
 const FIRST_BYTE_MS = 5_000;
@@ -43,25 +44,9 @@ const LOGGED_MS_MAX = 60_000;
 /** Pause between pieces of one answer. */
 const PIECE_MS = 200;
 
-// OpenAI's answer, whole and in chunks.
 const completion = FIXTURES.text;
 const said = completion.choices[0]?.message.content ?? '';
-const frame = { ...FIXTURES.chunk, id: completion.id, created: completion.created, model: completion.model };
-const chunk = (delta: object, finish: string | null = null) => ({
-  ...frame,
-  choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
-  usage: null,
-});
-const ROLE = chunk({ role: 'assistant', content: '', refusal: null });
-const TOKEN = chunk({ content: 'Hello' });
-const USAGE = { ...frame, choices: [], usage: completion.usage };
-const DONE = 'data: [DONE]';
-const whole = (content: string | null, finish: string) =>
-  JSON.stringify({
-    ...completion,
-    choices: [{ index: 0, message: { role: 'assistant', content }, logprobs: null, finish_reason: finish }],
-  });
-const GOOD = whole(said, 'stop');
+const GOOD = WORDINGS.chat.whole({ content: said }, 'stop');
 const error = (name: keyof typeof FIXTURES.errors) => JSON.stringify(FIXTURES.errors[name]);
 const OVERLOADED = { error: { message: 'Overloaded', type: 'server_error', code: null } };
 /** Azure's wording of a refusal, which it may also send in a stream. */
@@ -85,15 +70,6 @@ const begin =
   (...data: (string | object)[]): RawScript =>
   ({ socket }) =>
     socket.write(SSE_HEAD + (data.length > 0 ? events(...data) : ''));
-/** A stream that starts, and sends the rest after its caller has read the start. */
-const begunThen =
-  (...rest: (string | object)[]): RawScript =>
-  (exchange) => {
-    begin(ROLE, TOKEN)(exchange);
-    exchange.after(PIECE_MS, () => exchange.socket.write(events(...rest) + SSE_END));
-  };
-const half: RawScript = ({ socket }) =>
-  socket.write(headOf('application/json', GOOD.length) + GOOD.slice(0, GOOD.length / 2));
 const withCut =
   (script: RawScript): RawScript =>
   (exchange) => {
@@ -136,290 +112,292 @@ interface Row {
 
 const both = (expected: Expected) => ({ stream: expected, whole: expected });
 
-const ROWS: Row[] = [
-  { name: 'refused', at: 'refusing', ...both(fault()), log: { status: null, error: /ECONNREFUSED/ } },
-  {
-    name: 'reset',
-    script: ({ socket }) => socket.resetAndDestroy(),
-    ...both(fault()),
-    log: { status: null, error: /ECONNRESET|UND_ERR_SOCKET/ },
-  },
-  {
-    name: 'unknown-host',
-    at: 'unknown host',
-    ...both(fault()),
-    log: { status: null, error: /ENOTFOUND|EAI_AGAIN/ },
-  },
-  {
-    name: 'tls-without-certificate',
-    at: 'no certificate',
-    ...both(fault()),
-    log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO|ECONNRESET)/ },
-  },
-  {
-    name: 'no-tls',
-    at: 'no TLS',
-    ...both(fault()),
-    log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO)/ },
-  },
-  {
-    name: 'tls-that-hangs',
-    at: 'silence',
-    ...both(fault()),
-    log: { status: null, error: /could not be reached: UND_ERR_CONNECT_TIMEOUT/ },
-  },
-  {
-    name: '429',
-    script: status(429, error('429')),
-    ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '1' })),
-    log: { status: 429, error: /Rate limit reached/ },
-  },
-  {
-    name: '429-come-back-in-a-second',
-    script: status(429, error('429'), { 'retry-after': '1' }),
-    ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '1', attempts: 3 })),
-    log: { status: 429, error: /Rate limit reached/ },
-  },
-  {
-    name: '429-come-back-in-an-hour',
-    script: status(429, error('429'), { 'retry-after': '3600' }),
-    ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '3600' })),
-    log: { status: 429, error: /Rate limit reached/ },
-  },
-  {
-    name: '500',
-    script: status(500, error('500')),
-    ...both(fault()),
-    log: { status: 500, error: /had an error/ },
-  },
-  {
-    name: '503',
-    script: status(503, error('503')),
-    ...both(fault()),
-    log: { status: 503, error: /overloaded/ },
-  },
-  {
-    name: '500-html',
-    script: status(500, '<html>'),
-    ...both(fault()),
-    log: { status: 500, error: /answered 500/ },
-  },
-  {
-    name: '401',
-    script: status(401, error('401')),
-    ...both(fault()),
-    log: { status: 401, error: /^the upstream refused our credentials \(401\)$/ },
-  },
-  {
-    name: '404',
-    script: status(404, error('404')),
-    ...both(fault()),
-    log: { status: 404, error: /does not exist/ },
-  },
-  {
-    name: 'context-too-long',
-    script: status(400, error('context')),
-    ...both(fault({ status: 400, code: 'upstream_rejected', log: 'refused' })),
-    log: { status: 400, error: /maximum context length/ },
-  },
-  {
-    name: 'slow-headers',
-    quick: true,
-    script: () => {},
-    ...both(LATE),
-    log: { status: null, error: NOT_BEGUN },
-  },
-  {
-    name: 'answer-after-the-deadline',
-    quick: true,
-    script: (exchange) =>
-      exchange.after(2 * FIRST_BYTE_MS, () =>
-        either(sse(ROLE, TOKEN, chunk({}, 'stop'), USAGE, DONE), status(200, GOOD))(exchange),
-      ),
-    ...both(LATE),
-    log: { status: null, error: NOT_BEGUN },
-  },
-  {
-    name: 'no-first-token',
-    quick: true,
-    script: either(begin(), ({ socket }) => socket.write(headOf('application/json', 100))),
-    ...both(LATE),
-    log: { status: null, error: NOT_BEGUN },
-  },
-  {
-    name: 'kept-alive-without-a-token',
-    quick: true,
-    script: (exchange) => {
-      const { socket, stream } = exchange;
-      socket.write(stream ? SSE_HEAD + events(ROLE) : headOf('application/json', GOOD.length + 1_000));
-      exchange.every(100, () => socket.write(stream ? events(': keep-alive', ROLE) : '\n'));
+/** The faults of an upstream that words its answers so. */
+function rowsOf({ begin: role, token, refusal, end, whole, empty }: Wording): Row[] {
+  const good = whole({ content: said }, 'stop');
+  /** A stream that starts, and sends the rest after its caller has read the start. */
+  const begunThen =
+    (...rest: (string | object)[]): RawScript =>
+    (exchange) => {
+      begin(...role, token)(exchange);
+      exchange.after(PIECE_MS, () => exchange.socket.write(events(...rest) + SSE_END));
+    };
+  const half: RawScript = ({ socket }) =>
+    socket.write(headOf('application/json', good.length) + good.slice(0, good.length / 2));
+  return [
+    { name: 'refused', at: 'refusing', ...both(fault()), log: { status: null, error: /ECONNREFUSED/ } },
+    {
+      name: 'reset',
+      script: ({ socket }) => socket.resetAndDestroy(),
+      ...both(fault()),
+      log: { status: null, error: /ECONNRESET|UND_ERR_SOCKET/ },
     },
-    ...both(LATE),
-    log: { status: null, error: NOT_BEGUN },
-  },
-  {
-    name: 'stall',
-    quick: true,
-    script: either(begin(ROLE, TOKEN, TOKEN), half),
-    stream: { is: 'begun', code: 'upstream_timeout' },
-    whole: LATE,
-    log: { status: null, error: SILENT },
-  },
-  {
-    name: 'cut-before-a-token',
-    script: withCut(either(begin(ROLE), half)),
-    ...both(fault()),
-    log: { status: null, error: /UND_ERR_SOCKET|other side closed|terminated|UND_ERR/ },
-  },
-  {
-    name: 'cut',
-    script: withCut(either(begin(ROLE, TOKEN, TOKEN), half)),
-    stream: { is: 'begun', code: 'upstream_error' },
-    whole: fault(),
-    log: { status: null, error: /UND_ERR_SOCKET|other side closed|terminated|UND_ERR/ },
-  },
-  {
-    name: 'ended-early',
-    script: either(sse(ROLE, TOKEN), status(200, GOOD.slice(0, -20))),
-    stream: { is: 'begun', code: 'upstream_error' },
-    whole: fault(),
-    log: { status: 200, error: /cut short|no whole JSON/ },
-  },
-  {
-    name: 'malformed-from-the-start',
-    script: either(sse('data: {"choices":[{"delta"', DONE), status(200, '<html>busy</html>')),
-    ...both(fault()),
-    log: { status: 200, error: /not JSON|no whole JSON/ },
-  },
-  {
-    name: 'malformed',
-    script: either(begunThen('data: {not json}', TOKEN, DONE), status(200, '{"choices": [{]}')),
-    stream: { is: 'begun', code: 'upstream_error' },
-    whole: fault(),
-    log: { status: 200, error: /not JSON|no whole JSON/ },
-  },
-  {
-    name: 'nothing',
-    script: either(sse(), status(200, '')),
-    ...both(fault()),
-    log: { status: 200, error: /no events|is empty/ },
-  },
-  {
-    name: 'no-choices',
-    script: either(sse(DONE), status(200, JSON.stringify({ ...completion, choices: [] }))),
-    ...both(fault()),
-    log: { status: 200, error: /before its first event|no choices/ },
-  },
-  {
-    name: 'empty-text',
-    script: either(sse(ROLE, chunk({}, 'stop'), USAGE, DONE), status(200, whole('', 'stop'))),
-    ...both(fault()),
-    log: { status: 200, error: /without an answer in it|nothing in it/ },
-  },
-  {
-    name: 'error-in-a-200',
-    script: either(sse(ROLE, OVERLOADED), status(200, JSON.stringify(OVERLOADED))),
-    ...both(fault()),
-    log: { status: 200, error: /reported an error: Overloaded/ },
-  },
-  {
-    name: 'named-error-event',
-    script: either(
-      sse(ROLE, 'event: error\ndata: {"message":"Overloaded"}'),
-      status(200, JSON.stringify({ error: 'Overloaded' })),
-    ),
-    ...both(fault()),
-    log: { status: 200, error: /reported an error: Overloaded/ },
-  },
-  {
-    name: 'error-after-a-token',
-    script: either(begunThen(OVERLOADED, DONE), status(200, JSON.stringify(OVERLOADED))),
-    stream: { is: 'begun', code: 'upstream_error' },
-    whole: fault(),
-    log: { status: 200, error: /reported an error: Overloaded/ },
-  },
-  {
-    name: 'limited-in-a-200',
-    script: either(
-      sse({ error: { message: 'Slow down', code: 429 } }),
-      status(200, '{"error":{"message":"Slow down","code":429}}'),
-    ),
-    ...both(BUSY),
-    log: { status: 200, error: /reported an error: Slow down/ },
-  },
-  {
-    name: 'policy-400',
-    script: status(400, error('policy')),
-    ...both(REFUSAL),
-    log: { status: 400, error: /safety system/ },
-  },
-  {
-    name: 'policy-403',
-    script: status(403, '{"error":{"message":"Input was flagged by moderation","code":403}}'),
-    ...both(REFUSAL),
-    log: { status: 403, error: /flagged/ },
-  },
-  {
-    name: 'invalid-400',
-    script: status(400, error('400')),
-    ...both(REFUSAL),
-    log: { status: 400, error: /Unrecognized request argument/ },
-  },
-  {
-    name: 'policy-in-a-200',
-    script: either(sse(ROLE, FILTERED), status(200, JSON.stringify(FILTERED))),
-    ...both(REFUSAL),
-    log: { status: 200, error: /filtered/ },
-  },
-  {
-    name: 'policy-in-a-200-that-does-not-stream',
-    script: status(200, JSON.stringify(FILTERED)),
-    ...both(REFUSAL),
-    log: { status: 200, error: /filtered/ },
-  },
-  {
-    name: 'filtered-to-nothing',
-    script: either(
-      sse(ROLE, chunk({}, 'content_filter'), USAGE, DONE),
-      status(200, whole('', 'content_filter')),
-    ),
-    ...both({ is: 'answer', cost: 'free' }),
-    log: { status: 200, error: /./ },
-  },
-  {
-    name: 'filtered-in-the-middle',
-    script: either(
-      sse(ROLE, TOKEN, chunk({}, 'content_filter'), USAGE, DONE),
-      status(200, whole('Hello', 'content_filter')),
-    ),
-    ...both({ is: 'answer', cost: 'charged' }),
-    log: { status: 200, error: /./ },
-  },
-  {
-    name: 'refused-in-words',
-    script: either(
-      sse(ROLE, chunk({ refusal: 'I cannot help with that.' }), chunk({}, 'stop'), USAGE, DONE),
-      status(
-        200,
-        JSON.stringify({
-          ...completion,
-          choices: [
-            {
-              index: 0,
-              message: { role: 'assistant', content: null, refusal: 'I cannot help with that.' },
-              finish_reason: 'stop',
-            },
-          ],
-        }),
+    {
+      name: 'unknown-host',
+      at: 'unknown host',
+      ...both(fault()),
+      log: { status: null, error: /ENOTFOUND|EAI_AGAIN/ },
+    },
+    {
+      name: 'tls-without-certificate',
+      at: 'no certificate',
+      ...both(fault()),
+      log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO|ECONNRESET)/ },
+    },
+    {
+      name: 'no-tls',
+      at: 'no TLS',
+      ...both(fault()),
+      log: { status: null, error: /could not be reached: (ERR_SSL|EPROTO)/ },
+    },
+    {
+      name: 'tls-that-hangs',
+      at: 'silence',
+      ...both(fault()),
+      log: { status: null, error: /could not be reached: UND_ERR_CONNECT_TIMEOUT/ },
+    },
+    {
+      name: '429',
+      script: status(429, error('429')),
+      ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '1' })),
+      log: { status: 429, error: /Rate limit reached/ },
+    },
+    {
+      name: '429-come-back-in-a-second',
+      script: status(429, error('429'), { 'retry-after': '1' }),
+      ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '1', attempts: 3 })),
+      log: { status: 429, error: /Rate limit reached/ },
+    },
+    {
+      name: '429-come-back-in-an-hour',
+      script: status(429, error('429'), { 'retry-after': '3600' }),
+      ...both(fault({ status: 429, code: 'rate_limited', retryAfter: '3600' })),
+      log: { status: 429, error: /Rate limit reached/ },
+    },
+    {
+      name: '500',
+      script: status(500, error('500')),
+      ...both(fault()),
+      log: { status: 500, error: /had an error/ },
+    },
+    {
+      name: '503',
+      script: status(503, error('503')),
+      ...both(fault()),
+      log: { status: 503, error: /overloaded/ },
+    },
+    {
+      name: '500-html',
+      script: status(500, '<html>'),
+      ...both(fault()),
+      log: { status: 500, error: /answered 500/ },
+    },
+    {
+      name: '401',
+      script: status(401, error('401')),
+      ...both(fault()),
+      log: { status: 401, error: /^the upstream refused our credentials \(401\)$/ },
+    },
+    {
+      name: '404',
+      script: status(404, error('404')),
+      ...both(fault()),
+      log: { status: 404, error: /does not exist/ },
+    },
+    {
+      name: 'context-too-long',
+      script: status(400, error('context')),
+      ...both(fault({ status: 400, code: 'upstream_rejected', log: 'refused' })),
+      log: { status: 400, error: /maximum context length/ },
+    },
+    {
+      name: 'slow-headers',
+      quick: true,
+      script: () => {},
+      ...both(LATE),
+      log: { status: null, error: NOT_BEGUN },
+    },
+    {
+      name: 'answer-after-the-deadline',
+      quick: true,
+      script: (exchange) =>
+        exchange.after(2 * FIRST_BYTE_MS, () =>
+          either(sse(...role, token, ...end('stop')), status(200, good))(exchange),
+        ),
+      ...both(LATE),
+      log: { status: null, error: NOT_BEGUN },
+    },
+    {
+      name: 'no-first-token',
+      quick: true,
+      script: either(begin(), ({ socket }) => socket.write(headOf('application/json', 100))),
+      ...both(LATE),
+      log: { status: null, error: NOT_BEGUN },
+    },
+    {
+      name: 'kept-alive-without-a-token',
+      quick: true,
+      script: (exchange) => {
+        const { socket, stream } = exchange;
+        socket.write(stream ? SSE_HEAD + events(...role) : headOf('application/json', good.length + 1_000));
+        exchange.every(100, () => socket.write(stream ? events(': keep-alive', ...role) : '\n'));
+      },
+      ...both(LATE),
+      log: { status: null, error: NOT_BEGUN },
+    },
+    {
+      name: 'stall',
+      quick: true,
+      script: either(begin(...role, token, token), half),
+      stream: { is: 'begun', code: 'upstream_timeout' },
+      whole: LATE,
+      log: { status: null, error: SILENT },
+    },
+    {
+      name: 'cut-before-a-token',
+      script: withCut(either(begin(...role), half)),
+      ...both(fault()),
+      log: { status: null, error: /UND_ERR_SOCKET|other side closed|terminated|UND_ERR/ },
+    },
+    {
+      name: 'cut',
+      script: withCut(either(begin(...role, token, token), half)),
+      stream: { is: 'begun', code: 'upstream_error' },
+      whole: fault(),
+      log: { status: null, error: /UND_ERR_SOCKET|other side closed|terminated|UND_ERR/ },
+    },
+    {
+      name: 'ended-early',
+      script: either(sse(...role, token), status(200, good.slice(0, -20))),
+      stream: { is: 'begun', code: 'upstream_error' },
+      whole: fault(),
+      log: { status: 200, error: /cut short|no whole JSON/ },
+    },
+    {
+      name: 'malformed-from-the-start',
+      script: either(sse('data: {"choices":[{"delta"', DONE), status(200, '<html>busy</html>')),
+      ...both(fault()),
+      log: { status: 200, error: /not JSON|no whole JSON/ },
+    },
+    {
+      name: 'malformed',
+      script: either(begunThen('data: {not json}', token, DONE), status(200, '{"choices": [{]}')),
+      stream: { is: 'begun', code: 'upstream_error' },
+      whole: fault(),
+      log: { status: 200, error: /not JSON|no whole JSON/ },
+    },
+    {
+      name: 'nothing',
+      script: either(sse(), status(200, '')),
+      ...both(fault()),
+      log: { status: 200, error: /no events|cut short|is empty/ },
+    },
+    {
+      name: 'no-choices',
+      script: either(sse(DONE), status(200, empty)),
+      ...both(fault()),
+      log: { status: 200, error: /before its first event|cut short|no choices|no output/ },
+    },
+    {
+      name: 'empty-text',
+      script: either(sse(...role, ...end('stop')), status(200, whole({ content: '' }, 'stop'))),
+      ...both(fault()),
+      log: { status: 200, error: /without an answer in it|nothing in it/ },
+    },
+    {
+      name: 'error-in-a-200',
+      script: either(sse(...role, OVERLOADED), status(200, JSON.stringify(OVERLOADED))),
+      ...both(fault()),
+      log: { status: 200, error: /reported an error: Overloaded/ },
+    },
+    {
+      name: 'named-error-event',
+      script: either(
+        sse(...role, 'event: error\ndata: {"message":"Overloaded"}'),
+        status(200, JSON.stringify({ error: 'Overloaded' })),
       ),
-    ),
-    ...both({ is: 'answer', cost: 'charged' }),
-    log: { status: 200, error: /./ },
-  },
-];
+      ...both(fault()),
+      log: { status: 200, error: /reported an error: Overloaded/ },
+    },
+    {
+      name: 'error-after-a-token',
+      script: either(begunThen(OVERLOADED, DONE), status(200, JSON.stringify(OVERLOADED))),
+      stream: { is: 'begun', code: 'upstream_error' },
+      whole: fault(),
+      log: { status: 200, error: /reported an error: Overloaded/ },
+    },
+    {
+      name: 'limited-in-a-200',
+      script: either(
+        sse({ error: { message: 'Slow down', code: 429 } }),
+        status(200, '{"error":{"message":"Slow down","code":429}}'),
+      ),
+      ...both(BUSY),
+      log: { status: 200, error: /reported an error: Slow down/ },
+    },
+    {
+      name: 'policy-400',
+      script: status(400, error('policy')),
+      ...both(REFUSAL),
+      log: { status: 400, error: /safety system/ },
+    },
+    {
+      name: 'policy-403',
+      script: status(403, '{"error":{"message":"Input was flagged by moderation","code":403}}'),
+      ...both(REFUSAL),
+      log: { status: 403, error: /flagged/ },
+    },
+    {
+      name: 'invalid-400',
+      script: status(400, error('400')),
+      ...both(REFUSAL),
+      log: { status: 400, error: /Unrecognized request argument/ },
+    },
+    {
+      name: 'policy-in-a-200',
+      script: either(sse(...role, FILTERED), status(200, JSON.stringify(FILTERED))),
+      ...both(REFUSAL),
+      log: { status: 200, error: /filtered/ },
+    },
+    {
+      name: 'policy-in-a-200-that-does-not-stream',
+      script: status(200, JSON.stringify(FILTERED)),
+      ...both(REFUSAL),
+      log: { status: 200, error: /filtered/ },
+    },
+    {
+      name: 'filtered-to-nothing',
+      script: either(
+        sse(...role, ...end('content_filter')),
+        status(200, whole({ content: '' }, 'content_filter')),
+      ),
+      ...both({ is: 'answer', cost: 'free' }),
+      log: { status: 200, error: /./ },
+    },
+    {
+      name: 'filtered-in-the-middle',
+      script: either(
+        sse(...role, token, ...end('content_filter')),
+        status(200, whole({ content: 'Hello' }, 'content_filter')),
+      ),
+      ...both({ is: 'answer', cost: 'charged' }),
+      log: { status: 200, error: /./ },
+    },
+    {
+      name: 'refused-in-words',
+      script: either(
+        sse(...role, refusal('I cannot help with that.'), ...end('stop')),
+        status(200, whole({ refusal: 'I cannot help with that.' }, 'stop')),
+      ),
+      ...both({ is: 'answer', cost: 'charged' }),
+      log: { status: 200, error: /./ },
+    },
+  ];
+}
 
 interface Cell {
   row: Row;
+  adapter: Wording['adapter'];
   dialect: Spoken;
   stream: boolean;
   alone: boolean;
@@ -429,14 +407,27 @@ interface Cell {
 }
 
 /** Only chat waits for timeouts and for unreachable addresses: the dialects share what comes before an answer. */
-const CELLS: Cell[] = (Object.keys(SPOKEN) as Spoken[]).flatMap((dialect) =>
-  ROWS.filter(({ at, quick }) => dialect === 'chat' || !(at || quick)).flatMap((row) =>
-    [true, false].flatMap((stream) =>
-      [true, false].map((alone) => {
-        const name = `${row.name}.${stream ? 'stream' : 'whole'}.${alone ? 'alone' : 'fallback'}.${dialect}`;
-        return { row, dialect, stream, alone, model: name, spare: `spare.${name}` };
-      }),
-    ),
+const CELLS: Cell[] = Object.entries(WORDINGS).flatMap(([wording, words]) =>
+  (Object.keys(SPOKEN) as Spoken[]).filter(words.serves).flatMap((dialect) =>
+    rowsOf(words)
+      .filter(({ at, quick }) => dialect === 'chat' || !(at || quick))
+      .flatMap((row) =>
+        [true, false].flatMap((stream) =>
+          [true, false].map((alone) => {
+            const how = [stream ? 'stream' : 'whole', alone ? 'alone' : 'fallback', dialect];
+            const name = [row.name, ...how, ...(wording === 'native' ? [wording] : [])].join('.');
+            return {
+              row,
+              adapter: words.adapter,
+              dialect,
+              stream,
+              alone,
+              model: name,
+              spare: `spare.${name}`,
+            };
+          }),
+        ),
+      ),
   ),
 );
 
@@ -596,11 +587,11 @@ beforeAll(async () => {
     silence: silence.url,
   };
   const quick = { first_byte_timeout_ms: FIRST_BYTE_MS, attempt_timeout_ms: 20_000 };
-  const models = CELLS.flatMap(({ row, model, spare }): CatalogEntry[] => {
+  const models = CELLS.flatMap(({ row, adapter, model, spare }): CatalogEntry[] => {
     if (row.script) scripts.set(model, row.script);
     const url = row.at ? addresses[row.at] : raw.url;
     return [
-      chatModel(`acme/${model}`, url, model, row.quick ? quick : {}),
+      chatModel(`acme/${model}`, url, model, { adapter, ...(row.quick ? quick : {}) }),
       chatModel(`acme/${spare}`, good.url, spare),
     ];
   });
@@ -638,7 +629,11 @@ beforeAll(async () => {
   });
   stack = await startStack({
     services: ['edge', 'control', 'model-router', 'billing'],
-    env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_CALL_TIMEOUT_SECONDS: String(CALL_TIMEOUT_S) },
+    env: {
+      OPENAI_API_KEY: 'sk-ours',
+      SWITCHYARD_CATALOG: catalog,
+      SWITCHYARD_CALL_TIMEOUT_SECONDS: String(CALL_TIMEOUT_S),
+    },
   });
 });
 afterAll(async () => {
@@ -704,7 +699,7 @@ function readAnswer(dialect: Spoken, text: string, stream: boolean, model: strin
 const FULL_COST = (completion.usage.prompt_tokens * 150 + completion.usage.completion_tokens * 600) / 1e9;
 
 describe.concurrent('an upstream that misbehaves', () => {
-  test.for(CELLS)('$model', async ({ row, dialect, stream, alone, model, spare }, { expect }) => {
+  test.for(CELLS)('$model', async ({ row, adapter, dialect, stream, alone, model, spare }, { expect }) => {
     const expected = stream ? row.stream : row.whole;
     const models = alone ? [`acme/${model}`] : [`acme/${model}`, `acme/${spare}`];
     const response = await ask(dialect, models, stream);
@@ -712,7 +707,7 @@ describe.concurrent('an upstream that misbehaves', () => {
     const log = await logOf(response, expect);
     const [first] = log.attempts;
     expect(log.dialect).toBe(dialect);
-    expect(first).toMatchObject({ model: `acme/${model}`, upstream: `openai-compatible:${model}` });
+    expect(first).toMatchObject({ model: `acme/${model}`, upstream: `${adapter}:${model}` });
     expect(first?.latency_ms).toBeGreaterThan(row.quick ? FIRST_BYTE_MS - 50 : 0);
     if (expected.is !== 'answer') {
       expect(first?.status).toBe(row.log.status);

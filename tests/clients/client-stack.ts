@@ -30,6 +30,8 @@ export async function startClientStack(env: Record<string, string> = {}): Promis
     { ...chatModel('acme/thinks', upstream.url, 'thinks'), supported_parameters: ['reasoning_effort'] },
     chatModel('acme/cut', upstream.url, 'cut+gap-50+cut-5'),
     chatModel('acme/claude', upstream.url, 'claude', { adapter: 'anthropic' }),
+    gptModel('acme/gpt', upstream.url, 'gpt'),
+    gptModel('acme/gpt-fails', upstream.url, 'gpt-fails'),
     chatModel('acme/refuses', upstream.url, 'refuses'),
     chatModel('acme/breaks-off', upstream.url, 'breaks-off+error-3'),
     chatModel('acme/endless', upstream.url, 'endless+gap-20+megabytes-64'),
@@ -50,6 +52,14 @@ export async function startClientStack(env: Record<string, string> = {}): Promis
       await stack.stop();
       await upstream.close();
     },
+  };
+}
+
+/** A reasoning model of OpenAI itself. */
+function gptModel(...[id, url, name]: [id: string, url: string, name: string]) {
+  return {
+    ...chatModel(id, url, name, { adapter: 'openai' }),
+    supported_parameters: ['tools', 'reasoning_effort'],
   };
 }
 

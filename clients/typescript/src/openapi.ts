@@ -5110,7 +5110,7 @@ export interface components {
             sequence_number?: number;
             /** @description Of the first events and of the last one: the response so far */
             response?: {
-                /** @description The id of the answer, made from the request id */
+                /** @description The maker’s id of the answer, or one made from the request id */
                 id?: string;
                 /**
                  * @description Always response
@@ -5150,8 +5150,8 @@ export interface components {
                     input_tokens_details: {
                         /** @description Of them from a cache */
                         cached_tokens: number;
-                        /** @description Of them written to a cache */
-                        cache_write_tokens: number;
+                        /** @description Of them written to a cache, where its maker counts them */
+                        cache_write_tokens?: number;
                     };
                     /** @description Tokens out, reasoning included */
                     output_tokens: number;
@@ -5222,7 +5222,7 @@ export interface components {
             instructions?: string | null;
             /** @description Answer in typed server-sent events; the last one carries `response.usage.cost` */
             stream?: boolean | null;
-            /** @description Accepted; there is no obfuscation to switch off */
+            /** @description `include_obfuscation`, where the maker has it; otherwise not read */
             stream_options?: Record<string, never> | null;
             /** @description The answer’s length at most, in tokens, reasoning included */
             max_output_tokens?: number | null;
@@ -5290,7 +5290,7 @@ export interface components {
             reasoning?: {
                 /** @description How much the model reasons, where it supports this */
                 effort?: string | null;
-                /** @description Accepted; reasoning is shown where its maker shows it */
+                /** @description For OpenAI’s own models; others show reasoning as they do */
                 summary?: string | null;
                 /** @description As summary */
                 generate_summary?: string | null;
@@ -5299,7 +5299,7 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Accepted; `reasoning.encrypted_content` is always included */
+            /** @description `reasoning.encrypted_content` is always included; others go to OpenAI’s own models only */
             include?: string[] | null;
             /** @description Accepted; the answer says false, since nothing is stored */
             store?: boolean | null;
@@ -5325,7 +5325,7 @@ export interface components {
             [key: string]: unknown;
         }) | unknown | unknown;
         ResponsesResult: {
-            /** @description The id of the answer, made from the request id */
+            /** @description The maker’s id of the answer, or one made from the request id */
             id: string;
             /**
              * @description Always response
@@ -5365,8 +5365,8 @@ export interface components {
                 input_tokens_details: {
                     /** @description Of them from a cache */
                     cached_tokens: number;
-                    /** @description Of them written to a cache */
-                    cache_write_tokens: number;
+                    /** @description Of them written to a cache, where its maker counts them */
+                    cache_write_tokens?: number;
                 };
                 /** @description Tokens out, reasoning included */
                 output_tokens: number;

@@ -1,5 +1,5 @@
-// POST /v1/responses: OpenAI's Responses, without its state. The router translates it to and from chat; members of items
-// are checked there, where they are read.
+// POST /v1/responses: OpenAI's Responses, without its state. The router translates it to and from chat, except for a maker
+// that speaks it; members of items are checked there, where they are read.
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { CHAT_MESSAGES_MAX, CHAT_TOOLS_MAX, CONTENT_PARTS_MAX, chatCompletionRequest } from './chat.ts';
@@ -68,7 +68,10 @@ export const responsesRequest = z
       .boolean()
       .nullish()
       .describe('Answer in typed server-sent events; the last one carries `response.usage.cost`'),
-    stream_options: z.object({}).nullish().describe('Accepted; there is no obfuscation to switch off'),
+    stream_options: z
+      .object({})
+      .nullish()
+      .describe('`include_obfuscation`, where the maker has it; otherwise not read'),
     max_output_tokens: z
       .int()
       .positive()
@@ -93,7 +96,7 @@ export const responsesRequest = z
     reasoning: z
       .object({
         effort: z.string().nullish().describe('How much the model reasons, where it supports this'),
-        summary: z.string().nullish().describe('Accepted; reasoning is shown where its maker shows it'),
+        summary: z.string().nullish().describe('For OpenAI’s own models; others show reasoning as they do'),
         generate_summary: z.string().nullish().describe('As summary'),
       })
       .nullish()
@@ -104,7 +107,7 @@ export const responsesRequest = z
       { max: INCLUDES_MAX },
     )
       .nullish()
-      .describe('Accepted; `reasoning.encrypted_content` is always included'),
+      .describe('`reasoning.encrypted_content` is always included; others go to OpenAI’s own models only'),
     store: z.boolean().nullish().describe('Accepted; the answer says false, since nothing is stored'),
     client_metadata: z.record(z.string(), z.string()).nullish().describe('Accepted; not read'),
     previous_response_id: refusedField(STATELESS),
@@ -136,7 +139,10 @@ const responsesUsage = z.object({
   input_tokens_details: z
     .object({
       cached_tokens: z.int().describe('Of them from a cache'),
-      cache_write_tokens: z.int().describe('Of them written to a cache'),
+      cache_write_tokens: z
+        .int()
+        .optional()
+        .describe('Of them written to a cache, where its maker counts them'),
     })
     .describe('Kinds of tokens in'),
   output_tokens: z.int().describe('Tokens out, reasoning included'),
@@ -149,7 +155,7 @@ const responsesUsage = z.object({
 export type ResponsesUsage = z.infer<typeof responsesUsage>;
 
 export const responsesResult = z.looseObject({
-  id: z.string().describe('The id of the answer, made from the request id'),
+  id: z.string().describe('The maker’s id of the answer, or one made from the request id'),
   object: z.literal('response').describe('Always response'),
   created_at: z.int().describe('When, in seconds since 1970'),
   status: z.string().describe('completed, or incomplete'),

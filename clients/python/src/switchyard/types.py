@@ -756,7 +756,7 @@ class IncompleteDetails(TypedDict):
 
 class InputTokensDetails(TypedDict):
     cached_tokens: int
-    cache_write_tokens: int
+    cache_write_tokens: NotRequired[int]
 
 
 class OutputTokensDetails(TypedDict):

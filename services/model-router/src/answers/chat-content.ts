@@ -36,8 +36,11 @@ export function hasContent({ text, delta, message }: ChatChoice): boolean {
   return Object.entries(said).some(([name, value]) => !FRAME.has(name) && isSomething(value));
 }
 
+/** What an answer without content is. */
+export type EmptyAnswer = 'refusal' | 'limit' | 'nothing';
+
 /** Classifies an answer without content by its finish reason. */
-export function emptyAnswer(finishReason: unknown): 'refusal' | 'limit' | 'nothing' {
+export function emptyAnswer(finishReason: unknown): EmptyAnswer {
   if (typeof finishReason !== 'string') return 'nothing';
   if (REFUSALS.has(finishReason)) return 'refusal';
   return LIMITS.has(finishReason) ? 'limit' : 'nothing';

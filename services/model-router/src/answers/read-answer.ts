@@ -13,7 +13,7 @@ import {
   readUsage,
   type TokenUsage,
 } from '../spending/pricing.ts';
-import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
+import { choicesOf, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
 interface AnswerToRead {
@@ -57,7 +57,7 @@ function readChat(answer: AnswerToRead): ReadAnswer {
 const EMPTY_CHOICES_BYTES_MAX = 8 * 1024;
 
 /** Null for an answer with content; otherwise the class of empty answer, by its last choice. */
-function emptiness(answer: AnswerToRead): 'refusal' | 'limit' | 'nothing' | null {
+function emptiness(answer: AnswerToRead): EmptyAnswer | null {
   const choices = choicesOf({ choices: json(answer, 'choices') });
   if (choices.some(hasContent)) return null;
   return emptyAnswer(choices.at(-1)?.finish_reason);

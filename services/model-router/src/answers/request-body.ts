@@ -9,6 +9,8 @@ interface UpstreamBodyOptions {
   stream: boolean;
   /** Maximum output tokens; replaces the caller's limit. */
   outputTokensMax?: number | undefined;
+  /** Names of that limit; the first is set when the caller sets none. Default: chat's. */
+  lengths?: readonly [string, ...string[]];
   /** Members to remove; not adjacent to `models` at the end. */
   without?: readonly string[];
 }
@@ -16,7 +18,7 @@ interface UpstreamBodyOptions {
 /** @throws SyntaxError when the body is not a JSON object. */
 export function upstreamBody(
   given: Buffer,
-  { model, stream, outputTokensMax, without = [] }: UpstreamBodyOptions,
+  { model, stream, outputTokensMax, lengths = CHAT_LENGTHS, without = [] }: UpstreamBodyOptions,
 ): Buffer {
   const { body, members } = unambiguous(given);
   const values: [string, string][] = [['model', JSON.stringify(model)]];
@@ -26,8 +28,8 @@ export function upstreamBody(
     values.push(['stream_options', JSON.stringify({ ...asked, include_usage: true })]);
   }
   if (outputTokensMax !== undefined) {
-    const named = LENGTHS.filter((name) => members.has(name));
-    for (const name of named.length > 0 ? named : ['max_tokens']) {
+    const named = lengths.filter((name) => members.has(name));
+    for (const name of named.length > 0 ? named : [lengths[0]]) {
       const asked = named.length > 0 ? parseMember(body, members.get(name) as Member) : null;
       const tokens = typeof asked === 'number' ? Math.min(asked, outputTokensMax) : outputTokensMax;
       values.push([name, String(tokens)]);
@@ -43,7 +45,7 @@ export function upstreamBody(
 }
 
 /** Makers differ in which of the two they read. */
-const LENGTHS = ['max_completion_tokens', 'max_tokens'];
+const CHAT_LENGTHS = ['max_tokens', 'max_completion_tokens'] as const;
 
 /** Removes repeated keys, since a reader may take the first of two where we take the last. */
 function unambiguous(given: Buffer): { body: Buffer; members: Map<string, Member> } {

@@ -8,7 +8,7 @@ export const SEAM_LENGTH = 2;
 /** Characters of an error event that are shown. */
 const ERROR_LENGTH_MAX = 500;
 /** The event name precedes its data. */
-const EVENT_NAMED_ERROR = /^event: ?error\b/m;
+export const EVENT_NAMED_ERROR = /^event: ?error\b/m;
 
 /** Index just behind the last whole event. */
 export function lastEventEnd(text: string): number {

@@ -10,6 +10,7 @@ const model = {
   id: 'acme/chat-1',
   type: 'language',
   supported_parameters: [] as string[],
+  upstreams: [] as Upstream[],
   pricing: { input_token: '0.000001', output_token: '0.000002' },
 } as CatalogModel;
 const upstream = { adapter: 'openai-compatible', model: 'gpt-4o-mini' } as Upstream;
@@ -93,5 +94,37 @@ describe('a request that passes to a maker of its dialect', () => {
     const { cost, outputTokensWithin } = asked.expected(model);
     expect(outputTokensWithin?.(cost)).toBe(4_000);
     expect(() => outputTokensWithin?.(cost / 4n)).toThrow(/budget_tokens/);
+  });
+});
+
+describe('a Responses request that passes to OpenAI', () => {
+  const openai = { adapter: 'openai', model: 'gpt-5' } as Upstream;
+  const makers = { openai: { speaks: ['responses'] } as unknown as Maker };
+  const passed = (body: object) =>
+    new TranslatedRequest(TRANSLATIONS.responses as Translate, bytes(body), head('responses'), makers);
+  const sent = (body: object, tokens?: number) =>
+    JSON.parse(passed(body).toUpstream(model, openai, tokens).body.toString()) as object;
+
+  test('is not stored, and is limited to the output that the budget covers', () => {
+    const { native } = passed(BODIES.responses).toUpstream(model, openai);
+    expect(native).toEqual({ dialect: 'responses', headers: {} });
+    expect(sent({ input: 'Hi', store: true }, 30)).toEqual({
+      ...{ model: 'gpt-5', input: 'Hi', store: false, max_output_tokens: 30 },
+    });
+    expect(sent(BODIES.responses, 30)).toMatchObject({ max_output_tokens: 30 });
+  });
+
+  test('is refused when the budget does not cover the least that OpenAI answers with', () => {
+    const { cost, outputTokensWithin } = passed(BODIES.responses).expected({ ...model, upstreams: [openai] });
+    expect(outputTokensWithin?.(cost)).toBe(100);
+    expect(() => outputTokensWithin?.(cost / 10n)).toThrow(/16 output tokens/);
+  });
+
+  test('that chat alone understands is translated', () => {
+    expect(passed({ input: 'Hi', seed: 7 }).toUpstream(model, openai)).not.toHaveProperty('native');
+  });
+
+  test('is refused with a hosted tool', () => {
+    expect(() => passed({ input: 'Hi', tools: [{ type: 'web_search' }] })).toThrow(/Hosted tools/);
   });
 });

@@ -58,17 +58,18 @@ export class TranslatedRequest implements ModelRequest {
   expected(model: CatalogModel): Expected {
     const expected = this.#chat.expected(model);
     const { outputTokensWithin } = expected;
-    if (this.#thinkingTokens === 0 || !outputTokensWithin) return expected;
+    if (!outputTokensWithin) return expected;
+    const least = Math.max(...model.upstreams.map((one) => this.#nativeFor(one)?.outputTokensMin ?? 1));
     return {
       ...expected,
       outputTokensWithin: (amount) => {
         const tokens = outputTokensWithin(amount);
-        // The maker would refuse a limit of tokens that is not above those for thinking.
-        if (tokens > this.#thinkingTokens) return tokens;
-        throw new ServiceError(
-          'budget_exceeded',
-          'The budget does not cover thinking.budget_tokens. Lower it, or raise the budget.',
-        );
+        // The maker would refuse a limit of tokens that is not above those for thinking, or below its least.
+        if (tokens <= this.#thinkingTokens)
+          throw endOfBudget('thinking.budget_tokens. Lower it, or raise the budget.');
+        if (tokens < least)
+          throw endOfBudget(`the ${least} output tokens that the model needs. Raise the budget.`);
+        return tokens;
       },
     };
   }
@@ -80,10 +81,11 @@ export class TranslatedRequest implements ModelRequest {
   ): Pick<UpstreamRequest, 'body' | 'native'> {
     const native = this.#nativeFor(upstream);
     if (native) {
-      const body = native.body(this.#unambiguous());
+      const { lengths } = native;
+      const body = native.body(this.#unambiguous(), model);
       return {
-        body: upstreamBody(body, { model: upstream.model, stream: false, outputTokensMax }),
-        native: { dialect: this.#head.dialect as Dialect, headers: betaHeader(this.#head) },
+        body: upstreamBody(body, { model: upstream.model, stream: false, outputTokensMax, lengths }),
+        native: { dialect: this.#head.dialect as Dialect, headers: native.headers(this.#head) },
       };
     }
     const { supported_parameters: supported } = model;
@@ -118,38 +120,12 @@ export class TranslatedRequest implements ModelRequest {
 
   #nativeFor({ adapter }: Upstream): NativeDialect | null {
     const { dialect } = this.#head;
-    const speaks = dialect && this.#makers[adapter]?.speaks?.includes(dialect);
-    return (speaks && NATIVE[dialect]) || null;
+    if (!dialect || !this.#makers[adapter]?.speaks?.includes(dialect)) return null;
+    const native = NATIVE[dialect];
+    return native?.serves(this.#parsed) ? native : null;
   }
 }
 
-/**
- * Betas of Anthropic, without their dates, that change neither the price of a token nor who runs a tool. Others are left
- * out: `context-1m` and `fast-mode` cost more, `code-execution` and `mcp-client` run tools at the maker.
- */
-const FREE_BETAS: ReadonlySet<string> = new Set([
-  ...[
-    'adaptive-thinking',
-    'advanced-tool-use',
-    'claude-code',
-    'computer-use',
-    'context-management',
-    'effort',
-  ],
-  ...['extended-cache-ttl', 'fine-grained-tool-streaming', 'interleaved-thinking', 'output-128k', 'pdfs'],
-  ...[
-    'prompt-caching',
-    'prompt-caching-scope',
-    'redact-thinking',
-    'structured-outputs',
-    'token-efficient-tools',
-  ],
-  'tool-examples',
-]);
-const BETA_DATE = /-\d{4}-?\d{2}-?\d{2}$/;
-
-function betaHeader({ anthropic_beta: given = '' }: ModelCallHead): Record<string, string> {
-  const betas = given.split(',').map((beta) => beta.trim());
-  const sent = betas.filter((beta) => FREE_BETAS.has(beta.replace(BETA_DATE, '')));
-  return sent.length === 0 ? {} : { 'anthropic-beta': sent.join(',') };
+function endOfBudget(what: string): ServiceError {
+  return new ServiceError('budget_exceeded', `The budget does not cover ${what}`);
 }

@@ -1,14 +1,23 @@
 // The interface of a dialect in which bytes pass through to a maker that speaks it, metered from the maker's own usage.
-import type { CatalogModel } from '@switchyard/contracts';
+import type { CatalogModel, ModelCallHead } from '@switchyard/contracts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { PricedAnswer } from '../answers/whole-answer.ts';
+import type { DialectBody } from './dialect.ts';
 
 export interface NativeDialect {
+  /** Names of the limit of output tokens; the first is set when the caller sets none. */
+  readonly lengths: readonly [string, ...string[]];
+  /** The least limit of output tokens that its maker accepts. */
+  readonly outputTokensMin: number;
+  /** Whether the dialect's maker understands the request; others are translated for it too. */
+  serves(request: DialectBody): boolean;
+  /** Headers of the caller that its maker gets. */
+  headers(head: ModelCallHead): Record<string, string>;
   /** The caller's bytes without what only other makers understand. */
-  body(given: Buffer): Buffer;
+  body(given: Buffer, model: CatalogModel): Buffer;
   /**
    * Prices a whole answer and writes our model name and the cost into it.
-   * @throws UnusableAnswer
+   * @throws UnusableAnswer, ReportedError
    */
   finish(model: CatalogModel, request: Buffer, answer: Buffer): PricedAnswer;
   /** A new reader for the stream of one attempt. */

@@ -5,6 +5,7 @@ import type { Translate } from './dialect.ts';
 import { nativeMessages } from './messages/native/index.ts';
 import { translateMessages } from './messages/translate.ts';
 import type { NativeDialect } from './native-dialect.ts';
+import { nativeResponses } from './responses/native/index.ts';
 import { translateResponse } from './responses/translate.ts';
 
 export const TRANSLATIONS: Readonly<Partial<Record<Dialect, Translate>>> = {
@@ -16,4 +17,5 @@ export const TRANSLATIONS: Readonly<Partial<Record<Dialect, Translate>>> = {
 /** Dialects whose bytes pass through to a maker that speaks them. */
 export const NATIVE: Readonly<Partial<Record<Dialect, NativeDialect>>> = {
   messages: nativeMessages,
+  responses: nativeResponses,
 };

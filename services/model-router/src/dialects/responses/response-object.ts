@@ -1,5 +1,5 @@
 // The `response` object: what was asked for, the state of the answer, and its output items.
-import type { ResponsesRequest, ResponsesUsage } from '@switchyard/contracts';
+import type { ResponsesRequest, ResponsesUsage, ServiceError } from '@switchyard/contracts';
 import type { ChatUsage } from '../chat-shapes.ts';
 import type { DialectCall } from '../dialect.ts';
 import type { OutputItem } from './output-items.ts';
@@ -54,6 +54,12 @@ export function endOf(finishReason: string | null): Pick<ResponseState, 'status'
     default:
       return { status: 'completed' };
   }
+}
+
+/** A response whose stream failed after it had begun. */
+export function failedState({ code, message }: ServiceError) {
+  const family = code === 'rate_limited' ? 'rate_limit_exceeded' : 'server_error';
+  return { status: 'failed', error: { code: family, message }, usage: null } as const;
 }
 
 export function toResponsesUsage(usage: ChatUsage): ResponsesUsage {

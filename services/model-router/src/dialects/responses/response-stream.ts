@@ -21,7 +21,14 @@ import {
   textPart,
   toAnnotation,
 } from './output-items.ts';
-import { endOf, idSuffix, type ResponseState, responseObject, toResponsesUsage } from './response-object.ts';
+import {
+  endOf,
+  failedState,
+  idSuffix,
+  type ResponseState,
+  responseObject,
+  toResponsesUsage,
+} from './response-object.ts';
 import { type ToolNames, toolNames } from './tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -96,12 +103,7 @@ export class ResponseStream implements StreamTranslator {
   /** OpenAI's clients throw at `error`; others read `response.failed`. */
   fail(error: ServiceError, requestId: string): string {
     const failure = namedEvent(responsesError(error, requestId, this.#sequence++));
-    const code = error.code === 'rate_limited' ? 'rate_limit_exceeded' : 'server_error';
-    this.#emitResponse('response.failed', {
-      status: 'failed',
-      error: { code, message: error.message },
-      usage: null,
-    });
+    this.#emitResponse('response.failed', failedState(error));
     return failure + this.#taken();
   }
 

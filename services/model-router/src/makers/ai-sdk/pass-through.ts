@@ -30,7 +30,7 @@ export async function passThrough(
 async function errorOf(response: Response, url: string): Promise<APICallError> {
   const responseBody = await response.text();
   return new APICallError({
-    message: wordsIn(responseBody) ?? response.statusText,
+    message: wordsIn(responseBody) ?? '',
     url,
     requestBodyValues: {},
     statusCode: response.status,

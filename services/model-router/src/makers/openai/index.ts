@@ -1,5 +1,5 @@
 // OpenAI: chat completions (the one of its two text APIs with the same shapes as ours), images, speech, transcription,
-// embeddings and decisions.
+// embeddings and decisions. Responses requests pass through.
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { NO_ASPECT_RATIO, NO_SEED } from '../ai-sdk/image.ts';
 import { chat } from './chat.ts';
@@ -14,6 +14,9 @@ export const openai: MakerDeclaration = {
   baseUrl: 'https://api.openai.com/v1',
   apiKeyEnv: 'OPENAI_API_KEY',
   chat,
+  native: {
+    responses: { path: '/responses', headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }) },
+  },
   fields: {
     image: {
       refused: { aspect_ratio: NO_ASPECT_RATIO, seed: NO_SEED },

@@ -1,14 +1,19 @@
 // The Messages API of Anthropic itself.
-import type { MessagesRequest } from '@switchyard/contracts';
+import type { MessagesRequest, ModelCallHead } from '@switchyard/contracts';
 import type { NativeDialect } from '../../native-dialect.ts';
+import { PassedStream } from '../../passed-stream.ts';
 import { isOurs, OURS } from '../thoughts.ts';
 import { finishMessage } from './answer.ts';
-import { PassedStream } from './stream.ts';
+import { MessageEvents } from './stream.ts';
 
 export const nativeMessages: NativeDialect = {
+  lengths: ['max_tokens'],
+  outputTokensMin: 1,
+  serves: () => true,
+  headers: betaHeader,
   body: withoutOthersThoughts,
   finish: finishMessage,
-  stream: (model, request) => new PassedStream(model, request),
+  stream: (model, request) => new PassedStream(model, request, new MessageEvents(model, request)),
 };
 
 /** Anthropic refuses thoughts of another maker, which an earlier answer of this conversation may have. */
@@ -25,4 +30,35 @@ function withoutOthersThoughts(given: Buffer): Buffer {
     return { ...message, content };
   });
   return Buffer.from(JSON.stringify({ ...request, messages }));
+}
+
+/**
+ * Betas of Anthropic, without their dates, that change neither the price of a token nor who runs a tool. Others are left
+ * out: `context-1m` and `fast-mode` cost more, `code-execution` and `mcp-client` run tools at the maker.
+ */
+const FREE_BETAS: ReadonlySet<string> = new Set([
+  ...[
+    'adaptive-thinking',
+    'advanced-tool-use',
+    'claude-code',
+    'computer-use',
+    'context-management',
+    'effort',
+  ],
+  ...['extended-cache-ttl', 'fine-grained-tool-streaming', 'interleaved-thinking', 'output-128k', 'pdfs'],
+  ...[
+    'prompt-caching',
+    'prompt-caching-scope',
+    'redact-thinking',
+    'structured-outputs',
+    'token-efficient-tools',
+  ],
+  'tool-examples',
+]);
+const BETA_DATE = /-\d{4}-?\d{2}-?\d{2}$/;
+
+function betaHeader({ anthropic_beta: given = '' }: ModelCallHead): Record<string, string> {
+  const betas = given.split(',').map((beta) => beta.trim());
+  const sent = betas.filter((beta) => FREE_BETAS.has(beta.replace(BETA_DATE, '')));
+  return sent.length === 0 ? {} : { 'anthropic-beta': sent.join(',') };
 }

@@ -122,7 +122,7 @@ describe('a stream', () => {
 });
 
 test('a request keeps its bytes, without the thoughts of other makers', () => {
-  expect(nativeMessages.body(REQUEST)).toBe(REQUEST);
+  expect(nativeMessages.body(REQUEST, model)).toBe(REQUEST);
   const theirs = { type: 'thinking', thinking: 'Hm.', signature: 'EqQB' };
   const others = [
     { type: 'thinking', thinking: 'Hm.', signature: sign('Hm.', []) },
@@ -130,6 +130,6 @@ test('a request keeps its bytes, without the thoughts of other makers', () => {
   ];
   const text = { type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } };
   const request = (content: object[]) => ({ model: 'm', messages: [{ role: 'assistant', content }] });
-  const body = nativeMessages.body(Buffer.from(JSON.stringify(request([...others, theirs, text]))));
+  const body = nativeMessages.body(Buffer.from(JSON.stringify(request([...others, theirs, text]))), model);
   expect(JSON.parse(body.toString())).toEqual(request([theirs, text]));
 });

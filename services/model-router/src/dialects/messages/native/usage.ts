@@ -1,5 +1,4 @@
 // Anthropic's own usage, read for its price.
-import { estimateInputTokens } from '@switchyard/spending';
 import { readUsage, type TokenUsage } from '../../../spending/pricing.ts';
 
 /** Anthropic's usage object; its counts exclude one another. */
@@ -25,10 +24,6 @@ export function readAnthropicUsage(usage: AnthropicUsage | null | undefined): To
       cache_write_1h_tokens: usage.cache_creation?.ephemeral_1h_input_tokens,
     },
   });
-}
-
-export function estimatedUsage(request: Buffer, outputTokens: number): TokenUsage {
-  return { inputTokens: estimateInputTokens(request), cachedInputTokens: 0, outputTokens };
 }
 
 /** Whether an answer without content is none at all: neither a refusal nor a limit ended it, and no token was counted. */

@@ -1,0 +1,54 @@
+// A whole answer in a maker's own dialect: its bytes, with our model name, and the cost in its usage.
+import type { CatalogModel } from '@switchyard/contracts';
+import { estimateInputTokens, estimateTokens } from '@switchyard/spending';
+import { withCost } from '../answers/usage-with-cost.ts';
+import type { PricedAnswer } from '../answers/whole-answer.ts';
+import { topLevelMembers } from '../json/json-members.ts';
+import { withMembers } from '../json/splice.ts';
+import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { FREE, priceTokens, type TokenUsage } from '../spending/pricing.ts';
+
+interface CountedAnswer {
+  /** The maker's count; null when there is none that can be charged. */
+  counted: TokenUsage | null;
+  /** A refusal without an answer, which costs nothing as in chat. */
+  refused: boolean;
+  /** The usage to show, without the cost. */
+  shown(used: TokenUsage): object;
+}
+
+export function priceAnswer(
+  model: CatalogModel,
+  request: Buffer,
+  body: Buffer,
+  { counted, refused, shown }: CountedAnswer,
+): PricedAnswer {
+  const used = counted ?? estimatedUsage(request, estimateTokens(body.length));
+  const price = refused ? FREE : priceTokens(model, used);
+  const values = [
+    ['model', JSON.stringify(model.id)] as const,
+    ['usage', withCost({ ...shown(used) }, price)] as const,
+  ];
+  return {
+    body: withMembers(body, topLevelMembers(body), values),
+    price,
+    basis: counted ? 'upstream' : 'estimated',
+  };
+}
+
+export function estimatedUsage(request: Buffer, outputTokens: number): TokenUsage {
+  return { inputTokens: estimateInputTokens(request), cachedInputTokens: 0, outputTokens };
+}
+
+/** @throws UnusableAnswer when the answer is no JSON object */
+export function parseAnswer(body: Buffer): object {
+  if (body.length === 0) throw new UnusableAnswer('the answer is empty');
+  let answer: unknown;
+  try {
+    answer = JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new UnusableAnswer('the answer is no whole JSON object', { cause });
+  }
+  if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer;
+  throw new UnusableAnswer('the answer is no JSON object');
+}

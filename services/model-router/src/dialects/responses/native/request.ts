@@ -1,0 +1,44 @@
+// The caller's Responses request for OpenAI. Nothing is stored there, so what a model reasons comes back encrypted, for the
+// caller to send again.
+import type { CatalogModel, ResponsesInputItem, ResponsesRequest } from '@switchyard/contracts';
+import { parseMember, topLevelMembers } from '../../../json/json-members.ts';
+import { withMembers } from '../../../json/splice.ts';
+import type { DialectBody } from '../../dialect.ts';
+import { unsealReasoning } from '../sealed-reasoning.ts';
+
+/** Fields of chat that OpenAI's Responses refuses; callers may send them, since other makers support them. */
+const CHAT_ONLY: readonly string[] = [
+  ...['frequency_penalty', 'logit_bias', 'logprobs', 'n', 'prediction', 'presence_penalty'],
+  ...['provider_options', 'reasoning_effort', 'response_format', 'seed', 'stop', 'verbosity'],
+];
+const ENCRYPTED_REASONING = 'reasoning.encrypted_content';
+/** Reasoning models have it among their `supported_parameters`; OpenAI's other models refuse to encrypt. */
+const REASONING_PARAMETER = 'reasoning_effort';
+
+export function isResponsesOnly(request: DialectBody): boolean {
+  return CHAT_ONLY.every((name) => request[name] === undefined || request[name] === null);
+}
+
+export function toUpstreamRequest(given: Buffer, { supported_parameters: supported }: CatalogModel): Buffer {
+  const members = topLevelMembers(given);
+  const memberOf = <T>(name: string): T | null => {
+    const member = members.get(name);
+    return member ? (parseMember(given, member) as T | null) : null;
+  };
+  const values: [string, string][] = [['store', 'false']];
+  if (supported.includes(REASONING_PARAMETER) || memberOf('reasoning') !== null) {
+    const asked = memberOf<string[]>('include') ?? [];
+    values.push(['include', JSON.stringify([...new Set([...asked, ENCRYPTED_REASONING])])]);
+  }
+  if (given.includes('"reasoning"')) {
+    const input = memberOf<ResponsesRequest['input']>('input') ?? '';
+    if (typeof input !== 'string' && input.some(isUnknownReasoning))
+      values.push(['input', JSON.stringify(input.filter((item) => !isUnknownReasoning(item)))]);
+  }
+  return withMembers(given, members, values);
+}
+
+/** Reasoning that OpenAI refuses: another maker's, which an earlier answer may have, or one that only a stored item has. */
+function isUnknownReasoning({ type, encrypted_content: sealed }: ResponsesInputItem): boolean {
+  return type === 'reasoning' && (!sealed || unsealReasoning(sealed).length > 0);
+}

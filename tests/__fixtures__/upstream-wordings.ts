@@ -1,0 +1,96 @@
+// How an upstream words the same answer: in chunks of chat, or in OpenAI's Responses, for tests that put the same faults
+// into both.
+import type { Dialect } from '@switchyard/contracts';
+import { FIXTURES } from '@switchyard/testing';
+
+/** One event: its text, or its data. */
+type Event = string | object;
+
+interface Said {
+  content?: string | null;
+  refusal?: string;
+}
+
+export interface Wording {
+  adapter: 'openai-compatible' | 'openai';
+  /** Whether the upstream gets a call in the dialect in this wording. */
+  serves(dialect: Dialect): boolean;
+  /** What comes before the first token. */
+  begin: readonly Event[];
+  token: Event;
+  refusal(text: string): Event;
+  /** The end of a good stream, with its usage. */
+  end(finish: string): readonly Event[];
+  whole(said: Said, finish: string): string;
+  /** An answer without a place for content. */
+  empty: string;
+}
+
+export const DONE = 'data: [DONE]';
+
+// OpenAI's answer, whole and in chunks.
+const completion = FIXTURES.text;
+const { id, created, model, usage } = completion;
+const chunkOf = (members: object) => ({ ...FIXTURES.chunk, id, created, model, ...members });
+const chunk = (delta: object, finish: string | null = null) =>
+  chunkOf({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], usage: null });
+
+const inChat: Wording = {
+  adapter: 'openai-compatible',
+  serves: () => true,
+  begin: [chunk({ role: 'assistant', content: '', refusal: null })],
+  token: chunk({ content: 'Hello' }),
+  refusal: (text) => chunk({ refusal: text }),
+  end: (finish) => [chunk({}, finish), chunkOf({ choices: [], usage }), DONE],
+  whole: ({ content = null, refusal }, finish) => {
+    const message = { role: 'assistant', content, ...(refusal === undefined ? {} : { refusal }) };
+    const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }];
+    return JSON.stringify({ ...completion, choices });
+  },
+  empty: JSON.stringify({ ...completion, choices: [] }),
+};
+
+const STOP = 'stop';
+const USAGE = {
+  input_tokens: usage.prompt_tokens,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: usage.completion_tokens,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: usage.total_tokens,
+};
+const response = (output: object[], finish: string | null) => ({
+  ...{ id: 'resp_theirs', object: 'response', created_at: created, model, output, store: false, error: null },
+  status: finish === null ? 'in_progress' : finish === STOP ? 'completed' : 'incomplete',
+  incomplete_details: finish === null || finish === STOP ? null : { reason: finish },
+  usage: finish === null ? null : USAGE,
+});
+const message = (parts: object[]) => ({
+  ...{ id: 'msg_theirs', type: 'message', role: 'assistant', status: 'completed', content: parts },
+});
+const partsOf = ({ content, refusal }: Said) => [
+  ...(typeof content === 'string' ? [{ type: 'output_text', text: content, annotations: [] }] : []),
+  ...(refusal === undefined ? [] : [{ type: 'refusal', refusal }]),
+];
+const AT = { item_id: 'msg_theirs', output_index: 0, content_index: 0 };
+
+const inResponses: Wording = {
+  adapter: 'openai',
+  serves: (dialect) => dialect === 'responses',
+  begin: [
+    { type: 'response.created', sequence_number: 0, response: response([], null) },
+    { type: 'response.output_item.added', sequence_number: 1, output_index: 0, item: message([]) },
+  ],
+  token: { type: 'response.output_text.delta', sequence_number: 2, ...AT, delta: 'Hello' },
+  refusal: (text) => ({ type: 'response.refusal.delta', sequence_number: 2, ...AT, delta: text }),
+  end: (finish) => [
+    {
+      type: finish === STOP ? 'response.completed' : 'response.incomplete',
+      sequence_number: 3,
+      response: response([message([])], finish),
+    },
+  ],
+  whole: (said, finish) => JSON.stringify(response([message(partsOf(said))], finish)),
+  empty: JSON.stringify({ ...response([], STOP), output: undefined }),
+};
+
+export const WORDINGS = { chat: inChat, native: inResponses } as const;

@@ -2713,10 +2713,10 @@ export interface components {
                 /** @description Tokens for thinking, within max_tokens */
                 budget_tokens: number;
                 /**
-                 * @description Only summarized
-                 * @constant
+                 * @description Thoughts are summarized with either value
+                 * @enum {string}
                  */
-                display?: "summarized";
+                display?: "summarized" | "omitted";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -2726,10 +2726,10 @@ export interface components {
                  */
                 type: "adaptive";
                 /**
-                 * @description Only summarized
-                 * @constant
+                 * @description Thoughts are summarized with either value
+                 * @enum {string}
                  */
-                display?: "summarized";
+                display?: "summarized" | "omitted";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -4726,10 +4726,10 @@ export interface components {
                 /** @description Tokens for thinking, within max_tokens */
                 budget_tokens: number;
                 /**
-                 * @description Only summarized
-                 * @constant
+                 * @description Thoughts are summarized with either value
+                 * @enum {string}
                  */
-                display?: "summarized";
+                display?: "summarized" | "omitted";
             } & {
                 [key: string]: unknown;
             }) | ({
@@ -4739,10 +4739,10 @@ export interface components {
                  */
                 type: "adaptive";
                 /**
-                 * @description Only summarized
-                 * @constant
+                 * @description Thoughts are summarized with either value
+                 * @enum {string}
                  */
-                display?: "summarized";
+                display?: "summarized" | "omitted";
             } & {
                 [key: string]: unknown;
             }) | ({

@@ -157,11 +157,10 @@ const toolChoice = z.discriminatedUnion(
   { error: 'Use auto, any, tool or none.' },
 );
 
-/** Thinking that is not shown could not be counted when a caller leaves early. */
-const shownThinking = z
-  .literal('summarized', 'Only summarized: hidden thinking is not supported.')
+const thinkingDisplay = z
+  .enum(['summarized', 'omitted'], 'Use summarized or omitted.')
   .optional()
-  .describe('Only summarized');
+  .describe('Thoughts are summarized with either value');
 
 const thinking = z.discriminatedUnion(
   'type',
@@ -169,9 +168,9 @@ const thinking = z.discriminatedUnion(
     z.looseObject({
       type: always('enabled'),
       budget_tokens: z.int().positive().describe('Tokens for thinking, within max_tokens'),
-      display: shownThinking,
+      display: thinkingDisplay,
     }),
-    z.looseObject({ type: always('adaptive'), display: shownThinking }),
+    z.looseObject({ type: always('adaptive'), display: thinkingDisplay }),
     z.looseObject({ type: always('disabled') }),
   ],
   { error: 'Use enabled, adaptive or disabled.' },

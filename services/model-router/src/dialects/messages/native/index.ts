@@ -1,5 +1,7 @@
 // The Messages API of Anthropic itself.
 import type { MessagesRequest, ModelCallHead } from '@switchyard/contracts';
+import { parseMember, topLevelMembers } from '../../../json/json-members.ts';
+import { withMembers } from '../../../json/splice.ts';
 import type { NativeDialect } from '../../native-dialect.ts';
 import { PassedStream } from '../../passed-stream.ts';
 import { isOurs, OURS } from '../thoughts.ts';
@@ -11,10 +13,20 @@ export const nativeMessages: NativeDialect = {
   outputTokensMin: 1,
   serves: () => true,
   headers: betaHeader,
-  body: withoutOthersThoughts,
+  body: (given) => withShownThoughts(withoutOthersThoughts(given)),
   finish: finishMessage,
   stream: (model, request) => new PassedStream(model, request, new MessageEvents(model, request)),
 };
+
+/** Claude Code asks for none to be shown. They could not be counted then when a caller leaves early. */
+function withShownThoughts(given: Buffer): Buffer {
+  const members = topLevelMembers(given);
+  const member = members.get('thinking');
+  const thinking = member && (parseMember(given, member) as MessagesRequest['thinking']);
+  if (!thinking || thinking.type === 'disabled' || thinking.display !== 'omitted') return given;
+  const shown = JSON.stringify({ ...thinking, display: 'summarized' });
+  return withMembers(given, members, [['thinking', shown]]);
+}
 
 /** Anthropic refuses thoughts of another maker, which an earlier answer of this conversation may have. */
 function withoutOthersThoughts(given: Buffer): Buffer {

@@ -121,6 +121,15 @@ describe('a stream', () => {
   });
 });
 
+test('thoughts that shall not be shown are shown, so that they are counted when a caller leaves early', () => {
+  const request = { model: 'm', thinking: { type: 'adaptive', display: 'omitted' }, messages: [] };
+  const body = nativeMessages.body(Buffer.from(JSON.stringify(request)), model);
+  expect(JSON.parse(body.toString())).toEqual({
+    ...request,
+    thinking: { type: 'adaptive', display: 'summarized' },
+  });
+});
+
 test('a request keeps its bytes, without the thoughts of other makers', () => {
   expect(nativeMessages.body(REQUEST, model)).toBe(REQUEST);
   const theirs = { type: 'thinking', thinking: 'Hm.', signature: 'EqQB' };

@@ -1,13 +1,16 @@
-import { readFile } from 'node:fs/promises';
+import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@switchyard/testing';
 import { expect, test } from 'vitest';
-import { GENERATED, generatePython, SOURCES } from './generate.ts';
+import { generatePython, SOURCES } from './generate.ts';
 
-test('the committed Python is that of the OpenAPI document; `npm run client` writes it', async () => {
+test('the committed Python is that of the OpenAPI document and of `aio`; `npm run client` writes it', async () => {
   const folder = await temporaryFolder('python-client');
+  await cp(join(SOURCES, 'aio'), join(folder, 'aio'), { recursive: true });
   await generatePython(folder);
-  for (const name of GENERATED) {
+  const modules = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.py'));
+  expect(modules).toEqual(expect.arrayContaining(['api.py', 'client.py', 'types.py', 'aio/api.py']));
+  for (const name of modules) {
     const [committed, current] = await Promise.all(
       [SOURCES, folder].map((at) => readFile(join(at, name), 'utf8')),
     );

@@ -1,4 +1,5 @@
-// Half of `npm run client`: writes `types.py` and `api.py` from the OpenAPI document, with generate.py.
+// Half of `npm run client`: writes the types and the endpoints from the OpenAPI document, and the synchronous modules from
+// the asynchronous ones, with generate.py.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -6,9 +7,8 @@ import { createDebianPackages, ensurePythonPackages } from '@switchyard/local';
 import { apiDocument } from '../typescript/generate.ts';
 
 export const SOURCES = join(import.meta.dirname, 'src', 'switchyard');
-export const GENERATED = ['types.py', 'api.py'];
 
-/** Writes the generated files into a folder. */
+/** Writes the generated files into a folder, which has the asynchronous modules in `aio`. */
 export async function generatePython(folder: string): Promise<void> {
   const { env } = process;
   const python = await ensurePythonPackages({ env, packages: createDebianPackages(env) });

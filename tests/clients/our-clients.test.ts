@@ -129,8 +129,10 @@ describe('the TypeScript client', () => {
   });
 
   test('throws errors of the API with code, status and request id', async () => {
-    const error = await failureOf(sy.computers.get('cmp_none'));
-    expect(error).toMatchObject({ name: 'SwitchyardError', code: 'computer_not_found', status: 404 });
+    const error = await failureOf(
+      dataOf(sy.api.GET('/v1/files/{id}', { params: { path: { id: 'file_none' } } })),
+    );
+    expect(error).toMatchObject({ name: 'SwitchyardError', code: 'file_not_found', status: 404 });
     expect(error.requestId).toMatch(/^req_/);
   });
 });
@@ -144,6 +146,7 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
 
   test('is found by its id and in the list', async () => {
     expect((await sy.computers.get(computer.id)).name).toBe('tested');
+    expect((await failureOf(sy.computers.get('cmp_none'))).code).toBe('computer_not_found');
     expect((await sy.computers.list()).map(({ id }) => id)).toContain(computer.id);
     expect(await computer.getInfo()).toMatchObject({ status: 'running', cpu: 0.25 });
   });

@@ -11,7 +11,9 @@ const PACKAGE = join(ROOT, 'clients', 'python');
 const RUN_TIMEOUT_MS = 110_000;
 const withComputers = (await docker()) !== undefined;
 const readme = await readFile(join(PACKAGE, 'README.md'), 'utf8');
-const [computers = '', models = ''] = [...readme.matchAll(/```py\n(.*?)```/gs)].map(([, code]) => code ?? '');
+const [computers = '', asynchronous = '', models = ''] = [...readme.matchAll(/```py\n(.*?)```/gs)].map(
+  ([, code]) => code ?? '',
+);
 
 let stack: TestStack;
 let folder: string;
@@ -36,19 +38,25 @@ async function run(...args: string[]): Promise<string> {
 }
 
 test('endpoints, errors and retries are as its tests say', async () => {
-  expect(await run('-m', 'pytest', 'tests/test_api.py')).toMatch(/\d+ passed/);
+  expect(await run('-m', 'pytest', 'tests/test_api.py', 'tests/test_async_api.py')).toMatch(/\d+ passed/);
 });
 
 test.skipIf(!withComputers)('computers are as its tests say', async () => {
-  expect(await run('-m', 'pytest', 'tests/test_computer.py')).toMatch(/\d+ passed/);
+  expect(await run('-m', 'pytest', 'tests/test_computer.py', 'tests/test_async_computer.py')).toMatch(
+    /\d+ passed/,
+  );
 });
 
 test.skipIf(!withComputers)('the README runs its example of computers', async () => {
   expect(await run('-c', computers)).toBe('6 * 7 = 42\n 0\n1\n2\n3\n');
 });
 
+test.skipIf(!withComputers)('the README runs its example of the asynchronous client', async () => {
+  expect(await run('-c', asynchronous)).toMatch(/^42 .*42/s);
+});
+
 test('the README runs its example of models', async () => {
-  expect(await run('-c', models)).toMatch(/42.* [\d.e-]+\n.*42\ncomputer_not_found 404 req_/s);
+  expect(await run('-c', models)).toMatch(/42.* [\d.e-]+\n.*42\nfile_not_found 404 req_/s);
 });
 
 test('the package, its tests and its generator pass mypy --strict', async () => {

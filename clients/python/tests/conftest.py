@@ -15,3 +15,8 @@ def sy() -> Iterator[Switchyard]:
 def computer(sy: Switchyard) -> Iterator[Computer]:
     with sy.computers.create(name="tested", cpu=0.25, memory_mb=512) as computer:
         yield computer
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"

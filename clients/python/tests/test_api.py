@@ -1,13 +1,8 @@
 """Endpoints, errors and retries. Retries run against a server that fails on purpose."""
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import httpx2
 import pytest
+from failing_server import OK, failing_server, refusal
 
 from switchyard import Switchyard, SwitchyardError
 
@@ -35,8 +30,8 @@ def test_stores_lists_reads_and_deletes_files(sy: Switchyard) -> None:
 
 def test_raises_errors_of_the_api_with_code_status_and_request_id(sy: Switchyard) -> None:
     with pytest.raises(SwitchyardError) as raised:
-        sy.computers.get("cmp_none")
-    assert (raised.value.code, raised.value.status) == ("computer_not_found", 404)
+        sy.api.get_file("file_none")
+    assert (raised.value.code, raised.value.status) == ("file_not_found", 404)
     assert (raised.value.request_id or "").startswith("req_")
 
 
@@ -44,54 +39,6 @@ def test_a_post_under_one_key_runs_once(sy: Switchyard) -> None:
     body = {"model": "local/chat", "messages": [{"role": "user", "content": "What is 6 * 7?"}]}
     first = sy.api.create_chat_completion(body, idempotency_key="of-python")
     assert sy.api.create_chat_completion(body, idempotency_key="of-python")["id"] == first["id"]
-
-
-#: What a server does with a request: a status with headers and a body, or None to drop the connection.
-Answer = tuple[int, dict[str, str], dict[str, object]] | None
-OK: Answer = (200, {}, {"url": "http://x/", "data": []})
-
-
-def refusal(code: str, **headers: str) -> Answer:
-    return (
-        429,
-        {name.replace("_", "-"): value for name, value in headers.items()},
-        {"error": {"code": code}},
-    )
-
-
-@contextmanager
-def failing_server(*answers: Answer) -> Iterator[tuple[Switchyard, list[str | None]]]:
-    """A client of a server that gives these answers, and the idempotency key of each request."""
-    left = list(answers)
-    keys: list[str | None] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
-            keys.append(self.headers.get("idempotency-key"))
-            answer = left.pop(0)
-            if answer is None:
-                self.close_connection = True
-                return
-            status, headers, body = answer
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            for name, value in {**headers, "content-length": str(len(content))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with Switchyard(url=f"http://127.0.0.1:{server.server_port}", api_key="sy_test") as client:
-            yield client, keys
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_sends_a_post_again_under_its_key_when_the_connection_is_lost() -> None:

@@ -1,17 +1,34 @@
-"""The Python client of Switchyard: the whole API with types, and computers as objects."""
+"""The Python client of Switchyard: the whole API with types, and computers as objects; asynchronous in `aio`."""
 
 from . import types
+from .aio import (
+    AsyncApi,
+    AsyncComputer,
+    AsyncComputerFiles,
+    AsyncComputerPorts,
+    AsyncComputers,
+    AsyncSwitchyard,
+    AsyncTerminal,
+)
 from .api import Api
 from .client import Switchyard
-from .computer import Computer, ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, ExecStarted
+from .computer import Computer
 from .computers import Computers
 from .errors import SwitchyardError
-from .files import ComputerFiles, FolderEntry
-from .ports import ComputerPorts, PortLink
+from .files import ComputerFiles
+from .ports import ComputerPorts
+from .shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, ExecStarted, FolderEntry, PortLink
 from .terminal import Terminal
 
 __all__ = [
     "Api",
+    "AsyncApi",
+    "AsyncComputer",
+    "AsyncComputerFiles",
+    "AsyncComputerPorts",
+    "AsyncComputers",
+    "AsyncSwitchyard",
+    "AsyncTerminal",
     "Computer",
     "ComputerFiles",
     "ComputerPorts",

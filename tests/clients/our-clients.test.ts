@@ -14,6 +14,8 @@ const README = await readFile(resolve(ROOT, 'clients/typescript/README.md'), 'ut
 const GUIDE = await readFile(resolve(ROOT, 'docs/clients.md'), 'utf8');
 const CLI = resolve(ROOT, 'clients/cli/src/main.ts');
 const RUN_TIMEOUT_MS = 110_000;
+/** Of `run`, for a program that this machine lacks. */
+const NOT_INSTALLED = -1;
 const LARGE_BYTES = 3 * 1024 * 1024;
 const withComputers = (await docker()) !== undefined;
 
@@ -341,6 +343,30 @@ describe('the command line', () => {
     );
     const last = await switchyard(['audit-log', '--type', 'key.revoked', '-n', '1', '--json']);
     expect(JSON.parse(last.stdout)).toMatchObject({ object: 'audit_entry', target: id });
+  });
+
+  test('is completed by bash', async () => {
+    const shell = follow('script', ['-qefc', 'bash --norc -i', '/dev/null']);
+    shell.type(
+      `source <(${process.execPath} ${CLI} completion bash); switchyard() { echo "got $*."; }; echo read''y\n`,
+    );
+    await shell.until(/^ready/m);
+    shell.type('switchyard comput\tex\t--cw\t/tmp cmp_1\n');
+    await shell.until(/^got computers exec --cwd \/tmp cmp_1\./m);
+    shell.type('switchyard usage --interval mo\t--js\t\n');
+    await shell.until(/^got usage --interval month --json\./m);
+    shell.type('switchyard completion z\t; exit\n');
+    await shell.until(/^got completion zsh\./m);
+    expect(await shell.exited).toBe(0);
+  });
+
+  test.each(['bash', 'zsh', 'fish'])('writes a script that %s can read', async (shell) => {
+    const { code, stdout } = await switchyard(['completion', shell]);
+    expect(code).toBe(0);
+    for (const word of ['computers', 'ssh', 'interval', 'minute', 'json', 'help'])
+      expect(stdout).toContain(word);
+    const read = await run(shell, ['-n', '-c', stdout]);
+    if (read.code !== NOT_INSTALLED) expect(read).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
   describe.skipIf(!withComputers)('with a computer', () => {

@@ -2,6 +2,7 @@
 // `switchyard`: the command line of the API.
 import { SwitchyardError } from '@switchyard/client';
 import { Command } from 'commander';
+import { addCompletionCommand } from './completion-command.ts';
 import { addComputerCommands } from './computer-commands.ts';
 import { addFileCommands } from './file-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
@@ -24,6 +25,7 @@ addComputerCommands(program);
 addFileCommands(program);
 addReportCommands(program);
 addKeyCommands(program);
+addCompletionCommand(program);
 addJsonOption(program);
 
 try {

@@ -14,6 +14,7 @@ import {
   type KeyObject,
   type LogEntry,
   MODEL_TYPES,
+  type ModelObject,
   PERMISSIONS,
   type Permission,
 } from '@switchyard/contracts';
@@ -519,6 +520,33 @@ test('an operator creates an org, grants it credits, suspends and restores it', 
   }
 });
 
+test('an operator sets the key of a maker, which makes its models available, and removes it', {
+  timeout: TEST_MS_MAX,
+}, async () => {
+  const isAvailable = async () => {
+    const { data } = await api<{ data: ModelObject[] }>('/v1/models');
+    return data.some(({ owned_by, available }) => owned_by === 'mistral' && available);
+  };
+  await open('Providers');
+  const row = page.getByRole('row').filter({ hasText: 'MISTRAL_API_KEY' });
+  await row.getByText('not set', { exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Set', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('API key of the maker').fill('short');
+  await dialog.getByRole('button', { name: 'Set', exact: true }).click();
+  await dialog.getByRole('alert').waitFor();
+  await dialog.getByLabel('API key of the maker').fill('a-key-of-the-console-7d1e');
+  await dialog.getByRole('button', { name: 'Set', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await row.getByText('…7d1e').waitFor();
+  await row.getByText('set here', { exact: true }).waitFor();
+  await until(isAvailable).toBe(true);
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await dialog.getByRole('button', { name: 'Remove' }).click();
+  await row.getByText('not set', { exact: true }).waitFor();
+  await until(isAvailable).toBe(false);
+});
+
 const PAGES = [
   'Overview',
   'Playground',
@@ -532,6 +560,7 @@ const PAGES = [
   'Webhooks',
   'Billing',
   'Orgs',
+  'Providers',
 ];
 
 test.each(['light', 'dark'] as const)(

@@ -40,4 +40,10 @@ export const PAGES: readonly PageEntry[] = [
     Page: lazy(() => import('./pages/orgs.tsx')),
     onlyFor: 'operator',
   },
+  {
+    href: '/console/providers',
+    label: 'Providers',
+    Page: lazy(() => import('./pages/providers.tsx')),
+    onlyFor: 'operator',
+  },
 ];

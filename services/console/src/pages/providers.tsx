@@ -1,0 +1,141 @@
+// The API keys of makers, for the operator: which are set and where, set one, remove it.
+import { Badge, Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { LIST_LIMIT_MAX, type ProviderObject } from '@switchyard/contracts';
+import { type FormEvent, useState } from 'react';
+import { call, refresh, useGet } from '../api/client.ts';
+import { useMay } from '../api/session.ts';
+import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { DataTable, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+
+export default function Providers() {
+  const may = useMay('operator');
+  const providers = useGet<{ data: ProviderObject[] }>(may ? `/v1/providers?limit=${LIST_LIMIT_MAX}` : null);
+  return (
+    <Page title="Providers">
+      {may ? (
+        <Loaded of={providers}>{({ data }) => <ProviderTable rows={data} />}</Loaded>
+      ) : (
+        <Empty title="This key may not manage the keys of makers">
+          Sign in with a key that has operator.
+        </Empty>
+      )}
+    </Page>
+  );
+}
+
+function ProviderTable({ rows }: { rows: readonly ProviderObject[] }) {
+  return (
+    <DataTable
+      label="Providers"
+      rows={rows}
+      idOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Maker',
+          show: ({ id, env }) => (
+            <Stack gap={0}>
+              <Text size="sm" fw={600}>
+                {id}
+              </Text>
+              <Text size="xs" c="dimmed" ff="monospace">
+                {env}
+              </Text>
+            </Stack>
+          ),
+        },
+        { title: 'Key', show: (provider) => <KeyState provider={provider} /> },
+        { title: 'Source', show: ({ source }) => (source === 'api' ? 'set here' : (source ?? '–')) },
+        { title: 'Set at', show: ({ updated_at }) => (updated_at ? <When at={updated_at} /> : '–') },
+        { title: 'Actions', show: (provider) => <ProviderActions provider={provider} /> },
+      ]}
+    />
+  );
+}
+
+function KeyState({ provider: { has_key, last4, unusable_reason } }: { provider: ProviderObject }) {
+  if (unusable_reason !== null)
+    return (
+      <Stack gap={0} align="flex-start">
+        <Badge variant="light" color="red">
+          unusable
+        </Badge>
+        <Text size="xs">{unusable_reason}</Text>
+      </Stack>
+    );
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Badge variant="light" color={has_key ? 'green' : 'gray'}>
+        {has_key ? 'set' : 'not set'}
+      </Badge>
+      {last4 && (
+        <Text size="sm" ff="monospace">
+          …{last4}
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+function ProviderActions({ provider: { id, env, source, updated_at } }: { provider: ProviderObject }) {
+  const remove = async () => {
+    await call(pathOf(id), { method: 'DELETE' });
+    await refresh('/v1/providers', '/v1/models');
+  };
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Dialog
+        label={source === null ? 'Set' : 'Replace'}
+        title={`The API key of ${id}`}
+        size="compact-sm"
+        variant="default"
+      >
+        {(close) => <SetKey id={id} onSet={close} />}
+      </Dialog>
+      {updated_at !== null && (
+        <Confirm
+          label="Remove"
+          question={`The key of ${id} that was set here is removed. Calls use ${env} of the environment, if it is set.`}
+          work={remove}
+        />
+      )}
+    </Group>
+  );
+}
+
+function SetKey({ id, onSet }: { id: string; onSet: () => void }) {
+  const [apiKey, setApiKey] = useState('');
+  const work = useWork();
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const body = { api_key: apiKey };
+    const isSet = await work.run(async () => {
+      await call(pathOf(id), { method: 'PUT', body });
+      await refresh('/v1/providers', '/v1/models');
+    });
+    if (isSet) onSet();
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack>
+        <PasswordInput
+          label="API key of the maker"
+          description="Stored encrypted and never shown again; calls use it within a second"
+          autoComplete="off"
+          value={apiKey}
+          onChange={(event) => setApiKey(event.currentTarget.value)}
+          required
+          data-autofocus
+        />
+        {work.error && <Failure error={work.error} />}
+        <Button type="submit" loading={work.busy}>
+          Set
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+function pathOf(id: string): string {
+  return `/v1/providers/${encodeURIComponent(id)}`;
+}

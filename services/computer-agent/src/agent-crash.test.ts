@@ -337,6 +337,57 @@ describe('the end of an agent', () => {
       await agents.startSuccessor(NOON + 120_000); // clears up
     }
   });
+
+  test('stop: a container that the engine did not remove with its computer is removed at the end', async () => {
+    const engine = await openHeldEngine();
+    const agent = await openTestAgent(agents.installation, {
+      dataFolder: agents.dataFolder,
+      clock: new FakeClock(NOON),
+      docker: engine.docker,
+      env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
+    });
+    const filters = { label: [`switchyard.agent=${agent.agent.hostId}`] };
+    const ours = () => new Docker().listContainers({ all: true, filters });
+    try {
+      const { id } = await agent.create();
+      engine.fail(/^DELETE .*\/containers\//);
+      await agent.ask('stop', id);
+      expect(await ours()).toHaveLength(1);
+      engine.release();
+      await agent.agent.stop();
+      expect(await ours()).toEqual([]);
+      expect(await readdir(`${agents.dataFolder}/hosts/computer-agent/computers/slots`)).toEqual([]);
+      expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null, minutes: 1 });
+    } finally {
+      await agent.bus.close();
+      await engine.close();
+    }
+  });
+
+  test('stop: a computer whose stop failed midway is stopped at the end', async () => {
+    const engine = await openHeldEngine();
+    const agent = await openTestAgent(agents.installation, {
+      dataFolder: agents.dataFolder,
+      clock: new FakeClock(NOON),
+      docker: engine.docker,
+      env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
+    });
+    try {
+      const { id } = await agent.create();
+      const container = (await agent.record(id))?.container ?? '';
+      const { State } = await new Docker().getContainer(container).inspect();
+      process.kill(State.Pid, 'SIGSTOP'); // its init does not answer, so the engine is needed
+      engine.fail(/^POST .*\/containers\/\w+\/stop/);
+      await expect(agent.ask('stop', id)).rejects.toMatchObject({ code: 'computer_failed' });
+      expect(await agent.record(id)).toMatchObject({ state: 'stopping' });
+      engine.release();
+      await agent.agent.stop();
+      expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null, minutes: 1 });
+    } finally {
+      await agent.bus.close();
+      await engine.close();
+    }
+  });
 });
 
 async function containers(): Promise<string[]> {

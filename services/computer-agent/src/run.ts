@@ -140,6 +140,9 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
       await Promise.race([drained, passed(COMMANDS_FINISH_MS, clock)]);
       if (config.SWITCHYARD_COMPUTERS_ON_SHUTDOWN === 'stop') await stopAll(computers, logger);
       await Promise.all(computers.all().map(releaseComputer));
+      await reconciler.removeAllOrphans().catch((error: unknown) => {
+        logger.warn({ err: error }, 'containers that no computer owns are left to the next agent');
+      });
       holds.stop();
       await host.close();
       await events.close();

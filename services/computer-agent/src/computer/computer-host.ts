@@ -21,7 +21,7 @@ interface ReserveOptions extends ContainerOptions {
 }
 
 /** A container as the reconciler sees it. */
-interface ListedContainer {
+export interface ListedContainer {
   readonly containerId: string;
   readonly running: boolean;
   /** The container is in this agent's warm pool, or is being made for it. */

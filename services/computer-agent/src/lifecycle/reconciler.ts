@@ -1,7 +1,8 @@
 // Reconciles records with Docker at start and every ten seconds: finishes interrupted transitions, notices ended
 // containers, and removes containers without a record after a grace period.
+import type { ComputerRecord } from '@switchyard/contracts';
 import { type Clock, Lock, type Logger } from '@switchyard/service';
-import type { ComputerHost } from '../computer/computer-host.ts';
+import type { ComputerHost, ListedContainer } from '../computer/computer-host.ts';
 import type { ComputerRecords, RecordEntry } from '../store/computer-records.ts';
 import type { Computers } from './computers.ts';
 import { reconcile } from './reconcile.ts';
@@ -77,12 +78,18 @@ export class Reconciler {
     this.#firstRound = false;
     this.#found.resolve();
     await Promise.all(recovered);
-    const owned = new Set<string>();
-    for (const { value } of entries) if (value.container !== null) owned.add(value.container);
-    for (const { record } of computers.all()) if (record.container !== null) owned.add(record.container);
-    await this.#removeOrphans(
-      containers.filter((one) => !one.pooled && !owned.has(one.containerId)).map((one) => one.containerId),
-    );
+    const owners = [...entries.map(({ value }) => value), ...computers.all().map(({ record }) => record)];
+    await this.#removeOrphans(orphansAmong(containers, owners));
+  }
+
+  /**
+   * Removes the containers that no computer owns, without the grace period. Call it at the end, when no creation is in
+   * progress: the engine may have failed to remove the container of a computer that ended.
+   */
+  async removeAllOrphans(): Promise<void> {
+    const { host, computers } = this.#deps;
+    const owners = computers.all().map(({ record }) => record);
+    for (const containerId of orphansAmong(await host.containers(), owners)) await host.remove(containerId);
   }
 
   async #recover(listed: RecordEntry, running: ReadonlySet<string>): Promise<void> {
@@ -110,4 +117,14 @@ export class Reconciler {
       this.#orphans.delete(containerId);
     }
   }
+}
+
+function orphansAmong(
+  containers: readonly ListedContainer[],
+  owners: readonly Pick<ComputerRecord, 'container'>[],
+): string[] {
+  const owned = new Set(owners.map(({ container }) => container));
+  return containers
+    .filter(({ pooled, containerId }) => !pooled && !owned.has(containerId))
+    .map(({ containerId }) => containerId);
 }

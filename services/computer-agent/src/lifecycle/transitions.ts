@@ -109,11 +109,18 @@ export async function releaseComputer(computer: Computer): Promise<void> {
   });
 }
 
-/** Stops the computer because the host shuts down, also one whose creation or start is in progress. */
+/**
+ * Stops the computer because the host shuts down, also one whose creation or start is in progress, and one whose
+ * earlier stop or deletion failed midway: the reconciler, which would finish it, has ended.
+ */
 export async function shutDownComputer(computer: Computer): Promise<void> {
   abortCreation(computer);
   await computer.settled();
-  if (computer.record.state === 'running') await stopComputer(computer, 'host_lost');
+  if (computer.isGone) return;
+  await exclusively(computer, async () => {
+    await finishTransition(computer);
+    if (computer.record.state === 'running') await endRun(computer, 'host_lost', computer.elapsedMs);
+  });
 }
 
 function abortCreation({ creation }: Computer): void {

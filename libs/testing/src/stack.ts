@@ -50,6 +50,8 @@ const KEY_BYTES = 16;
 const START_TIMEOUT_MS = 300_000;
 /** A service starts in a second or two, on a busy machine in many more. */
 const BACK_TIMEOUT_MS = 180_000;
+const WARNING = /"level":"(warn|error|fatal)"/;
+const WARNINGS_MAX = 20;
 const SERVES_AGAIN = /^(\S+) +serves again \(process \d+\)$/;
 const LAUNCHER = join(ROOT, 'infra', 'local', 'src', 'start.ts');
 
@@ -108,12 +110,22 @@ export async function startStack(options: StartStackOptions = {}): Promise<TestS
         launcher.kill('SIGTERM');
         await gone;
       }
-      if (options.dataFolder === undefined) await rm(dataFolder, { recursive: true, force: true });
+      if (options.dataFolder === undefined) await removeFolder(dataFolder);
       const refused = /^.*Permissions Violation.*$/m.exec(words.all())?.[0];
       if (refused !== undefined) throw new Error(`libs/bus/src/access.ts lacks a right: ${refused}`);
       return launcher.exitCode;
     },
   };
+}
+
+/** @throws with the warnings of the agent, when a mount that it left keeps the folder */
+async function removeFolder(dataFolder: string): Promise<void> {
+  const agentLog = await readFile(join(dataFolder, 'logs', 'computer-agent.log'), 'utf8').catch(() => '');
+  await rm(dataFolder, { recursive: true, force: true }).catch((error: Error) => {
+    const warnings = agentLog.split('\n').filter((line) => WARNING.test(line));
+    const last = warnings.slice(-WARNINGS_MAX).join('\n');
+    throw new Error(`${error.message}; the last warnings of the agent:\n${last}`, { cause: error });
+  });
 }
 
 /** The health server of a service, from the last line `ready` of its log. */

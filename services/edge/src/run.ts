@@ -1,9 +1,16 @@
 // Assembles the edge from its parts.
 import { join } from 'node:path';
-import { createEventPublisher, ensureEventsStream, mirrorBucket, openBucket } from '@switchyard/bus';
+import {
+  type Bus,
+  createEventPublisher,
+  ensureEventsStream,
+  mirrorBucket,
+  openBucket,
+} from '@switchyard/bus';
 import { ServiceError } from '@switchyard/contracts';
 import {
   ByteBudget,
+  type Clock,
   countDroppedRefusals,
   type Running,
   type ServiceDeps,
@@ -71,11 +78,7 @@ export async function start({
   const journals = await openJournal({ bus, folder, events, clock, logger });
   const publicUrl = config.SWITCHYARD_PUBLIC_URL;
   const computersOn = config.SWITCHYARD_COMPUTERS !== 'off';
-  const placements = await openBucket(bus, 'computer-placements');
-  const computers = await openBucket(bus, 'computers');
-  const hosts = await openBucket(bus, 'hosts');
-  const beats = await mirrorBucket(bus, hosts, { tick: false });
-  const findHost = hostFinder({ placements, computers, enabled: computersOn, hosts, beats, clock });
+  const { findHost, beats } = await openHosts(bus, clock, computersOn);
   const now = () => clock.now();
   const urlSecret =
     config.SWITCHYARD_URL_SECRET ?? (await ensureUrlSecret(await openBucket(bus, 'system'), clock.now()));
@@ -157,4 +160,13 @@ export async function start({
       await events.close();
     },
   };
+}
+
+/** Finds the host of a computer, by its placement and the hosts' heartbeats. */
+async function openHosts(bus: Bus, clock: Clock, enabled: boolean) {
+  const placements = await openBucket(bus, 'computer-placements');
+  const computers = await openBucket(bus, 'computers');
+  const hosts = await openBucket(bus, 'hosts');
+  const beats = await mirrorBucket(bus, hosts, { tick: false });
+  return { findHost: hostFinder({ placements, computers, enabled, hosts, beats, clock }), beats };
 }

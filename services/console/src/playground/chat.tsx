@@ -34,12 +34,8 @@ export default function Chat({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
   const [fallbacks, setFallbacks] = useState<string[]>([]);
   const [tools, setTools] = useState<string | null>(null);
-  const [history, setHistory] = useState<readonly Message[]>([]);
   const [text, setText] = useState('What is 6 * 7?');
   const [image, setImage] = useState<string | null>(null);
-  const [answer, setAnswer] = useState<ChatAnswer>(NO_ANSWER);
-  const [spent, setSpent] = useState(0);
-  const run = useRun<void>();
   const toolList = parsed(tools);
   const options = {
     model,
@@ -47,37 +43,16 @@ export default function Chat({ models }: TypeProps) {
     ...(toolList ? { tools: toolList } : {}),
     stream: true,
   };
+  const conversation = useConversation(options);
+  const { history, openCalls } = conversation;
   const next: Message = { role: 'user', content: contentOf(text, image) };
-
-  const send = (messages: readonly Message[]) => {
-    setHistory(messages);
-    setAnswer(NO_ANSWER);
-    run.start(async (signal) => {
-      let received = NO_ANSWER;
-      try {
-        const response = await call(PATH, { body: { ...options, messages }, signal });
-        for await (received of chatAnswers(response)) setAnswer(received);
-        setSpent((before) => before + (received.usage?.cost ?? 0));
-      } finally {
-        if (received.text !== '' || received.toolCalls.length > 0)
-          setHistory([...messages, toMessage(received)]);
-      }
-    });
-  };
+  const isEmpty = text.trim() === '';
+  const canSend = !isEmpty && toolList !== undefined && openCalls.length === 0;
   const ask = () => {
     setText('');
     setImage(null);
-    send([...history, next]);
+    conversation.send([...history, next]);
   };
-  const startOver = () => {
-    setHistory([]);
-    setAnswer(NO_ANSWER);
-    setSpent(0);
-  };
-  const last = history.at(-1);
-  const openCalls = last?.role === 'assistant' ? (last.tool_calls ?? []) : [];
-  const isEmpty = text.trim() === '';
-  const canSend = !isEmpty && toolList !== undefined && openCalls.length === 0;
   const sendByEnter = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || event.shiftKey || !canSend) return;
     event.preventDefault();
@@ -85,7 +60,7 @@ export default function Chat({ models }: TypeProps) {
   };
   return (
     <TryIt
-      run={run}
+      run={conversation.run}
       action="Send"
       onRun={ask}
       type="language"
@@ -115,61 +90,119 @@ export default function Chat({ models }: TypeProps) {
             minRows={2}
             description="Enter sends; Shift and Enter starts a new line"
           />
-          <Group>
-            <FileButton accept="image/*" onChange={(file) => file && void dataUrl(file).then(setImage)}>
-              {(props) => (
-                <Button {...props} variant="default" size="compact-sm">
-                  Attach an image
-                </Button>
-              )}
-            </FileButton>
-            {image && (
-              <Group gap={4}>
-                <Text size="sm">1 image</Text>
-                <CloseButton size="sm" aria-label="Remove the image" onClick={() => setImage(null)} />
-              </Group>
-            )}
-            <Switch
-              label="Tools"
-              checked={tools !== null}
-              onChange={(event) =>
-                setTools(event.currentTarget.checked ? JSON.stringify(TOOLS, null, 2) : null)
-              }
-            />
-          </Group>
-          {tools !== null && (
-            <JsonInput
-              label="Tools as JSON"
-              value={tools}
-              onChange={setTools}
-              autosize
-              minRows={4}
-              maxRows={16}
-              validationError="This is not JSON."
-            />
-          )}
+          <Attachments image={image} setImage={setImage} tools={tools} setTools={setTools} />
         </>
       }
     >
-      <Stack gap="xs">
-        {history.map((message, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: messages are only appended
-          <ChatMessage key={at} message={message} />
-        ))}
-        {run.busy && answer !== NO_ANSWER && <ChatMessage message={toMessage(answer)} />}
-        {openCalls.length > 0 && !run.busy && (
-          <ToolResults calls={openCalls} onSend={(results) => send([...history, ...results])} />
-        )}
-        <Spent answer={answer} total={spent} />
-        {history.length > 0 && !run.busy && (
-          <Group>
-            <Button variant="default" size="compact-sm" onClick={startOver}>
-              New chat
+      <Conversation of={conversation} />
+    </TryIt>
+  );
+}
+
+/** The messages so far, the answer that is being written, and what they cost. */
+function useConversation(options: object) {
+  const [history, setHistory] = useState<readonly Message[]>([]);
+  const [answer, setAnswer] = useState<ChatAnswer>(NO_ANSWER);
+  const [spent, setSpent] = useState(0);
+  const run = useRun<void>();
+  const last = history.at(-1);
+  return {
+    history,
+    answer,
+    spent,
+    run,
+    /** Calls of tools that wait for their results. */
+    openCalls: last?.role === 'assistant' ? (last.tool_calls ?? []) : [],
+    send(messages: readonly Message[]) {
+      setHistory(messages);
+      setAnswer(NO_ANSWER);
+      run.start(async (signal) => {
+        let received = NO_ANSWER;
+        try {
+          const response = await call(PATH, { body: { ...options, messages }, signal });
+          for await (received of chatAnswers(response)) setAnswer(received);
+          setSpent((before) => before + (received.usage?.cost ?? 0));
+        } finally {
+          if (received.text !== '' || received.toolCalls.length > 0)
+            setHistory([...messages, toMessage(received)]);
+        }
+      });
+    },
+    startOver() {
+      setHistory([]);
+      setAnswer(NO_ANSWER);
+      setSpent(0);
+    },
+  };
+}
+
+function Conversation({ of }: { of: ReturnType<typeof useConversation> }) {
+  const { history, answer, spent, run, openCalls, send, startOver } = of;
+  return (
+    <Stack gap="xs">
+      {history.map((message, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: messages are only appended
+        <ChatMessage key={at} message={message} />
+      ))}
+      {run.busy && answer !== NO_ANSWER && <ChatMessage message={toMessage(answer)} />}
+      {openCalls.length > 0 && !run.busy && (
+        <ToolResults calls={openCalls} onSend={(results) => send([...history, ...results])} />
+      )}
+      <Spent answer={answer} total={spent} />
+      {history.length > 0 && !run.busy && (
+        <Group>
+          <Button variant="default" size="compact-sm" onClick={startOver}>
+            New chat
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+interface AttachmentsProps {
+  image: string | null;
+  setImage: (url: string | null) => void;
+  /** JSON; null: the model gets no tools. */
+  tools: string | null;
+  setTools: (json: string | null) => void;
+}
+
+function Attachments({ image, setImage, tools, setTools }: AttachmentsProps) {
+  return (
+    <>
+      <Group>
+        <FileButton accept="image/*" onChange={(file) => file && void dataUrl(file).then(setImage)}>
+          {(props) => (
+            <Button {...props} variant="default" size="compact-sm">
+              Attach an image
             </Button>
+          )}
+        </FileButton>
+        {image && (
+          <Group gap={4}>
+            <Text size="sm">1 image</Text>
+            <CloseButton size="sm" aria-label="Remove the image" onClick={() => setImage(null)} />
           </Group>
         )}
-      </Stack>
-    </TryIt>
+        <Switch
+          label="Tools"
+          checked={tools !== null}
+          onChange={(event) => setTools(event.currentTarget.checked ? JSON.stringify(TOOLS, null, 2) : null)}
+        />
+      </Group>
+      {tools !== null && (
+        <JsonInput
+          label="Tools as JSON"
+          value={tools}
+          onChange={setTools}
+          autosize
+          minRows={4}
+          maxRows={16}
+          validationError="This is not JSON."
+        />
+      )}
+    </>
   );
 }
 

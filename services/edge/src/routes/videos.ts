@@ -27,7 +27,7 @@ import type { BodyChecker } from '../http/body-checker.ts';
 import { clientGone } from '../http/client-gone.ts';
 import { publicOrigin } from '../http/public-origin.ts';
 import { check } from '../http/read-body.ts';
-import { publicRoute, type Route, rawRoute } from '../http/route.ts';
+import { publicRoute, type Route, type RouteDescription, rawRoute } from '../http/route.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 import { sendVideo } from '../videos/send-video.ts';
@@ -38,6 +38,74 @@ const TAG = 'Videos';
 const params = z.object({ id: z.string().describe('Id of the video job') });
 /** Longer than a large body may wait for its place in memory, plus fetching a first frame. */
 const CREATE_TIMEOUT_MS = 240_000;
+
+const START_VIDEO = {
+  method: 'POST',
+  path: '/v1/videos/generations',
+  permission: 'models:write',
+  billable: true,
+  tag: TAG,
+  summary: 'Start a video',
+  description:
+    'Answers at once with the job; the full price of the seconds asked for is charged, and given back if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.',
+  bodyBytesMax: MODEL_BODY_BYTES_MAX,
+  request: { body: videosRequest },
+  repeatable: false,
+  response: { status: 202, description: 'The job, pending', body: videoObject, priced: true },
+  errors: [
+    'wrong_endpoint',
+    'insufficient_funds',
+    'budget_exceeded',
+    'model_not_allowed',
+    'model_not_found',
+    'url_not_allowed',
+    'url_fetch_failed',
+    'model_unavailable',
+  ],
+} satisfies RouteDescription;
+
+const LIST_VIDEOS = {
+  method: 'GET',
+  path: '/v1/videos',
+  permission: 'models:write',
+  tag: TAG,
+  summary: 'List videos',
+  description: 'Those of the last 30 days, the newest first.',
+  request: { query: listQuery },
+  response: { status: 200, description: 'A page of the videos', body: videoList },
+} satisfies RouteDescription;
+
+const GET_VIDEO = {
+  method: 'GET',
+  path: '/v1/videos/{id}',
+  permission: 'models:write',
+  tag: TAG,
+  summary: 'One video',
+  description:
+    'While it is completed and kept (24 hours), `videos` has an address that lives for an hour and needs no key; each answer has a new one.',
+  request: { params },
+  response: { status: 200, description: 'The job as it stands', body: videoObject },
+  errors: ['video_not_found'],
+} satisfies RouteDescription;
+
+const GET_CONTENT = {
+  method: 'GET',
+  path: '/v1/videos/{id}/content',
+  tag: TAG,
+  summary: 'The bytes of a video',
+  description:
+    'At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.',
+  request: { params, query: signedQuery },
+  response: { status: 200, description: 'The video', contentType: 'video/*', inParts: true },
+  errors: [
+    'url_expired',
+    'url_not_valid',
+    'org_suspended',
+    'video_not_found',
+    'video_expired',
+    'range_not_satisfiable',
+  ],
+} satisfies Omit<RouteDescription, 'permission'>;
 
 interface VideoRoutesDeps {
   readonly bus: Bus;
@@ -57,71 +125,19 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
   const { bus } = deps;
   const operation = operationRoutes(bus, { tag: TAG, permission: 'models:write' });
   return [
-    rawRoute(
-      {
-        method: 'POST',
-        path: '/v1/videos/generations',
-        permission: 'models:write',
-        billable: true,
-        tag: TAG,
-        summary: 'Start a video',
-        description:
-          'Answers at once with the job; the full price of the seconds asked for is charged, and given back if it fails. Poll GET /v1/videos/{id} every few seconds, or give a `callback_url`.',
-        bodyBytesMax: MODEL_BODY_BYTES_MAX,
-        request: { body: videosRequest },
-        repeatable: false,
-        response: { status: 202, description: 'The job, pending', body: videoObject, priced: true },
-        errors: [
-          'wrong_endpoint',
-          'insufficient_funds',
-          'budget_exceeded',
-          'model_not_allowed',
-          'model_not_found',
-          'url_not_allowed',
-          'url_fetch_failed',
-          'model_unavailable',
-        ],
-      },
-      (request, reply, key) => startVideo(deps, key, request, reply),
-    ),
-    rawRoute(
-      {
-        method: 'GET',
-        path: '/v1/videos',
-        permission: 'models:write',
-        tag: TAG,
-        summary: 'List videos',
-        description: 'Those of the last 30 days, the newest first.',
-        request: { query: listQuery },
-        response: { status: 200, description: 'A page of the videos', body: videoList },
-      },
-      async (request, reply, key) => {
-        const { org, id: key_id } = key;
-        const query = check(listQuery, request.query);
-        const list = await ask(bus, 'videos.list', { org, key_id, query });
-        const data = list.data.map((view) => withUrl(deps, org, view, request));
-        sendJson(reply, { ...list, data });
-      },
-    ),
-    rawRoute(
-      {
-        method: 'GET',
-        path: '/v1/videos/{id}',
-        permission: 'models:write',
-        tag: TAG,
-        summary: 'One video',
-        description:
-          'While it is completed and kept (24 hours), `videos` has an address that lives for an hour and needs no key; each answer has a new one.',
-        request: { params },
-        response: { status: 200, description: 'The job as it stands', body: videoObject },
-        errors: ['video_not_found'],
-      },
-      async (request, reply, key) => {
-        const { org, id: key_id } = key;
-        const { id } = check(params, request.params);
-        sendJson(reply, withUrl(deps, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
-      },
-    ),
+    rawRoute(START_VIDEO, (request, reply, key) => startVideo(deps, key, request, reply)),
+    rawRoute(LIST_VIDEOS, async (request, reply, key) => {
+      const { org, id: key_id } = key;
+      const query = check(listQuery, request.query);
+      const list = await ask(bus, 'videos.list', { org, key_id, query });
+      const data = list.data.map((view) => withUrl(deps, org, view, request));
+      sendJson(reply, { ...list, data });
+    }),
+    rawRoute(GET_VIDEO, async (request, reply, key) => {
+      const { org, id: key_id } = key;
+      const { id } = check(params, request.params);
+      sendJson(reply, withUrl(deps, org, await ask(bus, 'videos.get', { org, key_id, id }), request));
+    }),
     operation('videos.delete', {
       method: 'DELETE',
       path: '/v1/videos/{id}',
@@ -132,35 +148,15 @@ export function videoRoutes(deps: VideoRoutesDeps): Route[] {
       answer: 'The video is gone',
       errors: ['video_not_found'],
     }),
-    publicRoute(
-      {
-        method: 'GET',
-        path: '/v1/videos/{id}/content',
-        tag: TAG,
-        summary: 'The bytes of a video',
-        description:
-          'At the address that GET /v1/videos/{id} gives, for an hour. With `Range` the part of it that is asked for, as 206.',
-        request: { params, query: signedQuery },
-        response: { status: 200, description: 'The video', contentType: 'video/*', inParts: true },
-        errors: [
-          'url_expired',
-          'url_not_valid',
-          'org_suspended',
-          'video_not_found',
-          'video_expired',
-          'range_not_satisfiable',
-        ],
-      },
-      async (request, reply) => {
-        const { id } = check(params, request.params);
-        const video = deps.signer.verify(id, check(signedQuery, request.query));
-        // The address names no key, so the guard does not check the org.
-        if ((await deps.orgs.lookup(video.org))?.suspended_at) throw orgSuspended();
-        return whileOrgHolds(deps.open, video.org, clientGone(request, reply), (signal) =>
-          sendVideo(deps, video, signal, request, reply),
-        );
-      },
-    ),
+    publicRoute(GET_CONTENT, async (request, reply) => {
+      const { id } = check(params, request.params);
+      const video = deps.signer.verify(id, check(signedQuery, request.query));
+      // The address names no key, so the guard does not check the org.
+      if ((await deps.orgs.lookup(video.org))?.suspended_at) throw orgSuspended();
+      return whileOrgHolds(deps.open, video.org, clientGone(request, reply), (signal) =>
+        sendVideo(deps, video, signal, request, reply),
+      );
+    }),
   ];
 }
 

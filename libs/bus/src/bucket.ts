@@ -1,12 +1,12 @@
 // A typed KV bucket: parses values on read, compares revisions on write.
 import { type JetStreamManager, type JsMsg, jetstream, type StoredMsg } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm, type KvWatchEntry } from '@nats-io/kv';
-import { headers } from '@nats-io/nats-core';
+import { headers, type MsgHdrs } from '@nats-io/nats-core';
 import { type Event, ServiceError } from '@switchyard/contracts';
 import { BUCKETS, type BucketBounds, type BucketName, type BucketValue } from './buckets.ts';
 import type { Bus } from './bus.ts';
 import { EVENTS_HEADER, eventsIn } from './entry-events.ts';
-import { isEntry } from './entry-headers.ts';
+import { isEntry, isExpiry } from './entry-headers.ts';
 import {
   keptEntries,
   keysUnder,
@@ -116,7 +116,7 @@ export class Bucket<V> {
     const ask = () => this.#jsm.direct.getMessage(this.#stream, { last_by_subj: subject });
     const last = await readAgain(ask);
     if (last === null || isEntry(last.header, this.#stream, subject)) return last;
-    this.#warnOfForgery(key);
+    this.#warnOfForgery(key, last.header);
     return null;
   }
 
@@ -244,7 +244,7 @@ export class Bucket<V> {
     // The entry holds its message, which the KV client's types hide.
     const { sm } = entry as unknown as { sm?: JsMsg };
     const genuine = isEntry(sm?.headers, this.#stream, this.#subject(entry.key));
-    if (!genuine) this.#warnOfForgery(entry.key);
+    if (!genuine) this.#warnOfForgery(entry.key, sm?.headers);
     return genuine;
   }
 
@@ -272,7 +272,8 @@ export class Bucket<V> {
     return `$KV.${this.name}.${key}`;
   }
 
-  #warnOfForgery(key: string): void {
+  #warnOfForgery(key: string, found: MsgHdrs | undefined): void {
+    if (isExpiry(found, this.#subject(key))) return;
     this.#bus.logger.warn({ bucket: this.name, key }, 'an entry that no service wrote is ignored');
   }
 

@@ -9,10 +9,20 @@ export const EXPECTED_STREAM_HEADER = 'Nats-Expected-Stream';
 /** In answers to direct requests: the subject of the stored message. */
 const SUBJECT_HEADER = 'Nats-Subject';
 
+/** nats-server itself leaves a marker with this header where the last message of a key expired. */
+const MARKER_REASON_HEADER = 'Nats-Marker-Reason';
+
 /** Whether a message with these headers was published to this subject as an entry of this stream. */
 export function isEntry(headers: MsgHdrs | undefined, stream: string, subject: string): boolean {
-  return (
-    headers?.get(EXPECTED_STREAM_HEADER) === stream &&
-    headers.values(SUBJECT_HEADER).every((value) => value === subject)
-  );
+  return headers?.get(EXPECTED_STREAM_HEADER) === stream && namesNoOther(headers, subject);
+}
+
+/** Whether nats-server left this message because the last one of its subject expired: of a deleted key, its marker. */
+export function isExpiry(headers: MsgHdrs | undefined, subject: string): boolean {
+  if (!headers?.has(MARKER_REASON_HEADER)) return false;
+  return namesNoOther(headers, subject);
+}
+
+function namesNoOther(headers: MsgHdrs, subject: string): boolean {
+  return headers.values(SUBJECT_HEADER).every((value) => value === subject);
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { headers as natsHeaders } from '@nats-io/nats-core';
 import {
   EVENTS_STREAM,
   type Event,
@@ -269,6 +270,25 @@ describe('an answer of nats-server that it stores under a key', () => {
     await Promise.all([key, 'original', 'headless', 'after'].map((one) => keys.purge(one)));
     expect(await keys.create(key, record('key_again'))).toBeGreaterThan(0);
     await keys.purge(key);
+  });
+
+  test('is not seen in the marker that the server leaves when that of a deleted key expires', async () => {
+    const warned = vi.spyOn(logger, 'warn');
+    const placements = await openBucket(bus, 'computer-placements');
+    const subject = '$KV.computer-placements.org_x.cmp_x';
+    const marker = natsHeaders();
+    marker.set('KV-Operation', 'DEL');
+    marker.set('Nats-TTL', '1s'); // the shortest that the server takes
+    const watch = await placements.kv.watch({ key: 'org_x.cmp_x' });
+    const options = { headers: marker, expect: { streamName: 'KV_computer-placements' } };
+    const { seq } = await bus.js.publish(subject, '', options);
+    for await (const entry of watch) {
+      placements.wrote(entry);
+      if (entry.revision > seq) break;
+    }
+    expect(await placements.get('org_x.cmp_x')).toBeNull();
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
   });
 
   test('is refused by JetStream when it is an entry of another bucket', async () => {

@@ -19,8 +19,11 @@ const LOOKS_MAX = 600;
  * read a body beside a key.
  */
 const LEFT_OUT = '/v1/events$|/ports/|/v1/links/|/terminal$|/v1/session$';
-/** Valid requests may ask for what is not there (a month to come), and a deleted org is kept for 30 days. */
-const NOT_MEANT = 'positive_data_acceptance,use_after_free';
+/**
+ * Valid requests may ask for what is not there (a month to come); a deleted org is kept for 30 days; and a repeated
+ * `Idempotency-Key` returns the answer of a creation, also when what was created is deleted since.
+ */
+const NOT_MEANT = 'positive_data_acceptance,use_after_free,ensure_resource_availability';
 
 const { env } = process;
 const python = await ensurePythonPackages({

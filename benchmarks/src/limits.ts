@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { CreatedKey, CreatedOrg } from '@switchyard/contracts';
 import { chatModel, ownPort, startStack, temporaryFolder, writeTestCatalog } from '@switchyard/testing';
+import { callsFromProcess } from './caller-process.ts';
 import { quantile } from './figures.ts';
 import { measure } from './load.ts';
 import { type Arrivals, callAtRate } from './open-load.ts';
@@ -24,6 +25,8 @@ const NORMAL_CALLERS = 16;
 const CALLS_MAX = 2 * NORMAL_CALLERS;
 const OVERLOAD = 3;
 const MODEST_ORGS = 9;
+/** Calls per second of the caller that measures beside a load, in a process of its own. */
+const PROBE_RATE = 50;
 /** Calls per second of a modest org. */
 const MODEST_RATE = 5;
 const EDGE_MAIN = join(import.meta.dirname, '../../services/edge/src/main.ts');
@@ -91,20 +94,26 @@ async function limitOverThreeEdges(): Promise<void> {
 
 async function overload(): Promise<void> {
   const edge = [await stack.pidOf('edge')];
+  const own = target(stack.url, stack.key);
   const load = { connections: NORMAL_CALLERS, seconds, stream: false };
-  await measure(target(stack.url, stack.key), load); // warms up
-  const normal = await measure(target(stack.url, stack.key), load);
-  const over = await callAtRate(target(stack.url, stack.key), {
-    perSecond: OVERLOAD * normal.callsPerSecond,
-    seconds,
-  });
+  const probe = () => callsFromProcess({ target: own, perSecond: PROBE_RATE, seconds });
+  await measure(own, load); // warms up
+  const [normal, normalProbe] = await Promise.all([measure(own, load), probe()]);
+  const perSecond = OVERLOAD * normal.callsPerSecond;
+  const [over, overProbe] = await Promise.all([callAtRate(own, { perSecond, seconds }), probe()]);
   const memory = residentMiB(edge);
-  const after = await measure(target(stack.url, stack.key), { ...load, seconds: 1 });
-  console.log(`normal     ${normal.callsPerSecond.toFixed(0)} calls/s, p99 ${ms(normal.p99)}`);
+  const after = await measure(own, { ...load, seconds: 1 });
+  const [before, during] = [quantile(normalProbe.took, 0.99), quantile(overProbe.took, 0.99)];
   console.log(
-    `overload   ${OVERLOAD} times as many: ${(over.took.length / seconds).toFixed(0)} calls/s, p99 ` +
-      `${ms(quantile(over.took, 0.99))} (${(quantile(over.took, 0.99) / normal.p99).toFixed(2)} times), ` +
+    `normal     ${normal.callsPerSecond.toFixed(0)} calls/s; a caller beside them: p99 ${ms(before)}`,
+  );
+  console.log(
+    `overload   ${OVERLOAD} times as many: ${(over.took.length / seconds).toFixed(0)} calls/s, ` +
       `${over.shed} shed with 503, ${over.failed} failed, ${over.unsent} not sent, edge ${memory.toFixed(0)} MiB`,
+  );
+  console.log(
+    `           a caller beside them: ${overProbe.took.length} of ${overProbe.took.length + overProbe.shed} served, ` +
+      `p99 ${ms(during)} (${(during / before).toFixed(2)} times)`,
   );
   console.log(
     `afterwards ${after.callsPerSecond.toFixed(0)} calls/s, p99 ${ms(after.p99)} in the first second, ${after.errors} refused`,
@@ -117,7 +126,8 @@ async function fairness(): Promise<void> {
   const [greedy, ...modest] = orgs.map(({ key }) => target(stack.url, key));
   if (!greedy) throw new Error('no org was made');
   const modestCalls = async (): Promise<Arrivals> => {
-    const all = await Promise.all(modest.map((one) => callAtRate(one, { perSecond: MODEST_RATE, seconds })));
+    const rate = { perSecond: MODEST_RATE, seconds };
+    const all = await Promise.all(modest.map((one) => callsFromProcess({ target: one, ...rate })));
     return {
       took: all.flatMap(({ took }) => took).sort((a, b) => a - b),
       shed: all.reduce((sum, { shed }) => sum + shed, 0),

@@ -56,7 +56,7 @@ export const BUCKETS = {
   'host-orders': { schema: hostOrder, maxBytes: 16 * MIB, ttlMs: 0 },
   /** Name -> holder; expires when it is not renewed in time. */
   leases: { schema: leaseRecord, maxBytes: 16 * MIB, ttlMs: 5_000 },
-  /** `<org>.<computer id>` -> its host and prices, kept for a day longer than the record. Written by control. */
+  /** `<org>.<computer id>` -> its host and prices, kept for an hour longer than the record. Written by control. */
   'computer-placements': {
     schema: computerPlacement,
     maxBytes: 256 * MIB,

@@ -4,7 +4,7 @@
 import { type Service, Svcm } from '@nats-io/services';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { ServiceError } from '@switchyard/contracts';
-import { calleeOf, callOfReply, frameSubject, frameToAllSubject } from './call-subjects.ts';
+import { calleeOf, callOfReply, frameSubject, frameToAllSubject, isCallTo } from './call-subjects.ts';
 import { decodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import { IncomingCall } from './incoming-call.ts';
 import type { Peers } from './peers.ts';
@@ -95,26 +95,25 @@ export class Callee {
     service.addEndpoint(name, {
       subject,
       handler: (error, message) => {
-        if (error || message.reply === undefined) return;
+        const { reply } = message;
+        if (error || reply === undefined) return;
         const frame = decodeFrame(message.data);
-        if (frame?.kind !== FRAME.open) {
+        const meta = frame && readOpen(frame);
+        if (meta && isCallTo(user, meta.from, reply))
+          this.#take({ reply, meta, body: frame.data }, handler, { service, subject });
+        else if (reply.startsWith('_INBOX.'))
           message.respondError(400, 'not a call of Switchyard: see libs/bus/README.md');
-          return;
-        }
-        this.#take(message.reply, frame, handler, { service, subject });
       },
     });
   }
 
   #take(
-    reply: string,
-    frame: Frame,
+    { reply, meta, body }: { reply: string; meta: OpenMeta; body: Buffer },
     handler: CallHandler,
     { service, subject }: { service: Service; subject: string },
   ): void {
-    const meta = JSON.parse(frame.meta) as OpenMeta;
     const key = callOfReply(reply);
-    const call = new IncomingCall(meta.head, frame.data, meta.more, meta.credit, {
+    const call = new IncomingCall(meta.head, body, meta.more, meta.credit, {
       publisher: this.#publisher,
       reply,
       from: meta.from,
@@ -131,7 +130,7 @@ export class Callee {
     });
     this.#calls.set(key, call);
     this.#open.set(service, (this.#open.get(service) ?? 0) + 1);
-    this.#peers.heard(meta.from, meta.link);
+    this.#peers.heard(meta.from);
     try {
       handler(call)?.catch((error: unknown) => this.#failed(call, error, subject));
     } catch (error) {
@@ -175,5 +174,14 @@ export class Callee {
     return new Promise((resolve) => {
       this.#onIdle.set(service, resolve);
     });
+  }
+}
+
+function readOpen(frame: Frame): OpenMeta | null {
+  if (frame.kind !== FRAME.open) return null;
+  try {
+    return JSON.parse(frame.meta) as OpenMeta;
+  } catch {
+    return null;
   }
 }

@@ -1,5 +1,6 @@
 // The calling side: opens calls, receives their replies on one wildcard inbox, and ends the calls of dead peers.
 
+import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { calleeOf, callOfReply, repliesTo } from './call-subjects.ts';
 import { decodeFrame } from './frame.ts';
@@ -17,7 +18,6 @@ export class Caller {
   readonly #gate: StoreGate;
   readonly #instance: string;
   readonly #calls = new Map<string, OutgoingCall>();
-  #count = 0;
 
   constructor(nc: NatsConnection, publisher: TurnPublisher, peers: Peers, gate: StoreGate, instance: string) {
     this.#gate = gate;
@@ -48,7 +48,7 @@ export class Caller {
   }
 
   open(request: CallRequest, sink: ReplySink): OutgoingCall {
-    const key = (++this.#count).toString(36);
+    const key = randomUUID();
     const call = new OutgoingCall(request, sink, {
       publisher: this.#publisher,
       peers: this.#peers,

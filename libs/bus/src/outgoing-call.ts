@@ -4,7 +4,7 @@
 import { ServiceError, toWireError } from '@switchyard/contracts';
 import { BodySource, type ByteSource } from './body-source.ts';
 import { ByteSender } from './byte-sender.ts';
-import { frameSubject, frameToAllSubject, replySubject } from './call-subjects.ts';
+import { frameSubject, frameToAllSubject, isInstance, replySubject } from './call-subjects.ts';
 import { readError } from './error-frame.ts';
 import { encodeFrame, FRAME, type Frame, type OpenMeta } from './frame.ts';
 import {
@@ -151,7 +151,7 @@ export class OutgoingCall {
         true,
       );
     this.#expectedSeq += 1;
-    if (this.#peer !== null) this.#deps.peers.heard(this.#peer, this.#peerLink);
+    if (this.#peer !== null) this.#deps.peers.heard(this.#peer);
     switch (frame.kind) {
       case FRAME.head: {
         const meta = parseMeta(frame.meta);
@@ -162,7 +162,7 @@ export class OutgoingCall {
         return this.#sink.onData(frame.data);
       case FRAME.whole: {
         const meta = parseMeta(frame.meta);
-        this.#peer ??= meta.at ?? null;
+        if (isInstance(meta.at)) this.#peer ??= meta.at;
         this.#sink.onHead(meta.head);
         return this.#ended(meta, frame.data);
       }
@@ -254,10 +254,10 @@ export class OutgoingCall {
   }
 
   #bind(meta: ReplyMeta, kind: number): void {
-    if (meta.at !== undefined) {
+    if (isInstance(meta.at)) {
       this.#peer = meta.at;
       this.#peerLink = meta.link ?? 0;
-      this.#deps.peers.heard(meta.at, this.#peerLink);
+      this.#deps.peers.heard(meta.at);
     }
     if (kind !== FRAME.grant || meta.bytes === undefined) return;
     this.#upload ??= this.#beginUpload();

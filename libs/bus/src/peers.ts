@@ -3,10 +3,10 @@
 //
 // A peer may lose and re-establish its connection within one heartbeat (a slow consumer cut off by the server, a lost
 // cluster member) while ours stays: frames in flight are lost, and silence does not show it. So each instance counts
-// its connections and sends the count with its heartbeats and calls. A higher count ends the calls of earlier
-// connections.
+// its connections and sends the count with its heartbeats and calls. A higher count in a heartbeat ends the calls of
+// earlier connections. Calls do not count for that: nats-server checks the sender of heartbeats only.
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { beatSubject } from './call-subjects.ts';
+import { beatSubject, FROM_PUBLISHER } from './call-subjects.ts';
 import { HEARTBEAT_MS, PEER_FORGET_MS, PEER_SILENT_MS_MAX } from './limits.ts';
 
 interface Peer {
@@ -41,22 +41,21 @@ export class Peers {
   }
 
   /** A frame of this peer arrived, or a call with it began: it is alive, and its heartbeat is subscribed to. */
-  heard(instance: string, link = 0): void {
+  heard(instance: string): void {
     const now = performance.now();
     const known = this.#peers.get(instance);
     if (known) {
       known.heardAt = now;
       known.usedAt = now;
-      known.link = Math.max(known.link, link);
       return;
     }
     const peer: Peer = {
       heardAt: now,
       usedAt: now,
-      link,
+      link: 0,
       subscription: this.#nc.subscribe(beatSubject(instance), {
         callback: (error, message) => {
-          if (error) return;
+          if (error || message.reply !== FROM_PUBLISHER) return;
           peer.heardAt = performance.now();
           peer.link = Math.max(peer.link, readLink(message.data));
         },
@@ -89,7 +88,7 @@ export class Peers {
     }
     if (now - this.#beatAt < HEARTBEAT_MS || this.#nc.isClosed()) return;
     this.#beatAt = now;
-    this.#nc.publish(beatSubject(this.#instance), String(this.#link));
+    this.#nc.publish(beatSubject(this.#instance), String(this.#link), { reply: FROM_PUBLISHER });
   }
 }
 

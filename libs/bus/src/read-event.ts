@@ -3,15 +3,28 @@
 // Any user may name an event's subject as the reply of a request that it may make; the server then stores its answer in
 // the stream of events, for example the value of a key that the user wrote itself. Publishers of events name the stream
 // that they expect. JetStream stores such a message in no other stream, so no answer of the server can carry the header.
+//
+// nats-server checks who may publish on a subject, and not what the message says: an event is that of its subject.
 import type { JsMsg } from '@nats-io/jetstream';
-import { type Event, parseEvent } from '@switchyard/contracts';
+import {
+  type Event,
+  eventSubject,
+  eventSubjectFromHost,
+  parseEvent,
+  publishingHost,
+} from '@switchyard/contracts';
 import { EXPECTED_STREAM_HEADER } from './entry-headers.ts';
 
-/** @throws RangeError for a message that was not published as an event; z.ZodError for one that is none of ours */
-export function readEvent(message: Pick<JsMsg, 'headers' | 'json'>): Event {
-  if (!message.headers?.has(EXPECTED_STREAM_HEADER))
+/** @throws RangeError for a message that was not published as this event; z.ZodError for one that is none of ours */
+export function readEvent(message: Pick<JsMsg, 'headers' | 'json' | 'subject'>): Event {
+  const { headers, subject } = message;
+  if (!headers?.has(EXPECTED_STREAM_HEADER))
     throw new RangeError(
       `an event without the header ${EXPECTED_STREAM_HEADER}: it was not published as one`,
     );
-  return parseEvent(message.json());
+  const event = parseEvent(message.json());
+  const own = eventSubject(event);
+  if (subject !== own && subject !== eventSubjectFromHost(publishingHost(subject), event))
+    throw new RangeError(`an event for ${own} on ${subject}`);
+  return event;
 }

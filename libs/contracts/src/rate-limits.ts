@@ -64,8 +64,11 @@ export const rateLimitUse = z.object({
   /** Counts that edge's messages, from 1. */
   number: z.int().positive(),
   /** By window: the amount taken, less than zero where it is given back, and how many milliseconds ago it was taken. */
-  taken: z.record(z.string(), z.tuple([z.number(), z.number().nonnegative()])),
+  taken: z.record(
+    z.string(),
+    z.tuple([z.number().min(-RATE_LIMIT_MAX).max(RATE_LIMIT_MAX), z.number().nonnegative()]),
+  ),
   /** By gauge: how many are open on this edge now. */
-  open: z.record(z.string(), z.int().nonnegative()),
+  open: z.record(z.string(), z.int().nonnegative().max(RATE_LIMIT_MAX)),
 });
 export type RateLimitUse = z.infer<typeof rateLimitUse>;

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { JsMsg } from '@nats-io/jetstream';
 import { readEvent } from '@switchyard/bus';
-import { type Event, eventSubject } from '@switchyard/contracts';
+import type { Event } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
 import type { Rejected } from './store/documents.ts';
 import type { Entry } from './store/entries.ts';
@@ -36,8 +36,6 @@ export function readBatch(messages: readonly JsMsg[], logger: Logger): ReadBatch
   for (const message of messages)
     try {
       const event = readEvent(message);
-      const subject = eventSubject(event);
-      if (message.subject !== subject) throw new RangeError(`an event for ${subject} on ${message.subject}`);
       const aheadMs = Date.parse(event.time) - message.info.timestampNanos / MS_NANOS;
       if (aheadMs > (furthest?.aheadMs ?? SKEW_MS_MAX)) furthest = { event, aheadMs };
       const entry = entryOf(event);

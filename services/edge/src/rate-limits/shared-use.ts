@@ -1,7 +1,7 @@
 // What all edges together use of each limit. An edge publishes what it takes on core NATS, and every edge, this one
 // included, counts it when the message arrives. All edges see the messages in the same order, so the order decides who
 // gets the last of a limit. README.md compares this with an exchange at intervals.
-import type { Bus } from '@switchyard/bus';
+import { type Bus, FROM_PUBLISHER } from '@switchyard/bus';
 import {
   RATE_LIMITS_SUBJECTS,
   type RateLimitUse,
@@ -66,7 +66,7 @@ export class SharedUse {
     const { bus, clock, logger } = deps;
     const subscription = bus.nc.subscribe(RATE_LIMITS_SUBJECTS, {
       callback: (error, message) => {
-        if (!error) this.#receive(message.data);
+        if (!error && message.reply === FROM_PUBLISHER) this.#receive(message.data);
       },
     });
     this.#unsubscribe = () => subscription.unsubscribe();
@@ -189,7 +189,9 @@ export class SharedUse {
   #publish(use: Omit<RateLimitUse, 'edge'>): boolean {
     const { bus } = this.#deps;
     if (!bus.connected || bus.nc.isClosed()) return false;
-    bus.nc.publish(rateLimitsSubject(bus.instance), JSON.stringify({ edge: bus.instance, ...use }));
+    bus.nc.publish(rateLimitsSubject(bus.instance), JSON.stringify({ edge: bus.instance, ...use }), {
+      reply: FROM_PUBLISHER,
+    });
     return true;
   }
 

@@ -69,9 +69,10 @@ export function accountRoutes(bus: Bus): Route[] {
         response: { status: 201, description: 'The refund, in the ledger', body: refundObject },
         errors: ['charge_not_found', 'refund_exceeds_charge'],
       },
-      ({ key, body, idempotencyKey }) => {
+      ({ key, body, idempotencyKey, requestId }) => {
         const refund_id = refundIdOf(key.org, idempotencyKey);
-        return request(bus, 'refunds.create', { org: key.org, key_id: key.id, refund_id, body });
+        const ask = { org: key.org, key_id: key.id, refund_id, body };
+        return request(bus, 'refunds.create', ask, { requestId });
       },
     ),
     jsonRoute(

@@ -83,9 +83,9 @@ function moneyRoutes(bus: Bus): Route[] {
         response: { status: 201, description: 'The credit, in the ledger', body: creditObject },
         errors: ['org_not_found'],
       },
-      async ({ key, params: { id }, body }) => {
+      async ({ key, params: { id }, body, requestId }) => {
         await request(bus, 'orgs.get', { org: key.org, key_id: key.id, id });
-        return request(bus, 'credits.create', { org: id, key_id: key.id, body });
+        return request(bus, 'credits.create', { org: id, key_id: key.id, body }, { requestId });
       },
     ),
     jsonRoute(
@@ -99,10 +99,10 @@ function moneyRoutes(bus: Bus): Route[] {
         response: { status: 201, description: 'The refund, in the ledger', body: refundObject },
         errors: ['org_not_found', 'charge_not_found', 'refund_exceeds_charge'],
       },
-      async ({ key, params: { id }, body, idempotencyKey }) => {
+      async ({ key, params: { id }, body, idempotencyKey, requestId }) => {
         await request(bus, 'orgs.get', { org: key.org, key_id: key.id, id });
         const refund_id = refundIdOf(id, idempotencyKey);
-        return request(bus, 'refunds.create', { org: id, key_id: key.id, refund_id, body });
+        return request(bus, 'refunds.create', { org: id, key_id: key.id, refund_id, body }, { requestId });
       },
     ),
   ];

@@ -1,11 +1,11 @@
 // What each NATS user of a stack can do, and what nats-server refuses: a stolen credential of one service is not the key
 // to the others.
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jetstream } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { type Bus, connectBus, openBucket, publishEvent, readNatsUrl } from '@switchyard/bus';
+import { type Bus, connectBus, openBucket, publishEvent } from '@switchyard/bus';
 import {
   eventIds,
   eventSubjectFromHost,
@@ -20,6 +20,7 @@ import { ROOT, runCommand } from '@switchyard/local';
 import { makeLogger } from '@switchyard/service';
 import { startStack, type TestStack } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { connectAs, serversOf } from './__fixtures__/nats-users.ts';
 
 const ORG = 'org_default';
 const SEEN_WITHIN_MS = 30_000;
@@ -35,8 +36,8 @@ beforeAll(async () => {
   stack = await startStack();
   const logger = makeLogger('test', 'silent');
   operator = await connectBus({ url: stack.natsUrl, service: 'test', logger });
-  ({ nc: agent, user: host } = await connectAs('computer-agent'));
-  ({ nc: edge } = await connectAs('edge'));
+  ({ nc: agent, user: host } = await connectAs(stack, 'computer-agent'));
+  ({ nc: edge } = await connectAs(stack, 'edge'));
 }, 300_000);
 afterAll(async () => {
   await Promise.all([agent, edge].map((nc) => nc?.close()));
@@ -44,15 +45,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-const servers = () => readNatsUrl(stack.natsUrl).servers;
-const usersFile = (name: string) => join(stack.dataFolder, 'nats-users', `${name}.env`);
-
-async function connectAs(name: string): Promise<{ nc: NatsConnection; user: string }> {
-  const text = await readFile(usersFile(name), 'utf8');
-  const [, user = '', pass = ''] = /^NATS_USER=(.+)\nNATS_PASSWORD=(.+)\n$/.exec(text) ?? [];
-  const nc = await connect({ servers: servers(), user, pass, inboxPrefix: `_INBOX.${user}.test` });
-  return { nc, user };
-}
+const servers = () => serversOf(stack);
 
 /** Those of the subjects that nats-server refuses the connection to publish. */
 async function refusedToPublish(nc: NatsConnection, subjects: readonly string[]): Promise<string[]> {

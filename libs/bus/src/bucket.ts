@@ -12,6 +12,7 @@ import {
   keysUnder,
   type LastEntry,
   lastEntries,
+  lastEntriesOf,
   OPERATION_HEADER,
   readAgain,
 } from './last-entries.ts';
@@ -45,6 +46,8 @@ const WRONG_LAST_SEQUENCE = 10_071;
 
 /** Timeout of one read. With its repetitions it takes about as long as a restart of the server. */
 const READ_TIMEOUT_MS = 1_500;
+/** Pause between two reports of unreadable entries: whoever writes them must not fill the log. */
+const UNREADABLE_REPORT_MS = 60_000;
 /** Conflicts in a row before a change is given up; each conflict means that another writer succeeded. */
 const CONFLICTS_MAX = 100;
 
@@ -92,6 +95,7 @@ export class Bucket<V> {
   readonly #jsm: JetStreamManager;
   readonly #stream: string;
   readonly #markerTtlMs: number | undefined;
+  #unreadableReportedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ bus, name, kv, jsm, parse, markerTtlMs }: BucketParts<V>) {
     this.name = name;
@@ -195,6 +199,29 @@ export class Bucket<V> {
   /** All entries, or those whose key matches a pattern like `org_x.>`. */
   async entries(pattern = '>'): Promise<Entry<V>[]> {
     return (await this.#lastUnder(pattern)).map((entry) => this.read(entry));
+  }
+
+  /**
+   * The entries that exist under these keys, for a bucket whose writers are not trusted. Null: the entry is unreadable,
+   * which is reported once a minute.
+   */
+  async entriesOf(keys: readonly string[]): Promise<Map<string, Entry<V> | null>> {
+    const found = await this.#guard('>', () => lastEntriesOf(this.#jsm, this.name, keys));
+    return new Map(found.map((entry) => [entry.key, this.#readable(entry)]));
+  }
+
+  #readable(entry: LastEntry): Entry<V> | null {
+    try {
+      return this.read(entry);
+    } catch (error) {
+      const now = performance.now();
+      if (now - this.#unreadableReportedAt >= UNREADABLE_REPORT_MS) {
+        this.#unreadableReportedAt = now;
+        const { key } = entry;
+        this.#bus.logger.warn({ err: error, bucket: this.name, key }, 'an unreadable entry is ignored');
+      }
+      return null;
+    }
   }
 
   /** All entries under a pattern, each asked for by its key: for a user that may read no other keys. */

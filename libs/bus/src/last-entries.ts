@@ -27,8 +27,28 @@ export async function lastEntries(
   bucket: string,
   pattern: string,
 ): Promise<LastEntry[]> {
+  return lastOfSubjects(jsm, bucket, await subjectsUnder(jsm, bucket, pattern));
+}
+
+/** The same entries of these keys. @throws what JetStream throws while it is away */
+export function lastEntriesOf(
+  jsm: JetStreamManager,
+  bucket: string,
+  keys: readonly string[],
+): Promise<LastEntry[]> {
+  return lastOfSubjects(
+    jsm,
+    bucket,
+    keys.map((key) => prefixOf(bucket) + key),
+  );
+}
+
+async function lastOfSubjects(
+  jsm: JetStreamManager,
+  bucket: string,
+  subjects: readonly string[],
+): Promise<LastEntry[]> {
   const stream = `KV_${bucket}`;
-  const subjects = await subjectsUnder(jsm, bucket, pattern);
   const found: LastEntry[] = [];
   for (let from = 0; from < subjects.length; from += KEYS_PER_QUESTION) {
     const some = subjects.slice(from, from + KEYS_PER_QUESTION);

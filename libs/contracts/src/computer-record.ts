@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { computerSpec, stopReason } from './computers.ts';
 import { creationProgress } from './creation-progress.ts';
+import { nanos } from './events/define-event.ts';
 import { idOf } from './ids.ts';
 import { markup } from './markup.ts';
 
@@ -66,7 +67,7 @@ export const computerRecord = z.object({
   runs: z.int().nonnegative(),
   /** Minutes and nano-dollars of all runs, whose events are published. */
   minutes: z.int().nonnegative(),
-  cost_nano: z.string(),
+  cost_nano: nanos,
   /** End of the last command, or the start if there was none; null while a command runs or the computer is off. */
   last_activity_at: z.iso.datetime().nullable(),
   error: z.string().nullable(),

@@ -1,5 +1,5 @@
 // Control admits the events of computer hosts to the stream of events. Uses a real nats-server.
-import { type Bus, openBucket, publishEvent } from '@switchyard/bus';
+import { type Bus, openBucket, publishEvent, request } from '@switchyard/bus';
 import {
   type ComputerRecord,
   type Event,
@@ -193,6 +193,38 @@ describe('a record that a host makes for a computer that is not placed there', (
     ).toEqual([]);
     expect(await records.find(ORG, 'cmp_forged')).toBeNull();
     expect((await records.find(ORG, record.id))?.value).toEqual(record);
+  });
+});
+
+describe('an unreadable record', () => {
+  const write = (host: string, id: string, text: string) =>
+    bus.js.publish(`$KV.computers.${host}.${ORG}.${id}`, text, { expect: { streamName: 'KV_computers' } });
+
+  test('hides no other one, and keeps no placement from its removal', async () => {
+    const goneId = newId('computer');
+    const gone = { ...record, id: goneId };
+    await records.place(gone);
+    await records.computers.delete(`${HOST}.${ORG}.${goneId}`);
+    await records.computers.put(`${HOST}.${ORG}.${record.id}`, { ...record, state: 'stopped' });
+    await write(THIEF, 'cmp_x', '{}');
+    await write(THIEF, record.id, 'not JSON');
+    const ids = (found: readonly ComputerRecord[]) => found.map(({ id }) => id);
+    expect(ids(await records.ofOrg(ORG))).toContain(record.id);
+    expect(ids(await records.all())).toContain(record.id);
+    expect(await records.withoutRecord()).toContain(`${ORG}.${goneId}`);
+    const listed = await request(bus, 'computers.list', { org: ORG, key_id: 'key_tenant', query: {} });
+    expect(listed.data.map(({ id }) => id)).toContain(record.id);
+  });
+
+  test.each([
+    ['is no object', '1'],
+    ['has a cost that is no number', { cost_nano: 'x' }],
+    ['has a cost without end', { cost_nano: '9'.repeat(1_000) }],
+  ])('of a placed computer that %s is as good as none', async (_, broken) => {
+    const text = typeof broken === 'string' ? broken : JSON.stringify({ ...record, ...broken });
+    await write(HOST, record.id, text);
+    expect(await records.find(ORG, record.id)).toBeNull();
+    expect((await records.ofOrg(ORG)).filter(({ id }) => id === record.id)).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 // Records of computers, each found by its placement. Control writes placements and hosts cannot: a record that a host
-// makes under its own name, for a computer that control did not place there, is never read.
+// makes under its own name, for a computer that control did not place there, is never read. An unreadable one is as good
+// as none.
 import type { Bucket, Entry } from '@switchyard/bus';
 import {
   type ComputerPlacement,
@@ -30,22 +31,29 @@ export class PlacedRecords {
 
   async find(org: string, id: string): Promise<Entry<ComputerRecord> | null> {
     const placement = await this.placement(org, id);
-    const entry = placement && (await this.computers.get(recordKey(placement)));
-    return entry && { ...entry, value: { ...entry.value, ...placement } };
+    const [entry = null] = placement ? await this.#ofPlacements([placement]) : [];
+    return entry;
   }
 
   /** The records of an org, in no particular order. */
   async ofOrg(org: string): Promise<ComputerRecord[]> {
-    const entries = await this.computers.entries(`*.${org}.>`);
-    const records = await Promise.all(entries.map((entry) => this.placed(entry)));
-    return records.filter((record) => record !== null);
+    const placements = await this.placements.entries(`${org}.>`);
+    return (await this.#ofPlacements(placements.map(({ value }) => value))).map(({ value }) => value);
   }
 
-  /** The record with the facts of its placement; null: control did not place the computer on the host of this record. */
-  async placed({ key, value }: Entry<ComputerRecord>): Promise<ComputerRecord | null> {
-    const [, org = '', id = ''] = key.split('.');
-    const placement = await this.placement(org, id);
-    return placement && recordKey(placement) === key ? { ...value, ...placement } : null;
+  /** The records of all orgs, in no particular order. */
+  async all(): Promise<ComputerRecord[]> {
+    const placements = await this.placements.entries();
+    return (await this.#ofPlacements(placements.map(({ value }) => value))).map(({ value }) => value);
+  }
+
+  /** Asks for the placed records by key, so that nothing else that a host writes is read. Leaves out unreadable ones. */
+  async #ofPlacements(placements: readonly ComputerPlacement[]): Promise<Entry<ComputerRecord>[]> {
+    const found = await this.computers.entriesOf(placements.map(recordKey));
+    return placements.flatMap((placement) => {
+      const entry = found.get(recordKey(placement));
+      return entry ? [{ ...entry, value: { ...entry.value, ...placement } }] : [];
+    });
   }
 
   /** Places a new computer on the host of its record. @returns the revision of the record */
@@ -63,7 +71,7 @@ export class PlacedRecords {
   /** Keys of the placements whose record is gone. */
   async withoutRecord(): Promise<string[]> {
     const placements = await this.placements.entries(); // first: a record is made after its placement
-    const records = new Set(await this.computers.keys());
+    const records = await this.computers.entriesOf(placements.map(({ value }) => recordKey(value)));
     return placements.filter(({ value }) => !records.has(recordKey(value))).map(({ key }) => key);
   }
 }

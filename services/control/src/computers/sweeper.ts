@@ -23,12 +23,10 @@ export async function sweep(on: Swept): Promise<void> {
 /** The agent of a live host removes stale `creating` records itself; for a silent host the sweep does it. */
 async function giveUpUnborn(on: Swept): Promise<void> {
   const now = on.clock.now();
-  for (const entry of await on.records.computers.entries()) {
-    const { created_at, state, host } = entry.value;
+  for (const record of await on.records.all()) {
+    const { created_at, state, host } = record;
     const old = now - Date.parse(created_at) > SLOT_EMPTY_MS_MAX;
     if (state !== 'creating' || !old || !on.hosts.isSilent(host)) continue;
-    const record = await on.records.placed(entry);
-    if (!record) continue;
     on.logger.warn(
       { computer: record.id, host: record.host },
       'a computer was never created, and is given up',

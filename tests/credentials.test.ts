@@ -190,6 +190,17 @@ describe('the credential of a computer host', () => {
     expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
   });
 
+  test('holds no money but that of minutes, under its own name', async () => {
+    const holds = ['take', 'settle', 'renew'];
+    const others = [
+      ...holds.map((verb) => `billing.v1.holds.${verb}.0.0.0.0`),
+      ...holds.map((verb) => `billing.v1.host-holds.${verb}.host_other.0.0.0.0`),
+    ];
+    expect(await refusedToPublish(agent, others)).toEqual(others);
+    const own = holds.map((verb) => `billing.v1.host-holds.${verb}.${host}.0.0.0.0`);
+    expect(await refusedToPublish(agent, own)).toEqual([]);
+  });
+
   test('charges nothing for a computer of another host', async () => {
     const placements = await openBucket(operator, 'computer-placements');
     const rates = {

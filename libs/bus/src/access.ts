@@ -33,7 +33,8 @@ export const HOST_SERVICE = 'computer-agent' satisfies ServiceName;
 type Services = readonly ServiceName[];
 const EDGE: Services = ['edge'];
 /** Services whose work is held against budgets. */
-const SPENDERS: Services = ['model-router', 'video-worker', 'computer-agent'];
+const SPENDERS: Services = ['model-router', 'video-worker'];
+const HOSTS: Services = [HOST_SERVICE];
 
 /** Who calls each operation. The service in its subject serves it. */
 export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
@@ -85,6 +86,9 @@ export const OPERATION_CALLERS: Readonly<Record<OperationName, Services>> = {
   'holds.take': SPENDERS,
   'holds.settle': SPENDERS,
   'holds.renew': SPENDERS,
+  'host-holds.take': HOSTS,
+  'host-holds.settle': HOSTS,
+  'host-holds.renew': HOSTS,
   'statements.list': EDGE,
   'statements.get': EDGE,
   'statements.events': EDGE,
@@ -193,7 +197,7 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     hosts: { 'computer-agent': ['own'], control: ['watch'], edge: ['watch'] },
     'host-orders': { 'computer-agent': ['read'], control: ['write'] },
     leases: { control: ['write'], billing: ['write'] },
-    'computer-placements': { control: ['write'], edge: ['read'] },
+    'computer-placements': { control: ['write'], edge: ['read'], billing: ['watch'] },
     computers: { 'computer-agent': ['own'], control: ['write'], edge: ['read'] },
     videos: { 'video-worker': ['watch', 'write'], control: ['read'] },
     'computer-slots': { control: ['write'] },

@@ -100,7 +100,7 @@ export class Callee {
         const frame = decodeFrame(message.data);
         const meta = frame && readOpen(frame);
         if (meta && isCallTo(user, meta.from, reply))
-          this.#take({ reply, meta, body: frame.data }, handler, { service, subject });
+          this.#take({ reply, meta, body: frame.data }, handler, { service, subject: message.subject });
         else if (reply.startsWith('_INBOX.'))
           message.respondError(400, 'not a call of Switchyard: see libs/bus/README.md');
       },
@@ -116,6 +116,7 @@ export class Callee {
     const call = new IncomingCall(meta.head, body, meta.more, meta.credit, {
       publisher: this.#publisher,
       reply,
+      subject,
       from: meta.from,
       fromLink: meta.link ?? 0,
       publishEvent: (event) => {

@@ -18,6 +18,8 @@ interface IncomingCallDeps {
   /** Publishes the event of the answer, and again when the caller asks. */
   publishEvent(event: RecentEvent): void;
   reply: string;
+  /** On which it was called. */
+  subject: string;
   from: string;
   /** Number of the caller's connection that carried the call. */
   fromLink: number;
@@ -51,6 +53,11 @@ export class IncomingCall {
     this.#more = more;
     this.#deps = deps;
     this.#out = new ByteSender(credit, (frame) => deps.publisher.publish(deps.reply, frame));
+  }
+
+  /** On which it was called: nats-server has let the caller use it. */
+  get subject(): string {
+    return this.#deps.subject;
   }
 
   get from(): string {

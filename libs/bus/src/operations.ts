@@ -11,6 +11,7 @@ import {
   type HostOperationRequest,
   type HostOperationResponse,
   hostSubject,
+  isFromHost,
   OPERATIONS,
   type OperationName,
   type OperationRequest,
@@ -154,7 +155,12 @@ export class ServiceHost {
     places = ALL_PLACES,
   ): void {
     const { request: schema } = OPERATIONS[name];
-    this.stream(operationPattern(name, places), (call) => answerJson(call, schema, handler as JsonHandler));
+    this.stream(operationPattern(name, places), (call) =>
+      answerJson(call, schema, async (request, context) => {
+        if (isFromHost(name)) requireOwnSubject(call, operationSubject(name, request as OperationRequest<N>));
+        return (handler as JsonHandler)(request, context);
+      }),
+    );
   }
 
   handleHost<N extends HostOperationName>(
@@ -182,6 +188,12 @@ export class ServiceHost {
 /** Registers a service; the endpoints of all its instances share the queue group of its name. */
 export async function serve(bus: Bus, info: ServiceInfo): Promise<ServiceHost> {
   return new ServiceHost(bus, await bus.callee.register(info));
+}
+
+/** A host names itself in the request, and nats-server has checked the subject only. */
+function requireOwnSubject({ subject }: IncomingCall, expected: string): void {
+  if (subject !== expected)
+    throw new ServiceError('permission_denied', 'The request is of another host than its subject.');
 }
 
 type JsonHandler = (request: unknown, context: OperationContext) => Promise<unknown>;

@@ -59,6 +59,7 @@ test('a host publishes events under its own name, and reads and writes records u
   for (const host of [HOST, 'host_b'])
     for (const subject of [
       `host-event.v1.${host}.computer.metered.org_x`,
+      `billing.v1.host-holds.take.${host}.0.0.0.0`,
       `$KV.computers.${host}.org_x.cmp_x`,
       `$JS.API.DIRECT.GET.KV_computers.$KV.computers.${host}.org_x.cmp_x`,
     ])

@@ -1,6 +1,7 @@
 // The permissions of each NATS user, from the tables of access.ts: what it may publish, and what it may subscribe to.
 // Everything else is refused by nats-server.
 import {
+  ALL_PLACES,
   EVENT_STREAMS,
   HOST_EVENTS_STREAM,
   type HostOperationName,
@@ -47,7 +48,7 @@ export function permissionsOf(service: ServiceName, user: string): Permissions {
       // Answers to `nats micro` of an operator.
       `_INBOX.${OPERATOR}.>`,
       '$JS.API.INFO',
-      ...calls(service),
+      ...calls(service, user),
       ...(service === 'edge' ? [rateLimitsSubject(`${user}.*`)] : []),
       ...events(service),
       ...(service === HOST_SERVICE ? [subjectsFromHost(user)] : []),
@@ -73,9 +74,11 @@ export function isServiceName(user: string): user is ServiceName {
   return (SERVICE_NAMES as readonly string[]).includes(user);
 }
 
-function calls(service: ServiceName): string[] {
+function calls(service: ServiceName, user: string): string[] {
   return [
-    ...namesFor(OPERATION_CALLERS, service).map((name) => operationPattern(name as OperationName)),
+    ...namesFor(OPERATION_CALLERS, service).map((name) =>
+      operationPattern(name as OperationName, ALL_PLACES, user),
+    ),
     ...namesFor(HOST_OPERATION_CALLERS, service).map((verb) => hostSubject('*', verb as HostOperationName)),
     ...namesFor(STREAM_CALLERS, service),
   ];

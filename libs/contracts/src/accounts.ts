@@ -146,13 +146,11 @@ export const accountAudit = z.object({
 export const takeHold = z.object({
   org: idOf('org'),
   key_id: z.string(),
-  /** Id of the call, the video or the computer. */
+  /** Id of the call or the video. */
   call: z.string(),
   amount_nano: nanos,
   /** The amount is the price and no estimate. */
   exact: z.boolean(),
-  /** The hold will not shrink within seconds (a computer's minute), so billing lets no other call wait for it. */
-  lasting: z.literal(true).optional(),
 });
 export const grantedHold = z.object({
   /** Null: nothing limits this call, and nothing is held. */
@@ -180,8 +178,30 @@ export const renewHolds = z.object({
     .max(PLACES - 1)
     .default(0),
   holds: z
-    .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true, lasting: true }))
+    .array(takeHold.pick({ org: true, key_id: true, call: true, amount_nano: true }))
     .max(HOLDS_RENEWED_AT_ONCE_MAX),
+});
+
+/**
+ * Asks to hold the price of a computer's minute. It has neither key nor amount: billing takes them from the placement,
+ * which must name this host.
+ */
+export const hostHold = z.object({
+  host: idOf('host'),
+  org: idOf('org'),
+  /** Id of the minute's event. */
+  call: z.string(),
+});
+
+export const settleHostHold = hostHold.extend({
+  /** Whether the minute is charged. */
+  spent: z.boolean(),
+});
+
+/** What one host holds for the orgs at one place, as `renewHolds`. */
+export const renewHostHolds = renewHolds.pick({ place: true }).extend({
+  host: idOf('host'),
+  holds: z.array(hostHold.omit({ host: true })).max(HOLDS_RENEWED_AT_ONCE_MAX),
 });
 /** Milliseconds between two renewals. */
 export const HOLD_RENEW_MS = 2_000;

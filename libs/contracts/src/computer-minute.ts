@@ -5,6 +5,8 @@ import type { ComputerPlacement, ComputerRecord, ComputerRun } from './computer-
 import { type Event, eventIds, makeEvent } from './events.ts';
 
 export const MINUTE_MS = 60_000;
+/** Minutes of a run that are held ahead of the charged ones, where something limits what its org or key may spend. */
+export const MINUTES_AHEAD = 10;
 
 /** Minutes that are over after so many billable milliseconds of a run: each is charged when it ends. */
 export function completedMinutes(elapsedMs: number): number {

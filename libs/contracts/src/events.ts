@@ -12,6 +12,7 @@ import { videoEventIds, videoEvents } from './events/video-events.ts';
 
 export type { Actor, Administered, Changes } from './events/administered.ts';
 export { BUDGET_THRESHOLDS } from './events/budget-events.ts';
+export { computerOfMinute } from './events/computer-events.ts';
 export { chargeLine, nanos } from './events/define-event.ts';
 export type { CallCompleted };
 

@@ -8,8 +8,11 @@ import {
   creditList,
   creditObject,
   grantedHold,
+  hostHold,
   renewHolds,
+  renewHostHolds,
   settleHold,
+  settleHostHold,
   takeHold,
 } from './accounts.ts';
 import { auditLog, auditLogQuery } from './audit-log.ts';
@@ -86,6 +89,15 @@ const ofOrg = <I extends z.ZodType<{ org: string }>, O extends z.ZodType>(
   request: I,
   response: O,
 ) => atPlace(subject, request, response, ({ org }) => placeOf(org));
+
+/**
+ * One that a computer host asks for: its subject has the host's id before the place, and nats-server lets each host use
+ * its own only.
+ */
+const fromHost = <P extends { request: z.ZodType<{ host: string }> }>(operation: P) => ({
+  ...operation,
+  fromHost: true,
+});
 
 export const OPERATIONS = {
   'models.list': operation('model-router.v1.models.list', markup, z.object({ data: z.array(modelObject) })),
@@ -209,6 +221,11 @@ export const OPERATIONS = {
   'holds.take': ofOrg('billing.v1.holds.take', takeHold, grantedHold),
   'holds.settle': ofOrg('billing.v1.holds.settle', settleHold, empty),
   'holds.renew': atPlace('billing.v1.holds.renew', renewHolds, empty, ({ place }) => place),
+  'host-holds.take': fromHost(ofOrg('billing.v1.host-holds.take', hostHold, grantedHold)),
+  'host-holds.settle': fromHost(ofOrg('billing.v1.host-holds.settle', settleHostHold, empty)),
+  'host-holds.renew': fromHost(
+    atPlace('billing.v1.host-holds.renew', renewHostHolds, empty, ({ place }) => place),
+  ),
 
   'statements.list': ofOrg('billing.v1.statements.list', shortList, statementList),
   'statements.get': ofOrg('billing.v1.statements.get', caller.extend({ month: statementMonth }), statement),
@@ -231,16 +248,24 @@ export function operationSubject<N extends OperationName>(name: N, request: Oper
   const operation = OPERATIONS[name];
   if (!('place' in operation)) return operation.subject;
   const placeOfRequest = operation.place as (request: OperationRequest<N>) => number;
-  return `${operation.subject}.${placeTokens(placeOfRequest(request))}`;
+  const host = isFromHost(name) ? `.${(request as { host: string }).host}` : '';
+  return `${operation.subject}${host}.${placeTokens(placeOfRequest(request))}`;
 }
 
 /**
  * What serves an operation listens to.
  * @param places of an operation on money: those it serves, as a pattern of `placesPattern`
+ * @param host of an operation of hosts: the host that asks, by default any
  */
-export function operationPattern(name: OperationName, places = ALL_PLACES): string {
+export function operationPattern(name: OperationName, places = ALL_PLACES, host = '*'): string {
   const operation = OPERATIONS[name];
-  return 'place' in operation ? `${operation.subject}.${places}` : operation.subject;
+  if (!('place' in operation)) return operation.subject;
+  return `${operation.subject}${isFromHost(name) ? `.${host}` : ''}.${places}`;
+}
+
+/** Whether the subject of an operation names the host that asks. */
+export function isFromHost(name: OperationName): boolean {
+  return 'fromHost' in OPERATIONS[name];
 }
 
 /** What a run of a computer begins with. */

@@ -16,6 +16,8 @@ let keeper: HoldKeeper;
 let answer: (request: OperationRequest<'holds.take'>) => { granted_nano: string | null; capped: boolean };
 const taken: OperationRequest<'holds.take'>[] = [];
 const settled: OperationRequest<'holds.settle'>[] = [];
+const takenByHost: OperationRequest<'host-holds.take'>[] = [];
+const settledByHost: OperationRequest<'host-holds.settle'>[] = [];
 const renewed: OperationRequest<'holds.renew'>['holds'][] = [];
 
 beforeAll(async () => {
@@ -28,6 +30,14 @@ beforeAll(async () => {
   });
   billing.handle('holds.settle', async (request) => {
     settled.push(request);
+    return {};
+  });
+  billing.handle('host-holds.take', async (request) => {
+    takenByHost.push(request);
+    return { granted_nano: '50', capped: false };
+  });
+  billing.handle('host-holds.settle', async (request) => {
+    settledByHost.push(request);
     return {};
   });
   billing.handle('holds.renew', async ({ holds }) => {
@@ -125,3 +135,14 @@ test('a refusal is thrown to the caller, and nothing is held', async () => {
   expect(await nextRenewal()).toEqual(['req_other']);
   expect(settledCalls()).toEqual([]);
 }, 90_000);
+
+test('a host names its minutes only', async () => {
+  const ofHost = new HoldKeeper({ bus, logger, host: 'host_a' });
+  const hold = ofHost.open({ org: 'org_a', keyId: 'key_a', call: 'cmp_a:1:0' });
+  await hold.take(50n, true, ANY);
+  hold.settle(50n);
+  const minute = { host: 'host_a', org: 'org_a', call: 'cmp_a:1:0' };
+  await expect.poll(() => settledByHost).toEqual([{ ...minute, spent: true }]);
+  expect(takenByHost).toEqual([minute]);
+  ofHost.stop();
+});

@@ -1,8 +1,9 @@
 // Holds on limited budgets: taken with billing before a call's attempt, a video's charge or a computer's minute,
 // renewed while they last, and released when the actual cost is known. Calls without limits hold nothing.
-import { type Bus, request } from '@switchyard/bus';
-import { type GrantedHold, HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX, placeOf } from '@switchyard/contracts';
+import type { Bus } from '@switchyard/bus';
+import { HOLD_RENEW_MS, HOLDS_RENEWED_AT_ONCE_MAX, placeOf } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
+import { askAsHost, askAsService, type HoldAsks } from './hold-asks.ts';
 
 /** Longer than billing lets a call wait for room in its budget. */
 const TAKE_TIMEOUT_MS = 14_000;
@@ -14,18 +15,23 @@ interface HeldCall {
   readonly keyId: string;
   /** Also the id of the event that will charge the call. */
   readonly call: string;
-  /** The hold will not shrink within seconds, so billing lets no other call wait for it. */
-  readonly lasting?: true;
+}
+
+interface HoldKeeperOptions {
+  readonly bus: Bus;
+  readonly logger: Logger;
+  /** Id of the computer host whose minutes are held. */
+  readonly host?: string;
 }
 
 export class HoldKeeper {
-  readonly #bus: Bus;
+  readonly #asks: HoldAsks;
   readonly #logger: Logger;
   readonly #holds = new Map<string, CallHold>();
   readonly #renewing: NodeJS.Timeout;
 
-  constructor({ bus, logger }: { bus: Bus; logger: Logger }) {
-    this.#bus = bus;
+  constructor({ bus, logger, host }: HoldKeeperOptions) {
+    this.#asks = host === undefined ? askAsService(bus) : askAsHost(bus, host);
     this.#logger = logger;
     this.#renewing = setInterval(() => this.#renew(), HOLD_RENEW_MS);
   }
@@ -33,7 +39,7 @@ export class HoldKeeper {
   /** A new call, which holds nothing yet. */
   open(call: HeldCall): CallHold {
     return new CallHold(call, {
-      bus: this.#bus,
+      asks: this.#asks,
       logger: this.#logger,
       held: (hold) => this.#holds.set(call.call, hold),
       over: () => this.#holds.delete(call.call),
@@ -48,19 +54,16 @@ export class HoldKeeper {
     const holds = [...this.#holds.values()].map((hold) => hold.asRenewal());
     for (const [place, there] of Map.groupBy(holds, ({ org }) => placeOf(org)))
       for (let from = 0; from < there.length; from += HOLDS_RENEWED_AT_ONCE_MAX)
-        request(
-          this.#bus,
-          'holds.renew',
-          { place, holds: there.slice(from, from + HOLDS_RENEWED_AT_ONCE_MAX) },
-          { timeoutMs: HOLD_RENEW_MS },
-        ).catch((error: unknown) =>
-          this.#logger.debug({ err: error }, 'holds were not renewed; they will be'),
-        );
+        this.#asks
+          .renew(place, there.slice(from, from + HOLDS_RENEWED_AT_ONCE_MAX), { timeoutMs: HOLD_RENEW_MS })
+          .catch((error: unknown) =>
+            this.#logger.debug({ err: error }, 'holds were not renewed; they will be'),
+          );
   }
 }
 
 interface HoldSurroundings {
-  bus: Bus;
+  asks: HoldAsks;
   logger: Logger;
   held(hold: CallHold): void;
   over(): void;
@@ -96,12 +99,8 @@ export class CallHold {
    * @throws ServiceError `insufficient_funds`, `budget_exceeded`; `service_unavailable` when billing is away.
    */
   async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
-    const granted: GrantedHold = await request(
-      this.#on.bus,
-      'holds.take',
-      { ...this.#asHeld(amount), exact },
-      { timeoutMs: TAKE_TIMEOUT_MS, signal },
-    );
+    const asked = { ...this.#asHeld(amount), exact };
+    const granted = await this.#on.asks.take(asked, { timeoutMs: TAKE_TIMEOUT_MS, signal });
     this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
     this.#capped = granted.capped;
     if (this.#granted === null) return;
@@ -122,15 +121,17 @@ export class CallHold {
   }
 
   #asHeld(amount: bigint) {
-    const { org, keyId, call, lasting } = this.#call;
-    return { org, key_id: keyId, call, amount_nano: amount.toString(), ...(lasting ? { lasting } : {}) };
+    const { org, keyId, call } = this.#call;
+    return { org, key_id: keyId, call, amount_nano: amount.toString() };
   }
 
   #giveBack(cost: bigint): void {
     const { org, call } = this.#call;
     const settled = { org, call, event: call, cost_nano: cost.toString() };
-    request(this.#on.bus, 'holds.settle', settled, { timeoutMs: SETTLE_TIMEOUT_MS }).catch((error: unknown) =>
-      this.#on.logger.debug({ err: error, request: call }, 'a hold was not given back; it ends by itself'),
-    );
+    this.#on.asks
+      .settle(settled, { timeoutMs: SETTLE_TIMEOUT_MS })
+      .catch((error: unknown) =>
+        this.#on.logger.debug({ err: error, request: call }, 'a hold was not given back; it ends by itself'),
+      );
   }
 }

@@ -17,6 +17,7 @@ import { accountGet } from './operations/account-get.ts';
 import { auditLogList } from './operations/audit-log.ts';
 import { creditsCreate, creditsList } from './operations/credits.ts';
 import { holdsRenew, holdsSettle, holdsTake } from './operations/holds.ts';
+import { hostHoldsRenew, hostHoldsSettle, hostHoldsTake } from './operations/host-holds.ts';
 import { keysSpending } from './operations/keys-spending.ts';
 import { logsGet, logsList } from './operations/logs.ts';
 import { refundsCreate } from './operations/refunds-create.ts';
@@ -53,6 +54,9 @@ export function register(host: ServiceHost, deps: BillingDeps): void {
   handle('holds.take', (request, context) => holdsTake(request, deps, context));
   handle('holds.settle', (request) => holdsSettle(request, deps));
   handle('holds.renew', (request) => holdsRenew(request, deps));
+  handle('host-holds.take', (request, context) => hostHoldsTake(request, deps, context));
+  handle('host-holds.settle', (request) => hostHoldsSettle(request, deps));
+  handle('host-holds.renew', (request) => hostHoldsRenew(request, deps));
   handle('refunds.create', (request) => refundsCreate(request, deps));
   handle('statements.list', (request) => statementsList(request, deps));
   handle('statements.get', (request) => statementsGet(request, deps));

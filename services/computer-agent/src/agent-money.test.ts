@@ -1,11 +1,11 @@
 // Computers under spending limits: real nats-server and Docker engine, a clock that the test controls, and a fake
 // billing service.
 import { type Bus, type ServiceHost, serve } from '@switchyard/bus';
-import { type ComputerRecord, ServiceError } from '@switchyard/contracts';
+import { type ComputerRecord, MINUTES_AHEAD, ServiceError } from '@switchyard/contracts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deleteComputer } from './lifecycle/transitions.ts';
 import { minuteCost } from './metering/minutes.ts';
-import { ASK_AGAIN_MS, MINUTES_AHEAD } from './metering/run-holds.ts';
+import { ASK_AGAIN_MS } from './metering/run-holds.ts';
 import {
   openTestAgent,
   openTestInstallation,
@@ -39,8 +39,7 @@ class Till {
     if (this.#service) return;
     const service = await serve(this.#bus, { name: 'billing', version: '0.1.0', description: 'of a test' });
     this.#service = service;
-    service.handle('holds.take', async ({ call, amount_nano, exact, lasting }) => {
-      expect([exact, lasting]).toEqual([true, true]);
+    service.handle('host-holds.take', async ({ call }) => {
       this.asked.push(call);
       await this.beforeAnswer(call);
       if (this.minutes === null) return { granted_nano: null, capped: false };
@@ -48,13 +47,13 @@ class Till {
       if (this.held.size + this.spent.size >= this.minutes)
         throw new ServiceError('insufficient_funds', 'nothing is left');
       this.held.add(call);
-      return { granted_nano: amount_nano, capped: false };
+      return { granted_nano: '1', capped: false };
     });
-    service.handle('holds.settle', async ({ call, cost_nano }) => {
-      if (this.held.delete(call) && cost_nano !== '0') this.spent.add(call);
+    service.handle('host-holds.settle', async ({ call, spent }) => {
+      if (this.held.delete(call) && spent) this.spent.add(call);
       return {};
     });
-    service.handle('holds.renew', async () => ({}));
+    service.handle('host-holds.renew', async () => ({}));
   }
 
   async close(): Promise<void> {

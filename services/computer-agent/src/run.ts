@@ -107,7 +107,7 @@ export async function openAgent(options: AgentOptions): Promise<Agent> {
   ]);
   const records = new ComputerRecords(stores.computers, hostId);
   const billable = new BillableClock(clock);
-  const holds = new HoldKeeper({ bus, logger });
+  const holds = new HoldKeeper({ bus, logger, host: hostId });
   const base = { hostId, host, capacity, records, billable, clock, logger };
   const computers = new Computers({
     ...base,

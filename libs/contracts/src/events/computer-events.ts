@@ -64,3 +64,10 @@ export const computerEventIds = {
   minute: (computerId: string, run: number, minute: number) => `${computerId}:${run}:${minute}`,
   computer: (computerId: string, run: number, change: string) => `${computerId}:${run}:${change}`,
 } as const;
+
+const MINUTE_ID = /^(cmp_[A-Za-z0-9_-]{1,100}):\d{1,15}:\d{1,15}$/;
+
+/** The computer of a minute, by the id of the minute's event; null: it is no such id. */
+export function computerOfMinute(eventId: string): string | null {
+  return MINUTE_ID.exec(eventId)?.[1] ?? null;
+}

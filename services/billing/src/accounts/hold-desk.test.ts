@@ -24,7 +24,10 @@ function limitOf(limit: bigint, spent = 0n): Limit {
 let calls = 0;
 function ask(limits: Limit[], amount: bigint, exact = false, lasting = false) {
   const call = `req_${++calls}`;
-  return { call, hold: desk.take({ call, org: ORG, limits, amount, exact, lasting }) };
+  return {
+    call,
+    hold: desk.take({ call, org: ORG, limits, amount, exact, ...(lasting ? { computer: 'cmp_a' } : {}) }),
+  };
 }
 
 async function refused(hold: Promise<unknown>): Promise<void> {
@@ -78,7 +81,7 @@ describe('a call', () => {
     await first.hold;
     const gone = new AbortController();
     const second = desk.take(
-      { call: 'req_gone', org: ORG, limits: [limit], amount: 10n, exact: false, lasting: false },
+      { call: 'req_gone', org: ORG, limits: [limit], amount: 10n, exact: false },
       gone.signal,
     );
     gone.abort();
@@ -90,9 +93,7 @@ describe('a call', () => {
     const limit = limitOf(100n);
     const { call, hold } = ask([limit], 60n);
     await hold;
-    expect(
-      await desk.take({ call, org: ORG, limits: [limit], amount: 90n, exact: false, lasting: false }),
-    ).toMatchObject({
+    expect(await desk.take({ call, org: ORG, limits: [limit], amount: 90n, exact: false })).toMatchObject({
       granted: 90n,
     });
     expect(limit.budget.available).toBe(10n);
@@ -165,7 +166,7 @@ test('a hold without renewal expires and admits waiting calls; a renewed hold st
   const kept = ask([limit], 50n);
   await Promise.all([lost.hold, kept.hold]);
   clock.advance(HOLD_LEASE_MS - 1);
-  desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false, lasting: false });
+  desk.renew({ call: kept.call, org: ORG, limits: [limit], amount: 50n, exact: false });
   const waiting = ask([limit], 40n);
   clock.advance(2);
   expect(desk.sweep().lostCalls).toEqual([lost.call]);
@@ -176,7 +177,7 @@ test('a new owner grants nothing before it opens, and knows all holds by then', 
   const limit = limitOf(100n);
   desk = new HoldDesk(clock);
   const first = ask([limit], 30n);
-  desk.renew({ call: 'req_of_before', org: ORG, limits: [limit], amount: 80n, exact: false, lasting: false });
+  desk.renew({ call: 'req_of_before', org: ORG, limits: [limit], amount: 80n, exact: false });
   expect(desk.waiting).toBe(1);
   desk.open();
   expect(desk.waiting).toBe(1);

@@ -1,6 +1,6 @@
 // Admission of calls that have a limit: each call of a limited org or key holds its maximum cost before it runs. A call
 // that does not fit waits while other holds may still shrink, and is refused otherwise. Pure; no I/O.
-import { ServiceError } from '@switchyard/contracts';
+import { MINUTES_AHEAD, ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { Budget } from './budget.ts';
 
@@ -10,6 +10,8 @@ export const HOLD_WAIT_MS_MAX = 10_000;
 export const HOLD_LEASE_MS = 6_000;
 /** A settled cost whose event has not arrived after this long is dropped. */
 export const SETTLED_MS_MAX = 120_000;
+/** Minutes of a computer that may be held or not yet booked: those of its run, and as many of runs that end. */
+export const COMPUTER_MINUTES_MAX = 2 * MINUTES_AHEAD;
 
 /** A budget, and the error for a call that the budget refuses. */
 export interface Limit {
@@ -27,8 +29,8 @@ export interface HoldRequest {
   readonly amount: bigint;
   /** The amount is the price, not an estimate: a call that does not fit is refused even when nothing else is held. */
   readonly exact: boolean;
-  /** The hold does not shrink in the next seconds (a computer's minute), so no call waits for it. */
-  readonly lasting: boolean;
+  /** The computer whose minute is held. The hold does not shrink in the next seconds, so no call waits for it. */
+  readonly computer?: string;
 }
 
 interface Hold {
@@ -96,7 +98,7 @@ export class HoldDesk {
 
   /** Restores a hold that was granted before, perhaps by an earlier owner. Skips the check whether it fits. */
   renew(request: HoldRequest): void {
-    if (!this.renewed(request.call)) this.#hold(request, request.amount);
+    if (!this.renewed(request.call) && !this.#isFull(request)) this.#hold(request, request.amount);
   }
 
   /** Records the cost of a call that ended; `event` is the id under which the ledger will have it. Idempotent. */
@@ -161,6 +163,11 @@ export class HoldDesk {
   #try(request: HoldRequest): Hold | ServiceError | null {
     if (!this.#open) return null;
     const { call, limits, amount, exact } = request;
+    if (this.#isFull(request))
+      return new ServiceError(
+        'service_unavailable',
+        'Too many minutes of this computer are held. Retry later.',
+      );
     const now = this.#clock.now();
     const room = (budget: Budget) => budget.available + budget.holdOf(call);
     for (const { budget } of limits) budget.pass(now);
@@ -178,8 +185,17 @@ export class HoldDesk {
     return { granted: left, capped: true };
   }
 
-  #hold({ call, org, limits, lasting }: HoldRequest, amount: bigint): void {
-    for (const { budget } of limits) budget.hold(call, amount, lasting);
+  /** Whether a computer has as many minutes as it may have, besides this one. */
+  #isFull({ call, computer }: HoldRequest): boolean {
+    if (computer === undefined || this.#held.has(call)) return false;
+    let minutes = 0;
+    for (const ids of [this.#held.keys(), this.#settled.keys()])
+      for (const id of ids) if (id.startsWith(`${computer}:`)) minutes += 1;
+    return minutes >= COMPUTER_MINUTES_MAX;
+  }
+
+  #hold({ call, org, limits, computer }: HoldRequest, amount: bigint): void {
+    for (const { budget } of limits) budget.hold(call, amount, computer !== undefined);
     this.#held.set(call, { org, limits, renewedAt: this.#clock.monotonic() });
   }
 

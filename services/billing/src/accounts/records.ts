@@ -1,6 +1,6 @@
-// The records of orgs and keys, from which limits are made. All partitions of a process share one copy in memory.
+// The records of orgs and keys, from which limits are made, and the placements of computers, whose minutes are held. All partitions of a process share one copy in memory.
 import { type Bucket, type Bus, type Mirror, mirrorBucket, openBucket } from '@switchyard/bus';
-import type { KeyRecord, OrgRecord } from '@switchyard/contracts';
+import { type ComputerPlacement, type KeyRecord, type OrgRecord, placementKey } from '@switchyard/contracts';
 import { inTime } from '@switchyard/service';
 import { KeysById } from './keys-by-id.ts';
 
@@ -20,6 +20,8 @@ export interface AccountRecords {
    * Resolves when memory has every key that existed at the time of the call. @throws ServiceError `service_unavailable`
    */
   keysCaughtUp(): Promise<unknown>;
+  /** Null: control placed no such computer. @throws ServiceError `service_unavailable` */
+  placement(org: string, computer: string): ComputerPlacement | null | Promise<ComputerPlacement | null>;
   close(): void;
 }
 
@@ -34,25 +36,31 @@ export function openRecords(bus: Bus, withinMs = OPEN_MS_MAX): Promise<AccountRe
 }
 
 async function open(bus: Bus): Promise<AccountRecords> {
-  const orgs = await openBucket(bus, 'orgs');
-  const mirror = await mirrorBucket(bus, orgs, { tick: false });
-  const keys = await openKeys(bus).catch((error: unknown) => {
-    mirror.close();
-    throw error;
-  });
-  const byId = new KeysById(keys);
-  return {
-    orgs,
-    orgRecord: (org) => mirror.peek(org),
-    keyRecord: (org, id) => byId.get(org, id),
-    keysCaughtUp: () => keys.caughtUp(CAUGHT_UP_MS_MAX),
-    close() {
-      mirror.close();
-      keys.close();
-    },
+  const opened: Mirror<unknown>[] = [];
+  const close = () => {
+    for (const mirror of opened) mirror.close();
   };
-}
-
-async function openKeys(bus: Bus): Promise<Mirror<KeyRecord>> {
-  return mirrorBucket(bus, await openBucket(bus, 'keys'), { tick: false });
+  const open = async <V>(bucket: Bucket<V>): Promise<Mirror<V>> => {
+    const mirror = await mirrorBucket(bus, bucket, { tick: false });
+    opened.push(mirror as Mirror<unknown>);
+    return mirror;
+  };
+  try {
+    const orgs = await openBucket(bus, 'orgs');
+    const orgRecords = await open(orgs);
+    const keys = await open(await openBucket(bus, 'keys'));
+    const placements = await open(await openBucket(bus, 'computer-placements'));
+    const byId = new KeysById(keys);
+    return {
+      orgs,
+      orgRecord: (org) => orgRecords.peek(org),
+      keyRecord: (org, id) => byId.get(org, id),
+      keysCaughtUp: () => keys.caughtUp(CAUGHT_UP_MS_MAX),
+      placement: (org, computer) => placements.lookup(placementKey(org, computer)),
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }

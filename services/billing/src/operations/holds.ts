@@ -1,6 +1,6 @@
 // holds.take, holds.settle, holds.renew: the holds of limited calls.
 import type { OperationContext } from '@switchyard/bus';
-import type { OperationRequest, OperationResponse } from '@switchyard/contracts';
+import type { GrantedHold, OperationRequest, OperationResponse } from '@switchyard/contracts';
 import type { HoldRequest } from '../accounts/hold-desk.ts';
 import type { BillingDeps } from '../register.ts';
 
@@ -9,16 +9,21 @@ import type { BillingDeps } from '../register.ts';
  * @throws ServiceError `insufficient_funds` or `budget_exceeded`; `service_unavailable` while the budgets are read
  */
 export async function holdsTake(
-  { org, key_id, call, amount_nano, exact, lasting }: OperationRequest<'holds.take'>,
+  { org, key_id, call, amount_nano, exact }: OperationRequest<'holds.take'>,
   { accounts }: BillingDeps,
   { signal }: OperationContext,
 ): Promise<OperationResponse<'holds.take'>> {
   const limits = await accounts.limitsOf(org, key_id);
-  if (limits.length === 0) return { granted_nano: null, capped: false };
-  const { granted, capped } = await accounts.desk.take(
-    { call, org, limits, amount: BigInt(amount_nano), exact, lasting: lasting === true },
-    signal,
-  );
+  return takeHold(accounts, { call, org, limits, amount: BigInt(amount_nano), exact }, signal);
+}
+
+export async function takeHold(
+  { desk }: Pick<BillingDeps['accounts'], 'desk'>,
+  request: HoldRequest,
+  signal: AbortSignal,
+): Promise<GrantedHold> {
+  if (request.limits.length === 0) return { granted_nano: null, capped: false };
+  const { granted, capped } = await desk.take(request, signal);
   return { granted_nano: granted.toString(), capped };
 }
 
@@ -37,12 +42,11 @@ export async function holdsRenew(
   { accounts }: BillingDeps,
 ): Promise<OperationResponse<'holds.renew'>> {
   const unknown: HoldRequest[] = [];
-  for (const { org, key_id, call, amount_nano, lasting } of holds) {
+  for (const { org, key_id, call, amount_nano } of holds) {
     if (accounts.desk.renewed(call)) continue; // needs no budget: a hold survives while budgets cannot be read
     const limits = await accounts.limitsOf(org, key_id);
     if (limits.length === 0) continue;
-    const amount = BigInt(amount_nano);
-    unknown.push({ call, org, limits, amount, exact: false, lasting: lasting === true });
+    unknown.push({ call, org, limits, amount: BigInt(amount_nano), exact: false });
   }
   await accounts.restore(unknown);
   return {};

@@ -1,9 +1,10 @@
 // Which minutes of a run are asked for ahead of it, with billing's answers in the test's hands.
+import { MINUTES_AHEAD } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock } from '@switchyard/testing';
 import { expect, test } from 'vitest';
 import { defaultLimits, newTestRecord } from '../test-agent.ts';
-import { MINUTES_AHEAD, RunHolds, type RunHoldsDeps } from './run-holds.ts';
+import { RunHolds, type RunHoldsDeps } from './run-holds.ts';
 
 /** More than any work takes between an answer and what comes of it. */
 const TURNS = 20;

@@ -4,12 +4,11 @@
 //
 // When a further minute is refused, the run ends with the last held minute. While billing is away the run continues
 // and the request is repeated.
-import { type ComputerRecord, eventIds, ServiceError } from '@switchyard/contracts';
+import { type ComputerRecord, eventIds, MINUTES_AHEAD, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { CallHold, HoldKeeper } from '@switchyard/spending';
 import { minuteCost } from './minutes.ts';
 
-export const MINUTES_AHEAD = 10;
 /** Delay after a refusal or an outage: money may have arrived, or billing may be back. */
 export const ASK_AGAIN_MS = 10_000;
 
@@ -131,7 +130,7 @@ export class RunHolds {
   async #take(minute: number): Promise<void> {
     const { keeper, record, run } = this.#deps;
     const { id, org, key_id: keyId } = record;
-    const hold = keeper.open({ org, keyId, call: eventIds.minute(id, run, minute), lasting: true });
+    const hold = keeper.open({ org, keyId, call: eventIds.minute(id, run, minute) });
     this.#held.set(minute, hold);
     try {
       await hold.take(this.#price, true, this.#over.signal);

@@ -349,6 +349,18 @@ describe('an upstream that is Anthropic', () => {
     expect(await bookedFor(id)).toEqual(nanosOf(data.usage));
   });
 
+  it('gets no message that has only the thoughts of another maker', async () => {
+    const thinking = { type: 'enabled' as const, budget_tokens: 2_048 };
+    const { content } = await client.messages.create({
+      ...{ model: 'acme/thinks', max_tokens: 4_096, thinking, messages: hello },
+    });
+    const thoughts = content.filter(({ type }) => type === 'thinking');
+    expect(thoughts).toHaveLength(1);
+    const messages = [...hello, { role: 'assistant' as const, content: thoughts }, ...hello];
+    await client.messages.create({ ...ask, messages });
+    expect(on.upstream.requests.at(-1)?.json).toMatchObject({ messages: [...hello, ...hello] });
+  });
+
   it('streams its events, with the cost in the last', async () => {
     const stream = client.messages.stream({ ...ask });
     let usage: unknown;

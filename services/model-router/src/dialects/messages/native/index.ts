@@ -28,18 +28,21 @@ function withShownThoughts(given: Buffer): Buffer {
   return withMembers(given, members, [['thinking', shown]]);
 }
 
-/** Anthropic refuses thoughts of another maker, which an earlier answer of this conversation may have. */
+/**
+ * Anthropic refuses thoughts of another maker, which an earlier answer of this conversation may have, and a message
+ * without content.
+ */
 function withoutOthersThoughts(given: Buffer): Buffer {
   if (!given.includes(OURS)) return given;
   const request = JSON.parse(given.toString('utf8')) as MessagesRequest;
-  const messages = request.messages.map((message) => {
-    if (message.role !== 'assistant' || typeof message.content === 'string') return message;
+  const messages = request.messages.flatMap((message) => {
+    if (message.role !== 'assistant' || typeof message.content === 'string') return [message];
     const content = message.content.filter(
       (block) =>
         !(block.type === 'thinking' && isOurs(block.signature)) &&
         !(block.type === 'redacted_thinking' && isOurs(block.data)),
     );
-    return { ...message, content };
+    return content.length > 0 ? [{ ...message, content }] : [];
   });
   return Buffer.from(JSON.stringify({ ...request, messages }));
 }

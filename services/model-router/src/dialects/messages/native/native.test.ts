@@ -142,3 +142,11 @@ test('a request keeps its bytes, without the thoughts of other makers', () => {
   const body = nativeMessages.body(Buffer.from(JSON.stringify(request([...others, theirs, text]))), model);
   expect(JSON.parse(body.toString())).toEqual(request([theirs, text]));
 });
+
+test('a message of other makers’ thoughts alone is left out: Anthropic refuses one without content', () => {
+  const question = { role: 'user', content: 'Hi' };
+  const thoughts = [{ type: 'thinking', thinking: 'Hm.', signature: sign('Hm.', []) }];
+  const messages = [question, { role: 'assistant', content: thoughts }, question];
+  const body = nativeMessages.body(Buffer.from(JSON.stringify({ model: 'm', messages })), model);
+  expect(JSON.parse(body.toString())).toEqual({ model: 'm', messages: [question, question] });
+});

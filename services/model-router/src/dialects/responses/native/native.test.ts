@@ -213,6 +213,31 @@ describe('a request', () => {
     expect(sent({ input: [...others, theirs, ...rest] })).toMatchObject({ input: [theirs, ...rest] });
   });
 
+  test('has no members of another maker’s answer that OpenAI has not', () => {
+    const call = { type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'f', arguments: '{}' };
+    const citation = { type: 'url_citation', url: 'https://a.b', title: 'A', start_index: 0, end_index: 0 };
+    const said = (annotations: object[]) => ({
+      ...{ type: 'message', role: 'assistant' },
+      content: [{ type: 'output_text', text: 'Hi', annotations }],
+    });
+    const { start_index: _, end_index: __, title: ___, ...bare } = citation;
+    const input = [
+      { ...call, extra_content: { google: { thought_signature: 'abc' } } },
+      said([{ ...citation, content: 'The page.' }, bare]),
+    ];
+    expect(sent({ input })).toEqual({
+      store: false,
+      input: [call, said([citation, { ...citation, title: 'https://a.b' }])],
+    });
+  });
+
+  test('keeps its bytes when OpenAI understands all of it', () => {
+    const input =
+      '[ {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAABpPMlc"} ]';
+    const given = Buffer.from(`{"store": false, "input": ${input}}`);
+    expect(nativeResponses.body(given, model).toString()).toBe(given.toString());
+  });
+
   test('with fields of chat alone is translated', () => {
     expect(nativeResponses.serves({ input: 'Hi', user: 'u', service_tier: 'flex', seed: null })).toBe(true);
     expect(nativeResponses.serves({ input: 'Hi', seed: 7 })).toBe(false);

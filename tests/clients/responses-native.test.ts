@@ -52,8 +52,9 @@ afterAll(() => on?.stop());
 
 type Asked = OpenAI.Responses.ResponseCreateParams;
 
-/** A call of the tool, and a text after its output; or an object of the schema. */
+/** A call of the tool, and a text after its output; an object of the schema; or a call of the custom tool. */
 function answerTo({ input, tools, text: form }: Asked): Response {
+  if (tools?.some(({ type }) => type === 'custom')) return patched;
   const isAnswered = Array.isArray(input) && input.some(({ type }) => type === 'function_call_output');
   if (tools && !isAnswered) return called;
   if (form?.format?.type !== 'json_schema') return text;
@@ -63,6 +64,7 @@ function answerTo({ input, tools, text: form }: Asked): Response {
 
 function streamOf(answer: Response): string {
   if (answer === called) return inEvents(events);
+  if (answer === patched) return patchStream;
   const started = { ...answer, status: 'in_progress', output: [], usage: null };
   const at = { item_id: text.output.at(-1)?.id, output_index: 0, content_index: 0 };
   const message = { ...text.output.at(-1), status: 'in_progress', content: [] };
@@ -80,6 +82,31 @@ const inEvents = (list: readonly object[]) =>
   (list as { type: string }[])
     .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
     .join('');
+
+/** A tool whose input is text, as Codex has. */
+const patch: OpenAI.Responses.CustomTool = {
+  ...{ type: 'custom', name: 'apply_patch', description: 'Edits files.' },
+  format: { type: 'grammar', syntax: 'lark', definition: 'start: "*** Begin Patch"' },
+};
+const patchCall = {
+  ...{ type: 'custom_tool_call' as const, id: 'ctc_1', status: 'completed', call_id: 'call_9' },
+  ...{ name: 'apply_patch', input: '*** Begin Patch' },
+};
+const at = { item_id: patchCall.id, output_index: 0 };
+const patched = { ...text, output: [patchCall] } as Response;
+const patchStream = inEvents([
+  { type: 'response.created', sequence_number: 0, response: { ...patched, output: [], usage: null } },
+  {
+    type: 'response.output_item.added',
+    sequence_number: 1,
+    output_index: 0,
+    item: { ...patchCall, input: '' },
+  },
+  { type: 'response.custom_tool_call_input.delta', sequence_number: 2, ...at, delta: patchCall.input },
+  { type: 'response.custom_tool_call_input.done', sequence_number: 3, ...at, input: patchCall.input },
+  { type: 'response.output_item.done', sequence_number: 4, output_index: 0, item: patchCall },
+  { type: 'response.completed', sequence_number: 5, response: patched },
+]);
 
 const sent = () => on.upstream.requests.at(-1);
 /** Dollars at the price of acme/gpt. */
@@ -154,6 +181,50 @@ it.each([false, true])(
     expect(sent()?.json?.input).toEqual(input);
   },
 );
+
+describe('a custom tool, as Codex has', () => {
+  const input = [
+    { role: 'user' as const, content: QUESTION },
+    patchCall,
+    { type: 'custom_tool_call_output' as const, call_id: 'call_9', output: 'Done' },
+  ];
+
+  it.each([false, true])('passes to OpenAI and back, with its output; streamed: %s', async (stream) => {
+    const ask = { model: MODEL, input, tools: [patch] };
+    const { output, usage } = stream
+      ? await client.responses.stream(ask).finalResponse()
+      : await client.responses.create(ask);
+    expect(output).toMatchObject([patchCall]);
+    expect(costOf(usage)).toBe(dollars(text));
+    expect(sent()?.json).toMatchObject({ input, tools: [patch] });
+  });
+
+  it('is refused by a model of another maker, which is skipped as a fallback', async () => {
+    const before = on.upstream.requests.length;
+    const create = (body: object) => client.responses.create(body as never);
+    for (const [param, body] of [
+      ['tools.0.type', { input: QUESTION, tools: [patch] }],
+      ['input.1.type', { input }],
+    ] as const)
+      await expect(create({ model: 'acme/chat-1', models: [MODEL], ...body })).rejects.toMatchObject({
+        ...{ status: 400, code: 'invalid_request', param },
+        message: expect.stringContaining('Only OpenAI’s own models'),
+      });
+    expect(on.upstream.requests.length).toBe(before);
+    on.upstream.on('gpt-fails', (_, response) => void response.writeHead(500).end());
+    const failed = create({ model: 'acme/gpt-fails', models: ['acme/chat-1'], input, tools: [patch] });
+    await expect(failed).rejects.toMatchObject({ status: 502, code: 'upstream_error' });
+    expect(on.upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/responses']);
+  });
+});
+
+it('another maker’s function call goes to OpenAI without the members that OpenAI has not', async () => {
+  const call = { type: 'function_call' as const, call_id: 'call_1', name: 'add', arguments: '{}' };
+  const output = { type: 'function_call_output' as const, call_id: 'call_1', output: '19' };
+  const input = [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }, output];
+  await client.responses.create({ model: MODEL, input });
+  expect(sent()?.json?.input).toEqual([call, output]);
+});
 
 it('parse fills a schema', async () => {
   const format = zodTextFormat(z.object({ sum: z.number() }), 'sum');

@@ -5130,7 +5130,7 @@ export interface components {
                 store?: false;
                 /** @description What the model says and asks to have called, in order */
                 output?: ({
-                    /** @description message, function_call or reasoning */
+                    /** @description message, function_call, reasoning, or a call of a custom tool */
                     type: string;
                     /** @description The id of the item */
                     id: string;
@@ -5185,7 +5185,7 @@ export interface components {
             models?: string[];
             /** @description The user’s text, or the conversation so far as items, oldest first */
             input: string | ({
-                /** @description message (the default), function_call, function_call_output or reasoning */
+                /** @description message (the default), function_call, function_call_output or reasoning; items of custom tools for OpenAI’s own models */
                 type?: string;
                 /** @description As it was answered; not read */
                 id?: string | null;
@@ -5240,7 +5240,7 @@ export interface components {
             top_p?: number | null;
             /** @description Functions that the model may ask to have called */
             tools?: ({
-                /** @description function, or namespace with functions in `tools`; hosted tools are refused */
+                /** @description function, or namespace with functions in `tools`; custom, local_shell and apply_patch for OpenAI’s own models; hosted tools are refused */
                 type: string;
                 /** @description The function’s name */
                 name?: string;
@@ -5299,7 +5299,7 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description `reasoning.encrypted_content` is always included; others go to OpenAI’s own models only */
+            /** @description `reasoning.encrypted_content` is included for every model that reasons; others go to OpenAI’s own models only */
             include?: string[] | null;
             /** @description Accepted; the answer says false, since nothing is stored */
             store?: boolean | null;
@@ -5345,7 +5345,7 @@ export interface components {
             store: false;
             /** @description What the model says and asks to have called, in order */
             output: ({
-                /** @description message, function_call or reasoning */
+                /** @description message, function_call, reasoning, or a call of a custom tool */
                 type: string;
                 /** @description The id of the item */
                 id: string;

@@ -22,7 +22,9 @@ const inputItem = z.looseObject({
   type: z
     .string()
     .optional()
-    .describe('message (the default), function_call, function_call_output or reasoning'),
+    .describe(
+      'message (the default), function_call, function_call_output or reasoning; items of custom tools for OpenAI’s own models',
+    ),
   id: z.string().nullish().describe('As it was answered; not read'),
   role: z.string().optional().describe('Of a message: user, assistant, system or developer'),
   content: z.union([z.string(), parts]).nullish().describe('Of a message: text, or a list of parts'),
@@ -35,7 +37,11 @@ const inputItem = z.looseObject({
 });
 
 const tool = z.looseObject({
-  type: z.string().describe('function, or namespace with functions in `tools`; hosted tools are refused'),
+  type: z
+    .string()
+    .describe(
+      'function, or namespace with functions in `tools`; custom, local_shell and apply_patch for OpenAI’s own models; hosted tools are refused',
+    ),
   name: z.string().optional().describe('The function’s name'),
   description: z.string().nullish().describe('What it does'),
   parameters: z.record(z.string(), z.unknown()).nullish().describe('JSON Schema of its arguments'),
@@ -107,7 +113,9 @@ export const responsesRequest = z
       { max: INCLUDES_MAX },
     )
       .nullish()
-      .describe('`reasoning.encrypted_content` is always included; others go to OpenAI’s own models only'),
+      .describe(
+        '`reasoning.encrypted_content` is included for every model that reasons; others go to OpenAI’s own models only',
+      ),
     store: z.boolean().nullish().describe('Accepted; the answer says false, since nothing is stored'),
     client_metadata: z.record(z.string(), z.string()).nullish().describe('Accepted; not read'),
     previous_response_id: refusedField(STATELESS),
@@ -164,7 +172,7 @@ export const responsesResult = z.looseObject({
   output: z
     .array(
       z.looseObject({
-        type: z.string().describe('message, function_call or reasoning'),
+        type: z.string().describe('message, function_call, reasoning, or a call of a custom tool'),
         id: z.string().describe('The id of the item'),
       }),
     )

@@ -124,7 +124,50 @@ describe('a Responses request that passes to OpenAI', () => {
     expect(passed({ input: 'Hi', seed: 7 }).toUpstream(model, openai)).not.toHaveProperty('native');
   });
 
-  test('is refused with a hosted tool', () => {
-    expect(() => passed({ input: 'Hi', tools: [{ type: 'web_search' }] })).toThrow(/Hosted tools/);
+  test.each([
+    ...['web_search', 'file_search', 'code_interpreter', 'computer_use_preview', 'image_generation', 'mcp'],
+    ...['shell', 'a_tool_of_tomorrow'],
+  ])('is refused with a hosted tool: %s', (type) => {
+    expect(() => passed({ input: 'Hi', tools: [{ type: 'custom', name: 'f' }, { type }] })).toThrow(
+      /^tools\.1\.type: Hosted tools/,
+    );
+  });
+
+  const patch = { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark' } };
+  test.each<[string, object]>([
+    ['tools.1.type', { tools: [{ type: 'function', name: 'f' }, patch] }],
+    ['tools.0.type', { tools: [{ type: 'local_shell' }] }],
+    ['tools.0.tools.0.type', { tools: [{ type: 'namespace', name: 'files', tools: [patch] }] }],
+    ['tools.0.type', { tools: [patch], tool_choice: { type: 'custom', name: 'apply_patch' } }],
+    [
+      'tools.0.type',
+      { tools: [patch], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [patch] } },
+    ],
+    [
+      'input.0.type',
+      { input: [{ type: 'custom_tool_call', call_id: 'c1', name: 'apply_patch', input: 'x' }] },
+    ],
+    ['input.0.type', { input: [{ type: 'custom_tool_call_output', call_id: 'c1', output: 'Done' }] }],
+    ['input.0.type', { input: [{ type: 'local_shell_call_output', call_id: 'c1', output: 'Done' }] }],
+    ['input.0.type', { input: [{ type: 'apply_patch_call', call_id: 'c1', status: 'completed' }] }],
+  ])('keeps a tool that the caller runs and chat lacks; other makers are refused %s: %j', (param, body) => {
+    const asked = passed({ input: 'Hi', ...body });
+    const gpt = { ...model, upstreams: [openai] };
+    expect(asked.refusalOf(gpt)).toBeNull();
+    expect(sent({ input: 'Hi', ...body })).toEqual({ model: 'gpt-5', store: false, input: 'Hi', ...body });
+    expect(asked.accepted(gpt).costNano).toBeGreaterThan(passed({ input: 'Hi' }).accepted(gpt).costNano);
+    expect(asked.refusalOf({ ...model, upstreams: [upstream] })).toMatchObject({
+      ...{ code: 'invalid_request', param },
+      message: expect.stringContaining('Only OpenAI’s own models'),
+    });
+    // A model may have upstreams of both kinds.
+    expect(() => asked.toUpstream(model, upstream)).toThrow(
+      expect.objectContaining({ failure: expect.objectContaining({ kind: 'unsupported', param }) }),
+    );
+  });
+
+  test('with such a tool and a field of chat is refused', () => {
+    const asked = passed({ input: 'Hi', tools: [patch], seed: 7 });
+    expect(asked.refusalOf({ ...model, upstreams: [openai] })).toMatchObject({ param: 'tools.0.type' });
   });
 });

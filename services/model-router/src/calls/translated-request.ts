@@ -16,6 +16,7 @@ import type { NativeDialect } from '../dialects/native-dialect.ts';
 import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
 import { repeatsMembers } from '../json/json-members.ts';
+import { unsupported } from '../makers/failure.ts';
 import type { Maker, UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
 import type { Price } from '../spending/pricing.ts';
@@ -52,7 +53,9 @@ export class TranslatedRequest implements ModelRequest {
   }
 
   refusalOf(model: CatalogModel): ServiceError | null {
-    return this.#chat.refusalOf(model);
+    const { nativeOnly = null } = this.#translation;
+    const refusal = model.upstreams.some((one) => this.#nativeFor(one)) ? null : nativeOnly;
+    return this.#chat.refusalOf(model) ?? refusal;
   }
 
   expected(model: CatalogModel): Expected {
@@ -88,8 +91,10 @@ export class TranslatedRequest implements ModelRequest {
         native: { dialect: this.#head.dialect as Dialect, headers: native.headers(this.#head) },
       };
     }
+    const { nativeOnly, hints: given = {} } = this.#translation;
+    if (nativeOnly) throw unsupported(nativeOnly);
     const { supported_parameters: supported } = model;
-    const hints = supported.length === 0 ? [] : Object.keys(this.#translation.hints ?? {});
+    const hints = supported.length === 0 ? [] : Object.keys(given);
     const without = hints.filter((name) => !supported.includes(name));
     return this.#chat.toUpstream(model, upstream, outputTokensMax, without);
   }

@@ -21,6 +21,11 @@ export interface Translation {
    * since clients of the dialect send them to any model.
    */
   readonly hints?: Readonly<Record<string, unknown>>;
+  /**
+   * The error of makers that read chat, when only the dialect's own maker can serve the request; `chat` is for its price
+   * then. Absent or null when chat expresses the request.
+   */
+  readonly nativeOnly?: ServiceError | null;
   /** The whole answer in the dialect. */
   answer(completion: ChatCompletion): object;
   /** A new translator for the stream of one attempt. */
@@ -36,5 +41,5 @@ export interface StreamTranslator {
   fail(error: ServiceError, requestId: string): string;
 }
 
-/** @throws ServiceError `invalid_request` naming the field that chat cannot express */
+/** @throws ServiceError `invalid_request` naming the field that no maker may get, or that chat cannot express */
 export type Translate = (body: DialectBody, call: DialectCall) => Translation;

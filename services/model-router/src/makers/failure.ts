@@ -1,6 +1,7 @@
 // Classifies why an attempt failed, and whether another upstream may succeed. A refusal of the request itself is an
 // answer, not a fault, and never falls back.
 
+import type { ServiceError } from '@switchyard/contracts';
 import { ADAPTER_LACKS_FIELD } from './maker.ts';
 import { ReportedError, UnusableAnswer } from './unusable-answer.ts';
 import { messageForCallers, type ShownMessage } from './without-account.ts';
@@ -119,6 +120,12 @@ function impliedStatus({ code, type }: ReportedFault): number {
   if (code === 'rate_limit_exceeded' || type === 'rate_limit_error') return 429;
   if (code === 'invalid_api_key' || type === 'authentication_error') return 401;
   return type === 'invalid_request_error' ? 400 : 500;
+}
+
+/** An attempt that was not made, since the upstream cannot express the request. */
+export function unsupported({ message, param }: ServiceError): AttemptFailed {
+  const field = param ?? null;
+  return new AttemptFailed({ status: null, message, kind: 'unsupported', param: field, retryAfterS: null });
 }
 
 export function timedOut(what: string): AttemptFailed {

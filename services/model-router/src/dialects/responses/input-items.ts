@@ -3,6 +3,7 @@
 import type { ResponsesInputItem } from '@switchyard/contracts';
 import type { ChatReasoningDetail, ChatToolCall } from '../chat-shapes.ts';
 import { type ChatPart, type InputPart, toChatContent, toText, toToolOutput } from './content-parts.ts';
+import { isOpenAiItem } from './openai-only.ts';
 import { refuse } from './refusal.ts';
 import { unsealReasoning } from './sealed-reasoning.ts';
 import { chatName } from './tools.ts';
@@ -102,6 +103,7 @@ function toToolMessage(
 }
 
 function toMessage(item: ResponsesInputItem, at: string): Message {
+  if (isOpenAiItem(item)) return item;
   switch (item.type ?? 'message') {
     case 'message':
       return { role: roleOf(item, at), content: toChatContent(contentOf(item), `${at}.content`) };

@@ -1,6 +1,7 @@
 // Function tools and the choice among them, from Responses to chat. Chat has no namespaces, so a function of a namespace
 // has both names in one, and gets them back in the answer.
 import type { ResponsesRequest } from '@switchyard/contracts';
+import { isOpenAiTool } from './openai-only.ts';
 import { refuse } from './refusal.ts';
 
 interface ToolName {
@@ -14,7 +15,7 @@ export type ToolNames = ReadonlyMap<string, ToolName>;
 type Tools = NonNullable<ResponsesRequest['tools']>;
 type Tool = Tools[number];
 
-const HOSTED = 'Hosted tools are not available. Use type function.';
+const HOSTED = 'Hosted tools are not available. Use type function, or custom with OpenAI’s own models.';
 const NAMESPACE_END = '__';
 
 export function chatName({ name, namespace }: ToolName): string {
@@ -37,38 +38,43 @@ export function toChatTools({
   if (!tools || tools.length === 0) return {};
   const functions = tools.flatMap((tool, index) =>
     tool.type === 'namespace'
-      ? functionsOf(tool).map((one, at) => toChatTool(one, `tools.${index}.tools.${at}`, tool.name))
-      : [toChatTool(tool, `tools.${index}`)],
+      ? functionsOf(tool).flatMap((one, at) => toChatTool(one, `tools.${index}.tools.${at}`, tool.name))
+      : toChatTool(tool, `tools.${index}`),
   );
-  if (choice === null || choice === undefined) return { tools: functions };
-  if (typeof choice === 'string') return { tools: functions, tool_choice: choice };
+  // Not for chat: they count for the price.
+  const openAiTools = tools.flatMap((tool) => [tool, ...functionsOf(tool)]).filter(isOpenAiTool);
+  const all = { tools: [...functions, ...openAiTools] };
+  if (choice === null || choice === undefined) return all;
+  if (typeof choice === 'string') return { ...all, tool_choice: choice };
   if (choice.type === 'function')
-    return { tools: functions, tool_choice: { type: 'function', function: { name: nameOf(choice) } } };
+    return { ...all, tool_choice: { type: 'function', function: { name: nameOf(choice) } } };
+  if (isOpenAiTool(choice)) return { ...all, tool_choice: choice };
   if (choice.type !== 'allowed_tools') throw refuse('tool_choice.type', HOSTED);
-  const allowed = new Set(((choice.tools as unknown[] | undefined) ?? []).map(nameOf));
+  const named = functionsOf(choice).filter((one) => !isOpenAiTool(one));
+  const allowed = new Set(named.map(nameOf));
   return {
-    tools: functions.filter(({ function: { name } }) => allowed.has(name)),
+    tools: [...functions.filter(({ function: { name } }) => allowed.has(name)), ...openAiTools],
     tool_choice: choice.mode ?? 'auto',
   };
 }
 
-function functionsOf({ tools }: Tool): Tools {
-  return Array.isArray(tools) ? (tools as Tools) : [];
+function functionsOf({ tools }: { [member: string]: unknown }): Tools {
+  return Array.isArray(tools) ? tools.map((tool) => (tool ?? {}) as Tool) : [];
 }
 
+/** One function; none for a tool that only OpenAI takes. */
 function toChatTool(tool: Tool, at: string, namespace?: string) {
   const { type, name, description, parameters, strict } = tool;
+  if (isOpenAiTool(tool)) return [];
   if (type !== 'function') throw refuse(`${at}.type`, HOSTED);
   if (name === undefined) throw refuse(`${at}.name`, 'Give the name of the function.');
-  return {
-    type,
-    function: {
-      name: chatName(namespace === undefined ? { name } : { name, namespace }),
-      ...(description ? { description } : {}),
-      ...(parameters ? { parameters } : {}),
-      ...(typeof strict === 'boolean' ? { strict } : {}),
-    },
+  const described = {
+    name: chatName(namespace === undefined ? { name } : { name, namespace }),
+    ...(description ? { description } : {}),
+    ...(parameters ? { parameters } : {}),
+    ...(typeof strict === 'boolean' ? { strict } : {}),
   };
+  return [{ type, function: described }];
 }
 
 function nameOf(tool: unknown): string {

@@ -2,6 +2,7 @@
 import type { ResponsesRequest } from '@switchyard/contracts';
 import type { ChatCompletion } from '../chat-shapes.ts';
 import type { DialectCall, Translate } from '../dialect.ts';
+import { refusalOfOpenAiOnly } from './openai-only.ts';
 import { toOutput } from './output-items.ts';
 import { toChatRequest } from './request.ts';
 import { endOf, idSuffix, responseObject, toResponsesUsage } from './response-object.ts';
@@ -12,6 +13,7 @@ export const translateResponse: Translate = (body, call) => {
   const request = body as ResponsesRequest;
   return {
     chat: toChatRequest(request),
+    nativeOnly: refusalOfOpenAiOnly(request),
     answer: (completion) => toResponse(request, call, completion),
     stream: () => new ResponseStream(request, call),
   };

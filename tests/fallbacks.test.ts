@@ -48,9 +48,9 @@ const completion = FIXTURES.text;
 const said = completion.choices[0]?.message.content ?? '';
 const GOOD = WORDINGS.chat.whole({ content: said }, 'stop');
 const error = (name: keyof typeof FIXTURES.errors) => JSON.stringify(FIXTURES.errors[name]);
-const OVERLOADED = { error: { message: 'Overloaded', type: 'server_error', code: null } };
+const OVERLOADED = { message: 'Overloaded', type: 'server_error', code: null };
 /** Azure's wording of a refusal, which it may also send in a stream. */
-const FILTERED = { error: { message: 'The response was filtered', code: 'content_filter', type: null } };
+const FILTERED = { message: 'The response was filtered', code: 'content_filter', type: null };
 
 /** The same response, streamed and not. */
 const status =
@@ -113,8 +113,13 @@ interface Row {
 const both = (expected: Expected) => ({ stream: expected, whole: expected });
 
 /** The faults of an upstream that words its answers so. */
-function rowsOf({ begin: role, token, refusal, end, whole, empty }: Wording): Row[] {
+function rowsOf({ begin: role, token, refusal, end, whole, empty, failed }: Wording): Row[] {
   const good = whole({ content: said }, 'stop');
+  const error = (name: keyof typeof FIXTURES.errors) =>
+    JSON.stringify(failed(FIXTURES.errors[name]?.error ?? {}));
+  const overloaded = failed(OVERLOADED);
+  const filtered = failed(FILTERED);
+  const limited = failed({ message: 'Slow down', code: 429 });
   /** A stream that starts, and sends the rest after its caller has read the start. */
   const begunThen =
     (...rest: (string | object)[]): RawScript =>
@@ -294,19 +299,19 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty }: Wording): Ro
     },
     {
       name: 'no-choices',
-      script: either(sse(DONE), status(200, empty)),
+      script: either(sse(...empty.stream), status(200, empty.whole)),
       ...both(fault()),
-      log: { status: 200, error: /before its first event|cut short|no choices|no output/ },
+      log: { status: 200, error: /before its first event|cut short|no (choices|output|content)/ },
     },
     {
       name: 'empty-text',
-      script: either(sse(...role, ...end('stop')), status(200, whole({ content: '' }, 'stop'))),
+      script: either(sse(...role, ...end('stop', 'nothing')), status(200, whole({ content: '' }, 'stop'))),
       ...both(fault()),
       log: { status: 200, error: /without an answer in it|nothing in it/ },
     },
     {
       name: 'error-in-a-200',
-      script: either(sse(...role, OVERLOADED), status(200, JSON.stringify(OVERLOADED))),
+      script: either(sse(...role, overloaded), status(200, JSON.stringify(overloaded))),
       ...both(fault()),
       log: { status: 200, error: /reported an error: Overloaded/ },
     },
@@ -321,17 +326,14 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty }: Wording): Ro
     },
     {
       name: 'error-after-a-token',
-      script: either(begunThen(OVERLOADED, DONE), status(200, JSON.stringify(OVERLOADED))),
+      script: either(begunThen(overloaded, DONE), status(200, JSON.stringify(overloaded))),
       stream: { is: 'begun', code: 'upstream_error' },
       whole: fault(),
       log: { status: 200, error: /reported an error: Overloaded/ },
     },
     {
       name: 'limited-in-a-200',
-      script: either(
-        sse({ error: { message: 'Slow down', code: 429 } }),
-        status(200, '{"error":{"message":"Slow down","code":429}}'),
-      ),
+      script: either(sse(limited), status(200, JSON.stringify(limited))),
       ...both(BUSY),
       log: { status: 200, error: /reported an error: Slow down/ },
     },
@@ -355,13 +357,13 @@ function rowsOf({ begin: role, token, refusal, end, whole, empty }: Wording): Ro
     },
     {
       name: 'policy-in-a-200',
-      script: either(sse(...role, FILTERED), status(200, JSON.stringify(FILTERED))),
+      script: either(sse(...role, filtered), status(200, JSON.stringify(filtered))),
       ...both(REFUSAL),
       log: { status: 200, error: /filtered/ },
     },
     {
       name: 'policy-in-a-200-that-does-not-stream',
-      script: status(200, JSON.stringify(FILTERED)),
+      script: status(200, JSON.stringify(filtered)),
       ...both(REFUSAL),
       log: { status: 200, error: /filtered/ },
     },
@@ -406,29 +408,27 @@ interface Cell {
   spare: string;
 }
 
+/** Each dialect with an upstream that speaks chat, and with one that speaks the dialect, where there is one. */
+const SERVED = Object.entries(WORDINGS).flatMap(([wording, words]) =>
+  (Object.keys(SPOKEN) as Spoken[]).filter(words.serves).map((dialect) => ({
+    ...{ words, adapter: words.adapter, dialect },
+    suffix: wording === 'chat' ? dialect : `${dialect}.native`,
+  })),
+);
+
 /** Only chat waits for timeouts and for unreachable addresses: the dialects share what comes before an answer. */
-const CELLS: Cell[] = Object.entries(WORDINGS).flatMap(([wording, words]) =>
-  (Object.keys(SPOKEN) as Spoken[]).filter(words.serves).flatMap((dialect) =>
-    rowsOf(words)
-      .filter(({ at, quick }) => dialect === 'chat' || !(at || quick))
-      .flatMap((row) =>
-        [true, false].flatMap((stream) =>
-          [true, false].map((alone) => {
-            const how = [stream ? 'stream' : 'whole', alone ? 'alone' : 'fallback', dialect];
-            const name = [row.name, ...how, ...(wording === 'native' ? [wording] : [])].join('.');
-            return {
-              row,
-              adapter: words.adapter,
-              dialect,
-              stream,
-              alone,
-              model: name,
-              spare: `spare.${name}`,
-            };
-          }),
-        ),
+const CELLS: Cell[] = SERVED.flatMap(({ words, adapter, dialect, suffix }) =>
+  rowsOf(words)
+    .filter(({ at, quick }) => dialect === 'chat' || !(at || quick))
+    .flatMap((row) =>
+      [true, false].flatMap((stream) =>
+        [true, false].map((alone) => {
+          const how = [stream ? 'stream' : 'whole', alone ? 'alone' : 'fallback'];
+          const name = [row.name, ...how, suffix].join('.');
+          return { row, adapter, dialect, stream, alone, model: name, spare: `spare.${name}` };
+        }),
       ),
-  ),
+    ),
 );
 
 // Other model types: their peculiarities, and one simple fault for each.
@@ -523,7 +523,7 @@ const OTHER_ROWS: OtherRow[] = [
   {
     name: 'error-in-a-200',
     kind: 'image',
-    script: status(200, JSON.stringify(OVERLOADED)),
+    script: status(200, JSON.stringify({ error: OVERLOADED })),
     is: 'fault',
     error: /Overloaded/,
   },
@@ -538,7 +538,7 @@ const OTHER_ROWS: OtherRow[] = [
   {
     name: 'words',
     kind: 'speech',
-    script: status(200, JSON.stringify(OVERLOADED)),
+    script: status(200, JSON.stringify({ error: OVERLOADED })),
     is: 'fault',
     error: /reported an error: Overloaded/,
   },
@@ -613,7 +613,6 @@ beforeAll(async () => {
   );
   scripts.set('limited', status(429, error('429'), { 'retry-after': '30' }));
   scripts.set('limited-for-a-while', status(429, error('429'), { 'retry-after': '10' }));
-  scripts.set('breaks', ({ socket }) => socket.write(answer(500, error('500'))));
   const catalog = await writeTestCatalog({
     url: good.url,
     models: [
@@ -622,15 +621,21 @@ beforeAll(async () => {
       ...['late-1', 'late-2', 'late-3'].map((name) =>
         chatModel(`acme/${name}`, raw.url, name, { first_byte_timeout_ms: LATE_FIRST_BYTE_MS }),
       ),
-      ...['limited-once', 'limited', 'limited-for-a-while', 'breaks'].map((name) =>
+      ...['limited-once', 'limited', 'limited-for-a-while'].map((name) =>
         chatModel(`acme/${name}`, raw.url, name),
       ),
+      ...SERVED.map(({ adapter, suffix }) => {
+        const name = `breaks.${suffix}`;
+        scripts.set(name, status(500, error('500')));
+        return chatModel(`acme/${name}`, raw.url, name, { adapter });
+      }),
     ],
   });
   stack = await startStack({
     services: ['edge', 'control', 'model-router', 'billing'],
     env: {
       OPENAI_API_KEY: 'sk-ours',
+      ANTHROPIC_API_KEY: 'sk-ant-ours',
       SWITCHYARD_CATALOG: catalog,
       SWITCHYARD_CALL_TIMEOUT_SECONDS: String(CALL_TIMEOUT_S),
     },
@@ -859,25 +864,33 @@ test('a waiting call ends when its caller goes away: no upstream is called, noth
   expect(raw.asked('limited-for-a-while')).toBe(1);
 });
 
-test('an upstream that failed five times in a row is skipped, and the log and `nats micro stats` show it', async () => {
-  for (let call = 0; call < 5; call += 1) await (await chat(['acme/breaks'])).text();
-  const response = await chat(['acme/breaks', 'acme/chat-1']);
-  expect(response.status).toBe(200);
-  const log = await logOf(response);
-  expect(log.attempts).toMatchObject([
-    {
-      model: 'acme/breaks',
-      status: null,
-      skipped: true,
-      error: expect.stringMatching(/^skipped: its circuit is open/),
+describe.concurrent('an upstream that failed five times in a row', () => {
+  test.for(SERVED)(
+    'is skipped, and the log and `nats micro stats` show it: $suffix',
+    async ({ adapter, dialect, suffix }, { expect }) => {
+      const model = `breaks.${suffix}`;
+      for (let call = 0; call < 5; call += 1) await (await ask(dialect, [`acme/${model}`], false)).text();
+      for (const stream of [true, false]) {
+        const response = await ask(dialect, [`acme/${model}`, 'acme/chat-1'], stream);
+        expect(response.status).toBe(200);
+        readAnswer(dialect, await response.text(), stream, 'acme/chat-1');
+        expect((await logOf(response, expect)).attempts).toMatchObject([
+          {
+            model: `acme/${model}`,
+            status: null,
+            skipped: true,
+            error: expect.stringMatching(/^skipped: its circuit is open/),
+          },
+          { model: 'acme/chat-1', status: 200, error: null },
+        ]);
+      }
+      expect(raw.asked(model)).toBe(5);
+      expect(await circuitsInStats()).toMatchObject({ [`${adapter} ${raw.url} ${model}`]: 'open' });
+      const alone = await ask(dialect, [`acme/${model}`], false);
+      expect(alone.status).toBe(502);
+      expect((await logOf(alone, expect)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
     },
-    { model: 'acme/chat-1', status: 200, error: null },
-  ]);
-  expect(raw.asked('breaks')).toBe(5);
-  expect(await circuitsInStats()).toMatchObject({ [`openai-compatible ${raw.url} breaks`]: 'open' });
-  const alone = await chat(['acme/breaks']);
-  expect(alone.status).toBe(502);
-  expect((await logOf(alone)).attempts).toMatchObject([{ skipped: true }, { status: 500 }]);
+  );
 });
 
 /** The same request as `nats micro stats model-router`. */

@@ -1,5 +1,5 @@
-// How an upstream words the same answer: in chunks of chat, or in OpenAI's Responses, for tests that put the same faults
-// into both.
+// How an upstream words the same answer: in chunks of chat, in OpenAI's Responses, or in Anthropic's Messages, for tests
+// that put the same faults into all.
 import type { Dialect } from '@switchyard/contracts';
 import { FIXTURES } from '@switchyard/testing';
 
@@ -12,18 +12,20 @@ interface Said {
 }
 
 export interface Wording {
-  adapter: 'openai-compatible' | 'openai';
+  adapter: 'openai-compatible' | 'openai' | 'anthropic';
   /** Whether the upstream gets a call in the dialect in this wording. */
   serves(dialect: Dialect): boolean;
   /** What comes before the first token. */
   begin: readonly Event[];
   token: Event;
   refusal(text: string): Event;
-  /** The end of a good stream, with its usage. */
-  end(finish: string): readonly Event[];
+  /** The end of a good stream, with its usage; `nothing`: of one without content. */
+  end(finish: string, nothing?: 'nothing'): readonly Event[];
   whole(said: Said, finish: string): string;
-  /** An answer without a place for content. */
-  empty: string;
+  /** A whole stream, and an answer, without a place for content. */
+  empty: { stream: readonly Event[]; whole: string };
+  /** What tells of an error, whole or in a stream. */
+  failed(error: object): object;
 }
 
 export const DONE = 'data: [DONE]';
@@ -47,7 +49,8 @@ const inChat: Wording = {
     const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }];
     return JSON.stringify({ ...completion, choices });
   },
-  empty: JSON.stringify({ ...completion, choices: [] }),
+  empty: { stream: [DONE], whole: JSON.stringify({ ...completion, choices: [] }) },
+  failed: (error) => ({ error }),
 };
 
 const STOP = 'stop';
@@ -90,7 +93,60 @@ const inResponses: Wording = {
     },
   ],
   whole: (said, finish) => JSON.stringify(response([message(partsOf(said))], finish)),
-  empty: JSON.stringify({ ...response([], STOP), output: undefined }),
+  empty: { stream: [DONE], whole: JSON.stringify({ ...response([], STOP), output: undefined }) },
+  failed: (error) => ({ error }),
 };
 
-export const WORDINGS = { chat: inChat, native: inResponses } as const;
+const THEIRS = {
+  ...{ id: 'msg_theirs', type: 'message', role: 'assistant', model, stop_sequence: null },
+};
+const STOP_REASONS: Readonly<Record<string, string>> = { stop: 'end_turn', content_filter: 'refusal' };
+/** Anthropic counts no tokens of an answer without content. */
+const tokens = (output: number) => ({
+  ...{ input_tokens: usage.prompt_tokens, output_tokens: output },
+  ...{ cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+});
+const named = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}`;
+const delta = (text: string) =>
+  named({ type: 'content_block_delta', ...{ index: 0, delta: { type: 'text_delta', text } } });
+const started = named({
+  type: 'message_start',
+  ...{ message: { ...THEIRS, content: [], stop_reason: null, usage: tokens(1) } },
+});
+
+const inMessages: Wording = {
+  adapter: 'anthropic',
+  serves: (dialect) => dialect === 'messages',
+  begin: [
+    started,
+    named({ type: 'content_block_start', ...{ index: 0, content_block: { type: 'text', text: '' } } }),
+    named({ type: 'ping' }),
+  ],
+  token: delta('Hello'),
+  refusal: delta,
+  end: (finish, nothing) => [
+    named({
+      type: 'message_delta',
+      ...{ delta: { stop_reason: STOP_REASONS[finish], stop_sequence: null } },
+      ...{ usage: { output_tokens: nothing ? 0 : usage.completion_tokens } },
+    }),
+    named({ type: 'message_stop' }),
+  ],
+  whole({ content, refusal }, finish) {
+    const text = content || refusal;
+    return JSON.stringify({
+      ...THEIRS,
+      content: text ? [{ type: 'text', text }] : [],
+      stop_reason: STOP_REASONS[finish],
+      usage: tokens(text ? usage.completion_tokens : 0),
+    });
+  },
+  empty: {
+    stream: [started, named({ type: 'message_stop' })],
+    whole: JSON.stringify({ ...THEIRS, stop_reason: 'end_turn', usage: tokens(0) }),
+  },
+  failed: (error) => ({ type: 'error', error }),
+};
+
+/** By the dialect that the upstream speaks. */
+export const WORDINGS = { chat: inChat, responses: inResponses, messages: inMessages } as const;

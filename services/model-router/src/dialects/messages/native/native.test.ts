@@ -1,5 +1,5 @@
 // Tests the metering of Anthropic's own answers, which pass through with our model name and the cost.
-import { type CatalogModel, catalogModel } from '@switchyard/contracts';
+import { type CatalogModel, catalogModel, messagesAnswer } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import { fixture } from '../../../makers/__fixtures__/replayed-maker.ts';
 import { ReportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
@@ -49,13 +49,22 @@ describe('a whole answer', () => {
   });
 
   test('without a usage is estimated, and a refusal without content is free', () => {
-    expect(finish({ content: [{ type: 'text', text: 'Hi' }] })).toMatchObject({ basis: 'estimated' });
+    const { basis, body } = finish({ content: [{ type: 'text', text: 'Hi' }] });
+    expect(basis).toBe('estimated');
+    expect(messagesAnswer.shape.usage.parse(JSON.parse(body.toString()).usage)).toMatchObject({
+      cache_read_input_tokens: 0,
+    });
     const refused = finish({
       content: [],
       stop_reason: 'refusal',
       usage: { input_tokens: 9, output_tokens: 1 },
     });
     expect(refused.price.costNano).toBe(0n);
+  });
+
+  test('that is an error is a failed attempt', () => {
+    const error = { type: 'overloaded_error', message: 'Overloaded' };
+    expect(() => finish({ type: 'error', error })).toThrow(ReportedError);
   });
 
   test('with nothing in it is a failed attempt, unless a limit or a refusal ended it', () => {
@@ -118,6 +127,7 @@ describe('a stream', () => {
     expect(() => pass(eventsOf('stream').slice(0, -1).join(''), 1_000)).toThrow(/cut short/);
     const error = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Überlast"}}\n\n`;
     expect(() => pass(eventsOf('stream')[0] + error, 1_000)).toThrow(ReportedError);
+    expect(() => pass('event: error\ndata: {"message":"Overloaded"}\n\n', 1_000)).toThrow(ReportedError);
   });
 });
 

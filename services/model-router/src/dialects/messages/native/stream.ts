@@ -2,7 +2,7 @@
 // written into them.
 import { ANTHROPIC_ERRORS, type CatalogModel, type ServiceError } from '@switchyard/contracts';
 import type { EmptyAnswer } from '../../../answers/chat-content.ts';
-import { putUsage } from '../../../answers/sse-events.ts';
+import { EVENT_NAMED_ERROR, putUsage } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { ReportedError } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
@@ -39,9 +39,9 @@ export class MessageEvents implements PassedEvents {
 
   read(event: string, data: string): ReadEvent {
     const { type, message, delta, usage, error }: AnthropicEvent = parseEvent(data);
+    if (type === 'error' || error || EVENT_NAMED_ERROR.test(event))
+      throw new ReportedError(decoded(error ?? JSON.parse(data)));
     switch (type) {
-      case 'error':
-        throw new ReportedError(decoded(error));
       case 'message_start':
         this.#usage = { ...message?.usage };
         return { text: event.replace(MODEL, () => `"model":${JSON.stringify(this.#model.id)}`) };

@@ -9,7 +9,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
-import { makeOnce, runCommand, toolsCacheFolder } from '@switchyard/local';
 import {
   chatModel,
   startStack,
@@ -17,10 +16,10 @@ import {
   temporaryFolder,
   writeTestCatalog,
 } from '@switchyard/testing';
+import { npmProgram } from './__fixtures__/npm-program.ts';
 
 const CODEX = '@openai/codex@0.169.0';
 const CLAUDE_CODE = '@anthropic-ai/claude-code@2.1.331';
-const INSTALL_MS_MAX = 600_000;
 const AGENT_MS_MAX = 180_000;
 const MODEL = 'acme/agent';
 /** Only a shell that runs it makes `42` of it. */
@@ -90,16 +89,6 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.end(`${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n`);
 }
 
-/** Installs a package into the tools cache. @returns the path of its program */
-async function install(name: string, program: string): Promise<string> {
-  const folder = join(toolsCacheFolder(process.env), name.slice(1).replaceAll(/[/@]/g, '-'));
-  await makeOnce(folder, async (unfinished) => {
-    const words = ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', unfinished, name];
-    await runCommand('npm', words, { cwd: unfinished, timeoutMs: INSTALL_MS_MAX });
-  });
-  return join(folder, 'node_modules', '.bin', program);
-}
-
 /** @returns what the program printed on its standard output */
 async function run(program: string, words: string[], env: Record<string, string>): Promise<string> {
   const cwd = await temporaryFolder('agent-work');
@@ -127,12 +116,12 @@ async function runCodex({ url, key }: TestStack): Promise<string> {
   ];
   await writeFile(join(home, 'config.toml'), `${config.join('\n')}\n`);
   const words = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', PROMPT];
-  return run(await install(CODEX, 'codex'), words, { CODEX_HOME: home, SWITCHYARD_KEY: key });
+  return run(await npmProgram(CODEX, 'codex'), words, { CODEX_HOME: home, SWITCHYARD_KEY: key });
 }
 
 async function runClaudeCode({ url, key }: TestStack): Promise<string> {
   const words = ['-p', PROMPT, '--model', MODEL, '--allowedTools', 'Bash'];
-  return run(await install(CLAUDE_CODE, 'claude'), words, {
+  return run(await npmProgram(CLAUDE_CODE, 'claude'), words, {
     ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_DEFAULT_HAIKU_MODEL: MODEL },
     ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
   });

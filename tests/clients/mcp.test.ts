@@ -1,11 +1,16 @@
-// The API as tools of an MCP client: the official SDK's, unchanged, against the whole stack.
+// The API as tools of an MCP client: the official SDK's and its inspector, unchanged, against the whole stack.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/sdk/types.js';
 import type { Permission } from '@switchyard/contracts';
-import { startStack, type TestStack } from '@switchyard/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '@switchyard/local';
+import { startStack, type TestStack, temporaryFolder } from '@switchyard/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SET_UP_MS_MAX, untilComputers } from '../__fixtures__/first-computer.ts';
+import { npmProgram } from '../__fixtures__/npm-program.ts';
+
+const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
+const INSPECTOR_MS_MAX = 60_000;
 
 let stack: TestStack;
 let client: Client;
@@ -40,7 +45,10 @@ interface Called {
 }
 
 async function call(name: string, input: object = {}, by = client): Promise<Called> {
-  const answer = (await by.callTool({ name, arguments: { ...input } })) as CallToolResult;
+  return calledOf((await by.callTool({ name, arguments: { ...input } })) as CallToolResult);
+}
+
+function calledOf(answer: CallToolResult): Called {
   const { result, error, cost, request_id } = answer.structuredContent as Omit<Called, 'requestId'> & {
     request_id: string;
   };
@@ -251,4 +259,36 @@ test('the path is no page: other methods are refused', async () => {
   const answer = await fetch(`${stack.url}/mcp`, { headers: { authorization: `Bearer ${stack.key}` } });
   expect(answer.status).toBe(405);
   expect(answer.headers.get('allow')).toBe('POST');
+});
+
+describe('the inspector in command-line mode', () => {
+  let program: string;
+  let home: string;
+  beforeAll(async () => {
+    program = await npmProgram(INSPECTOR, 'mcp-inspector');
+    home = await temporaryFolder('inspector');
+  }, SET_UP_MS_MAX);
+
+  /** Runs it as docs/mcp.md does. */
+  async function inspect<Answer>(...words: string[]): Promise<Answer> {
+    const to = ['--cli', `${stack.url}/mcp`, '--transport', 'http'];
+    const args = [...to, '--header', `Authorization: Bearer ${stack.key}`, '--method', ...words];
+    const env = { ...process.env, HOME: home };
+    return JSON.parse((await runCommand(program, args, { env, timeoutMs: INSPECTOR_MS_MAX })).stdout);
+  }
+
+  test('lists every tool, and finds no fault in their schemas', async () => {
+    const { tools } = await inspect<ListToolsResult>('tools/list', '--strict');
+    expect(tools).toEqual((await client.listTools()).tools);
+  });
+
+  test('calls a tool, and shows the cost of its log row', async () => {
+    const documents = JSON.stringify(['Bread is baked from flour.', 'Computers are rented by the minute.']);
+    const args = ['model=local/rerank', 'query=renting a computer', `documents=${documents}`];
+    const tool = ['--tool-name', 'rerank', '--tool-arg', ...args];
+    const ranked = calledOf(await inspect<CallToolResult>('tools/call', ...tool));
+    expect(ranked.result.results[0].index).toBe(1);
+    expect(ranked.cost).toBeGreaterThan(0);
+    expect(ranked.cost).toBe(await loggedCost(ranked));
+  });
 });

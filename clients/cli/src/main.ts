@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { addCompletionCommand } from './completion-command.ts';
 import { addComputerCommands } from './computer-commands.ts';
 import { addFileCommands } from './file-commands.ts';
+import { addImageCommand } from './image-command.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addLoginCommand } from './login-command.ts';
 import { addModelCommands } from './model-commands.ts';
@@ -21,6 +22,7 @@ const program = new Command('switchyard')
 
 addLoginCommand(program);
 addModelCommands(program);
+addImageCommand(program);
 addComputerCommands(program);
 addFileCommands(program);
 addReportCommands(program);

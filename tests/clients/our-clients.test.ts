@@ -371,6 +371,9 @@ describe('the command line', () => {
     await shell.until(/^got computers exec --cwd \/tmp cmp_1\./m);
     shell.type('switchyard usage --interval mo\t--js\t\n');
     await shell.until(/^got usage --interval month --json\./m);
+    shell.type('switchyard usage --interval=mo\t--interval=\t\tX\n');
+    await shell.until(/^day +hour +minute +month/m);
+    await shell.until(/^got usage --interval=month --interval=X\./m);
     shell.type('switchyard completion z\t; exit\n');
     await shell.until(/^got completion zsh\./m);
     expect(await shell.exited).toBe(0);

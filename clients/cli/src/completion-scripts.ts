@@ -34,6 +34,9 @@ _switchyard() {
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$at $word" in ${pathPattern(commands)}) at="\${at:+$at }$word" ;; esac
   done
+  # Bash makes a word of its own of the \`=\` in --option=value.
+  if [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
+  if [[ $cur == = ]]; then cur=; fi
   COMPREPLY=()
   case "$at:$prev" in
 ${valueCases(commands, (values) => (values.length === 0 ? 'return' : `words=${quoted(values.join(' '))}`))}

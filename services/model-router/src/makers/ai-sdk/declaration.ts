@@ -15,7 +15,6 @@ import type {
 import type { Dialect, ModelType, Upstream } from '@switchyard/contracts';
 import type { ConnectedDeps } from '../maker.ts';
 import type { FieldRules } from './field-rules.ts';
-import type { MemberPlaces } from './provider-fetch.ts';
 
 /** The AI SDK's interface for each of our types. */
 export interface ModelOfType {
@@ -62,6 +61,22 @@ export interface MakerDeclaration extends MemberPlaces {
   readonly chat?: ChatOptions;
   /** Imports the provider package at the first call, so that a router starts without it. */
   create(settings: ProviderSettings): Promise<Models>;
+}
+
+/** Places of the caller's members in the maker's request; by default the top level of the body. */
+export interface MemberPlaces {
+  /**
+   * Objects in the maker's request body with settings that other makers have at the top level (Google's
+   * `generationConfig`). The caller's members are merged into ours there; elsewhere they replace ours.
+   */
+  readonly containers?: readonly string[] | undefined;
+  /**
+   * Lists in the maker's request body whose elements are separate requests (Google's `requests`). The caller's members
+   * are added to each element, not beside the list.
+   */
+  readonly repeated?: readonly string[] | undefined;
+  /** The maker reads settings from the query; the body is only the text or the audio. */
+  readonly settingsInQuery?: boolean | undefined;
 }
 
 /** Where and how a maker takes requests in a dialect. */

@@ -1,6 +1,6 @@
 // Converts AI SDK errors to the error answer that ../failure.ts reads from any upstream: the maker's status,
 // `Retry-After` and message. Fallback depends on the status, so misleading statuses (a bad key as 400, a refusal of the
-// content as 403) are corrected here.
+// content as 403) are corrected by error-meanings.ts.
 import { STATUS_CODES } from 'node:http';
 import { APICallError, EmptyResponseBodyError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
 import { isProviderStreamError, type ProviderStreamError } from '@ai-sdk/provider-utils';
@@ -9,6 +9,7 @@ import { readRetryAfter } from '../../http/retry-after.ts';
 import { ADAPTER_LACKS_FIELD, type UpstreamAnswer } from '../maker.ts';
 import { UnusableAnswer } from '../unusable-answer.ts';
 import { ContentRefused } from './content-refused.ts';
+import { ERROR_MEANINGS } from './error-meanings.ts';
 import { wordsIn } from './error-words.ts';
 import { once, UnsupportedField } from './translation.ts';
 
@@ -40,7 +41,9 @@ export function saidBy(error: unknown, now: () => number): Said {
   if (status === undefined) throw networkErrorIn(error) ?? error;
   if (status < 400)
     throw new UnusableAnswer(`the answer could not be read: ${error.message}`, { cause: error });
-  const meant = MEANINGS.find(({ said, statuses }) => statuses.includes(status) && said.test(textOf(error)));
+  const meant = ERROR_MEANINGS.find(
+    ({ said, statuses }) => statuses.includes(status) && said.test(textOf(error)),
+  );
   return {
     status: meant?.status ?? status,
     message: messageOf(error),
@@ -77,48 +80,6 @@ function saidInStream(error: ProviderStreamError): Said {
     retryAfterS: null,
   };
 }
-
-interface Meaning {
-  statuses: readonly number[];
-  said: RegExp;
-  status: number;
-  code: string | null;
-}
-
-/** Makers' own messages, from their documentation and recorded answers; each has its test. */
-const MEANINGS: readonly Meaning[] = [
-  // Another model may have a longer context.
-  {
-    statuses: [400, 413, 422],
-    // Anthropic; Google; Mistral; xAI; Cohere
-    said: /prompt is too long|input token count .*exceeds|maximum context length|maximum prompt length|too many tokens|context_length_exceeded/i,
-    status: 400,
-    code: 'context_length_exceeded',
-  },
-  // Our key or account, not the request. Google and xAI send 400 for a bad key, Anthropic for an empty account.
-  {
-    statuses: [400],
-    said: /API_KEY_INVALID|API key not valid|API key expired|incorrect API key/i,
-    status: 401,
-    code: null,
-  },
-  {
-    statuses: [400, 403],
-    said: /credit balance is too low|credits? .*exhausted|spending limit/i,
-    status: 402,
-    code: null,
-  },
-  // The caller names the voice: ElevenLabs sends 404 only for an unknown voice.
-  { statuses: [404], said: /voice_not_found/, status: 400, code: 'voice_not_found' },
-  { statuses: [400], said: /User location is not supported/i, status: 403, code: null },
-  // xAI sends 403 for content against its guidelines: this is an answer and never falls back.
-  {
-    statuses: [403],
-    said: /usage guidelines|SAFETY_CHECK|content.?policy/i,
-    status: 400,
-    code: 'content_policy_violation',
-  },
-];
 
 function textOf({ message, responseBody }: APICallError): string {
   return `${message}\n${responseBody ?? ''}`;

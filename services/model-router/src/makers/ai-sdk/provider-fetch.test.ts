@@ -6,7 +6,8 @@ import { createEgress, parseAllowList } from '@switchyard/egress';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makersAgent } from '../../http/makers-agent.ts';
-import { type MemberPlaces, mergeMembers, providerFetch, REHEARSAL, rawMembers } from './provider-fetch.ts';
+import type { MemberPlaces } from './declaration.ts';
+import { mergeMembers, providerFetch, REHEARSAL, rawMembers } from './provider-fetch.ts';
 
 const dispatcher = makersAgent();
 let origin = '';

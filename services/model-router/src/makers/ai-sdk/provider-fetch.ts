@@ -6,6 +6,7 @@ import { getElsewhere, isAtMaker } from '../../http/named-by-maker.ts';
 import { withinOrigin } from '../../http/within-origin.ts';
 import { topLevelMembers } from '../../json/json-members.ts';
 import { splice, withMembers } from '../../json/splice.ts';
+import type { MemberPlaces } from './declaration.ts';
 
 /** Marks a call that is not sent: the provider package only reports what it would ignore (chat/settings.ts). */
 export const REHEARSAL = 'x-switchyard-rehearsal';
@@ -25,22 +26,6 @@ interface ProviderFetchOptions {
   places: MemberPlaces;
   /** Intercepts each answer and returns the one that the provider package reads. */
   look?: (response: Response) => Response;
-}
-
-/** Places of the caller's members in the maker's request; by default the top level of the body. */
-export interface MemberPlaces {
-  /**
-   * Objects in the maker's request body with settings that other makers have at the top level (Google's
-   * `generationConfig`). The caller's members are merged into ours there; elsewhere they replace ours.
-   */
-  readonly containers?: readonly string[] | undefined;
-  /**
-   * Lists in the maker's request body whose elements are separate requests (Google's `requests`). The caller's members
-   * are added to each element, not beside the list.
-   */
-  readonly repeated?: readonly string[] | undefined;
-  /** The maker reads settings from the query; the body is only the text or the audio. */
-  readonly settingsInQuery?: boolean | undefined;
 }
 
 /**

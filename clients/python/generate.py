@@ -69,6 +69,8 @@ def write_types(document: Json, file: Path) -> None:
 
 def simplified(document: Json) -> Json:
     schemas = document["components"]["schemas"]
+    create_computer = schemas["CreateComputerRequest"]
+    schemas = {**schemas, "CreateComputerOptions": without_field(create_computer, "stream")}
     return {
         **document,
         "paths": {},
@@ -79,6 +81,10 @@ def simplified(document: Json) -> Json:
             }
         },
     }
+
+
+def without_field(schema: Json, name: str) -> Json:
+    return {**schema, "properties": {key: value for key, value in schema["properties"].items() if key != name}}
 
 
 def simplify_schema(schema: Any, *, is_request: bool, is_nested: bool = False) -> Any:

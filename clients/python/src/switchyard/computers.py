@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Unpack
 
-from .shapes import CreateComputerOptions
 from .types import Computer as ComputerInfo
-from .types import CreateComputerRequest, CreationProgress
+from .types import CreateComputerOptions, CreateComputerRequest, CreationProgress
 from .api import Api
 from .computer import Computer
 from .http import Http

@@ -11,14 +11,6 @@ from .errors import SwitchyardError
 from .types import ExecEvent as ApiExecEvent
 
 
-class CreateComputerOptions(TypedDict, total=False):
-    name: str
-    image: str
-    cpu: float
-    memory_mb: int
-    metadata: dict[str, str]
-
-
 class ExecOptions(TypedDict, total=False):
     cwd: str
     env: dict[str, str]

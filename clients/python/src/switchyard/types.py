@@ -1190,6 +1190,14 @@ class WorkspaceWritten(TypedDict):
     sha256: str
 
 
+class CreateComputerOptions(TypedDict):
+    name: NotRequired[str]
+    image: NotRequired[str]
+    cpu: NotRequired[float]
+    memory_mb: NotRequired[float]
+    metadata: NotRequired[dict[str, str]]
+
+
 class Account(TypedDict):
     object: Literal['account']
     org: str

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Unpack
 
-from ..shapes import CreateComputerOptions
 from ..types import Computer as ComputerInfo
-from ..types import CreateComputerRequest, CreationProgress
+from ..types import CreateComputerOptions, CreateComputerRequest, CreationProgress
 from .api import AsyncApi
 from .computer import AsyncComputer
 from .http import AsyncHttp

@@ -1,7 +1,5 @@
-// A charge: the exact sum of quantity x rate over its lines, rounded half up once.
-
-import { NANOS_PER_DOLLAR } from './nano-dollars.ts';
-import { add, multiply, parseDecimal, type Rational, roundHalfUp } from './rational.ts';
+// A charge: the exact sum of quantity x rate over its lines, rounded once.
+import { add, multiply, parseDecimal, type Rational, roundToNano } from './rational.ts';
 
 /** One line of a charge. `quantity` and `rate` are plain decimals; `per` divides (seconds of a minute rate: 60). */
 export interface ChargeLine {
@@ -16,13 +14,13 @@ export interface ChargeLine {
 }
 
 /**
- * The cost of the lines in nano-dollars: exact product and sum, rounded half up once.
+ * The cost of the lines in nano-dollars: exact product and sum, rounded once.
  * @throws RangeError for a quantity that is not a plain non-negative decimal or a rate that is not a decimal.
  */
 export function charge(lines: readonly ChargeLine[]): bigint {
   let sum: Rational = { num: 0n, den: 1n };
   for (const line of lines) sum = add(sum, lineAmount(line));
-  return roundHalfUp({ num: sum.num * NANOS_PER_DOLLAR, den: sum.den });
+  return roundToNano(sum);
 }
 
 function lineAmount(line: ChargeLine): Rational {

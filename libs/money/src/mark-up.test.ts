@@ -41,7 +41,7 @@ test('refuses what is no plain decimal', () => {
   expect(() => markUp({ unit: '1' }, '10 %')).toThrow(RangeError);
 });
 
-test('a charge at marked-up rates is the exact list price times 1 + percent / 100, rounded half up once', () => {
+test('a charge at marked-up rates is the exact list price times 1 + percent / 100, rounded once', () => {
   const amount = (max: bigint) => fc.bigInt({ min: 0n, max });
   fc.assert(
     fc.property(

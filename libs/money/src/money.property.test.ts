@@ -50,7 +50,7 @@ function exact(lines: readonly DrawnLine[]): bigint {
   return lines.reduce((sum, { units, divisor }) => sum + units * (COMMON / divisor), 0n);
 }
 
-test('a charge is the exact sum of its lines, rounded half up once', () => {
+test('a charge is the exact sum of its lines, rounded once', () => {
   fc.assert(
     fc.property(drawnLines, (lines) => {
       const sum = exact(lines);

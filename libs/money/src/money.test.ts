@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { charge, dollarsToJson, formatDollars, parseDollars } from './index.ts';
 
 describe('charge', () => {
-  test('is the exact sum of the lines, rounded half up once and not per line', () => {
+  test('is the exact sum of the lines, rounded once and not per line', () => {
     // 1 x 0.0000000004 + 1 x 0.0000000001 = 0.5 nano-dollars -> 1; rounded per line it would be 0.
     expect(
       charge([

@@ -1,4 +1,5 @@
-// Exact rational arithmetic on BigInt: what lies between a decimal rate and an integer number of nano-dollars.
+// Exact rational arithmetic on BigInt, from decimal rates to an integer number of nano-dollars.
+import { NANOS_PER_DOLLAR } from './nano-dollars.ts';
 
 /** A non-reduced fraction; `den` is always positive. */
 export interface Rational {
@@ -30,10 +31,13 @@ export function add(a: Rational, b: Rational): Rational {
     : { num: a.num * b.den + b.num * a.den, den: a.den * b.den };
 }
 
-/** Rounds to the nearest integer, halves away from zero: the same size for a charge and for its refund. */
-export function roundHalfUp({ num, den }: Rational): bigint {
+/**
+ * The rounding rule of all charges: dollars to the nearest nano-dollar, halves away from zero. A refund negates a booked
+ * amount and is never rounded again.
+ */
+export function roundToNano({ num, den }: Rational): bigint {
   const negative = num < 0n;
-  const size = negative ? -num : num;
-  const rounded = (2n * size + den) / (2n * den);
+  const nanos = (negative ? -num : num) * NANOS_PER_DOLLAR;
+  const rounded = (2n * nanos + den) / (2n * den);
   return negative ? -rounded : rounded;
 }

@@ -40,6 +40,7 @@ export * from './image-reference.ts';
 export * from './images.ts';
 export * from './key-authority.ts';
 export * from './keys.ts';
+export * from './ledger-kinds.ts';
 export * from './lists.ts';
 export * from './log-entry.ts';
 export * from './markup.ts';

@@ -1,14 +1,35 @@
-// The kinds of ledger rows.
+// The kinds of ledger rows. Billing books by this table; Logs, statements and their descriptions derive from it.
 
-/** Every kind of ledger row: the part of a statement that it is in, and whether it may be refunded by hand. */
+interface LedgerKindRule {
+  /** The part of a statement that its rows are in. */
+  readonly part: 'usage' | 'refund';
+  /** An operator may give its rows back by hand. */
+  readonly refundable: boolean;
+  /** Kind of the line in Logs; null: its rows have none of their own. */
+  readonly log: 'call' | 'computer_minute' | 'refund' | null;
+  /** Its rows are listed under the lines of a statement. */
+  readonly listed: boolean;
+}
+
 export const LEDGER_KINDS = {
-  call: { part: 'usage', refundable: true },
-  computer_minute: { part: 'usage', refundable: true },
-  video: { part: 'usage', refundable: true },
-  refund: { part: 'refund', refundable: false },
-  void: { part: 'usage', refundable: false },
-  credit: { part: 'usage', refundable: false },
-  /** No event and no org: another layout of partitions begins here (partitions/fence.ts). */
-  fence: { part: 'usage', refundable: false },
-} as const;
+  call: { part: 'usage', refundable: true, log: 'call', listed: true },
+  computer_minute: { part: 'usage', refundable: true, log: 'computer_minute', listed: true },
+  video: { part: 'usage', refundable: true, log: 'call', listed: true },
+  refund: { part: 'refund', refundable: false, log: 'refund', listed: true },
+  void: { part: 'usage', refundable: false, log: null, listed: true },
+  credit: { part: 'usage', refundable: false, log: null, listed: false },
+  /** No event and no org: another layout of partitions begins here (billing's partitions/fence.ts). */
+  fence: { part: 'usage', refundable: false, log: null, listed: false },
+} as const satisfies Readonly<Record<string, LedgerKindRule>>;
 export type LedgerKind = keyof typeof LEDGER_KINDS;
+export type LogKind = NonNullable<(typeof LEDGER_KINDS)[LedgerKind]['log']>;
+
+/** Kinds of lines in Logs. */
+export const LOG_KINDS: readonly LogKind[] = [
+  ...new Set(Object.values(LEDGER_KINDS).flatMap(({ log }) => log ?? [])),
+];
+
+/** Kinds of rows under the lines of a statement. */
+export const STATEMENT_KINDS: readonly LedgerKind[] = (Object.keys(LEDGER_KINDS) as LedgerKind[]).filter(
+  (kind) => LEDGER_KINDS[kind].listed,
+);

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { tags } from './caller-context.ts';
 import { dialect } from './dialects.ts';
 import { dollars } from './dollars.ts';
+import { LOG_KINDS } from './ledger-kinds.ts';
 import { listOf } from './lists.ts';
 
 export const LOG_STATUSES = ['ok', 'refused', 'error', 'cancelled', 'voided'] as const;
@@ -33,7 +34,7 @@ export const logEntry = z.object({
       'The request id of a call; `<computer>:<run>:<minute>` of a computer’s minute, `<charge>:refund:<number>` of a refund',
     ),
   at: z.iso.datetime().describe('When it ended'),
-  kind: z.enum(['call', 'computer_minute', 'refund']).describe('What it is'),
+  kind: z.enum(LOG_KINDS).describe('What it is'),
   status: logStatus.describe('How it ended'),
   http_status: z.int().nullable().describe('The status answered'),
   error_code: z.string().nullable().describe('The code answered, of an error'),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { creditObject } from './accounts.ts';
 import { dollars } from './dollars.ts';
+import { STATEMENT_KINDS } from './ledger-kinds.ts';
 import { listOf } from './lists.ts';
 import { quantities } from './log-entry.ts';
 
@@ -56,7 +57,7 @@ export const statementList = listOf(statementSummary);
 export const statementEvent = z.object({
   event: z.string().describe('Id of the event'),
   number: z.int().describe('Number of its row in the ledger'),
-  kind: z.string().describe('What the row is: call, computer_minute, video, refund, void'),
+  kind: z.string().describe(`What the row is: ${STATEMENT_KINDS.join(', ')}`),
   at: z.iso.datetime().describe('When the thing that is charged ended'),
   key_id: z.string().nullable().describe('The key that called, or made the computer'),
   calls: z.int().describe('Calls that reached a model'),

@@ -1,7 +1,7 @@
 // Compares ledger rows with their log rows. Billing writes a log row before its ledger row, and marks a call as voided
 // before the void is in the ledger. The reads follow this order, and repeat where rows differ.
+import { LEDGER_KINDS } from '@switchyard/contracts';
 import type { LedgerRow, LogRow } from '../store/documents.ts';
-import { KINDS_LOGGED } from '../store/entry-of.ts';
 import { type AuditRun, isWithin } from './audit-run.ts';
 import { byId, inBatches } from './batches.ts';
 
@@ -17,7 +17,7 @@ function rowIdOf({ _id, charge }: Line): string {
 /** Checks that each of these ledger rows has its log row, at the same cost. */
 export async function checkLogsOf(run: AuditRun, rows: readonly LedgerRow[]): Promise<void> {
   const { logsSince } = run;
-  const charges = rows.filter(({ kind, at }) => KINDS_LOGGED.includes(kind) && at >= logsSince);
+  const charges = rows.filter(({ kind, at }) => LEDGER_KINDS[kind].log !== null && at >= logsSince);
   await run.rechecks.recheck(charges, (open, isLast) => compareCharges(run, open, isLast));
 }
 

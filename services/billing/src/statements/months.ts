@@ -1,9 +1,8 @@
 // The month whose statement includes a ledger row. It is decided once, at booking, and stored in the row, so a closed
 // statement never changes. Pure.
 import { hash } from 'node:crypto';
-import { STATEMENT_CLOSES_AFTER_HOURS } from '@switchyard/contracts';
+import { LEDGER_KINDS, STATEMENT_CLOSES_AFTER_HOURS } from '@switchyard/contracts';
 import type { UnnumberedRow } from '../store/documents.ts';
-import { LEDGER_KINDS } from '../store/ledger-kinds.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

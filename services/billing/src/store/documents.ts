@@ -1,7 +1,14 @@
 // The documents of the collections. Money is int64 nano-dollars, counts are int64, quantities are int64 thousandths of
 // their unit (quantities.ts). The database has no binary fractions, so every sum is exact.
-import type { Actor, AuditedEvent, CallCompleted, Event, EventName, LogEntry } from '@switchyard/contracts';
-import type { LedgerKind } from './ledger-kinds.ts';
+import type {
+  Actor,
+  AuditedEvent,
+  CallCompleted,
+  Event,
+  EventName,
+  LedgerKind,
+  LogEntry,
+} from '@switchyard/contracts';
 
 /** Quantities by (escaped) name, in thousandths. */
 export type StoredQuantities = Record<string, bigint>;

@@ -1,8 +1,7 @@
 // Makes the entry of an event by its line in the table of events.
-import type { Event, EventName } from '@switchyard/contracts';
+import { type Event, type EventName, LEDGER_KINDS, type LedgerKind } from '@switchyard/contracts';
 import type { Entry } from './entries.ts';
 import { type Booked, EVENT_TABLE } from './event-table.ts';
-import type { LedgerKind } from './ledger-kinds.ts';
 import { newLedgerRow, newLogRow } from './new-rows.ts';
 
 type AnyBooked = Booked<EventName> & { readonly kind: LedgerKind | null };
@@ -28,7 +27,8 @@ export function entryOf(event: Event): Entry | null {
   const { both, row: own = {}, log: logged } = fields;
   const { kind } = line;
   const row = kind === null || own === null ? null : newLedgerRow({ ...head, kind, ...both, ...own });
-  const log = line.log && newLogRow({ ...head, source, kind: line.log, ...both, ...logged });
+  const logKind = kind === null ? line.log : LEDGER_KINDS[kind].log;
+  const log = logKind ? newLogRow({ ...head, source, kind: logKind, ...both, ...logged }) : null;
   if (!('charge' in fields)) return { what: 'occurrence', log, row };
   if (!row || !log) throw new Error(`${source} needs a ledger row and a log row`);
   return { what: 'refund', log, row, charge: fields.charge, number: fields.number };
@@ -42,9 +42,4 @@ export function mayRepeatLater(name: EventName): boolean {
 /** Kinds of ledger rows whose event may be repeated with another time. */
 export const KINDS_REPEATED_LATER: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap(
   (line) => (line !== 'free' && line.audit === 'any_time' ? line.kind : []),
-);
-
-/** Kinds of ledger rows whose event has a log row of its own. */
-export const KINDS_LOGGED: readonly (LedgerKind | null)[] = Object.values(EVENT_TABLE).flatMap((line) =>
-  line !== 'free' && line.log !== null ? line.kind : [],
 );

@@ -1,5 +1,5 @@
-// The table of all events: what billing writes for each. To add an event that charges, add its line here; a test of the
-// types (event-table.test.ts) shows that an event without a line, or a charging event that is `free`, does not compile.
+// The table of all events: what billing writes for each. An event without a line, or a charging event that is `free`,
+// does not compile (event-table.test.ts). docs/adding-a-charge.md lists the other places of an event that charges.
 import {
   type CallerContext,
   type Event,
@@ -7,11 +7,12 @@ import {
   type EventName,
   eventIds,
   isRefusal,
+  type LedgerKind,
+  type LogKind,
   type Tags,
   tagPairs,
 } from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
-import type { LedgerKind } from './ledger-kinds.ts';
 import { negateQuantities, storeQuantities } from './quantities.ts';
 
 /** Events that state an amount of money: they have a ledger row. */
@@ -41,8 +42,8 @@ export interface Booked<N extends EventName> {
   readonly id: (data: EventData<N>) => string;
   /** Kind of its ledger row; null: it has none. */
   readonly kind: LedgerKind | (EventData<N> extends Priced ? never : null);
-  /** Kind of its log row; null: it has none of its own. */
-  readonly log: LogRow['kind'] | null;
+  /** Kind of the log row of an event without a ledger row; else the kind of the ledger row decides (LEDGER_KINDS). */
+  readonly log?: LogKind;
   /** How an audit compares times: a minute or a void that is repeated after a crash may carry another time. */
   readonly audit: 'same_time' | 'any_time';
   /** @throws RangeError for a figure that cannot be booked */
@@ -63,7 +64,7 @@ export type EventTable = {
 export const EVENT_TABLE = {
   'call.completed': {
     id: ({ request_id }) => eventIds.call(request_id),
-    ...{ kind: 'call', log: 'call', audit: 'same_time', convert: callCompleted },
+    ...{ kind: 'call', audit: 'same_time', convert: callCompleted },
   },
   'call.refused': {
     id: ({ request_id }) => eventIds.refused(request_id),
@@ -71,28 +72,28 @@ export const EVENT_TABLE = {
   },
   'call.voided': {
     id: ({ request_id }) => eventIds.voided(request_id),
-    ...{ kind: 'void', log: null, audit: 'any_time', convert: ({ data }) => ({ voids: data.request_id }) },
+    ...{ kind: 'void', audit: 'any_time', convert: ({ data }) => ({ voids: data.request_id }) },
   },
   'computer.metered': {
     id: ({ computer_id, run, minute }) => eventIds.minute(computer_id, run, minute),
-    ...{ kind: 'computer_minute', log: 'computer_minute', audit: 'any_time', convert: computerMetered },
+    ...{ kind: 'computer_minute', audit: 'any_time', convert: computerMetered },
   },
   'video.charged': {
     id: ({ video_id }) => eventIds.videoCharge(video_id),
-    ...{ kind: 'video', log: 'call', audit: 'same_time', convert: videoCharged },
+    ...{ kind: 'video', audit: 'same_time', convert: videoCharged },
   },
   'video.refunded': {
     id: ({ video_id, reason }) =>
       reason === 'cheaper_model' ? eventIds.videoDifference(video_id) : eventIds.videoRefund(video_id),
-    ...{ kind: 'refund', log: 'refund', audit: 'same_time', convert: videoRefunded },
+    ...{ kind: 'refund', audit: 'same_time', convert: videoRefunded },
   },
   'charge.refunded': {
     id: ({ charge, number }) => eventIds.refund(charge, number),
-    ...{ kind: 'refund', log: 'refund', audit: 'same_time', convert: chargeRefunded },
+    ...{ kind: 'refund', audit: 'same_time', convert: chargeRefunded },
   },
   'credit.granted': {
     id: ({ credit_id }) => eventIds.credit(credit_id),
-    ...{ kind: 'credit', log: null, audit: 'same_time', convert: creditGranted },
+    ...{ kind: 'credit', audit: 'same_time', convert: creditGranted },
   },
   'computer.created': 'free',
   'computer.started': 'free',

@@ -1,5 +1,6 @@
 // Folds ledger rows into the aggregates, each row exactly once, with concurrent writers and repeats. Each aggregate
 // stores the number of its last row, its fence, and an update applies only if that number is unchanged.
+import { LEDGER_KINDS } from '@switchyard/contracts';
 import type { AnyBulkWriteOperation, Collection } from 'mongodb';
 import {
   addAmounts,
@@ -12,7 +13,6 @@ import {
   quarterOf,
 } from './buckets.ts';
 import { type Amounts, FAMILIES, type LedgerRow, type Quarter } from './documents.ts';
-import { LEDGER_KINDS } from './ledger-kinds.ts';
 import { AnotherWriter, metDuplicateKey } from './mongo-errors.ts';
 import { AGGREGATES, type Aggregates } from './store.ts';
 

@@ -1,9 +1,8 @@
 // Refunds of charges: what is left of a charge, and the rows that reduce it. Every such row has an id derived from the
 // id of the charge, so that the ledger finds them all by `_id`. Pure.
-import { eventIds, REFUNDS_PER_CHARGE_MAX } from '@switchyard/contracts';
+import { eventIds, LEDGER_KINDS, REFUNDS_PER_CHARGE_MAX } from '@switchyard/contracts';
 import type { LogRow, UnnumberedRow } from './documents.ts';
 import type { Refund } from './entries.ts';
-import { LEDGER_KINDS } from './ledger-kinds.ts';
 import { dimensionsOf } from './new-rows.ts';
 
 export const VIDEO_CHARGE_SUFFIX = ':charge';

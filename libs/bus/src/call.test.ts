@@ -8,6 +8,7 @@ import { type Event, makeEvent, pageOf, ServiceError } from '@switchyard/contrac
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { encodeFrame, FRAME } from './frame.ts';
 import {
   type Bus,
   connectBus,
@@ -283,6 +284,25 @@ describe('a connection that reconnects while the other end stays connected', () 
     await gone;
     await service.drain();
   });
+});
+
+test('a call in the name of another instance, with a newer connection, ends none of its calls', async () => {
+  const service = await host();
+  const taken = Promise.withResolvers<IncomingCall>();
+  const forged = Promise.withResolvers<void>();
+  service.stream('echo.v1.held', (call) => taken.resolve(call));
+  service.stream('echo.v1.forged', () => forged.resolve());
+  const caller = await bus('caller');
+  const answer = ask(caller, 'echo.v1.held', null);
+  const call = await taken.promise;
+  const meta = { from: caller.instance, link: 9, credit: 0, more: false, head: null };
+  const reply = `_C.echo.${caller.instance}.guessed`;
+  const thief = await bus('thief');
+  thief.nc.publish('echo.v1.forged', encodeFrame(FRAME.open, 0, JSON.stringify(meta)), { reply });
+  await forged.promise;
+  await delay(2 * SWEEP_MS); // the service has looked for lost peers since
+  call.end('done');
+  expect(await answer).toMatchObject({ end: 'done' });
 });
 
 /** A proxy to the NATS server that can cut its connections. */

@@ -200,6 +200,7 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     'computer-placements': { control: ['write'], edge: ['read'], billing: ['watch'] },
     computers: { 'computer-agent': ['own'], control: ['write'], edge: ['read'] },
     videos: { 'video-worker': ['watch', 'write'], control: ['read'] },
+    'computer-minutes': { control: ['write'] },
     'computer-slots': { control: ['write'] },
     files: { control: ['write'] },
     'file-usage': { control: ['write'] },

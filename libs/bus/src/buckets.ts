@@ -1,5 +1,6 @@
 // The KV buckets of an installation: what each holds, who writes it, and its bounds.
 import {
+  computerMinutes,
   computerPlacement,
   computerRecord,
   computerSlots,
@@ -65,6 +66,8 @@ export const BUCKETS = {
   },
   /** `<host>.<org>.<computer id>` -> record. Created by control, then written by the agent of its host. */
   computers: { schema: computerRecord, maxBytes: 256 * MIB, ttlMs: 0, markerTtlMs: 60_000 },
+  /** `<org>.<computer id>` -> its charged minutes, kept as long as its placement. Written by control by compare-and-set. */
+  'computer-minutes': { schema: computerMinutes, maxBytes: 256 * MIB, ttlMs: 0, markerTtlMs: 60_000 },
   /** `<org>.<video id>` -> record, including hidden records of deleted videos. Kept longer than the stream keeps the
    * events that create them. Written by the video-workers by compare-and-set. */
   videos: { schema: videoRecord, maxBytes: 1024 * MIB, ttlMs: 30 * DAY_MS },

@@ -105,6 +105,21 @@ export function placementKey(org: string, id: string): string {
 }
 
 /**
+ * KV bucket `computer-minutes`, key `<org>.<id>`: how many minutes control has admitted, of each of the last runs by its
+ * number, and of all runs before them. It bounds what a host can charge.
+ */
+export const computerMinutes = z.object({
+  runs: z.record(z.string(), z.int().positive()),
+  earlier: z.object({
+    runs: z.int().nonnegative(),
+    minutes: z.int().nonnegative(),
+    /** Number of the last of them. */
+    last: z.int().nonnegative(),
+  }),
+});
+export type ComputerMinutes = z.infer<typeof computerMinutes>;
+
+/**
  * KV bucket `computer-slots`, key = org: id of each computer that the org has or is about to have, and since when.
  * Changed by compare-and-set only: it is what makes the cap of computers exact.
  */

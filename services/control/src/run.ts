@@ -118,6 +118,7 @@ async function computerOperations(
   return {
     bus,
     records,
+    minutes: await openBucket(bus, 'computer-minutes'),
     slots: new Slots({ slots, records, clock }),
     hosts,
     events,

@@ -1,7 +1,8 @@
 // Dependencies that the computer operations share, and the API view of a computer.
-import type { Bus, EventPublisher } from '@switchyard/bus';
+import type { Bucket, Bus, EventPublisher } from '@switchyard/bus';
 import {
   type ComputerLimits,
+  type ComputerMinutes,
   type ComputerObject,
   type ComputerRecord,
   ServiceError,
@@ -16,6 +17,7 @@ import type { Slots } from './slots.ts';
 export interface ComputerOperations {
   readonly bus: Bus;
   readonly records: PlacedRecords;
+  readonly minutes: Bucket<ComputerMinutes>;
   readonly slots: Slots;
   readonly hosts: Hosts;
   readonly events: Pick<EventPublisher, 'publish'>;

@@ -1,6 +1,7 @@
 // Control admits the events of computer hosts to the stream of events. Uses a real nats-server.
-import { type Bus, openBucket, publishEvent, request } from '@switchyard/bus';
+import { type Bucket, type Bus, openBucket, publishEvent, request } from '@switchyard/bus';
 import {
+  type ComputerMinutes,
   type ComputerRecord,
   type Event,
   type EventData,
@@ -24,6 +25,8 @@ const HOST = 'host_a';
 const THIEF = 'host_thief';
 const ORG = 'org_tenant';
 const HOUR_MS = 3_600_000;
+/** The last minute of a computer that has run for an hour. */
+const LAST = 60;
 /** Dollars: 0.001 + 2 × 0.002 a minute. */
 const RATES = {
   per_minute: '0.001',
@@ -38,12 +41,14 @@ const clock = new FakeClock();
 let bus: Bus;
 let control: TestControl;
 let records: PlacedRecords;
+let minutes: Bucket<ComputerMinutes>;
 let events: EventLog;
 let record: ComputerRecord;
 
 beforeAll(async () => {
   control = await startTestControl({ clock });
   ({ bus, events } = control);
+  minutes = await openBucket(bus, 'computer-minutes');
   records = new PlacedRecords({
     placements: await openBucket(bus, 'computer-placements'),
     computers: await openBucket(bus, 'computers'),
@@ -55,7 +60,7 @@ beforeEach(async () => {
     ...{ id: newId('computer'), org: ORG, key_id: 'key_tenant', host: HOST, name: 'test' },
     ...{ image: STANDARD_IMAGE, cpu: 2, memory_mb: 1_024, disk_gb: 1, rates: RATES },
     metadata: { team: 'search' },
-    created_at: new Date(clock.now()).toISOString(),
+    created_at: new Date(clock.now() - HOUR_MS).toISOString(),
   });
   await records.place(record);
 });
@@ -74,7 +79,7 @@ const of = (id: string) =>
 
 /** Control reads in order: when it has admitted a later event, it has decided about the earlier ones. */
 async function decided(): Promise<void> {
-  const last = minute(999);
+  const last = minute(LAST);
   await publish(last);
   await events.until('the last one', ({ id }) => id === last.id);
 }
@@ -88,15 +93,15 @@ describe('an event of a host', () => {
     for (let time = 0; time < 2; time++)
       await bus.js.publish(eventSubjectFromHost(HOST, sent), text, headers);
     await decided();
-    expect(of(record.id)).toEqual([sent.id, minute(999).id]);
+    expect(of(record.id)).toEqual([sent.id, minute(LAST).id]);
     expect(events.all.find(({ id }) => id === sent.id)).toEqual(sent);
   });
 
   test('is kept in order with those of the same computer, and leaves the queue', async () => {
-    const minutes = Array.from({ length: 20 }, (_, number) => minute(number));
-    await Promise.all(minutes.map((event) => publish(event)));
+    const sent = Array.from({ length: 20 }, (_, number) => minute(number));
+    await Promise.all(sent.map((event) => publish(event)));
     await decided();
-    expect(of(record.id)).toEqual([...minutes, minute(999)].map(({ id }) => id));
+    expect(of(record.id)).toEqual([...sent, minute(LAST)].map(({ id }) => id));
     const left = async () => (await bus.jsm.streams.info(HOST_EVENTS_STREAM)).state.messages;
     await expect.poll(left).toBe(0);
   });
@@ -139,6 +144,20 @@ describe('an event of a host', () => {
     expect(timeOf(late.id)).toBe(new Date(clock.now()).toISOString());
   });
 
+  test('of a minute that cannot have passed is refused', async () => {
+    const later = minute(LAST + 3); // clocks may differ by two
+    const ofRun = (run: number) =>
+      ({
+        ...minute(0, { run }),
+        id: eventIds.minute(record.id, run, 0),
+      }) as Event;
+    for (const event of [minute(1_000_000), later, ofRun(1_000_000)]) await publish(event);
+    await decided();
+    await publish(ofRun(2)); // each run has begun a minute
+    await events.until('the run', ({ id }) => id === ofRun(2).id);
+    expect(of(record.id)).toEqual([minute(LAST).id, ofRun(2).id]);
+  });
+
   test('that control did not place there, or about something else, is refused', async () => {
     const unknown = { ...minute(0), id: eventIds.minute('cmp_unknown', 1, 0) };
     const change = (id: string) =>
@@ -178,7 +197,7 @@ describe('an event of a host', () => {
     );
     await bus.js.publish(eventSubjectFromHost(HOST, minute(3)), JSON.stringify(minute(3))); // no header of an event
     await decided();
-    expect(of(record.id)).toEqual([minute(999).id]);
+    expect(of(record.id)).toEqual([minute(LAST).id]);
     expect(events.of('credit.granted')).toEqual([]);
     expect(events.all.filter(({ data }) => data.org === 'org_other')).toEqual([]);
   });
@@ -230,7 +249,7 @@ describe('an unreadable record', () => {
 
 describe('a placement', () => {
   test('outlives its record by an hour: events may arrive late', async () => {
-    const sweep = placementSweep({ records, clock, logger });
+    const sweep = placementSweep({ records, minutes, clock, logger });
     await records.computers.delete(`${HOST}.${ORG}.${record.id}`);
     await sweep();
     clock.advance(HOUR_MS - 1);

@@ -17,15 +17,15 @@ import {
   publishingHost,
 } from '@switchyard/contracts';
 import { charge } from '@switchyard/money';
-import type { Clock, Logger } from '@switchyard/service';
+import type { Logger } from '@switchyard/service';
 import { type Delivery, Feed, type Verdict } from '../feed.ts';
+import { countMinute, type MinuteCountDeps } from './minute-count.ts';
 import type { PlacedRecords } from './placed-records.ts';
 
-interface HostEventsOptions {
+interface HostEventsOptions extends MinuteCountDeps {
   readonly bus: Bus;
   readonly records: Pick<PlacedRecords, 'placement'>;
   readonly events: Pick<EventPublisher, 'publish'>;
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -49,21 +49,29 @@ export function admitHostEvents(options: HostEventsOptions): Feed {
   });
 }
 
-async function admit(
-  { records, events, clock, logger }: HostEventsOptions,
-  delivery: Delivery,
-): Promise<Verdict> {
+async function admit(options: HostEventsOptions, delivery: Delivery): Promise<Verdict> {
+  const { records, events, clock, logger } = options;
   const { event } = delivery;
   const id = 'computer_id' in event.data ? event.data.computer_id : null;
   const placement = id === null ? null : await records.placement(event.data.org, id);
   const admitted = placement && admittedEvent(delivery, placement, clock.now());
-  if (admitted) await events.publish(admitted);
-  else
+  const refuse = (why: string) =>
     logger.warn(
       { host: publishingHost(delivery.subject), event: event.id, type: event.type },
-      'an event of a host is refused: control did not place this computer there',
+      `an event of a host is refused: ${why}`,
     );
+  if (!admitted) refuse('control did not place this computer there');
+  else if (
+    admitted.type === 'computer.metered' &&
+    !(await countMinute(options, placement, minuteIn(admitted)))
+  )
+    refuse('more minutes than can have passed');
+  else await events.publish(admitted);
   return 'settled';
+}
+
+function minuteIn({ data }: Event): EventData<'computer.metered'> {
+  return data as EventData<'computer.metered'>;
 }
 
 /**
@@ -82,7 +90,7 @@ export function admittedEvent(
   const source = '/switchyard/computer-agent';
   switch (event.type) {
     case 'computer.metered': {
-      const { run, minute } = event.data as EventData<'computer.metered'>;
+      const { run, minute } = minuteIn(event);
       if (event.id !== eventIds.minute(id, run, minute)) return null;
       const costNano = charge(minuteLines(placement));
       return minuteEvent({ record: placement, run: { number: run }, minute, costNano, source, time });

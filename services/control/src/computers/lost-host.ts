@@ -9,20 +9,18 @@ import {
   startedMinutes,
 } from '@switchyard/contracts';
 import { charge } from '@switchyard/money';
-import type { Clock } from '@switchyard/service';
-
 import { controlEvent, EVENT_SOURCE } from '../changes/administered.ts';
+import { countMinute, type MinuteCountDeps } from './minute-count.ts';
 import type { PlacedRecords } from './placed-records.ts';
 import { markDeleting } from './records.ts';
 
-interface LostHostOptions {
+interface LostHostOptions extends MinuteCountDeps {
   readonly records: Pick<PlacedRecords, 'placement' | 'computers'>;
   readonly events: Pick<EventPublisher, 'publish'>;
-  readonly clock: Clock;
 }
 
 export async function giveUpComputer(
-  { records, events, clock }: LostHostOptions,
+  { records, minutes, events, clock }: LostHostOptions,
   { org, id }: Pick<ComputerRecord, 'org' | 'id'>,
 ): Promise<void> {
   const time = new Date(clock.now());
@@ -32,12 +30,16 @@ export async function giveUpComputer(
   const was = await markDeleting(records, placement, async (record) => {
     const { run } = record;
     if (!run) return {};
-    const total = minutesOwed(record, clock.now());
-    for (let minute = run.minutes_charged; minute < total; minute++)
+    const owed = minutesOwed(record, clock.now());
+    let minute = run.minutes_charged;
+    for (; minute < owed; minute++) {
+      // The run is what the host has written.
+      if (!(await countMinute({ minutes, clock }, placement, { run: run.number, minute }))) break;
       await events.publish(
         minuteEvent({ record: placement, run, minute, costNano, source: EVENT_SOURCE, time }),
       );
-    const charged = total - run.minutes_charged;
+    }
+    const charged = minute - run.minutes_charged;
     return {
       minutes: record.minutes + charged,
       cost_nano: String(BigInt(record.cost_nano) + costNano * BigInt(charged)),

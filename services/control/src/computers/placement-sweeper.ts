@@ -1,4 +1,6 @@
 // Removes the placements of computers that are gone, an hour later: their hosts may still send events of them.
+import type { Bucket } from '@switchyard/bus';
+import type { ComputerMinutes } from '@switchyard/contracts';
 import { type Clock, type Logger, type Repeating, repeat } from '@switchyard/service';
 import type { PlacedRecords } from './placed-records.ts';
 
@@ -8,6 +10,7 @@ const KEPT_MS = 3_600_000;
 
 interface PlacementSweepDeps {
   readonly records: Pick<PlacedRecords, 'placements' | 'withoutRecord'>;
+  readonly minutes: Pick<Bucket<ComputerMinutes>, 'delete'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -23,11 +26,15 @@ export function keepSweepingPlacements(deps: PlacementSweepDeps): Repeating {
 }
 
 /** Returns the sweep, which remembers since when each record has been gone. */
-export function placementSweep({ records, clock }: PlacementSweepDeps): () => Promise<void> {
+export function placementSweep({ records, minutes, clock }: PlacementSweepDeps): () => Promise<void> {
   let goneSince = new Map<string, number>();
   return async () => {
     const now = clock.now();
     goneSince = new Map((await records.withoutRecord()).map((key) => [key, goneSince.get(key) ?? now]));
-    for (const [key, since] of goneSince) if (now - since >= KEPT_MS) await records.placements.delete(key);
+    for (const [key, since] of goneSince) {
+      if (now - since < KEPT_MS) continue;
+      await minutes.delete(key);
+      await records.placements.delete(key);
+    }
   };
 }

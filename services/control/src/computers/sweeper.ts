@@ -7,7 +7,10 @@ import { SLOT_EMPTY_MS_MAX } from './slots.ts';
 
 export const SWEEP_MS = 30_000;
 
-type Swept = Pick<ComputerOperations, 'records' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'>;
+type Swept = Pick<
+  ComputerOperations,
+  'records' | 'minutes' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'
+>;
 
 /** Runs the sweep every SWEEP_MS. */
 export function keepSweeping(on: Swept): Repeating {

@@ -1,0 +1,70 @@
+// Counts the minutes that each computer was charged, so that a host cannot charge more of them than can have passed. A run
+// charges each minute that it begins, so all runs together have at most the minutes since the placement, and one per run.
+import type { Bucket } from '@switchyard/bus';
+import { type ComputerMinutes, type ComputerPlacement, MINUTE_MS, placementKey } from '@switchyard/contracts';
+import type { Clock } from '@switchyard/service';
+
+/** Runs whose minutes are counted one by one. Minutes of an earlier run are no longer admitted. */
+const RUNS_KEPT = 20;
+/** A computer may begin so many runs at once, and one more in each RUN_EVERY_MS of its life. */
+const RUNS_AT_ONCE = 100;
+const RUN_EVERY_MS = 10_000;
+/** The clocks of two instances may differ by this much. */
+const CLOCKS_APART_MS = 120_000;
+
+export interface MinuteCountDeps {
+  readonly minutes: Bucket<ComputerMinutes>;
+  readonly clock: Clock;
+}
+
+interface Minute {
+  /** Number of the run, from 1. */
+  readonly run: number;
+  /** From 0. */
+  readonly minute: number;
+}
+
+/**
+ * Counts a minute, once however often it is asked. Any number of instances may count.
+ * @returns false: the computer cannot have had this minute
+ * @throws ServiceError `service_unavailable`
+ */
+export async function countMinute(
+  { minutes, clock }: MinuteCountDeps,
+  { org, id, created_at }: Pick<ComputerPlacement, 'org' | 'id' | 'created_at'>,
+  minute: Minute,
+): Promise<boolean> {
+  const ageMs = clock.now() - Date.parse(created_at);
+  let counts = false;
+  await minutes.change(placementKey(org, id), (entry) => {
+    const before = entry?.value ?? { runs: {}, earlier: { runs: 0, minutes: 0, last: 0 } };
+    const after = withMinute(before, minute);
+    counts = after === before || (after !== null && isPossible(after, minute.run, ageMs));
+    return counts && after !== before ? after : null;
+  });
+  return counts;
+}
+
+/** The same object when the minute is counted already; null when its run is no longer kept. */
+export function withMinute(counted: ComputerMinutes, { run, minute }: Minute): ComputerMinutes | null {
+  const { runs, earlier } = counted;
+  if (run <= earlier.last) return null;
+  if ((runs[run] ?? 0) > minute) return counted;
+  const now: ComputerMinutes['runs'] = { ...runs, [run]: minute + 1 };
+  const numbers = Object.keys(now).map(Number); // in ascending order
+  const [oldest = run] = numbers;
+  if (numbers.length <= RUNS_KEPT) return { runs: now, earlier };
+  const { [oldest]: folded = 0, ...kept } = now;
+  return {
+    runs: kept,
+    earlier: { runs: earlier.runs + 1, minutes: earlier.minutes + folded, last: oldest },
+  };
+}
+
+/** @param ageMs milliseconds since the placement */
+export function isPossible({ runs, earlier }: ComputerMinutes, run: number, ageMs: number): boolean {
+  const livedMs = Math.max(0, ageMs) + CLOCKS_APART_MS;
+  const minutes = Object.values(runs).reduce((sum, each) => sum + each, earlier.minutes);
+  const begun = earlier.runs + Object.keys(runs).length;
+  return run <= RUNS_AT_ONCE + livedMs / RUN_EVERY_MS && minutes <= Math.floor(livedMs / MINUTE_MS) + begun;
+}

@@ -213,6 +213,8 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
     await computer.files.remove('data', { recursive: true });
     expect(await failureOf(computer.files.read('data/note.txt'))).toMatchObject({ code: 'path_not_found' });
   });
+    await computer.exec('mkdir many && cd many && seq 10001 | xargs touch');
+    await expect(computer.files.list('many')).rejects.toThrow('many has over 10000 entries.');
 
   test('gives a link to a port that needs no key', async () => {
     const serve =

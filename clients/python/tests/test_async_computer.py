@@ -47,6 +47,9 @@ async def test_writes_lists_reads_and_removes_files(computer: AsyncComputer) -> 
     await computer.files.remove("data", recursive=True)
 
 
+    await computer.exec("mkdir many && cd many && seq 10001 | xargs touch")
+    with pytest.raises(RuntimeError, match="many has over 10000 entries"):
+        await computer.files.list("many")
 async def test_opens_a_terminal_links_a_port_stops_and_deletes(computer: AsyncComputer) -> None:
     async with await computer.terminal(cols=100, rows=30) as terminal:
         await terminal.write("stty size; exit 7\n")

@@ -15,6 +15,7 @@ export interface FolderEntry {
 
 interface Folder {
   entries: FolderEntry[];
+  has_more: boolean;
 }
 
 export type FileContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
@@ -59,12 +60,19 @@ export class ComputerFiles {
     );
   }
 
-  /** Returns what is in a folder, by name. */
+  /**
+   * Returns what is in a folder, by name.
+   * @throws Error for a folder of over 10,000 entries: list them with a command
+   */
   async list(path = ''): Promise<FolderEntry[]> {
     const response = await this.#get(path);
-    if (isFolder(response)) return ((await response.json()) as Folder).entries;
-    await response.body?.cancel();
-    throw new Error(`${path} is a file. Use files.read.`);
+    if (!isFolder(response)) {
+      await response.body?.cancel();
+      throw new Error(`${path} is a file. Use files.read.`);
+    }
+    const { entries, has_more: hasMore } = (await response.json()) as Folder;
+    if (hasMore) throw new Error(`${path} has over ${entries.length} entries. List them with a command.`);
+    return entries;
   }
 
   /** Deletes a file or folder; a folder that is not empty needs `recursive`. */

@@ -42,12 +42,15 @@ class AsyncComputerFiles:
         return await self._api.write_computer_file(self._id, content, path=path)
 
     async def list(self, path: str = "") -> list[FolderEntry]:
-        """Returns what is in a folder, by name."""
+        """Returns what is in a folder, by name. Raises RuntimeError for over 10,000 entries: list them with a command."""
         async with self._http.stream("GET", self._path(), query={"path": path}) as response:
             if not _is_folder(response):
                 raise NotADirectoryError(f"{path} is a file. Use files.read.")
             await response.aread()
-            entries: list[FolderEntry] = response.json()["entries"]
+            folder = response.json()
+            entries: list[FolderEntry] = folder["entries"]
+            if folder["has_more"]:
+                raise RuntimeError(f"{path} has over {len(entries)} entries. List them with a command.")
             return entries
 
     async def remove(self, path: str, *, recursive: bool = False) -> None:

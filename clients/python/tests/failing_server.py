@@ -9,13 +9,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from switchyard import Switchyard
 
 #: What a server does with a request: a status with headers and a body, or None to drop the connection.
-Answer = tuple[int, dict[str, str], dict[str, object]] | None
+Answer = tuple[int, dict[str, str], dict[str, object] | str] | None
 OK: Answer = (200, {}, {"url": "http://x/", "data": []})
+COMPUTER: Answer = (200, {}, {"id": "cmp_1", "name": "one"})
 
 
-def refusal(code: str, **headers: str) -> Answer:
+def events(*each: dict[str, object]) -> Answer:
+    return 200, {"content-type": "text/event-stream"}, "".join(f"data: {json.dumps(one)}\n\n" for one in each)
+
+
+def refusal(code: str, status: int = 429, **headers: str) -> Answer:
     return (
-        429,
+        status,
         {name.replace("_", "-"): value for name, value in headers.items()},
         {"error": {"code": code}},
     )
@@ -36,12 +41,14 @@ def failing_server(*answers: Answer) -> Iterator[tuple[Switchyard, list[str | No
                 self.close_connection = True
                 return
             status, headers, body = answer
-            content = json.dumps(body).encode()
+            content = (body if isinstance(body, str) else json.dumps(body)).encode()
             self.send_response(status)
             for name, value in {**headers, "content-length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
+
+        do_DELETE = do_POST
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -2,7 +2,7 @@
 
 import httpx2
 import pytest
-from failing_server import OK, failing_server, refusal
+from failing_server import COMPUTER, OK, failing_server, refusal
 
 from switchyard import Switchyard, SwitchyardError
 
@@ -78,3 +78,36 @@ def test_goes_on_without_its_own_key_when_kept_answers_fill_the_quota() -> None:
     with failing_server(refusal("idempotency_quota_exceeded", x_should_retry="false"), OK) as (client, keys):
         client.api.create_computer_link("cmp_1", {})
     assert keys[0] is not None and keys[1] is None
+
+
+def test_waits_for_the_first_request_under_its_key_and_spends_no_retries_on_it() -> None:
+    running = refusal("idempotency_in_use", 409, x_should_retry="true", retry_after="0")
+    with failing_server(None, *[running] * 5, None, OK) as (client, keys):
+        client.api.create_computer_link("cmp_1", {})
+    assert len(set(keys)) == 1 and len(keys) == 8
+
+
+def test_waits_for_the_first_request_no_longer_than_its_own_timeout() -> None:
+    running = refusal("idempotency_in_use", 409, x_should_retry="true", retry_after="1")
+    with failing_server(running, running, OK) as (client, keys):
+        client.http.timeout = httpx2.Timeout(0.9)
+        with pytest.raises(SwitchyardError, match="409"):
+            client.api.create_computer_link("cmp_1", {})
+    assert len(keys) == 2
+
+
+def test_a_computer_that_a_lost_request_deleted_is_deleted() -> None:
+    with failing_server(COMPUTER, None, refusal("computer_not_found", 404)) as (client, keys):
+        with client.computers.create():
+            pass
+    assert len(keys) == 3
+
+
+def test_a_computer_that_cannot_be_deleted_does_not_hide_the_error_of_its_block() -> None:
+    failed = refusal("service_unavailable", 503, x_should_retry="false")
+    with failing_server(COMPUTER, failed, COMPUTER, failed) as (client, _):
+        with pytest.raises(ZeroDivisionError) as raised, client.computers.create():
+            raise ZeroDivisionError
+        assert raised.value.__notes__[0].startswith("Computer cmp_1 could not be deleted: ")
+        with pytest.raises(SwitchyardError, match="503"), client.computers.create():
+            pass

@@ -74,8 +74,12 @@ class Computer:
         return self._api.stop_computer(self.id)
 
     def delete(self) -> None:
-        """Deletes the computer and its /workspace."""
-        self._api.delete_computer(self.id)
+        """Deletes the computer and its /workspace. One that is gone counts as deleted, as after a lost answer."""
+        try:
+            self._api.delete_computer(self.id)
+        except SwitchyardError as refused:
+            if refused.code != "computer_not_found":
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -83,4 +87,9 @@ class Computer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.delete()
+        try:
+            self.delete()
+        except Exception as failed:
+            if error is None:
+                raise
+            error.add_note(f"Computer {self.id} could not be deleted: {failed}")

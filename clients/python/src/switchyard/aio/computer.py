@@ -73,8 +73,12 @@ class AsyncComputer:
         return await self._api.stop_computer(self.id)
 
     async def delete(self) -> None:
-        """Deletes the computer and its /workspace."""
-        await self._api.delete_computer(self.id)
+        """Deletes the computer and its /workspace. One that is gone counts as deleted, as after a lost answer."""
+        try:
+            await self._api.delete_computer(self.id)
+        except SwitchyardError as refused:
+            if refused.code != "computer_not_found":
+                raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,4 +86,9 @@ class AsyncComputer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.delete()
+        try:
+            await self.delete()
+        except Exception as failed:
+            if error is None:
+                raise
+            error.add_note(f"Computer {self.id} could not be deleted: {failed}")

@@ -6,6 +6,7 @@ import json
 import uuid
 from asyncio import sleep
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from time import monotonic
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -75,6 +76,8 @@ class AsyncHttp:
         idempotency_key: str | None = None,
         **body: Any,
     ) -> httpx2.Response:
+        waits_until = monotonic() + (self.client.timeout.read or SILENCE_S_MAX)
+        can_repeat = self._retries_max > 0 and is_kept_in_memory(request)
         params = {name: value for name, value in (query or {}).items() if value is not None}
         request = self.client.build_request(method, path, params=params, **body)
         is_own_key = idempotency_key is None and method == "POST" and not is_stream and self._retries_max > 0
@@ -83,7 +86,7 @@ class AsyncHttp:
             request.headers[KEY] = key
         attempt = 0
         while True:
-            may_repeat = attempt < self._retries_max and is_kept_in_memory(request)
+            may_repeat = can_repeat and attempt < self._retries_max
             runs_once = method in ("GET", "PUT", "DELETE") or KEY in request.headers
             attempt += 1
             try:
@@ -95,9 +98,14 @@ class AsyncHttp:
                 await sleep(delay_s(attempt, None))
                 continue
             if response.is_success:
+            is_running = error.code == "idempotency_in_use"
+            if is_running:
+                may_repeat = can_repeat and monotonic() < waits_until
                 return response
             await response.aread()
             await response.aclose()
+            if is_running:
+                attempt -= 1  # waiting for the answer of the first request is no attempt
             error = error_of(response)
             if may_repeat and is_own_key and error.code == "idempotency_quota_exceeded":
                 del request.headers[KEY]  # nothing ran; without a key it may run

@@ -21,13 +21,14 @@ API_HEADER = HEADER + '''# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx2
 
 from .. import types
+from .events import AsyncEventStream
 from .http import AsyncHttp, Content
 
 
@@ -48,9 +49,9 @@ SYNC = (
     (r"\bfrom asyncio import sleep\b", "from time import sleep"),
     (r"\bwebsockets\.asyncio\b", "websockets.sync"),
     (r"\basynccontextmanager\b", "contextmanager"),
-    (r"\bAsync(?=[A-Z])", ""),
-    (r"__a(enter|exit|iter)__", r"__\1__"),
-    (r"\.a(read|close|iter_bytes)\(", r".\1("),
+    (r"\b(Abstract)?Async(?=[A-Z])", r"\1"),
+    (r"__a(enter|exit|iter|next)__", r"__\1__"),
+    (r"\ba(read|close|iter_bytes|next|closing)\b", r"\1"),
     (r"\bfrom \.\.(?=\w| )", "from ."),
 )
 #: Limits of texts would make each text a named type.
@@ -139,7 +140,7 @@ def methods_of(method: str, path: str, operation: Json, document: Json) -> Itera
         )
     if events is not None:
         stream = f"{name}_stream" if answers else name
-        kind = f"AsyncIterator[{type_of(events['schema'])}]"
+        kind = f"AsyncEventStream[{type_of(events['schema'])}]"
         arguments_of_stream = arguments(operation, document, is_stream=True)
         yield method_text(stream, kind, "events", arguments_of_stream, method, path, operation)
 

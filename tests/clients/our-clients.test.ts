@@ -89,8 +89,10 @@ function follow(program: string, args: string[]) {
   return {
     exited: once(child, 'exit').then(([code]) => code as number),
     type: (text: string) => child.stdin.write(text),
-    async until(pattern: RegExp): Promise<void> {
-      while (!pattern.test(shown)) {
+    async until(pattern: RegExp): Promise<RegExpExecArray> {
+      for (;;) {
+        const found = pattern.exec(shown);
+        if (found !== null) return found;
         const { value, done } = await output.next();
         if (done) expect.fail(`it ended after: ${shown}`);
         shown += value;
@@ -211,10 +213,10 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
       'data/note.txt is a file. Use files.read.',
     );
     await computer.files.remove('data', { recursive: true });
-    expect(await failureOf(computer.files.read('data/note.txt'))).toMatchObject({ code: 'path_not_found' });
-  });
     await computer.exec('mkdir many && cd many && seq 10001 | xargs touch');
     await expect(computer.files.list('many')).rejects.toThrow('many has over 10000 entries.');
+    expect(await failureOf(computer.files.read('data/note.txt'))).toMatchObject({ code: 'path_not_found' });
+  });
 
   test('gives a link to a port that needs no key', async () => {
     const serve =
@@ -316,19 +318,15 @@ describe('the command line', () => {
 
   test('shows usage and logs, and follows calls and events that come', async () => {
     const logs = follow(process.execPath, [CLI, 'logs', '-f']);
-    const events = follow(process.execPath, [
-      CLI,
-      'events',
-      '-f',
-      '--since',
-      '0',
-      '--type',
-      'call.completed',
-      '--json',
-    ]);
     await switchyard(['chat', 'What is 6 * 7?']);
+    await switchyard(['chat', 'What is 6 * 8?']);
     await logs.until(/ok +local\/chat +\$0\.0000\d+ +\d+ ms +req_/);
-    await events.until(/"type":"call\.completed".*local\/chat/);
+    const wish = ['events', '-f', '--type', 'call.completed', '--json'];
+    const events = follow(process.execPath, [CLI, ...wish, '--since', '0']);
+    const [, first = '', second = ''] = await events.until(/^(.*local\/chat.*)\n(.*)\n/);
+    const { position } = JSON.parse(first) as { position: string };
+    const resumed = follow(process.execPath, [CLI, ...wish, '--since', position]);
+    expect((await resumed.until(/^(.*)\n/))[1]).toBe(second);
     expect((await switchyard(['usage'])).stdout).toMatch(
       /^MODEL +CALLS +COST.*local\/chat +\d+ +\$0\.0000.*total/s,
     );

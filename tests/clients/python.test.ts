@@ -11,9 +11,9 @@ const PACKAGE = join(ROOT, 'clients', 'python');
 const RUN_TIMEOUT_MS = 110_000;
 const withComputers = (await docker()) !== undefined;
 const readme = await readFile(join(PACKAGE, 'README.md'), 'utf8');
-const [computers = '', asynchronous = '', models = ''] = [...readme.matchAll(/```py\n(.*?)```/gs)].map(
-  ([, code]) => code ?? '',
-);
+const [computers = '', asynchronous = '', models = '', events = ''] = [
+  ...readme.matchAll(/```py\n(.*?)```/gs),
+].map(([, code]) => code ?? '');
 
 let stack: TestStack;
 let folder: string;
@@ -57,6 +57,11 @@ test.skipIf(!withComputers)('the README runs its example of the asynchronous cli
 
 test('the README runs its example of models', async () => {
   expect(await run('-c', models)).toMatch(/42.* [\d.e-]+\n.*42\nfile_not_found 404 req_/s);
+});
+
+test('the README runs its example of a stream', async () => {
+  expect(await run('-c', models)).toContain('42');
+  expect(await run('-c', events)).toMatch(/^(call\.\w+ [\d.]+\n){2}$/);
 });
 
 test('the package, its tests and its generator pass mypy --strict', async () => {

@@ -72,7 +72,7 @@ export function addReportCommands(program: Command): void {
     .option('-f, --follow', 'accepted for symmetry with logs: events are always followed')
     .option('--type <types>', 'only these, separated by commas: call.completed, computer.* …')
     .option('--computer <id>', 'only of this computer')
-    .option('--since <position>', 'begin after this position; 0: with all that are kept')
+    .option('--since <position>', 'begin after this `position` of --json; 0: with all that are kept')
     .action(async ({ follow: _, json, ...query }: { follow?: boolean; json?: boolean }, command: Command) => {
       await showEvents(await connect(), query, wantsJson(command));
     });
@@ -152,10 +152,10 @@ function logLine({
 async function showEvents(sy: Switchyard, query: object, json: boolean): Promise<void> {
   const { eventLine } = await import('@switchyard/contracts'); // 0.3 s, which other commands need not wait for
   const body = await dataOf(sy.api.GET('/v1/events', { params: { query }, parseAs: 'stream' }));
-  for await (const { event, data } of serverEvents(body)) {
+  for await (const { id, event, data } of serverEvents(body)) {
     if (event === 'error') throw new Error(JSON.parse(data).error?.message ?? data);
     const happened = JSON.parse(data) as { type: string; timestamp: string; data: Record<string, unknown> };
-    if (json) printJson(happened);
+    if (json) printJson({ ...happened, position: id });
     else
       printLine(
         [happened.timestamp, happened.type.padEnd(18), ...eventLine(happened.type, happened.data)].join('  '),

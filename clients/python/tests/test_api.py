@@ -1,5 +1,7 @@
 """Endpoints, errors and retries. Retries run against a server that fails on purpose."""
 
+from contextlib import closing
+
 import httpx2
 import pytest
 from failing_server import COMPUTER, OK, failing_server, refusal
@@ -26,6 +28,17 @@ def test_stores_lists_reads_and_deletes_files(sy: Switchyard) -> None:
     assert stored["id"] in [each["id"] for each in sy.api.list_files(limit=5)["data"]]
     assert sy.api.get_file_content(stored["id"]).content == b"kept"
     assert sy.api.delete_file(stored["id"])["deleted"]
+
+
+def test_follows_events_from_a_position_on(sy: Switchyard) -> None:
+    ids = [sy.api.create_key({"name": name, "permissions": ["usage:read"]})["id"] for name in ("first", "second")]
+    of_ours = [f"{id}:created" for id in ids]
+    with closing(sy.api.stream_events(since="0", type="key.created")) as events:
+        while next(events)["id"] != of_ours[0]:
+            pass
+        position = events.position
+    with closing(sy.api.stream_events(since=position, type="key.created")) as events:
+        assert next(events)["id"] == of_ours[1]
 
 
 def test_raises_errors_of_the_api_with_code_status_and_request_id(sy: Switchyard) -> None:

@@ -1,11 +1,14 @@
 """The asynchronous client: its source is that of the synchronous one, so only what differs is tested here."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
 
 import httpx2
 import pytest
-from failing_server import OK, failing_server, refusal
+from failing_server import COMPUTER, OK, events, failing_server, refusal
 
 from switchyard import AsyncSwitchyard, SwitchyardError
 
@@ -62,3 +65,40 @@ async def test_sends_a_post_again_under_its_key_and_never_a_stream() -> None:
                 async for _ in sy.api.exec_in_computer_stream("cmp_1", {"command": "true"}):
                     pass
     assert keys == [None]
+
+
+async def test_ends_its_own_streams_before_it_returns_and_those_of_a_block_with_the_block() -> None:
+    left: list[str] = []
+
+    def not_closed(generator: AsyncGenerator[Any]) -> None:
+        frame = generator.ag_frame  # type: ignore[attr-defined]
+        if frame.f_globals["__name__"].startswith("switchyard."):
+            left.append(frame.f_code.co_qualname)
+
+    created = events({"type": "computer", "computer": {"id": "cmp_1", "name": "one"}}, {"type": "never read"})
+    ended = events({"type": "exit", "exit_code": 0, "duration_ms": 1}, {"type": "never read"})
+    with failing_server(created, ended, ended, ended) as (it, _):
+        async with AsyncSwitchyard(url=it.url, api_key="sy_test") as sy:
+            finalizer = sys.get_asyncgen_hooks().finalizer
+            sys.set_asyncgen_hooks(finalizer=not_closed)
+            try:
+                computer = await sy.computers.create(on_progress=print)
+                await computer.exec("true")
+                async with aclosing(computer.exec_stream("true")) as stream:
+                    async for _ in stream:
+                        break
+                async with aclosing(sy.api.exec_in_computer_stream("cmp_1", {"command": "true"})) as answers:
+                    async for _ in answers:
+                        break
+            finally:
+                sys.set_asyncgen_hooks(finalizer=finalizer)
+    assert left == []
+
+
+async def test_a_computer_that_cannot_be_deleted_does_not_hide_the_error_of_its_block() -> None:
+    failed = refusal("service_unavailable", 503, x_should_retry="false")
+    with failing_server(COMPUTER, failed) as (it, _):
+        async with AsyncSwitchyard(url=it.url, api_key="sy_test") as sy:
+            with pytest.raises(ZeroDivisionError):
+                async with await sy.computers.create():
+                    raise ZeroDivisionError

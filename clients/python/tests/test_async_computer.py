@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 
@@ -20,9 +21,10 @@ async def test_runs_commands_at_the_same_time_and_ends_the_one_that_is_left(comp
     waits = computer.exec("until [ -e go ]; do sleep 0.05; done; echo went")
     went, touched = await asyncio.gather(waits, computer.exec("touch go; exit 3"))
     assert (went.stdout, went.exit_code, touched.exit_code) == ("went\n", 0, 3)
-    async for event in computer.exec_stream("echo up; exec sleep 4321"):
-        if isinstance(event, ExecOutput):
-            break
+    async with aclosing(computer.exec_stream("echo up; exec sleep 4321")) as events:
+        async for event in events:
+            if isinstance(event, ExecOutput):
+                break
     gone = 'while pgrep -f "^sleep 4321" > /dev/null; do sleep 0.05; done'
     assert (await computer.exec(gone, timeout=30)).exit_code == 0
     with pytest.raises(SwitchyardError) as raised:
@@ -45,11 +47,11 @@ async def test_writes_lists_reads_and_removes_files(computer: AsyncComputer) -> 
     with pytest.raises(IsADirectoryError):
         await computer.files.read("data")
     await computer.files.remove("data", recursive=True)
-
-
     await computer.exec("mkdir many && cd many && seq 10001 | xargs touch")
     with pytest.raises(RuntimeError, match="many has over 10000 entries"):
         await computer.files.list("many")
+
+
 async def test_opens_a_terminal_links_a_port_stops_and_deletes(computer: AsyncComputer) -> None:
     async with await computer.terminal(cols=100, rows=30) as terminal:
         await terminal.write("stty size; exit 7\n")

@@ -3,6 +3,7 @@
 import json
 import re
 import urllib.request
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -60,9 +61,10 @@ def test_keeps_the_output_of_a_command_that_exceeds_its_timeout(computer: Comput
 
 
 def test_ends_a_command_when_its_stream_is_left(computer: Computer) -> None:
-    for event in computer.exec_stream("echo up; exec sleep 4321"):
-        if isinstance(event, ExecOutput):
-            break
+    with closing(computer.exec_stream("echo up; exec sleep 4321")) as events:
+        for event in events:
+            if isinstance(event, ExecOutput):
+                break
     gone = 'while pgrep -f "^sleep 4321" > /dev/null; do sleep 0.05; done'
     assert computer.exec(gone, timeout=30).exit_code == 0
 

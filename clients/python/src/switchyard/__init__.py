@@ -7,6 +7,7 @@ from .aio import (
     AsyncComputerFiles,
     AsyncComputerPorts,
     AsyncComputers,
+    AsyncEventStream,
     AsyncSwitchyard,
     AsyncTerminal,
 )
@@ -15,6 +16,7 @@ from .client import Switchyard
 from .computer import Computer
 from .computers import Computers
 from .errors import SwitchyardError
+from .events import EventStream
 from .files import ComputerFiles
 from .ports import ComputerPorts
 from .shapes import ExecEvent, ExecExit, ExecOptions, ExecOutput, ExecResult, ExecStarted, FolderEntry, PortLink
@@ -27,12 +29,14 @@ __all__ = [
     "AsyncComputerFiles",
     "AsyncComputerPorts",
     "AsyncComputers",
+    "AsyncEventStream",
     "AsyncSwitchyard",
     "AsyncTerminal",
     "Computer",
     "ComputerFiles",
     "ComputerPorts",
     "Computers",
+    "EventStream",
     "ExecEvent",
     "ExecExit",
     "ExecOptions",

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx2
 
 from . import types
+from .events import EventStream
 from .http import Http, Content
 
 
@@ -22,7 +23,7 @@ class Api:
         """Chat with a language model (OpenAI’s shape; streams with `stream: true`)."""
         return self._http.json("POST", "/v1/chat/completions", json=body, idempotency_key=idempotency_key)
 
-    def create_chat_completion_stream(self, body: types.ChatCompletionRequest | Mapping[str, Any]) -> Iterator[types.ChatCompletionChunk]:
+    def create_chat_completion_stream(self, body: types.ChatCompletionRequest | Mapping[str, Any]) -> EventStream[types.ChatCompletionChunk]:
         """Chat with a language model (OpenAI’s shape; streams with `stream: true`)."""
         return self._http.events("POST", "/v1/chat/completions", json={**body, "stream": True})
 
@@ -30,7 +31,7 @@ class Api:
         """Ask a language model for a response (OpenAI’s Responses, stateless; streams with `stream: true`)."""
         return self._http.json("POST", "/v1/responses", json=body, idempotency_key=idempotency_key)
 
-    def create_response_stream(self, body: types.ResponsesRequest | Mapping[str, Any]) -> Iterator[types.ResponsesEvent]:
+    def create_response_stream(self, body: types.ResponsesRequest | Mapping[str, Any]) -> EventStream[types.ResponsesEvent]:
         """Ask a language model for a response (OpenAI’s Responses, stateless; streams with `stream: true`)."""
         return self._http.events("POST", "/v1/responses", json={**body, "stream": True})
 
@@ -38,7 +39,7 @@ class Api:
         """Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)."""
         return self._http.json("POST", "/v1/completions", json=body, idempotency_key=idempotency_key)
 
-    def create_completion_stream(self, body: types.CompletionRequest | Mapping[str, Any]) -> Iterator[types.TextCompletionChunk]:
+    def create_completion_stream(self, body: types.CompletionRequest | Mapping[str, Any]) -> EventStream[types.TextCompletionChunk]:
         """Complete a text with a language model (OpenAI’s legacy shape; streams with `stream: true`)."""
         return self._http.events("POST", "/v1/completions", json={**body, "stream": True})
 
@@ -46,7 +47,7 @@ class Api:
         """Send a message to a language model (Anthropic’s shape; streams with `stream: true`)."""
         return self._http.json("POST", "/v1/messages", json=body, idempotency_key=idempotency_key)
 
-    def create_message_stream(self, body: types.MessagesRequest) -> Iterator[types.MessagesEvent]:
+    def create_message_stream(self, body: types.MessagesRequest) -> EventStream[types.MessagesEvent]:
         """Send a message to a language model (Anthropic’s shape; streams with `stream: true`)."""
         return self._http.events("POST", "/v1/messages", json={**body, "stream": True})
 
@@ -98,7 +99,7 @@ class Api:
         """Create a computer; it starts at once, and is billed by the minute."""
         return self._http.json("POST", "/v1/computers", json=body, idempotency_key=idempotency_key)
 
-    def create_computer_stream(self, body: types.CreateComputerRequest) -> Iterator[types.CreationEvent]:
+    def create_computer_stream(self, body: types.CreateComputerRequest) -> EventStream[types.CreationEvent]:
         """Create a computer; it starts at once, and is billed by the minute."""
         return self._http.events("POST", "/v1/computers", json={**body, "stream": True})
 
@@ -138,7 +139,7 @@ class Api:
         """Run a shell command and wait for it; one that fails is a 200 with its exit code."""
         return self._http.json("POST", f"/v1/computers/{quote(id, safe='')}/exec", json=body, idempotency_key=idempotency_key)
 
-    def exec_in_computer_stream(self, id: str, body: types.ExecRequest) -> Iterator[types.ExecEvent]:
+    def exec_in_computer_stream(self, id: str, body: types.ExecRequest) -> EventStream[types.ExecEvent]:
         """Run a shell command and wait for it; one that fails is a 200 with its exit code."""
         return self._http.events("POST", f"/v1/computers/{quote(id, safe='')}/exec", json={**body, "stream": True})
 
@@ -282,7 +283,7 @@ class Api:
         """Remove the API key that was set: calls use the environment’s again."""
         return self._http.json("DELETE", f"/v1/providers/{quote(maker, safe='')}")
 
-    def stream_events(self, *, type: str | None = None, key: str | None = None, computer: str | None = None, since: str | None = None) -> Iterator[types.StreamedEvent]:
+    def stream_events(self, *, type: str | None = None, key: str | None = None, computer: str | None = None, since: str | None = None) -> EventStream[types.StreamedEvent]:
         """The events of your org as they happen, as server-sent events."""
         return self._http.events("GET", "/v1/events", query={"type": type, "key": key, "computer": computer, "since": since})
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -36,24 +37,27 @@ class Computer:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         stdout = ""
         try:
-            for event in self.exec_stream(command, **options):
-                if isinstance(event, ExecOutput):
-                    stdout += decoder.decode(event.data)
-                elif isinstance(event, ExecExit):
-                    stdout += decoder.decode(b"", final=True)
-                    return ExecResult(stdout, "", event.exit_code, event.duration_ms)
+            with closing(self.exec_stream(command, **options)) as events:
+                for event in events:
+                    if isinstance(event, ExecOutput):
+                        stdout += decoder.decode(event.data)
+                    elif isinstance(event, ExecExit):
+                        stdout += decoder.decode(b"", final=True)
+                        return ExecResult(stdout, "", event.exit_code, event.duration_ms)
         except SwitchyardError as error:
             error.details["stdout"] = stdout
             raise
         raise ConnectionError("The connection ended before the command did.")
 
-    def exec_stream(self, command: str, **options: Unpack[ExecOptions]) -> Iterator[ExecEvent]:
-        """Runs a shell command and yields its output as it is written. Leaving the loop ends the command."""
+    def exec_stream(self, command: str, **options: Unpack[ExecOptions]) -> Generator[ExecEvent]:
+        """Runs a shell command and yields its output as it is written. A loop in a block of `contextlib.closing` ends the
+        command as soon as it is left."""
         body: ExecRequest = {"command": command, "stream": True, **options}
-        for event in self._api.exec_in_computer_stream(self.id, body):
-            yield exec_event(event)
-            if event["type"] == "exit":
-                return
+        with closing(self._api.exec_in_computer_stream(self.id, body)) as events:
+            for event in events:
+                yield exec_event(event)
+                if event["type"] == "exit":
+                    return
         raise ConnectionError("The connection ended before the command did.")
 
     def terminal(self, *, cols: int = 80, rows: int = 24) -> Terminal:

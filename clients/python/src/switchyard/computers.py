@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Unpack
 
 from .types import Computer as ComputerInfo
@@ -30,11 +31,12 @@ class Computers:
         body: CreateComputerRequest = {"stream": on_progress is not None, **options}
         if on_progress is None:
             return Computer(self._http, self._api.create_computer(body))
-        for event in self._api.create_computer_stream(body):
-            if event["type"] == "progress":
-                on_progress(event["progress"])
-            elif event["type"] == "computer":
-                return Computer(self._http, event["computer"])
+        with closing(self._api.create_computer_stream(body)) as events:
+            for event in events:
+                if event["type"] == "progress":
+                    on_progress(event["progress"])
+                elif event["type"] == "computer":
+                    return Computer(self._http, event["computer"])
         raise ConnectionError("The connection ended before the computer was created.")
 
     def get(self, id: str) -> Computer:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Literal, overload
 from urllib.parse import quote
 
@@ -28,10 +28,10 @@ class ComputerFiles:
     @overload
     def read(self, path: str, *, format: Literal["bytes"]) -> bytes: ...
     @overload
-    def read(self, path: str, *, format: Literal["stream"]) -> Iterator[bytes]: ...
+    def read(self, path: str, *, format: Literal["stream"]) -> Generator[bytes]: ...
     def read(
         self, path: str, *, format: Literal["text", "bytes", "stream"] = "text"
-    ) -> str | bytes | Iterator[bytes]:
+    ) -> str | bytes | Generator[bytes]:
         """Returns a file as text, as bytes, or as a stream."""
         if format == "stream":
             return self._read_stream(path)
@@ -60,7 +60,7 @@ class ComputerFiles:
             self._id, path=path, recursive="true" if recursive else "false"
         )
 
-    def _read_stream(self, path: str) -> Iterator[bytes]:
+    def _read_stream(self, path: str) -> Generator[bytes]:
         with self._http.stream("GET", self._path(), query={"path": path}) as response:
             if _is_folder(response):
                 raise IsADirectoryError(f"{path} is a folder. Use files.list.")

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from time import sleep
 from collections.abc import Iterable, Iterator, Mapping
-from time import monotonic
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 import httpx2
 
-from .errors import SwitchyardError, error_of
+from .errors import error_of
 from .retries import delay_s, is_kept_in_memory, is_worth_retrying
+from .events import EventStream
 
 #: Text, bytes, or pieces of bytes, such as those of an open file.
 Content = str | bytes | Iterable[bytes]
@@ -56,16 +56,9 @@ class Http:
         finally:
             response.close()
 
-    def events(self, method: str, path: str, **request: Any) -> Iterator[Any]:
-        """The JSON of each server-sent event. Leaving the loop ends the request. @raises SwitchyardError"""
-        with self.stream(method, path, **request) as response:
-            for event in httpx2.EventSource(response, max_event_size=None):
-                if event.data == "[DONE]":
-                    return
-                data = json.loads(event.data)
-                if isinstance(data, dict) and isinstance(data.get("error"), dict):
-                    raise SwitchyardError(data["error"], request_id=response.headers.get("x-request-id"))
-                yield data
+    def events(self, method: str, path: str, **request: Any) -> EventStream[Any]:
+        """The events of an answer that is a stream of them."""
+        return EventStream(self.stream(method, path, **request))
 
     def _send(
         self,
@@ -77,8 +70,6 @@ class Http:
         idempotency_key: str | None = None,
         **body: Any,
     ) -> httpx2.Response:
-        waits_until = monotonic() + (self.client.timeout.read or SILENCE_S_MAX)
-        can_repeat = self._retries_max > 0 and is_kept_in_memory(request)
         params = {name: value for name, value in (query or {}).items() if value is not None}
         request = self.client.build_request(method, path, params=params, **body)
         is_own_key = idempotency_key is None and method == "POST" and not is_stream and self._retries_max > 0
@@ -86,6 +77,8 @@ class Http:
         if key is not None:
             request.headers[KEY] = key
         attempt = 0
+        waits_until = monotonic() + (self.client.timeout.read or SILENCE_S_MAX)
+        can_repeat = self._retries_max > 0 and is_kept_in_memory(request)
         while True:
             may_repeat = can_repeat and attempt < self._retries_max
             runs_once = method in ("GET", "PUT", "DELETE") or KEY in request.headers
@@ -99,18 +92,18 @@ class Http:
                 sleep(delay_s(attempt, None))
                 continue
             if response.is_success:
-            is_running = error.code == "idempotency_in_use"
-            if is_running:
-                may_repeat = can_repeat and monotonic() < waits_until
                 return response
             response.read()
             response.close()
-            if is_running:
-                attempt -= 1  # waiting for the answer of the first request is no attempt
             error = error_of(response)
             if may_repeat and is_own_key and error.code == "idempotency_quota_exceeded":
                 del request.headers[KEY]  # nothing ran; without a key it may run
                 continue
+            is_running = error.code == "idempotency_in_use"
+            if is_running:
+                may_repeat = can_repeat and monotonic() < waits_until
             if not (may_repeat and is_worth_retrying(response, runs_once=runs_once)):
                 raise error
             sleep(delay_s(attempt, response.headers.get("retry-after")))
+            if is_running:
+                attempt -= 1  # waiting for the answer of the first request is no attempt

@@ -4,6 +4,7 @@ from .api import AsyncApi
 from .client import AsyncSwitchyard
 from .computer import AsyncComputer
 from .computers import AsyncComputers
+from .events import AsyncEventStream
 from .files import AsyncComputerFiles
 from .ports import AsyncComputerPorts
 from .terminal import AsyncTerminal
@@ -14,6 +15,7 @@ __all__ = [
     "AsyncComputerFiles",
     "AsyncComputerPorts",
     "AsyncComputers",
+    "AsyncEventStream",
     "AsyncSwitchyard",
     "AsyncTerminal",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -35,24 +36,27 @@ class AsyncComputer:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         stdout = ""
         try:
-            async for event in self.exec_stream(command, **options):
-                if isinstance(event, ExecOutput):
-                    stdout += decoder.decode(event.data)
-                elif isinstance(event, ExecExit):
-                    stdout += decoder.decode(b"", final=True)
-                    return ExecResult(stdout, "", event.exit_code, event.duration_ms)
+            async with aclosing(self.exec_stream(command, **options)) as events:
+                async for event in events:
+                    if isinstance(event, ExecOutput):
+                        stdout += decoder.decode(event.data)
+                    elif isinstance(event, ExecExit):
+                        stdout += decoder.decode(b"", final=True)
+                        return ExecResult(stdout, "", event.exit_code, event.duration_ms)
         except SwitchyardError as error:
             error.details["stdout"] = stdout
             raise
         raise ConnectionError("The connection ended before the command did.")
 
-    async def exec_stream(self, command: str, **options: Unpack[ExecOptions]) -> AsyncIterator[ExecEvent]:
-        """Runs a shell command and yields its output as it is written. Leaving the loop ends the command."""
+    async def exec_stream(self, command: str, **options: Unpack[ExecOptions]) -> AsyncGenerator[ExecEvent]:
+        """Runs a shell command and yields its output as it is written. A loop in a block of `contextlib.aclosing` ends the
+        command as soon as it is left."""
         body: ExecRequest = {"command": command, "stream": True, **options}
-        async for event in self._api.exec_in_computer_stream(self.id, body):
-            yield exec_event(event)
-            if event["type"] == "exit":
-                return
+        async with aclosing(self._api.exec_in_computer_stream(self.id, body)) as events:
+            async for event in events:
+                yield exec_event(event)
+                if event["type"] == "exit":
+                    return
         raise ConnectionError("The connection ended before the command did.")
 
     async def terminal(self, *, cols: int = 80, rows: int = 24) -> AsyncTerminal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Unpack
 
 from ..types import Computer as ComputerInfo
@@ -29,11 +30,12 @@ class AsyncComputers:
         body: CreateComputerRequest = {"stream": on_progress is not None, **options}
         if on_progress is None:
             return AsyncComputer(self._http, await self._api.create_computer(body))
-        async for event in self._api.create_computer_stream(body):
-            if event["type"] == "progress":
-                on_progress(event["progress"])
-            elif event["type"] == "computer":
-                return AsyncComputer(self._http, event["computer"])
+        async with aclosing(self._api.create_computer_stream(body)) as events:
+            async for event in events:
+                if event["type"] == "progress":
+                    on_progress(event["progress"])
+                elif event["type"] == "computer":
+                    return AsyncComputer(self._http, event["computer"])
         raise ConnectionError("The connection ended before the computer was created.")
 
     async def get(self, id: str) -> AsyncComputer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal, overload
 from urllib.parse import quote
 
@@ -27,10 +27,10 @@ class AsyncComputerFiles:
     @overload
     async def read(self, path: str, *, format: Literal["bytes"]) -> bytes: ...
     @overload
-    async def read(self, path: str, *, format: Literal["stream"]) -> AsyncIterator[bytes]: ...
+    async def read(self, path: str, *, format: Literal["stream"]) -> AsyncGenerator[bytes]: ...
     async def read(
         self, path: str, *, format: Literal["text", "bytes", "stream"] = "text"
-    ) -> str | bytes | AsyncIterator[bytes]:
+    ) -> str | bytes | AsyncGenerator[bytes]:
         """Returns a file as text, as bytes, or as a stream."""
         if format == "stream":
             return self._read_stream(path)
@@ -59,7 +59,7 @@ class AsyncComputerFiles:
             self._id, path=path, recursive="true" if recursive else "false"
         )
 
-    async def _read_stream(self, path: str) -> AsyncIterator[bytes]:
+    async def _read_stream(self, path: str) -> AsyncGenerator[bytes]:
         async with self._http.stream("GET", self._path(), query={"path": path}) as response:
             if _is_folder(response):
                 raise IsADirectoryError(f"{path} is a folder. Use files.list.")

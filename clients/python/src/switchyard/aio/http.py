@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from asyncio import sleep
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from time import monotonic
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 import httpx2
 
-from ..errors import SwitchyardError, error_of
+from ..errors import error_of
 from ..retries import delay_s, is_kept_in_memory, is_worth_retrying
+from .events import AsyncEventStream
 
 #: Text, bytes, or pieces of bytes, such as those of an open file.
 Content = str | bytes | AsyncIterable[bytes]
@@ -55,16 +55,9 @@ class AsyncHttp:
         finally:
             await response.aclose()
 
-    async def events(self, method: str, path: str, **request: Any) -> AsyncIterator[Any]:
-        """The JSON of each server-sent event. Leaving the loop ends the request. @raises SwitchyardError"""
-        async with self.stream(method, path, **request) as response:
-            async for event in httpx2.EventSource(response, max_event_size=None):
-                if event.data == "[DONE]":
-                    return
-                data = json.loads(event.data)
-                if isinstance(data, dict) and isinstance(data.get("error"), dict):
-                    raise SwitchyardError(data["error"], request_id=response.headers.get("x-request-id"))
-                yield data
+    def events(self, method: str, path: str, **request: Any) -> AsyncEventStream[Any]:
+        """The events of an answer that is a stream of them."""
+        return AsyncEventStream(self.stream(method, path, **request))
 
     async def _send(
         self,
@@ -76,8 +69,6 @@ class AsyncHttp:
         idempotency_key: str | None = None,
         **body: Any,
     ) -> httpx2.Response:
-        waits_until = monotonic() + (self.client.timeout.read or SILENCE_S_MAX)
-        can_repeat = self._retries_max > 0 and is_kept_in_memory(request)
         params = {name: value for name, value in (query or {}).items() if value is not None}
         request = self.client.build_request(method, path, params=params, **body)
         is_own_key = idempotency_key is None and method == "POST" and not is_stream and self._retries_max > 0
@@ -85,6 +76,8 @@ class AsyncHttp:
         if key is not None:
             request.headers[KEY] = key
         attempt = 0
+        waits_until = monotonic() + (self.client.timeout.read or SILENCE_S_MAX)
+        can_repeat = self._retries_max > 0 and is_kept_in_memory(request)
         while True:
             may_repeat = can_repeat and attempt < self._retries_max
             runs_once = method in ("GET", "PUT", "DELETE") or KEY in request.headers
@@ -98,18 +91,18 @@ class AsyncHttp:
                 await sleep(delay_s(attempt, None))
                 continue
             if response.is_success:
-            is_running = error.code == "idempotency_in_use"
-            if is_running:
-                may_repeat = can_repeat and monotonic() < waits_until
                 return response
             await response.aread()
             await response.aclose()
-            if is_running:
-                attempt -= 1  # waiting for the answer of the first request is no attempt
             error = error_of(response)
             if may_repeat and is_own_key and error.code == "idempotency_quota_exceeded":
                 del request.headers[KEY]  # nothing ran; without a key it may run
                 continue
+            is_running = error.code == "idempotency_in_use"
+            if is_running:
+                may_repeat = can_repeat and monotonic() < waits_until
             if not (may_repeat and is_worth_retrying(response, runs_once=runs_once)):
                 raise error
             await sleep(delay_s(attempt, response.headers.get("retry-after")))
+            if is_running:
+                attempt -= 1  # waiting for the answer of the first request is no attempt

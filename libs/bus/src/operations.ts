@@ -1,7 +1,6 @@
 // JSON request and reply, typed by the contracts, on top of bus calls. They share cancellation, errors and the
 // detection of dead peers with all other calls.
 
-import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Service } from '@nats-io/services';
 import {
   ALL_PLACES,
@@ -24,7 +23,6 @@ import type { z } from 'zod';
 import type { Bus } from './bus.ts';
 import type { CallHandler, ServiceInfo } from './callee.ts';
 import type { IncomingCall } from './incoming-call.ts';
-import { isLong, jsonPieces } from './json-pieces.ts';
 import type { CallRequest } from './outgoing-call.ts';
 
 interface RequestOptions {
@@ -202,13 +200,7 @@ async function answerJson(call: IncomingCall, schema: z.ZodType, handler: JsonHa
   const request = await readRequest(call, schema);
   const { request_id: requestId } = call.head as { request_id: string | null };
   const response = await handler(request, { signal: call.signal, requestId });
-  if (!isLong(response)) return call.end(null, Buffer.from(JSON.stringify(response)));
-  for (const piece of jsonPieces(response)) {
-    if (!call.write(Buffer.from(piece))) await call.drained();
-    await othersTurn();
-    if (call.isCancelled) return;
-  }
-  call.end(null);
+  call.end(null, Buffer.from(JSON.stringify(response)));
 }
 
 /**

@@ -12,8 +12,6 @@ const OFFICIAL = 'debian:12';
 /** Not named `debian:12`, so that it is not taken for the official image. */
 const OWN_REPOSITORY = 'switchyard/debian';
 const OWN_TAG = '12';
-/** Lines that debootstrap writes for a minimal system. Only the shown progress depends on it. */
-const DEBOOTSTRAP_LINES = 460;
 const ERROR_LINES_KEPT = 5;
 
 interface BaseOptions {
@@ -22,8 +20,6 @@ interface BaseOptions {
   /** An existing directory on a file system that allows devices. */
   readonly workDirectory: string;
   readonly signal: AbortSignal;
-  /** Takes a fraction of 0 to 1. */
-  readonly onProgress: (fraction: number) => void;
 }
 
 /**
@@ -51,10 +47,10 @@ export async function ensureBase(options: BaseOptions): Promise<string> {
   }
 }
 
-async function makeBase({ docker, apt, workDirectory, signal, onProgress }: BaseOptions): Promise<void> {
+async function makeBase({ docker, apt, workDirectory, signal }: BaseOptions): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('debootstrap needs root');
   const root = join(workDirectory, 'base');
-  await debootstrap(root, apt, signal, onProgress);
+  await debootstrap(root, apt, signal);
 
   // Streamed into the engine, which keeps it as one layer.
   const tar = spawn(
@@ -79,12 +75,7 @@ async function makeBase({ docker, apt, workDirectory, signal, onProgress }: Base
   }
 }
 
-async function debootstrap(
-  root: string,
-  { mirror, proxy }: AptSetup,
-  signal: AbortSignal,
-  onProgress: (fraction: number) => void,
-): Promise<void> {
+async function debootstrap(root: string, { mirror, proxy }: AptSetup, signal: AbortSignal): Promise<void> {
   const program = await findDebootstrap();
   const child = spawn(program, ['--variant=minbase', RELEASE, root, ...(mirror ? [mirror] : [])], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -92,11 +83,8 @@ async function debootstrap(
     signal,
   });
   const lastLines: string[] = [];
-  let lines = 0;
   for (const input of [child.stdout, child.stderr]) {
     createInterface({ input }).on('line', (line) => {
-      lines += 1;
-      onProgress(Math.min(1, lines / DEBOOTSTRAP_LINES));
       lastLines.push(line);
       if (lastLines.length > ERROR_LINES_KEPT) lastLines.shift();
     });

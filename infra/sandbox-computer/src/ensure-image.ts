@@ -5,7 +5,7 @@ import { ensureBase } from './base-image.ts';
 import { writeBuildContext } from './build-context.ts';
 import { buildImage, proxyArguments } from './build-image.ts';
 import { buildLockName, withBuildLock } from './build-lock.ts';
-import { createBuildProgress, inWords } from './build-progress.ts';
+import { PREPARING, stepInWords } from './build-progress.ts';
 import { inspectImage } from './pull-image.ts';
 import { type Recipe, readRecipe } from './recipe.ts';
 import { withWorkDirectory } from './work-directory.ts';
@@ -15,7 +15,7 @@ const LABEL_RECIPE = 'switchyard.recipe';
 
 export interface EnsureImageOptions {
   readonly docker: Docker;
-  /** Receives the progress in words, a few times a second at most. Not called if the image exists. */
+  /** Receives the progress in words at each step. Not called if the image exists. */
   readonly onProgress?: (message: string) => void;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
@@ -41,10 +41,10 @@ export async function ensureImage(options: EnsureImageOptions): Promise<{ built:
       recipe,
       env,
       signal,
-      onProgress: everyChange((message) => {
+      onProgress: (message) => {
         tell(message);
         onProgress(message);
-      }),
+      },
     });
     built = true;
     const after = await inspectImage(docker, IMAGE);
@@ -69,12 +69,7 @@ interface BuildOptions {
 }
 
 async function build({ name, docker, recipe, env, signal, onProgress }: BuildOptions): Promise<void> {
-  const progress = createBuildProgress(
-    recipe.dockerfile,
-    () => performance.now(),
-    (state) => onProgress(inWords(state)),
-  );
-  progress.base(0);
+  onProgress(PREPARING);
   await withWorkDirectory(name, async (workDirectory) => {
     const contextDirectory = join(workDirectory, 'context');
     const failing = new AbortController();
@@ -89,13 +84,10 @@ async function build({ name, docker, recipe, env, signal, onProgress }: BuildOpt
       }
     };
     const context = orEndBoth(writeBuildContext(recipe, contextDirectory, limits));
-    const found = orEndBoth(
-      ensureBase({ docker, apt: recipe.apt, workDirectory, signal: limits, onProgress: progress.base }),
-    );
+    const found = orEndBoth(ensureBase({ docker, apt: recipe.apt, workDirectory, signal: limits }));
     await Promise.allSettled([context, found]);
     failing.signal.throwIfAborted();
     const base = await found;
-    progress.context();
     await buildImage({
       docker,
       contextDirectory,
@@ -103,7 +95,10 @@ async function build({ name, docker, recipe, env, signal, onProgress }: BuildOpt
       buildArguments: { BASE: base, ...proxyArguments(recipe.apt.proxy, env) },
       labels: { [LABEL_RECIPE]: recipe.hash },
       signal,
-      onLine: progress.builderLine,
+      onLine: (line) => {
+        const step = stepInWords(line);
+        if (step !== undefined) onProgress(step);
+      },
     });
   });
 }
@@ -111,14 +106,4 @@ async function build({ name, docker, recipe, env, signal, onProgress }: BuildOpt
 async function hasRecipe(docker: Docker, hash: string): Promise<boolean> {
   const found = await inspectImage(docker, IMAGE);
   return found?.Config.Labels?.[LABEL_RECIPE] === hash;
-}
-
-/** Reports a message only if it differs from the previous one. */
-function everyChange(tell: (message: string) => void): (message: string) => void {
-  let last = '';
-  return (message) => {
-    if (message === last) return;
-    last = message;
-    tell(message);
-  };
 }

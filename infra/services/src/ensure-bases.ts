@@ -116,9 +116,8 @@ async function make(
   const before = await imageId(docker, own);
   const workDirectory = await mkdtemp(join(WORK_PARENT, 'switchyard-base-'));
   try {
-    const onProgress = (fraction: number) =>
-      doing(`${own}: its Debian base, ${Math.floor(fraction * 100)} %`);
-    const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal, onProgress });
+    doing(`${own}: its Debian base`);
+    const debian = await ensureBase({ docker, apt: host.apt, workDirectory, signal });
     doing(`${own}: collecting what goes into it`);
     const contextDirectory = join(workDirectory, 'context');
     await mkdir(contextDirectory);

@@ -84,7 +84,7 @@ export class ComputerHost {
     this.#deps.preparation.start();
   }
 
-  /** Whether the standard image is present. If not, `message` is for the 503: "building ...: step 7 of 19, ...". */
+  /** Whether the standard image is present. If not, `message` is for the 503: "building ...: step 7 of 19". */
   imageStatus(): ImageStatus {
     return this.#deps.preparation.status;
   }

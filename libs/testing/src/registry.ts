@@ -51,6 +51,10 @@ export interface TestImage {
   readonly sparse?: boolean;
   /** How often the image contains its layer. Default: once. */
   readonly times?: number;
+  /** Files without content beside it. */
+  readonly emptyFiles?: number;
+  /** `config` of its configuration, like `{ Env: ['A=1'] }`. */
+  readonly settings?: object;
 }
 
 export interface TestRegistry {
@@ -197,10 +201,13 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
     zeros = false,
     sparse = false,
     times = 1,
+    emptyFiles = 0,
+    settings = {},
   } = image;
   const tar = await layerOf(
     zeros ? Buffer.alloc(bytes) : randomBytes(sparse ? 0 : bytes),
     sparse ? bytes : 0,
+    emptyFiles,
   );
   const layer = gzipSync(tar);
   const config = Buffer.from(
@@ -208,7 +215,7 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
       architecture,
       os: 'linux',
       created: new Date().toISOString(),
-      config: {},
+      config: settings,
       rootfs: { type: 'layers', diff_ids: Array(times).fill(digestOf(tar)) },
     }),
   );
@@ -233,11 +240,12 @@ async function pushImage(to: string, repository: string, image: TestImage): Prom
   );
 }
 
-async function layerOf(content: Buffer, holeBytes: number): Promise<Buffer> {
+async function layerOf(content: Buffer, holeBytes: number, emptyFiles: number): Promise<Buffer> {
   const folder = await temporaryFolder('layer');
   try {
     await writeFile(join(folder, 'content'), content);
     await writeFile(join(folder, 'unlike-any-other'), randomBytes(16));
+    for (let i = 0; i < emptyFiles; i += 1) await writeFile(join(folder, `empty-${i}`), '');
     if (holeBytes > 0) await truncate(join(folder, 'content'), holeBytes);
     const format = holeBytes > 0 ? ['--sparse', '--format=posix'] : [];
     await run('tar', [...format, '-cf', `${folder}.tar`, '-C', folder, '.']);

@@ -430,6 +430,12 @@ for who in /tmp/who /workspace/who; do setpriv --reuid=1000 --regid=1000 --clear
       expect(await sh(`head -c 100 ${path} 2>/dev/null | wc -c`), path).toBe('0');
   });
 
+  test('when memory runs out, a process gains next to nothing over those of others by lowering its score', async () => {
+    const lower = 'for n in -1 -1000; do echo $n > /proc/self/oom_score_adj; done';
+    const score = 'cat /proc/self/oom_score_adj';
+    expect(await sh(`${score}; (${lower}) 2>/dev/null; ${score}`)).toBe('10\n10');
+  });
+
   test('cgroups are read only: no release_agent, no other limit, no other group', async () => {
     const script = `for path in $(find /sys/fs/cgroup -type f 2>/dev/null); do (true >> "$path") 2>/dev/null && echo "$path"; done
 for folder in /sys/fs/cgroup/ /sys/fs/cgroup/*/; do mkdir "$folder/mine" 2>/dev/null && echo "$folder"; done; true`;

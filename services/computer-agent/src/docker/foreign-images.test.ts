@@ -399,6 +399,32 @@ test('an image whose files unpack to more than its bytes is refused', async () =
   expect(await left(image)).toEqual([]);
 });
 
+test('an image whose files take more of the disk than their bytes is refused', async () => {
+  const image = await registry.push('bad/entries', { emptyFiles: 1_000 }); // 4 MB with 4 kB each
+  const tooLarge = unavailable('too_large', /larger than 0.003 GB/);
+  await expect(ensure(image, { gbMax: 0.003 })).rejects.toEqual(tooLarge);
+  expect(await left(image)).toEqual([]);
+  await docker.getImage(await ensure(image, { gbMax: 0.006 })).remove();
+});
+
+test('of its configuration an image has its environment only: no volumes, labels or programs', async () => {
+  const image = await registry.push('good/settings', {
+    settings: {
+      Env: ['COLOUR=red'],
+      Volumes: { '/sbin': {}, '/dev': {} },
+      Labels: { large: 'x'.repeat(10_000) },
+      Entrypoint: ['/bin/false'],
+      OnBuild: ['RUN false'],
+    },
+  });
+  const pinned = await ensure(image);
+  const { Config } = await docker.getImage(pinned).inspect();
+  expect(Config.Env).toEqual(['COLOUR=red']);
+  for (const other of [Config.Volumes, Config.Labels, Config.Entrypoint, Config.OnBuild])
+    expect(other ?? null).toBeNull();
+  await docker.getImage(pinned).remove();
+});
+
 test('no note is left of what was refused', async () => {
   const before = await readdir(memory);
   registry.fault = () => ({ status: 429 });

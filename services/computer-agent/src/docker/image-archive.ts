@@ -6,12 +6,15 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { ImageFailure } from './image-failure.ts';
 import type { Descriptor, ImageRegistry, RemoteConfig, RemoteImage } from './image-registry.ts';
+import { BLOCK_BYTES, entryCounter } from './tar-entries.ts';
 
-const BLOCK_BYTES = 512;
+const CONFIG_NAME = 'config.json';
 const BYTES_PER_GB = 1024 ** 3;
 /** Largest file of a tar header: eleven octal digits. */
 const FILE_BYTES_MAX = 8 ** 11 - 1;
 const HEADER = { name: 0, mode: 100, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 } as const;
+/** What an unpacked entry takes of the disk, also an empty file: its inode, and its name in a folder. */
+const ENTRY_BYTES = 4_096;
 /** Extended header of a sparse file, which unpacks to more bytes than it has. */
 const SPARSE = /\d+ GNU\.sparse\.\w+=/;
 const SPARSE_MARK = 'GNU.sparse.';
@@ -33,8 +36,7 @@ interface ArchiveOptions {
 /** @throws ImageFailure `too_large`, `failed`; and what the registry throws */
 export async function* imageArchive(options: ArchiveOptions): AsyncGenerator<Buffer> {
   const { registry, image, config, tag, gbMax, onBytes } = options;
-  const configName = `${hexOf(image.config)}.json`;
-  yield* file(configName, config.bytes);
+  yield* file(CONFIG_NAME, config.bytes);
   let unpackedBytes = 0;
   const done = new Set<string>();
   for (const layer of image.layers) {
@@ -56,7 +58,7 @@ export async function* imageArchive(options: ArchiveOptions): AsyncGenerator<Buf
     }
     yield padding(layer.size);
   }
-  const manifest = [{ Config: configName, RepoTags: [tag], Layers: image.layers.map(layerName) }];
+  const manifest = [{ Config: CONFIG_NAME, RepoTags: [tag], Layers: image.layers.map(layerName) }];
   yield* file('manifest.json', Buffer.from(JSON.stringify(manifest)));
   yield Buffer.alloc(2 * BLOCK_BYTES);
 }
@@ -70,8 +72,9 @@ async function* measured(
   let failure: unknown;
   const counting = pipeline(copy, createGunzip(), async (pieces: AsyncIterable<Buffer>) => {
     let end: Buffer = Buffer.alloc(0);
+    const entriesIn = entryCounter();
     for await (const piece of pieces) {
-      onUnpacked(piece.length);
+      onUnpacked(piece.length + entriesIn(piece) * ENTRY_BYTES);
       const text = Buffer.concat([end, piece]);
       if (text.includes(SPARSE_MARK) && SPARSE.test(text.toString('latin1')))
         throw new ImageFailure('failed', 'it contains sparse files, which are not supported');

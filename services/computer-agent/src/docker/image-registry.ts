@@ -15,6 +15,10 @@ const TOKEN_BYTES_MAX = 64 * 1024;
 const LAYERS_MAX = 127;
 /** Manifests in an index: one per platform. */
 const MANIFESTS_MAX = 1_000;
+/** Environment variables that an image sets, and characters of each. */
+const VARIABLES_MAX = 200;
+const VARIABLE_CHARS_MAX = 4_096;
+const VARIANT_CHARS_MAX = 64;
 /** Characters of a `www-authenticate` header; the rest is ignored. */
 const CHALLENGE_CHARS_MAX = 4_096;
 /** Attempts to fetch one blob; each resumes where the previous one was cut off. */
@@ -48,7 +52,11 @@ const manifest = z.object({
   layers: boundedList(descriptor, { min: 1, max: LAYERS_MAX }),
 });
 const imageConfig = platform.extend({
+  variant: z.string().max(VARIANT_CHARS_MAX).optional(),
   rootfs: z.object({ diff_ids: boundedList(digest, { max: LAYERS_MAX }) }),
+  config: z
+    .object({ Env: boundedList(z.string().max(VARIABLE_CHARS_MAX), { max: VARIABLES_MAX }).nullish() })
+    .nullish(),
 });
 const tokenAnswer = z.object({ token: z.string().optional(), access_token: z.string().optional() });
 
@@ -63,6 +71,10 @@ export interface RemoteImage {
 
 /** Configuration of an image, which the engine needs beside the layers. */
 export interface RemoteConfig {
+  /**
+   * Only what a computer uses: platform, layers and environment. The engine would mount a volume over our own mounts and
+   * fill it before its size is bounded, and would keep labels for each container.
+   */
   readonly bytes: Buffer;
   /** Digests of the unpacked layers, the lowest first. */
   readonly diffIds: readonly string[];
@@ -107,9 +119,19 @@ export class ImageRegistry {
     const bytes = Buffer.concat(await Array.fromAsync(this.layer(config)));
     const parsed = imageConfig.safeParse(parseJson(bytes));
     if (!parsed.success || parsed.data.rootfs.diff_ids.length !== layers.length)
-      throw new ImageFailure('failed', 'its configuration does not match its layers', parsed.error);
+      throw new ImageFailure(
+        'failed',
+        'its configuration is not valid, or does not match its layers',
+        parsed.error,
+      );
     await this.#runnable([parsed.data]);
-    return { bytes, diffIds: parsed.data.rootfs.diff_ids };
+    const { rootfs, config: defaults, ...platformOfImage } = parsed.data;
+    const kept = {
+      ...platformOfImage,
+      rootfs: { type: 'layers', ...rootfs },
+      config: { Env: defaults?.Env ?? [] },
+    };
+    return { bytes: Buffer.from(JSON.stringify(kept)), diffIds: rootfs.diff_ids };
   }
 
   /** The bytes of a layer or configuration. Throws after the last byte if they do not match the digest. */

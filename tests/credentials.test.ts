@@ -8,7 +8,7 @@ import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type Bus, connectBus, openBucket, publishEvent } from '@switchyard/bus';
 import {
   eventIds,
-  eventSubjectFromHost,
+  eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   makeEvent,
   minuteEvent,
@@ -157,6 +157,7 @@ describe('the credential of a computer host', () => {
       '_S.billing.x.edge.y.1',
       '_HB.host_other.x',
       '$KV.hosts.host_other',
+      `$KV.hosts.${host}.more`,
       '$KV.keys.x',
       `computer-agent.v1.${host}.exec`,
     ];
@@ -185,7 +186,8 @@ describe('the credential of a computer host', () => {
     const events = ['call.completed', 'computer.metered', 'credit.granted', 'video.charged'];
     const subjects = [
       ...events.map((event) => `event.v1.${event}.${ORG}`),
-      `host-event.v1.host_other.computer.metered.${ORG}`,
+      'host-event.v1.host_other',
+      `host-event.v1.${host}.computer.metered.${ORG}`,
     ];
     expect(await refusedToPublish(agent, subjects)).toEqual(subjects);
   });
@@ -223,7 +225,7 @@ describe('the credential of a computer host', () => {
     const forged = await minuteOn('host_other');
     const own = await minuteOn(host);
     for (const event of [forged, own])
-      await jetstream(agent).publish(eventSubjectFromHost(host, event), JSON.stringify(event), {
+      await jetstream(agent).publish(eventSubjectOfHost(host), JSON.stringify(event), {
         expect: { streamName: HOST_EVENTS_STREAM },
       });
     const charged = async () => {

@@ -183,10 +183,10 @@ export const STREAM_READERS: Readonly<
 };
 
 /**
- * `own`: reads and writes only the key of its host and the keys under it. Every other use includes reading all.
+ * `own-key`: reads and writes only the key of its host; `own-keys`: only keys under it. Every other use includes reading all.
  * `consume`: takes the events that writes carry, with a durable consumer.
  */
-type BucketUse = 'read' | 'watch' | 'write' | 'own' | 'consume';
+type BucketUse = 'read' | 'watch' | 'write' | 'own-key' | 'own-keys' | 'consume';
 /** Who uses each bucket. */
 export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceName, readonly BucketUse[]>>>> =
   {
@@ -194,11 +194,11 @@ export const BUCKET_USERS: Readonly<Record<BucketName, Partial<Record<ServiceNam
     orgs: { control: ['watch', 'write', 'consume'], edge: ['watch'], billing: ['watch'] },
     'provider-keys': { control: ['write', 'consume'], 'model-router': ['watch'], 'video-worker': ['watch'] },
     system: { edge: ['write'] },
-    hosts: { 'computer-agent': ['own'], control: ['watch'], edge: ['watch'] },
+    hosts: { 'computer-agent': ['own-key'], control: ['watch'], edge: ['watch'] },
     'host-orders': { 'computer-agent': ['read'], control: ['write'] },
     leases: { control: ['write'], billing: ['write'] },
     'computer-placements': { control: ['write'], edge: ['read'], billing: ['watch'] },
-    computers: { 'computer-agent': ['own'], control: ['write'], edge: ['read'] },
+    computers: { 'computer-agent': ['own-keys'], control: ['write'], edge: ['read'] },
     videos: { 'video-worker': ['watch', 'write'], control: ['read'] },
     'computer-minutes': { control: ['write'] },
     'computer-slots': { control: ['write'] },

@@ -8,7 +8,7 @@ import {
   type Event,
   eventStream,
   eventSubject,
-  eventSubjectFromHost,
+  eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   HOST_EVENTS_SUBJECTS,
   isRefusal,
@@ -28,8 +28,12 @@ export const EVENTS_AGE_NS_MAX = 7 * DAY_NS;
 export const DUPLICATE_WINDOW_NS = 120 * SECOND_NS;
 const EVENTS_BYTES_MAX = 8 * 1024 ** 3;
 const REFUSALS_BYTES_MAX = 512 * 1024 ** 2;
-/** About two million minutes that control has not admitted yet; then they wait in the outboxes of the hosts. */
+/** Events that control has not admitted yet: about a million, then they wait in the outboxes of the hosts. */
 const HOST_EVENTS_BYTES_MAX = 1024 ** 3;
+/** Those of one host, so that no host fills the stream. Control admits so many in less than a minute. */
+const EVENTS_OF_HOST_MAX = 10_000;
+/** An event with all tags that a computer may have is smaller. */
+const HOST_EVENT_BYTES_MAX = 32 * 1024;
 
 /** How long one publish waits for its PubAck before the event goes to the outbox. */
 const PUBACK_TIMEOUT_MS = 2_000;
@@ -58,6 +62,9 @@ export async function ensureEventsStream(bus: Bus): Promise<void> {
     subjects: [HOST_EVENTS_SUBJECTS],
     retention: RetentionPolicy.Workqueue,
     discard: DiscardPolicy.New,
+    max_msgs_per_subject: EVENTS_OF_HOST_MAX,
+    discard_new_per_subject: true,
+    max_msg_size: HOST_EVENT_BYTES_MAX,
     max_bytes: HOST_EVENTS_BYTES_MAX,
     max_age: 0,
   });
@@ -75,7 +82,7 @@ export function publishEvent(
   event: Event,
   { timeoutMs = PUBACK_TIMEOUT_MS, host = null }: PublishOptions = {},
 ): Promise<PubAck> {
-  const subject = host === null ? eventSubject(event) : eventSubjectFromHost(host, event);
+  const subject = host === null ? eventSubject(event) : eventSubjectOfHost(host);
   return js.publish(subject, JSON.stringify(event), {
     msgID: event.id,
     expect: { streamName: host === null ? eventStream(event) : HOST_EVENTS_STREAM }, // makes it an event: read-event.ts

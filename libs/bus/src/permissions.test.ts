@@ -58,7 +58,7 @@ test('a host publishes events under its own name, and reads and writes records u
   const { publish } = permissionsOf(HOST_SERVICE, HOST);
   for (const host of [HOST, 'host_b'])
     for (const subject of [
-      `host-event.v1.${host}.computer.metered.org_x`,
+      `host-event.v1.${host}`,
       `billing.v1.host-holds.take.${host}.0.0.0.0`,
       `$KV.computers.${host}.org_x.cmp_x`,
       `$JS.API.DIRECT.GET.KV_computers.$KV.computers.${host}.org_x.cmp_x`,

@@ -3,6 +3,7 @@
 import {
   ALL_PLACES,
   EVENT_STREAMS,
+  eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   type HostOperationName,
   hostSubject,
@@ -12,7 +13,6 @@ import {
   RECEIPTS_STREAM,
   RECEIPTS_SUBJECTS,
   rateLimitsSubject,
-  subjectsFromHost,
 } from '@switchyard/contracts';
 import {
   BUCKET_USERS,
@@ -51,7 +51,7 @@ export function permissionsOf(service: ServiceName, user: string): Permissions {
       ...calls(service, user),
       ...(service === 'edge' ? [rateLimitsSubject(`${user}.*`)] : []),
       ...events(service),
-      ...(service === HOST_SERVICE ? [subjectsFromHost(user)] : []),
+      ...(service === HOST_SERVICE ? [eventSubjectOfHost(user)] : []),
       ...streams(service),
       ...buckets(service, user),
       ...objectStores(service),
@@ -123,9 +123,9 @@ function buckets(service: ServiceName, user: string): string[] {
     const uses = users[service];
     if (!uses) return [];
     const stream = `KV_${bucket}`;
-    if (uses.includes('own')) {
-      const own = [`$KV.${bucket}.${user}`, `$KV.${bucket}.${user}.>`];
-      return [...opening(stream), ...own, ...own.map((keys) => `$JS.API.DIRECT.GET.${stream}.${keys}`)];
+    if (uses.includes('own-key') || uses.includes('own-keys')) {
+      const own = `$KV.${bucket}.${user}${uses.includes('own-keys') ? '.>' : ''}`;
+      return [...opening(stream), own, `$JS.API.DIRECT.GET.${stream}.${own}`];
     }
     return [
       ...readingStream(stream),

@@ -31,12 +31,12 @@ export const EVENT_STREAMS = [
 export type EventStream = (typeof EVENT_STREAMS)[number]['stream'];
 
 /**
- * Events as computer hosts publish them, `host-event.v1.<host>.<noun>.<past-verb>.<org>`. Control checks each against the
+ * Events as computer hosts publish them, each host on one subject, `host-event.v1.<host>`. Control checks each against the
  * placement of its computer and publishes it on EVENTS. A work queue: a message goes when control has acknowledged it.
  */
 export const HOST_EVENTS_STREAM = 'HOST_EVENTS';
 const HOST_EVENT = 'host-event.v1';
-export const HOST_EVENTS_SUBJECTS = `${HOST_EVENT}.*.*.*.*`;
+export const HOST_EVENTS_SUBJECTS = `${HOST_EVENT}.*`;
 
 /** Names of the consumers on EVENTS that book: one for each partition of billing, with the number of its layout. */
 export const BOOKING_CONSUMER = /^billing-p\d+(?:-e(\d+))?$/;
@@ -101,14 +101,9 @@ export function eventSubject(event: Event): string {
   return `event.v1.${event.type}.${event.data.org}${isRefusal(event) ? REFUSED_SUFFIX : ''}`;
 }
 
-/** The subject on which a computer host publishes an event. */
-export function eventSubjectFromHost(host: string, event: Event): string {
-  return `${HOST_EVENT}.${host}.${event.type}.${event.data.org}`;
-}
-
-/** What a computer host may publish on. */
-export function subjectsFromHost(host: string): string {
-  return `${HOST_EVENT}.${host}.>`;
+/** The subject on which a computer host publishes its events. */
+export function eventSubjectOfHost(host: string): string {
+  return `${HOST_EVENT}.${host}`;
 }
 
 /** The host that published a message of HOST_EVENTS; nats-server lets each host use its own name only. */

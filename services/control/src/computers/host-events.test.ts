@@ -6,7 +6,7 @@ import {
   type Event,
   type EventData,
   eventIds,
-  eventSubjectFromHost,
+  eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   makeEvent,
   minuteEvent,
@@ -90,8 +90,7 @@ describe('an event of a host', () => {
     const text = JSON.stringify(sent);
     const headers = { expect: { streamName: HOST_EVENTS_STREAM } };
     // Twice on the stream, as after a loss of the acknowledgement that outlasts the server's memory of ids.
-    for (let time = 0; time < 2; time++)
-      await bus.js.publish(eventSubjectFromHost(HOST, sent), text, headers);
+    for (let time = 0; time < 2; time++) await bus.js.publish(eventSubjectOfHost(HOST), text, headers);
     await decided();
     expect(of(record.id)).toEqual([sent.id, minute(LAST).id]);
     expect(events.all.find(({ id }) => id === sent.id)).toEqual(sent);
@@ -195,7 +194,7 @@ describe('an event of a host', () => {
         },
       }),
     );
-    await bus.js.publish(eventSubjectFromHost(HOST, minute(3)), JSON.stringify(minute(3))); // no header of an event
+    await bus.js.publish(eventSubjectOfHost(HOST), JSON.stringify(minute(3))); // no header of an event
     await decided();
     expect(of(record.id)).toEqual([minute(LAST).id]);
     expect(events.of('credit.granted')).toEqual([]);

@@ -7,7 +7,7 @@ import {
   type EventData,
   type EventName,
   eventIds,
-  eventSubjectFromHost,
+  eventSubjectOfHost,
   HOST_EVENTS_STREAM,
   HOST_EVENTS_SUBJECTS,
   makeEvent,
@@ -84,7 +84,7 @@ export function admittedEvent(
   nowMs: number,
 ): Event | null {
   const { id, org, key_id, host, metadata } = placement;
-  if (subject !== eventSubjectFromHost(host, event) || !event.id.startsWith(`${id}:`)) return null;
+  if (subject !== eventSubjectOfHost(host) || !event.id.startsWith(`${id}:`)) return null;
   const saidMs = Math.min(Date.parse(event.time), nowMs);
   const time = new Date(Math.max(saidMs, Date.parse(placement.created_at)));
   const source = '/switchyard/computer-agent';

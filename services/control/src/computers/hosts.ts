@@ -24,6 +24,7 @@ export class Hosts {
   placeable(): HostHeartbeat[] {
     return this.#heartbeats
       .entries()
+      .filter(([host, beat]) => beat.id === host) // a host writes its own key, and may name another in it
       .map(([, beat]) => beat)
       .filter((beat) => !beat.cordoned && this.#ageMs(beat) <= HOST_FRESH_MS_MAX);
   }

@@ -94,6 +94,11 @@ describe('hosts by their heartbeats', () => {
     expect(hosts.placeable()).toEqual([]);
   });
 
+  test('a heartbeat that names another host than its key is ignored', () => {
+    const forged = new Hosts({ entries: () => [['host_thief', host('a')]] }, new FakeClock(0));
+    expect(forged.placeable()).toEqual([]);
+  });
+
   test('a host is silent after a minute without heartbeat, and when it never sent one', () => {
     clock.advance(60_000 - HOST_FRESH_MS_MAX - 1);
     expect(hosts.isSilent('host_a')).toBe(false);

@@ -19,7 +19,9 @@ export async function hostsCommand(
   const hosts = await openBucket(bus, 'hosts');
   const orders = await openBucket(bus, 'host-orders');
   if (verb === 'list' && host === undefined) {
-    const beats = (await hosts.entries()).map(({ value }) => value);
+    const beats = (await hosts.entries())
+      .filter(({ key, value }) => key === value.id)
+      .map(({ value }) => value);
     const ordered = new Map((await orders.entries()).map(({ key, value }) => [key, value.order]));
     return listed(beats, ordered, names);
   }

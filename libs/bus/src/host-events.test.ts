@@ -1,0 +1,40 @@
+// The queue of the events of computer hosts, over a real nats-server without anything that empties it.
+import { eventSubjectOfHost, HOST_EVENTS_STREAM } from '@switchyard/contracts';
+import { startNats, type TestServer } from '@switchyard/testing';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Bus, connectBus, ensureEventsStream } from './index.ts';
+
+const AT_ONCE = 1_000;
+const EVENTS_MAX = 20_000;
+
+let nats: TestServer;
+let bus: Bus;
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, service: 'test', logger: pino({ level: 'silent' }) });
+  await ensureEventsStream(bus);
+});
+afterAll(async () => {
+  await bus?.close();
+  await nats?.stop();
+});
+
+const publish = (host: string, bytes = 100) =>
+  bus.js.publish(eventSubjectOfHost(host), 'x'.repeat(bytes), { timeout: 30_000 });
+const stored = async () => (await bus.jsm.streams.info(HOST_EVENTS_STREAM)).state.messages;
+
+test('a host that fills its part of the queue takes no room from another one', async () => {
+  for (let sent = 0; sent < EVENTS_MAX; sent += AT_ONCE)
+    await Promise.allSettled(Array.from({ length: AT_ONCE }, () => publish('host_thief')));
+  const before = await stored();
+  expect(before).toBe(10_000);
+  await expect(publish('host_thief')).rejects.toThrow('maximum messages per subject');
+  await publish('host_a');
+  expect(await stored()).toBe(before + 1);
+}, 60_000);
+
+test('an event of a host has a bounded size, so that one host cannot fill the queue by large ones', async () => {
+  await expect(publish('host_a', 33_000)).rejects.toThrow('message size exceeds maximum');
+});

@@ -9,7 +9,7 @@ import type { JsMsg } from '@nats-io/jetstream';
 import {
   type Event,
   eventSubject,
-  eventSubjectFromHost,
+  eventSubjectOfHost,
   parseEvent,
   publishingHost,
 } from '@switchyard/contracts';
@@ -24,7 +24,7 @@ export function readEvent(message: Pick<JsMsg, 'headers' | 'json' | 'subject'>):
     );
   const event = parseEvent(message.json());
   const own = eventSubject(event);
-  if (subject !== own && subject !== eventSubjectFromHost(publishingHost(subject), event))
+  if (subject !== own && subject !== eventSubjectOfHost(publishingHost(subject)))
     throw new RangeError(`an event for ${own} on ${subject}`);
   return event;
 }

@@ -38,7 +38,7 @@ const caller = { org: 'org_test', key_id: 'key_caller' };
 
 let installation: TestInstallation;
 let clock: FakeClock;
-let on: TestAgent;
+let testAgent: TestAgent;
 const closing: (() => Promise<void>)[] = [];
 
 /** One more instance of control, with a connection of its own. */
@@ -56,19 +56,19 @@ async function openControl(env: Record<string, string> = {}): Promise<void> {
 beforeAll(async () => {
   installation = await openTestInstallation({ control: true });
   clock = new FakeClock();
-  on = await openTestAgent(installation, { clock });
+  testAgent = await openTestAgent(installation, { clock });
   await openControl();
   await openControl();
 }, SETUP_TIMEOUT_MS);
 
 afterAll(async () => {
   for (const close of closing) await close();
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 
 afterEach(async () => {
-  await on.agent.heartbeat.beat();
+  await testAgent.agent.heartbeat.beat();
   for (const { id } of await list()) await remove(id);
 });
 
@@ -149,14 +149,14 @@ describe('a computer', () => {
 
   test('shows since when it is idle, and that it is not while a command runs', async () => {
     const { id } = await create();
-    const running = on.exec(id, 'until [ -e go ]; do sleep 0.01; done');
-    await on.exec(id, 'true'); // the first is on when the second has answered
-    await on.pass(1_000);
+    const running = testAgent.exec(id, 'until [ -e go ]; do sleep 0.01; done');
+    await testAgent.exec(id, 'true'); // the first is on when the second has answered
+    await testAgent.pass(1_000);
     expect(await get(id)).toMatchObject({ idle_since: null });
-    await on.exec(id, 'touch go');
+    await testAgent.exec(id, 'touch go');
     await running;
     const ended = clock.now();
-    await on.pass(1_000);
+    await testAgent.pass(1_000);
     expect(await get(id)).toMatchObject({
       idle_since: new Date(ended).toISOString(),
       stops_at: new Date(ended + 120_000).toISOString(),
@@ -173,7 +173,7 @@ describe('the cap', () => {
     expect(refused).toHaveLength(40);
     expect((await slotsOf(caller.org)).sort()).toEqual([...made].sort());
     expect(await list()).toHaveLength(10);
-    await on.ask('stop', made[0]!);
+    await testAgent.ask('stop', made[0]!);
     await expect(create()).rejects.toMatchObject({ code: 'computer_limit_reached', status: 429 });
     await remove(made[0]!);
     const again = await Promise.allSettled([create(), create()]);
@@ -221,12 +221,12 @@ describe('the cap', () => {
     await slots.put('org_full', lost);
     const full = { org: 'org_full', key_id: 'key_full' };
     await expect(create(undefined, full)).rejects.toMatchObject({ code: 'computer_limit_reached' });
-    await on.pass(60_001);
+    await testAgent.pass(60_001);
     // Control may hear the host's heartbeat after that a little later than the test does.
     const made = () => create({ cpu: 0.25, memory_mb: 512 }, full);
     const { id } = await vi.waitFor(made, { timeout: HEARD_MS_MAX });
     expect(await slotsOf('org_full')).toEqual([id]);
-    await on.pass(SWEEP_MS);
+    await testAgent.pass(SWEEP_MS);
     await expect.poll(() => slotsOf('org_swept')).toEqual([]);
     expect(await slotsOf('org_full')).toEqual([id]);
     await remove(id, full);
@@ -237,7 +237,7 @@ describe('placement', () => {
   /** What the agent's last heartbeat said, changed. */
   const beat = async (change: Partial<HostHeartbeat>): Promise<void> => {
     const hosts = await openBucket(installation.bus, 'hosts');
-    const own = (await hosts.get(on.agent.hostId))!.value;
+    const own = (await hosts.get(testAgent.agent.hostId))!.value;
     const plain = {
       ...own,
       cordoned: false,
@@ -283,7 +283,7 @@ describe('placement', () => {
       for (let n = 0; n < 4; n++) made.push((await create()).id);
       for (const id of made)
         expect((await installation.placements.get(placementKey(caller.org, id)))?.value.host).toBe(
-          on.agent.hostId,
+          testAgent.agent.hostId,
         );
       expect(small.agent.computers.all()).toEqual([]);
     } finally {
@@ -322,29 +322,29 @@ describe('placement', () => {
   });
 
   test('an operator cordons, drains and frees a host by npm run hosts', async () => {
-    const host = on.agent.hostId;
+    const host = testAgent.agent.hostId;
     const order = (...words: string[]) => hostsCommand(installation.bus, words, () => clock.now());
     const { id } = await create();
     expect(await order('cordon', host)).toContain(host);
-    await on.agent.heartbeat.beat();
+    await testAgent.agent.heartbeat.beat();
     expect(await order()).toMatch(new RegExp(`${host} +cordon +1 running`));
     await eventually('no_capacity', /No computer host is connected/);
     // A request sent to the host itself, by an older heartbeat, is refused there.
-    await expect(on.create()).rejects.toMatchObject({ code: 'no_capacity' });
-    await on.ask('stop', id);
-    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+    await expect(testAgent.create()).rejects.toMatchObject({ code: 'no_capacity' });
+    await testAgent.ask('stop', id);
+    expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
 
     await order('drain', host);
-    await on.agent.heartbeat.beat();
-    await on.recordWhen(id, ({ state }) => state === 'stopped');
+    await testAgent.agent.heartbeat.beat();
+    await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(await get(id)).toMatchObject({ status: 'stopped', stop_reason: 'host_lost' });
-    await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'no_capacity' });
-    await on.agent.heartbeat.beat();
+    await expect(testAgent.ask('start', id)).rejects.toMatchObject({ code: 'no_capacity' });
+    await testAgent.agent.heartbeat.beat();
     expect(await order()).toMatch(/drain +0 running/);
 
     await order('uncordon', host);
-    await on.agent.heartbeat.beat();
-    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+    await testAgent.agent.heartbeat.beat();
+    expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
     const created = () => create().then(({ status }) => status, String);
     await expect.poll(created, { timeout: HEARD_MS_MAX }).toBe('running');
     await expect(order('cordon', 'host_nobody')).rejects.toThrow('no host host_nobody is heard');
@@ -378,7 +378,7 @@ describe('a lost host', () => {
   test('its computers are unreachable, can be deleted, and are charged to their last minute; it clears up when back', async () => {
     const dataFolder = await installation.newDataFolder();
     const doomed = await startAgentProcess(installation, { dataFolder, now: clock.now() });
-    await on.agent.heartbeat.beat();
+    await testAgent.agent.heartbeat.beat();
     const record: ComputerRecord = newTestRecord(doomed.hostId, defaultLimits(), {
       created_at: new Date(clock.now()).toISOString(),
     });
@@ -388,7 +388,7 @@ describe('a lost host', () => {
     await doomed.kill();
     const { container } = (await doomed.host.record(id))!;
     expect((await get(id)).status).toBe('running');
-    await on.pass(70_000 + 60_001);
+    await testAgent.pass(70_000 + 60_001);
     expect(await get(id)).toMatchObject({ status: 'unreachable', minutes: 1, stops_at: null });
     expect(await remove(id)).toMatchObject({ deleted: true });
     await expect(get(id)).rejects.toMatchObject({ code: 'computer_not_found' });

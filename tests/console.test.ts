@@ -85,23 +85,23 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-async function open(name: string, on = page): Promise<void> {
-  await on.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
-  await on.getByRole('heading', { level: 1, name }).waitFor();
+async function open(name: string, tab = page): Promise<void> {
+  await tab.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
+  await tab.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-async function signIn(on: Page, key: string): Promise<void> {
-  await on.goto(stack.url);
-  await on.getByLabel('API key').fill(key);
-  await on.getByRole('button', { name: 'Sign in' }).click();
-  await on.getByTestId('spent-today').waitFor();
+async function signIn(tab: Page, key: string): Promise<void> {
+  await tab.goto(stack.url);
+  await tab.getByLabel('API key').fill(key);
+  await tab.getByRole('button', { name: 'Sign in' }).click();
+  await tab.getByTestId('spent-today').waitFor();
 }
 
 async function keepScreenshot(of: Page, name: string): Promise<void> {
   if (SCREENSHOTS) await of.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
 }
 
-const textOf = async (on: Page, testId: string) => (await on.getByTestId(testId).textContent()) ?? '';
+const textOf = async (tab: Page, testId: string) => (await tab.getByTestId(testId).textContent()) ?? '';
 const until = (what: () => unknown) => expect.poll(what, { timeout: SHOWN_MS_MAX });
 
 async function api<T>(path: string, body?: unknown, key = stack.key): Promise<T> {
@@ -267,15 +267,15 @@ describe('a key that is limited to one dollar', () => {
     await keepScreenshot(member, 'computer-desktop');
   });
 
-  test('stores a file, and puts it into the computer', { timeout: TEST_MS_MAX }, async () => {
+  test('stores a file, and copies it to the computer', { timeout: TEST_MS_MAX }, async () => {
     await open('Files', member);
     const buffer = Buffer.from('city\nUlm\n');
     await member.setInputFiles('input[type=file]', { name: 'cities.csv', mimeType: 'text/csv', buffer });
     const row = member.getByRole('row').filter({ hasText: 'cities.csv' });
-    await row.getByRole('button', { name: 'Put into a computer' }).click();
+    await row.getByRole('button', { name: 'Copy to a computer' }).click();
     await member.getByLabel('Computer', { exact: true }).selectOption('lab');
     await member.getByLabel('Path in /workspace').fill('data/');
-    await member.getByRole('button', { name: 'Put it there' }).click();
+    await member.getByRole('button', { name: 'Copy', exact: true }).click();
     await member.getByRole('dialog').waitFor({ state: 'detached' });
     await open('Computers', member);
     await member.getByRole('link', { name: 'lab' }).click();

@@ -181,7 +181,7 @@ async function sendWrong(): Promise<void> {
   const former = key;
   key = stack.key;
   await send('PUT', '/v1/providers/acme', { api_key: `${SECRETS['maker’s key set by the API']} ` });
-  await send('PUT', '/v1/providers/nobody', { api_key: SECRETS['maker’s key set by the API'] });
+  await send('PUT', '/v1/providers/no-maker', { api_key: SECRETS['maker’s key set by the API'] });
   key = `${former}x`;
   await send('GET', '/v1/models');
   key = former;

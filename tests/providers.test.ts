@@ -187,7 +187,7 @@ test('a wrong key or maker is refused by name, without what was sent', async () 
     expect(JSON.stringify(refused.json)).not.toContain(String(api_key));
   }
   for (const [method, body] of [['PUT', { api_key: 'key-of-no-maker' }], ['DELETE']] as const)
-    expect(await api(method, '/providers/nobody', body)).toMatchObject({
+    expect(await api(method, '/providers/no-maker', body)).toMatchObject({
       status: 404,
       json: { error: { code: 'provider_not_found', param: 'maker' } },
     });

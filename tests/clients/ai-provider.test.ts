@@ -26,17 +26,17 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { type ClientStack, chatCost, localChatCost, startClientStack } from './client-stack.ts';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let switchyard: SwitchyardProvider;
 let hook: Hook;
 
 beforeAll(async () => {
   hook = await startHook();
-  on = await startClientStack({ SWITCHYARD_EGRESS_ALLOW: new URL(hook.url).host });
-  switchyard = createSwitchyard({ baseURL: on.baseURL, apiKey: on.key });
+  clientStack = await startClientStack({ SWITCHYARD_EGRESS_ALLOW: new URL(hook.url).host });
+  switchyard = createSwitchyard({ baseURL: clientStack.baseURL, apiKey: clientStack.key });
 });
 afterAll(async () => {
-  await on?.stop();
+  await clientStack?.stop();
   hook?.close();
 });
 
@@ -69,8 +69,8 @@ function costOf(metadata: unknown): number {
 
 /** The cost of the latest call, as Logs has it. */
 async function latestLog(model: string): Promise<{ cost: number; status: string; requested_model: string }> {
-  const response = await fetch(`${on.baseURL}/logs?limit=1&model=${encodeURIComponent(model)}`, {
-    headers: { authorization: `Bearer ${on.key}` },
+  const response = await fetch(`${clientStack.baseURL}/logs?limit=1&model=${encodeURIComponent(model)}`, {
+    headers: { authorization: `Bearer ${clientStack.key}` },
   });
   const { data } = (await response.json()) as {
     data: { cost: number; status: string; requested_model: string }[];
@@ -314,7 +314,9 @@ describe.skipIf(!withVideo)('generateVideo', () => {
       .object({ id: z.string(), seconds: z.number(), cost: z.number() })
       .parse(providerMetadata.switchyard);
     expect({ seconds, cost }).toEqual({ seconds: 2, cost: 0.002 });
-    const job = await fetch(`${on.baseURL}/videos/${id}`, { headers: { authorization: `Bearer ${on.key}` } });
+    const job = await fetch(`${clientStack.baseURL}/videos/${id}`, {
+      headers: { authorization: `Bearer ${clientStack.key}` },
+    });
     expect(await job.json()).toMatchObject({ status: 'completed', usage: { seconds: 2, cost: 0.002 } });
   });
 
@@ -416,7 +418,7 @@ describe('errors', () => {
   });
 
   it('of a key that is missing say which variable to set', async () => {
-    const keyless = createSwitchyard({ baseURL: on.baseURL });
+    const keyless = createSwitchyard({ baseURL: clientStack.baseURL });
     const error = await Promise.resolve(
       generateText({ model: keyless('local/chat'), prompt: 'x', maxRetries: 0 }),
     ).catch((reason: unknown) => reason);

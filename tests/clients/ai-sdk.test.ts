@@ -16,18 +16,23 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type ClientStack, chatCost, costOf, startClientStack } from './client-stack.ts';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let provider: ReturnType<typeof createOpenAICompatible>;
 /** As it is without `supportsStructuredOutputs`: it asks for a JSON object and keeps the schema to itself. */
 let plainProvider: ReturnType<typeof createOpenAICompatible>;
 
 beforeAll(async () => {
-  on = await startClientStack();
-  const settings = { name: 'switchyard', baseURL: on.baseURL, apiKey: on.key, includeUsage: true };
+  clientStack = await startClientStack();
+  const settings = {
+    name: 'switchyard',
+    baseURL: clientStack.baseURL,
+    apiKey: clientStack.key,
+    includeUsage: true,
+  };
   provider = createOpenAICompatible({ ...settings, supportsStructuredOutputs: true });
   plainProvider = createOpenAICompatible(settings);
 });
-afterAll(() => on?.stop());
+afterAll(() => clientStack?.stop());
 
 const HELLO_ANSWER = 'Hello! How can I assist you today?';
 const bodyWithUsage = z.looseObject({ usage: z.unknown() });

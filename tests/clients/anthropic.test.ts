@@ -8,19 +8,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type ClientStack, chatCost, costOf, FAILING, startClientStack } from './client-stack.ts';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let client: Anthropic;
 let mongo: MongoClient;
 
 beforeAll(async () => {
-  on = await startClientStack({ ANTHROPIC_API_KEY: 'sk-ant-ours' });
-  client = new Anthropic({ baseURL: on.stack.url, apiKey: on.key, maxRetries: 0 });
-  mongo = await MongoClient.connect(on.stack.mongoUrl, { useBigInt64: true });
+  clientStack = await startClientStack({ ANTHROPIC_API_KEY: 'sk-ant-ours' });
+  client = new Anthropic({ baseURL: clientStack.stack.url, apiKey: clientStack.key, maxRetries: 0 });
+  mongo = await MongoClient.connect(clientStack.stack.mongoUrl, { useBigInt64: true });
   script();
 });
 afterAll(async () => {
   await mongo?.close();
-  await on?.stop();
+  await clientStack?.stop();
 });
 
 const hello = [{ role: 'user' as const, content: 'Hello!' }];
@@ -53,8 +53,14 @@ function script(): void {
     end: 'stop',
   };
   const refuses: Answer = { message: { content: null }, deltas: [], end: 'content_filter' };
-  on.upstream.on('thinks', (request, response) => void response.end(...bodyOf(thinks, request, response)));
-  on.upstream.on('refuses', (request, response) => void response.end(...bodyOf(refuses, request, response)));
+  clientStack.upstream.on(
+    'thinks',
+    (request, response) => void response.end(...bodyOf(thinks, request, response)),
+  );
+  clientStack.upstream.on(
+    'refuses',
+    (request, response) => void response.end(...bodyOf(refuses, request, response)),
+  );
 }
 
 interface Answer {
@@ -94,8 +100,8 @@ function bodyOf(
 
 /** Nano-dollars of the rows of a call in the ledger, once its line is in Logs: billing books the ledger before. */
 async function bookedFor(requestId: string | null | undefined): Promise<bigint[]> {
-  const init = { headers: { authorization: `Bearer ${on.key}` } };
-  const line = async () => (await fetch(`${on.baseURL}/logs/${requestId}`, init)).json();
+  const init = { headers: { authorization: `Bearer ${clientStack.key}` } };
+  const line = async () => (await fetch(`${clientStack.baseURL}/logs/${requestId}`, init)).json();
   await expect.poll(line, { timeout: 30_000 }).toMatchObject({ dialect: 'messages', path: '/v1/messages' });
   const rows = mongo
     .db('switchyard')
@@ -150,7 +156,7 @@ describe('messages.create', () => {
       ],
     });
     expect(answer.content).toMatchObject([{ type: 'text', text: expect.stringContaining('boardwalk') }]);
-    expect(on.upstream.requests.at(-1)?.json?.messages).toEqual([
+    expect(clientStack.upstream.requests.at(-1)?.json?.messages).toEqual([
       {
         role: 'user',
         content: [
@@ -194,14 +200,17 @@ describe('messages.create', () => {
       thinking: { type: 'enabled' as const, budget_tokens: 2_048 },
     };
     const first = await client.messages.create({ ...ask, messages: hello });
-    expect(on.upstream.requests.at(-1)?.json).toMatchObject({ reasoning_effort: 'low', max_tokens: 4_096 });
+    expect(clientStack.upstream.requests.at(-1)?.json).toMatchObject({
+      reasoning_effort: 'low',
+      max_tokens: 4_096,
+    });
     expect(first.content).toMatchObject([
       { type: 'thinking', thinking: 'Let me see.', signature: expect.stringMatching(/./) },
       { type: 'text', text: '42' },
     ]);
     const messages = [...hello, { role: 'assistant' as const, content: first.content }, ...hello];
     await client.messages.create({ ...ask, messages });
-    const { messages: sent } = (on.upstream.requests.at(-1)?.json ?? {}) as { messages?: object[] };
+    const { messages: sent } = (clientStack.upstream.requests.at(-1)?.json ?? {}) as { messages?: object[] };
     expect(sent?.[1]).toEqual({
       role: 'assistant',
       content: '42',
@@ -215,7 +224,7 @@ describe('messages.create', () => {
   it('leaves the effort out for a model that has none', async () => {
     const thinking = { type: 'enabled' as const, budget_tokens: 2_048 };
     await client.messages.create({ model: 'acme/chat-1', max_tokens: 4_096, thinking, messages: hello });
-    expect(on.upstream.requests.at(-1)?.json).not.toHaveProperty('reasoning_effort');
+    expect(clientStack.upstream.requests.at(-1)?.json).not.toHaveProperty('reasoning_effort');
   });
 
   it('says that the model refused', async () => {
@@ -329,7 +338,7 @@ describe('an upstream that is Anthropic', () => {
       },
       { type: 'message_stop' },
     ];
-    on.upstream.on('claude', ({ json }, response) => {
+    clientStack.upstream.on('claude', ({ json }, response) => {
       const stream = json?.stream === true;
       response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json');
       const text = events.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join('');
@@ -340,7 +349,7 @@ describe('an upstream that is Anthropic', () => {
   it('gets the request untouched, and its answer is passed on with our name and cost', async () => {
     const { data, request_id: id } = await client.messages.create(ask, beta).withResponse();
     expect(data).toEqual({ ...message, model: 'acme/claude', usage: { ...message.usage, cost: COST } });
-    const sent = on.upstream.requests.at(-1);
+    const sent = clientStack.upstream.requests.at(-1);
     expect(sent).toMatchObject({ path: '/v1/messages', json: { ...ask, model: 'claude' } });
     expect(sent?.headers).toMatchObject({
       'x-api-key': 'sk-ant-ours',
@@ -358,7 +367,7 @@ describe('an upstream that is Anthropic', () => {
     expect(thoughts).toHaveLength(1);
     const messages = [...hello, { role: 'assistant' as const, content: thoughts }, ...hello];
     await client.messages.create({ ...ask, messages });
-    expect(on.upstream.requests.at(-1)?.json).toMatchObject({ messages: [...hello, ...hello] });
+    expect(clientStack.upstream.requests.at(-1)?.json).toMatchObject({ messages: [...hello, ...hello] });
   });
 
   it('streams its events, with the cost in the last', async () => {
@@ -388,11 +397,11 @@ describe('messages.countTokens', () => {
     });
     expect(short.input_tokens).toBeGreaterThan(0);
     expect(long.input_tokens).toBeGreaterThan(short.input_tokens + 200);
-    const before = on.upstream.requests.length;
+    const before = clientStack.upstream.requests.length;
     const { response } = await client.messages
       .countTokens({ model: 'acme/chat-1', messages: hello })
       .withResponse();
-    expect(on.upstream.requests.length).toBe(before);
+    expect(clientStack.upstream.requests.length).toBe(before);
     expect(response.headers.has('x-service-cost')).toBe(false);
   });
 
@@ -432,7 +441,7 @@ describe('errors are the client’s own classes, in Anthropic’s shape', () => 
   });
 
   it('401 for a wrong key, in x-api-key and as Bearer', async () => {
-    const wrong = { baseURL: on.stack.url, maxRetries: 0 };
+    const wrong = { baseURL: clientStack.stack.url, maxRetries: 0 };
     const key = new Anthropic({ ...wrong, apiKey: 'sk-ant-wrong' });
     await expect(ask({}, key)).rejects.toThrow(Anthropic.AuthenticationError);
     const bearer = new Anthropic({ ...wrong, apiKey: null, authToken: 'wrong' });
@@ -451,7 +460,7 @@ describe('errors are the client’s own classes, in Anthropic’s shape', () => 
 });
 
 describe('@ai-sdk/anthropic', () => {
-  const anthropic = () => createAnthropic({ baseURL: on.baseURL, apiKey: on.key });
+  const anthropic = () => createAnthropic({ baseURL: clientStack.baseURL, apiKey: clientStack.key });
   const weather = tool({
     description: 'Get the current weather in a given location',
     inputSchema: z.object({ location: z.string().describe('The city and state, e.g. San Francisco, CA') }),

@@ -3,13 +3,13 @@ import { CohereClientV2, CohereError } from 'cohere-ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ClientStack, costOf, startClientStack } from './client-stack.ts';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let client: CohereClientV2;
 
 beforeAll(async () => {
-  on = await startClientStack();
+  clientStack = await startClientStack();
   // https://docs.cohere.com/v2/reference/rerank
-  on.upstream.on('rerank-1', ({ json }, response) => {
+  clientStack.upstream.on('rerank-1', ({ json }, response) => {
     const results = [
       { index: 3, relevance_score: 0.999071 },
       { index: 0, relevance_score: 0.32713068 },
@@ -19,9 +19,9 @@ beforeAll(async () => {
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ results, id: '07734bd2-2473-4f07-94e1-0d9f0e6843cf', meta }));
   });
-  client = new CohereClientV2({ environment: on.stack.url, token: on.key, maxRetries: 0 });
+  client = new CohereClientV2({ environment: clientStack.stack.url, token: clientStack.key, maxRetries: 0 });
 });
-afterAll(() => on?.stop());
+afterAll(() => clientStack?.stop());
 
 const query = 'What is the capital of the United States?';
 const documents = [
@@ -42,7 +42,7 @@ describe('rerank', () => {
     ]);
     expect(rawResponse.headers.get('x-service-cost')).toBe('0.002');
     expect(costOf((data as { usage?: unknown }).usage)).toBe(0.002);
-    expect((await on.upstream.request('rerank-1')).json).toEqual({
+    expect((await clientStack.upstream.request('rerank-1')).json).toEqual({
       model: 'rerank-1',
       query,
       documents,
@@ -77,7 +77,7 @@ describe('errors are the client’s own', () => {
       401,
       'invalid_api_key',
       () =>
-        new CohereClientV2({ environment: on.stack.url, token: 'sy_wrong' }).rerank({
+        new CohereClientV2({ environment: clientStack.stack.url, token: 'sy_wrong' }).rerank({
           model: 'local/rerank',
           query,
           documents,

@@ -11,14 +11,14 @@ import {
   startClientStack,
 } from './client-stack.ts';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let client: OpenAI;
 
 beforeAll(async () => {
-  on = await startClientStack();
-  client = new OpenAI({ baseURL: on.baseURL, apiKey: on.key, maxRetries: 0 });
+  clientStack = await startClientStack();
+  client = new OpenAI({ baseURL: clientStack.baseURL, apiKey: clientStack.key, maxRetries: 0 });
 });
-afterAll(() => on?.stop());
+afterAll(() => clientStack?.stop());
 
 const hello = [{ role: 'user' as const, content: 'Hello!' }];
 const HELLO_ANSWER = 'Hello! How can I assist you today?';
@@ -69,7 +69,7 @@ describe('chat.completions.create', () => {
     });
     expect(answer.choices.map(({ index }) => index)).toEqual([0, 1]);
     expect(answer.choices[0]?.message.content).toContain('boardwalk');
-    expect(on.upstream.requests.at(-1)?.json?.messages).toEqual([{ role: 'user', content }]);
+    expect(clientStack.upstream.requests.at(-1)?.json?.messages).toEqual([{ role: 'user', content }]);
   });
 
   it.each([
@@ -183,7 +183,7 @@ describe('streaming', () => {
       stream: true,
     });
     for await (const _ of stream) break;
-    expect(await (await on.upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
+    expect(await (await clientStack.upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
   });
 });
 
@@ -240,8 +240,9 @@ describe('completions.create (legacy)', () => {
     const { data, response } = await client.completions
       .create({ model: 'acme/chat-1', prompt: 'Hello!' })
       .withResponse();
-    const url = `${on.baseURL}/logs/${response.headers.get('x-request-id')}`;
-    const line = async () => (await fetch(url, { headers: { authorization: `Bearer ${on.key}` } })).json();
+    const url = `${clientStack.baseURL}/logs/${response.headers.get('x-request-id')}`;
+    const line = async () =>
+      (await fetch(url, { headers: { authorization: `Bearer ${clientStack.key}` } })).json();
     await expect
       .poll(line, { timeout: 30_000 })
       .toMatchObject({ dialect: 'completions', path: '/v1/completions', cost: costOf(data.usage) });
@@ -264,7 +265,7 @@ describe('moderations.create', () => {
 describe('embeddings.create', () => {
   it('asks for base64 by default and gives numbers', async () => {
     const result = await client.embeddings.create({ model: 'acme/embed-1', input: ['one', 'two'] });
-    expect(on.upstream.requests.at(-1)?.json).toMatchObject({
+    expect(clientStack.upstream.requests.at(-1)?.json).toMatchObject({
       encoding_format: 'base64',
       input: ['one', 'two'],
     });
@@ -419,7 +420,7 @@ describe('errors are the client’s own classes', () => {
   });
 
   it('401 for a wrong key', async () => {
-    const stranger = new OpenAI({ baseURL: on.baseURL, apiKey: 'sy_wrong', maxRetries: 0 });
+    const stranger = new OpenAI({ baseURL: clientStack.baseURL, apiKey: 'sy_wrong', maxRetries: 0 });
     expect(await ask('local/chat', stranger)).toBeInstanceOf(OpenAI.AuthenticationError);
   });
 
@@ -427,7 +428,7 @@ describe('errors are the client’s own classes', () => {
     const made = await client.post<{ key: string }>('/keys', {
       body: { name: 'reader', permissions: ['usage:read'] },
     });
-    const reader = new OpenAI({ baseURL: on.baseURL, apiKey: made.key, maxRetries: 0 });
+    const reader = new OpenAI({ baseURL: clientStack.baseURL, apiKey: made.key, maxRetries: 0 });
     const error = await ask('local/chat', reader);
     expect(error).toBeInstanceOf(OpenAI.PermissionDeniedError);
     expect(error.message).toContain('models:write');
@@ -446,12 +447,16 @@ describe('errors are the client’s own classes', () => {
   ])(
     '%s: the upstream’s fault, and no retry of a chain that is exhausted',
     async (model, errorClass, status) => {
-      const patient = new OpenAI({ baseURL: on.baseURL, apiKey: on.key, maxRetries: status === 429 ? 0 : 2 });
-      const before = on.upstream.requests.length;
+      const patient = new OpenAI({
+        baseURL: clientStack.baseURL,
+        apiKey: clientStack.key,
+        maxRetries: status === 429 ? 0 : 2,
+      });
+      const before = clientStack.upstream.requests.length;
       const error = await ask(model, patient);
       expect(error).toBeInstanceOf(errorClass);
       expect(error.status).toBe(status);
-      expect(on.upstream.requests.length - before).toBe(1);
+      expect(clientStack.upstream.requests.length - before).toBe(1);
     },
   );
 });

@@ -34,21 +34,26 @@ const called = (events.at(-1) as OpenAI.Responses.ResponseCompletedEvent).respon
 
 const SAID = '12 + 7 = 19\n19 × 3 = 57';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let client: OpenAI;
 const calls: RecordedCall[] = [];
 
 beforeAll(async () => {
-  on = await startClientStack({ OPENAI_API_KEY: 'sk-ours' });
-  client = new OpenAI({ baseURL: on.baseURL, apiKey: on.key, fetch: recordingFetch(calls), maxRetries: 0 });
+  clientStack = await startClientStack({ OPENAI_API_KEY: 'sk-ours' });
+  client = new OpenAI({
+    baseURL: clientStack.baseURL,
+    apiKey: clientStack.key,
+    fetch: recordingFetch(calls),
+    maxRetries: 0,
+  });
   setTracingDisabled(true);
-  on.upstream.on('gpt', ({ json }, response) => {
+  clientStack.upstream.on('gpt', ({ json }, response) => {
     const answer = answerTo(json as Asked);
     response.setHeader('content-type', json?.stream ? 'text/event-stream' : 'application/json');
     response.end(json?.stream ? streamOf(answer) : JSON.stringify(answer));
   });
 });
-afterAll(() => on?.stop());
+afterAll(() => clientStack?.stop());
 
 type Asked = OpenAI.Responses.ResponseCreateParams;
 
@@ -108,7 +113,7 @@ const patchStream = inEvents([
   { type: 'response.completed', sequence_number: 5, response: patched },
 ]);
 
-const sent = () => on.upstream.requests.at(-1);
+const sent = () => clientStack.upstream.requests.at(-1);
 /** Dollars at the price of acme/gpt. */
 const dollars = ({ usage }: Response) => {
   const { input_tokens: input = 0, output_tokens: output = 0, input_tokens_details: details } = usage ?? {};
@@ -200,7 +205,7 @@ describe('a custom tool, as Codex has', () => {
   });
 
   it('is refused by a model of another maker, which is skipped as a fallback', async () => {
-    const before = on.upstream.requests.length;
+    const before = clientStack.upstream.requests.length;
     const create = (body: object) => client.responses.create(body as never);
     for (const [param, body] of [
       ['tools.0.type', { input: QUESTION, tools: [patch] }],
@@ -210,11 +215,11 @@ describe('a custom tool, as Codex has', () => {
         ...{ status: 400, code: 'invalid_request', param },
         message: expect.stringContaining('Only OpenAI’s own models'),
       });
-    expect(on.upstream.requests.length).toBe(before);
-    on.upstream.on('gpt-fails', (_, response) => void response.writeHead(500).end());
+    expect(clientStack.upstream.requests.length).toBe(before);
+    clientStack.upstream.on('gpt-fails', (_, response) => void response.writeHead(500).end());
     const failed = create({ model: 'acme/gpt-fails', models: ['acme/chat-1'], input, tools: [patch] });
     await expect(failed).rejects.toMatchObject({ status: 502, code: 'upstream_error' });
-    expect(on.upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/responses']);
+    expect(clientStack.upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/responses']);
   });
 });
 
@@ -241,7 +246,7 @@ describe('fallback', () => {
       input: QUESTION,
     } as never);
     expect(to).toMatchObject({ id: text.id, model: MODEL });
-    on.upstream.on('gpt-fails', (_, response) => void response.writeHead(500).end());
+    clientStack.upstream.on('gpt-fails', (_, response) => void response.writeHead(500).end());
     const body = { model: 'acme/gpt-fails', models: ['acme/chat-1'], input: 'Hello!' };
     const from = await client.responses.create(body as never);
     expect(from).toMatchObject({ model: 'acme/chat-1', output_text: 'Hello! How can I assist you today?' });
@@ -254,7 +259,7 @@ describe('fallback', () => {
     ['failed-prompt', OpenAI.BadRequestError],
     ['error-stream', OpenAI.InternalServerError],
   ])('without one, a stream that fails before its content is an error: %s', async (name, kind) => {
-    on.upstream.on('gpt-fails', (_, response) => {
+    clientStack.upstream.on('gpt-fails', (_, response) => {
       response.setHeader('content-type', 'text/event-stream').end(inEvents(recorded(name).events));
     });
     const failed = client.responses.create({ model: 'acme/gpt-fails', input: QUESTION, stream: true });
@@ -270,10 +275,10 @@ it.each<[string, object]>([
   ['input.0', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
   ['service_tier', { service_tier: 'priority' }],
 ])('refuses what would be stored, hosted or priced otherwise: %s', async (param, body) => {
-  const before = on.upstream.requests.length;
+  const before = clientStack.upstream.requests.length;
   const failed = client.responses.create({ model: MODEL, input: QUESTION, ...body } as never);
   await expect(failed).rejects.toMatchObject({ status: 400, code: 'invalid_request', param });
-  expect(on.upstream.requests.length).toBe(before);
+  expect(clientStack.upstream.requests.length).toBe(before);
 });
 
 it('@openai/agents calls its tool and answers, whole and streamed', async () => {
@@ -310,5 +315,5 @@ it('@openai/agents calls its tool and answers, whole and streamed', async () => 
 
 it('every answer above is billed once, at the cost that it states', async () => {
   expect(calls.length).toBeGreaterThan(12);
-  await expectExactBill(on.stack, calls, 'responses');
+  await expectExactBill(clientStack.stack, calls, 'responses');
 });

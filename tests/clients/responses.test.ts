@@ -10,19 +10,19 @@ import { z } from 'zod';
 import { type ClientStack, chatCost, costOf, FAILING, startClientStack } from './client-stack.ts';
 import { expectExactBill, type RecordedCall, recordingFetch } from './recorded-calls.ts';
 
-let on: ClientStack;
+let clientStack: ClientStack;
 let client: OpenAI;
 let provider: ReturnType<typeof createOpenAI>;
 const calls: RecordedCall[] = [];
 
 beforeAll(async () => {
-  on = await startClientStack();
-  const settings = { baseURL: on.baseURL, apiKey: on.key, fetch: recordingFetch(calls) };
+  clientStack = await startClientStack();
+  const settings = { baseURL: clientStack.baseURL, apiKey: clientStack.key, fetch: recordingFetch(calls) };
   client = new OpenAI({ ...settings, maxRetries: 0 });
   provider = createOpenAI(settings);
   setTracingDisabled(true);
 });
-afterAll(() => on?.stop());
+afterAll(() => clientStack?.stop());
 
 const HELLO_ANSWER = 'Hello! How can I assist you today?';
 const WEATHER_QUESTION = 'What is the weather like in Boston, MA?';
@@ -42,7 +42,7 @@ const weatherTool: OpenAI.Responses.FunctionTool = {
 };
 const event = z.object({ name: z.string(), date: z.string(), participants: z.array(z.string()) });
 const SCIENCE_FAIR = { name: 'Science Fair', date: 'Friday', participants: ['Alice', 'Bob'] };
-const sentToUpstream = () => on.upstream.requests.at(-1)?.json;
+const sentToUpstream = () => clientStack.upstream.requests.at(-1)?.json;
 
 describe('responses.create', () => {
   it.each([
@@ -185,11 +185,11 @@ describe('responses.create', () => {
     ['input.0.content.0.type', { input: [{ role: 'user', content: [{ type: 'input_video' }] }] }],
     ['include.0', { include: ['message.output_text.logprobs'] }],
   ])('refuses what it cannot do, naming the field: %s', async (param, body) => {
-    const before = on.upstream.requests.length;
+    const before = clientStack.upstream.requests.length;
     const failed = client.responses.create({ model: 'acme/chat-1', input: 'Hello!', ...body });
     await expect(failed).rejects.toBeInstanceOf(OpenAI.BadRequestError);
     await expect(failed).rejects.toMatchObject({ code: 'invalid_request', param });
-    expect(on.upstream.requests.length).toBe(before);
+    expect(clientStack.upstream.requests.length).toBe(before);
   });
 });
 
@@ -266,13 +266,13 @@ describe('streams', () => {
     const stream = await client.responses.create({ model: 'acme/endless', input: 'Hello!', stream: true });
     calls.pop(); // it is not read to its end
     for await (const _ of stream) break;
-    expect(await (await on.upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
+    expect(await (await clientStack.upstream.request('endless+gap-20+megabytes-64')).over).toBe('cut');
   });
 });
 
 describe('errors are the client’s own classes', () => {
   it('for a wrong key, an unknown model, a model of another type and a limited upstream', async () => {
-    const stranger = new OpenAI({ baseURL: on.baseURL, apiKey: 'sy_wrong', maxRetries: 0 });
+    const stranger = new OpenAI({ baseURL: clientStack.baseURL, apiKey: 'sy_wrong', maxRetries: 0 });
     const ask = (model: string, by = client) => by.responses.create({ model, input: 'Hello!' });
     await expect(ask('local/chat', stranger)).rejects.toBeInstanceOf(OpenAI.AuthenticationError);
     await expect(ask('acme/nonesuch')).rejects.toBeInstanceOf(OpenAI.NotFoundError);
@@ -380,5 +380,5 @@ describe('@ai-sdk/openai', () => {
 
 it('every answer above is billed once, at the cost that it states', async () => {
   expect(calls.length).toBeGreaterThan(20);
-  await expectExactBill(on.stack, calls, 'responses');
+  await expectExactBill(clientStack.stack, calls, 'responses');
 });

@@ -23,7 +23,7 @@ export async function saveSettings(settings: Settings): Promise<void> {
   await writeFile(file, `${JSON.stringify(settings, null, 2)}\n`, { mode: OWNER_ONLY });
 }
 
-/** Returns the client of whoever is logged in. The file belongs to one installation: its key goes to its own address only. */
+/** Returns a client with the saved login. The file belongs to one installation: its key goes to that address only. */
 export async function connect(): Promise<Switchyard> {
   const { SWITCHYARD_URL, SWITCHYARD_KEY } = process.env;
   const saved = await savedSettings();

@@ -101,7 +101,7 @@ export class Computer implements AsyncDisposable {
     return dataOf(this.#api.GET('/v1/computers/{id}', this.#path()));
   }
 
-  /** Starts the stopped computer; /workspace is as it was. */
+  /** Starts the stopped computer with its /workspace. */
   start(): Promise<ComputerInfo> {
     return dataOf(this.#api.POST('/v1/computers/{id}/start', this.#path()));
   }

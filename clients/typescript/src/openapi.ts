@@ -253,7 +253,7 @@ export interface paths {
         put?: never;
         /**
          * Turn speech into text (OpenAI’s shape, or the audio as base64 in JSON)
-         * @description Charged per minute of audio, by the true length of the file. At most 26214400 bytes of audio in either form. With `response_format` `text`, `srt` or `vtt` the answer is text, its cost in the header X-Service-Cost.
+         * @description Charged per minute of audio, by the true length of the file. At most 26214400 bytes of audio in either form. With `response_format` `text`, `srt` or `vtt` the answer is plain text, and the header X-Service-Cost has its cost.
          *
          *     Needs the permission `models:write`.
          */
@@ -1754,7 +1754,7 @@ export interface components {
             stream?: boolean | null;
             /** @description Options of a stream */
             stream_options?: {
-                /** @description Usage in a chunk of its own; the cost is told either way */
+                /** @description Adds a chunk with the usage. The cost is reported in any case */
                 include_usage?: boolean | null;
             } | null;
             /** @description How freely words are chosen; default: the model’s own */
@@ -1819,7 +1819,7 @@ export interface components {
             stream?: boolean | null;
             /** @description Options of a stream */
             stream_options?: {
-                /** @description Usage in a chunk of its own; the cost is told either way */
+                /** @description Adds a chunk with the usage. The cost is reported in any case */
                 include_usage?: boolean | null;
             } | null;
             /** @description How freely words are chosen; default: the model’s own */
@@ -3622,7 +3622,7 @@ export interface components {
              * @constant
              */
             object: "file";
-            /** @description Its name, as it was uploaded, without folders */
+            /** @description Name of the uploaded file, without folders */
             filename: string;
             /**
              * @description The purpose of its upload; user_data where the upload named none
@@ -5187,7 +5187,7 @@ export interface components {
             input: string | ({
                 /** @description message (the default), function_call, function_call_output or reasoning; items of custom tools for OpenAI’s own models */
                 type?: string;
-                /** @description As it was answered; not read */
+                /** @description Id from an earlier answer; ignored */
                 id?: string | null;
                 /** @description Of a message: user, assistant, system or developer */
                 role?: string;
@@ -5517,7 +5517,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })) | null;
-            /** @description Format of the sound, where the model has it; default: the model’s own, told in Content-Type */
+            /** @description Audio format, if the model supports it; default: the model’s own. Content-Type names it */
             response_format?: ("mp3" | "wav" | "opus" | "pcm") | null;
             /** @description 1 is normal, where the model supports it */
             speed?: number | null;
@@ -5792,7 +5792,7 @@ export interface components {
             file: string;
             /** @description Language of the speech, as ISO 639-1 (`en`), or as the model names it */
             language?: string | null;
-            /** @description Words that help the model: names, the style of what came before */
+            /** @description Words that help the model: names, or the text before this audio */
             prompt?: string | null;
             /** @description `json` (default) or `verbose_json` with segments; `text`, `srt` or `vtt` answer with text alone */
             response_format?: ("json" | "verbose_json" | "text" | "srt" | "vtt") | null;
@@ -5827,7 +5827,7 @@ export interface components {
             filename?: string;
             /** @description Language of the speech, as ISO 639-1 (`en`), or as the model names it */
             language?: string | null;
-            /** @description Words that help the model: names, the style of what came before */
+            /** @description Words that help the model: names, or the text before this audio */
             prompt?: string | null;
             /** @description `json` (default) or `verbose_json` with segments; `text`, `srt` or `vtt` answer with text alone */
             response_format?: ("json" | "verbose_json" | "text" | "srt" | "vtt") | null;
@@ -6003,7 +6003,7 @@ export interface components {
             /** @description What it is for, in your words */
             description?: string | null;
             /**
-             * @description `enabled` starts a disabled one anew, with the events from now on
+             * @description `enabled` enables a disabled webhook. It receives the events from now on
              * @enum {string}
              */
             status?: "enabled" | "disabled";
@@ -6211,7 +6211,7 @@ export interface components {
             provider_options?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Told of the end of the job by a POST, signed by Standard Webhooks */
+            /** @description Receives a POST when the job ends, signed as in Standard Webhooks */
             callback_url?: string | null;
         } & {
             [key: string]: unknown;
@@ -9639,11 +9639,11 @@ export interface operations {
     getVideoContent: {
         parameters: {
             query?: {
-                /** @description Part of the address as it was given */
+                /** @description Part of the signed URL. Send it unchanged. */
                 org?: string;
-                /** @description Part of the address as it was given */
+                /** @description Part of the signed URL. Send it unchanged. */
                 expires?: string;
-                /** @description Part of the address as it was given */
+                /** @description Part of the signed URL. Send it unchanged. */
                 signature?: string;
             };
             header?: never;

@@ -129,9 +129,9 @@ export function supervise(spec: ProcessSpec, deps: SupervisorDeps): Supervised {
       wasReady = true;
       becameReady();
     };
-    const told = () => void serves().catch(() => {}); // `runOnce` reports a failure to write it
-    if (spec.ready === 'message') life.on('message', (message) => isReadyMessage(message) && told());
-    else spec.ready(over).then(told, () => {});
+    const onReady = () => void serves().catch(() => {}); // `runOnce` reports a failure to write it
+    if (spec.ready === 'message') life.on('message', (message) => isReadyMessage(message) && onReady());
+    else spec.ready(over).then(onReady, () => {});
   }
 
   return {

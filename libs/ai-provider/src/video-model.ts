@@ -66,14 +66,14 @@ export class SwitchyardVideoModel implements VideoModelV4 {
     const { id } = operation.parse(options.operation satisfies JSONValue);
     const path = `/videos/${encodeURIComponent(id)}`;
     const { value, responseHeaders } = await getJson(this.#access, path, videoObject, options);
-    const told = { providerMetadata: metadataOf(value), response: responseOf(value, responseHeaders) };
+    const metadata = { providerMetadata: metadataOf(value), response: responseOf(value, responseHeaders) };
     switch (value.status) {
       case 'pending':
-        return { status: 'pending', ...told };
+        return { status: 'pending', ...metadata };
       case 'failed':
-        return { status: 'error', error: value.error?.message ?? 'the video could not be made', ...told };
+        return { status: 'error', error: value.error?.message ?? 'the video could not be made', ...metadata };
       case 'completed':
-        return { status: 'completed', videos: await this.#videos(value, options), warnings: [], ...told };
+        return { status: 'completed', videos: await this.#videos(value, options), warnings: [], ...metadata };
     }
   }
 

@@ -96,7 +96,7 @@ export class Bus {
     this.#gate = new StoreGate(jsm, logger);
     this.#caller = new Caller(nc, this.publisher, this.#peers, this.#gate, instance);
     this.callee = new Callee(nc, this.publisher, this.#peers, instance, (error, subject) =>
-      logger.error({ err: error, subject }, 'a call failed with an error that nobody expected'),
+      logger.error({ err: error, subject }, 'a call failed with an unexpected error'),
     );
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS);
     void this.#watchLink();

@@ -1,4 +1,4 @@
-// Tells the entries of buckets and object stores from answers that nats-server stored for somebody.
+// Distinguishes entries of buckets and object stores from answers that nats-server stored on behalf of a user.
 //
 // A user may name an entry's subject as the reply of a request that it may make, and nats-server then stores its answer
 // there. So each entry names the stream that it is meant for. JetStream refuses to store it in another stream, and

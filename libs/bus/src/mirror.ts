@@ -234,7 +234,7 @@ export class Mirror<V> {
     this.#reloading = true;
     this.load()
       .catch((error: unknown) => {
-        this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be started anew');
+        this.#bus.logger.warn({ err: error, bucket: this.#bucket.name }, 'a watch could not be restarted');
       })
       .finally(() => {
         this.#reloading = false;

@@ -60,7 +60,7 @@ export const AUDIO_FORMATS = {
 export type AudioFormatName = keyof typeof AUDIO_FORMATS;
 
 /** What senders say who do not know what they send: the file's name, or the file itself, tells. */
-export const UNTOLD_MEDIA_TYPE = 'application/octet-stream';
+export const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
 const entries = Object.entries(AUDIO_FORMATS) as [AudioFormatName, AudioFormat][];
 

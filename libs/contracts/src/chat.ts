@@ -48,7 +48,7 @@ export const chatCompletionRequest = z
         include_usage: z
           .boolean()
           .nullish()
-          .describe('Usage in a chunk of its own; the cost is told either way'),
+          .describe('Adds a chunk with the usage. The cost is reported in any case'),
       })
       .nullish()
       .describe('Options of a stream'),

@@ -24,7 +24,7 @@ const unixSeconds = z.int().nonnegative();
 export const fileObject = z.object({
   id: idOf('file').describe('Id of the file'),
   object: z.literal('file').describe('Always file'),
-  filename: z.string().describe('Its name, as it was uploaded, without folders'),
+  filename: z.string().describe('Name of the uploaded file, without folders'),
   purpose: filePurpose.describe('The purpose of its upload; user_data where the upload named none'),
   bytes: z.int().nonnegative().describe('Its length'),
   created_at: unixSeconds.describe('When it was stored, in seconds since 1970'),

@@ -25,7 +25,7 @@ const inputItem = z.looseObject({
     .describe(
       'message (the default), function_call, function_call_output or reasoning; items of custom tools for OpenAI’s own models',
     ),
-  id: z.string().nullish().describe('As it was answered; not read'),
+  id: z.string().nullish().describe('Id from an earlier answer; ignored'),
   role: z.string().optional().describe('Of a message: user, assistant, system or developer'),
   content: z.union([z.string(), parts]).nullish().describe('Of a message: text, or a list of parts'),
   call_id: z.string().optional().describe('Of a call and of its output: the id that joins them'),

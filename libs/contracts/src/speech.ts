@@ -36,9 +36,7 @@ export const speechRequest = z
     response_format: z
       .enum(SPEECH_FORMATS)
       .nullish()
-      .describe(
-        'Format of the sound, where the model has it; default: the model’s own, told in Content-Type',
-      ),
+      .describe('Audio format, if the model supports it; default: the model’s own. Content-Type names it'),
     speed: z.number().min(0.25).max(4).nullish().describe('1 is normal, where the model supports it'),
     instructions: z.string().nullish().describe('Tone and pace in words, where the model supports it'),
     stream_format: z

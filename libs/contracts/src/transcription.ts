@@ -37,7 +37,7 @@ const fields = {
     .string()
     .max(TRANSCRIPTION_PROMPT_LENGTH_MAX)
     .nullish()
-    .describe('Words that help the model: names, the style of what came before'),
+    .describe('Words that help the model: names, or the text before this audio'),
   response_format: z
     .enum(TRANSCRIPTION_FORMATS)
     .nullish()

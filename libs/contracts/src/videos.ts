@@ -63,7 +63,7 @@ export const videosRequest = z
       .url({ protocol: /^https?$/, error: 'is an http(s) URL' })
       .max(CALLBACK_URL_LENGTH_MAX)
       .nullish()
-      .describe('Told of the end of the job by a POST, signed by Standard Webhooks'),
+      .describe('Receives a POST when the job ends, signed as in Standard Webhooks'),
   })
   .refine(namesAModel, NAMES_A_MODEL)
   .refine(({ resolution, aspect_ratio: ratio }) => !resolution || !ratio || agree(resolution, ratio), {

@@ -45,7 +45,7 @@ export const updateWebhookRequest = z
     status: z
       .enum(['enabled', 'disabled'])
       .optional()
-      .describe('`enabled` starts a disabled one anew, with the events from now on'),
+      .describe('`enabled` enables a disabled webhook. It receives the events from now on'),
   })
   .meta({ description: 'What is left out stays as it is', examples: [{ status: 'enabled' }] });
 export type UpdateWebhookRequest = z.infer<typeof updateWebhookRequest>;

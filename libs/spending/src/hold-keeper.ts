@@ -62,7 +62,7 @@ export class HoldKeeper {
   }
 }
 
-interface HoldSurroundings {
+interface HoldDeps {
   asks: HoldAsks;
   logger: Logger;
   held(hold: CallHold): void;
@@ -72,15 +72,15 @@ interface HoldSurroundings {
 /** The hold of one call. */
 export class CallHold {
   readonly #call: HeldCall;
-  readonly #on: HoldSurroundings;
+  readonly #deps: HoldDeps;
   /** Null: nothing is held; after a take: the call has no limit. */
   #granted: bigint | null = null;
   #capped = false;
   #over = false;
 
-  constructor(call: HeldCall, on: HoldSurroundings) {
+  constructor(call: HeldCall, deps: HoldDeps) {
     this.#call = call;
-    this.#on = on;
+    this.#deps = deps;
   }
 
   /** Nano-dollars that the call may cost; null: no limit. */
@@ -100,19 +100,19 @@ export class CallHold {
    */
   async take(amount: bigint, exact: boolean, signal: AbortSignal): Promise<void> {
     const asked = { ...this.#asHeld(amount), exact };
-    const granted = await this.#on.asks.take(asked, { timeoutMs: TAKE_TIMEOUT_MS, signal });
+    const granted = await this.#deps.asks.take(asked, { timeoutMs: TAKE_TIMEOUT_MS, signal });
     this.#granted = granted.granted_nano === null ? null : BigInt(granted.granted_nano);
     this.#capped = granted.capped;
     if (this.#granted === null) return;
     if (this.#over) this.#giveBack(0n);
-    else this.#on.held(this);
+    else this.#deps.held(this);
   }
 
   /** The call has ended and cost this much; the rest of the hold is released. */
   settle(cost: bigint): void {
     if (this.#over) return;
     this.#over = true;
-    this.#on.over();
+    this.#deps.over();
     if (this.#granted !== null) this.#giveBack(cost);
   }
 
@@ -128,10 +128,13 @@ export class CallHold {
   #giveBack(cost: bigint): void {
     const { org, call } = this.#call;
     const settled = { org, call, event: call, cost_nano: cost.toString() };
-    this.#on.asks
+    this.#deps.asks
       .settle(settled, { timeoutMs: SETTLE_TIMEOUT_MS })
       .catch((error: unknown) =>
-        this.#on.logger.debug({ err: error, request: call }, 'a hold was not given back; it ends by itself'),
+        this.#deps.logger.debug(
+          { err: error, request: call },
+          'a hold was not given back; it ends by itself',
+        ),
       );
   }
 }

@@ -22,13 +22,13 @@ const START = Date.parse('2026-11-20T10:00:00Z');
 const logger = makeLogger('test', 'silent');
 const by = { actor: { key_id: 'key_operator', org: DEFAULT_ORG }, request_id: 'req_1' };
 
-let on: TestInstallation;
+let installation: TestInstallation;
 let billing: TestBilling;
 beforeAll(async () => {
-  on = await startInstallation();
-  billing = await on.startBilling();
+  installation = await startInstallation();
+  billing = await installation.startBilling();
 }, 60_000);
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 interface Made {
   readonly org: string;
@@ -47,14 +47,14 @@ function keyCreated(key_id: string, { org, minute, data }: Made): Event<'key.cre
 
 async function read(query: AuditLogQuery = {}, org?: string) {
   const caller = { org: org ?? DEFAULT_ORG, key_id: 'key_1', all_orgs: org === undefined };
-  return on.client.ask('audit-log.list', { ...caller, query });
+  return installation.client.ask('audit-log.list', { ...caller, query });
 }
 const idsOf = async (...asked: Parameters<typeof read>) => (await read(...asked)).data.map(({ id }) => id);
 
 test('each event of administration is one line, however often it is delivered; other events are none', async () => {
   const made = keyCreated('key_once', { org: 'org_once', minute: 0 });
-  await on.client.publish(made, completed('req_of_a_call', 1n, { org: 'org_once' }), made);
-  await on.client.publish(made);
+  await installation.client.publish(made, completed('req_of_a_call', 1n, { org: 'org_once' }), made);
+  await installation.client.publish(made);
   expect((await read({}, 'org_once')).data).toEqual([
     {
       ...{ object: 'audit_entry', id: 'key_once:created', type: 'key.created', org: 'org_once' },
@@ -64,7 +64,9 @@ test('each event of administration is one line, however often it is delivered; o
 });
 
 test('credits are lines too: their operator, amount and reason', async () => {
-  await on.client.publish(credited('crd_1', 5_000_000_000n, { org: 'org_credited', key_id: 'key_operator' }));
+  await installation.client.publish(
+    credited('crd_1', 5_000_000_000n, { org: 'org_credited', key_id: 'key_operator' }),
+  );
   expect((await read({}, 'org_credited')).data).toMatchObject([
     {
       ...{ id: 'crd_1', type: 'credit.granted', target: 'crd_1', actor: by.actor, request_id: null },
@@ -79,7 +81,7 @@ test('an org reads its own lines, whatever it asks for; all orgs together are ne
     // Two at the same time: the id decides.
     keyCreated(`key_p${minute}`, { org: orgs[minute % 2] as string, minute: 10 + Math.floor(minute / 2) }),
   );
-  await on.client.publish(...events);
+  await installation.client.publish(...events);
   expect(await idsOf({}, 'org_x')).toEqual([4, 2, 0].map((n) => `key_p${n}:created`));
   expect(await idsOf({ org: 'org_y' }, 'org_x')).toEqual(await idsOf({}, 'org_x'));
   expect(await idsOf({ org: 'org_y' })).toEqual([5, 3, 1].map((n) => `key_p${n}:created`));
@@ -101,7 +103,7 @@ test('an org reads its own lines, whatever it asks for; all orgs together are ne
 
 test('a new mark-up of an org is shown to operators only', async () => {
   const org = 'org_marked';
-  await on.client.publish(
+  await installation.client.publish(
     makeEvent({
       ...{ name: 'org.updated', id: eventIds.orgChanged(org, 'changed', 1), source: '/switchyard/control' },
       ...{ time: new Date(START), markup: '12.5' },
@@ -117,7 +119,7 @@ test('a new mark-up of an org is shown to operators only', async () => {
 test('actor, type and time filter', async () => {
   const org = 'org_filtered';
   const other = { actor: { key_id: 'key_other', org }, request_id: null };
-  await on.client.publish(
+  await installation.client.publish(
     keyCreated('key_f1', { org, minute: 20 }),
     keyCreated('key_f2', { org, minute: 21, data: other }),
     makeEvent({
@@ -134,13 +136,13 @@ test('actor, type and time filter', async () => {
 
 test('lines that were written while billing was down are there when it is back', async () => {
   await billing.stop();
-  await on.client.publish(keyCreated('key_later', { org: 'org_later', minute: 30 }));
-  billing = await on.startBilling();
+  await installation.client.publish(keyCreated('key_later', { org: 'org_later', minute: 30 }));
+  billing = await installation.startBilling();
   expect(await idsOf({}, 'org_later')).toEqual(['key_later:created']);
 });
 
 test('lines past their time are removed, and no others', async () => {
-  const { store } = await on.openDatabase();
+  const { store } = await installation.openDatabase();
   await ensureIndexes(store);
   const row = { type: 'key.created' as const, org: 'org_a', target: 'key_1', actor: null, request_id: null };
   const at = (days: number) => new Date(START - days * DAY_MS);

@@ -12,17 +12,17 @@ import { Progress } from './progress.ts';
 import type { Store } from './store/store.ts';
 
 const logger = makeLogger('booking-test', 'silent');
-let on: TestInstallation;
+let installation: TestInstallation;
 
 beforeAll(async () => {
-  on = await startInstallation();
+  installation = await startInstallation();
 }, 60_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 /** A store whose ledger accepts rows only after the gate opens. */
 function storeBehind(gate: Promise<void>): Store {
-  const ledger = new Proxy(on.database.store.ledger, {
+  const ledger = new Proxy(installation.database.store.ledger, {
     get(target, name) {
       if (name !== 'insertMany') return Reflect.get(target, name);
       return async (...rows: Parameters<typeof target.insertMany>) => {
@@ -31,20 +31,25 @@ function storeBehind(gate: Promise<void>): Store {
       };
     },
   });
-  return { ...on.database.store, ledger };
+  return { ...installation.database.store, ledger };
 }
 
 test('sums are read only while no batch is in progress', async () => {
   const gate = Promise.withResolvers<void>();
   const over = new AbortController();
   const store = storeBehind(gate.promise);
-  const records = await openRecords(on.client.bus);
-  const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
+  const records = await openRecords(installation.client.bus);
+  const options = {
+    bus: installation.client.bus,
+    store,
+    partition: ONLY_PARTITION,
+    progress: new Progress(),
+  };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
   const booking = bookEvents({ ...options, accounts, logger, signal: over.signal });
-  await on.client.publish(completed('req_booked', 1_000n, { time: new Date() }));
-  await expect.poll(() => on.database.store.logs.findOne({ _id: 'req_booked' })).not.toBeNull();
-  const reading = accounts.lock.run(() => orgWindow(on.database.store, ORG, Date.now(), null));
+  await installation.client.publish(completed('req_booked', 1_000n, { time: new Date() }));
+  await expect.poll(() => installation.database.store.logs.findOne({ _id: 'req_booked' })).not.toBeNull();
+  const reading = accounts.lock.run(() => orgWindow(installation.database.store, ORG, Date.now(), null));
   gate.resolve();
   const window = await reading;
   expect(window).toMatchObject({ ledger: 1_000n, logs: 1_000n, usage: 1_000n });

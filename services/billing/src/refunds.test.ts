@@ -10,43 +10,50 @@ import { LedgerWriter } from './store/ledger-writer.ts';
 
 /** Generous, for a busy machine. */
 
-let on: TestInstallation;
+let installation: TestInstallation;
 
 beforeAll(async () => {
-  on = await startInstallation();
-  await on.startBilling();
+  installation = await startInstallation();
+  await installation.startBilling();
 }, 60_000);
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 const ALL = { from: '2026-11-01T00:00:00Z' };
 const refund = (body: Omit<CreateRefundRequest, 'reason'>, id = newId('refund'), org = ORG) =>
-  on.client.ask('refunds.create', { org, key_id: 'key_9', refund_id: id, body: { reason: 'test', ...body } });
-const costOf = async (org: string) => (await on.client.usage(ALL, org)).total.cost;
+  installation.client.ask('refunds.create', {
+    org,
+    key_id: 'key_9',
+    refund_id: id,
+    body: { reason: 'test', ...body },
+  });
+const costOf = async (org: string) => (await installation.client.usage(ALL, org)).total.cost;
 
 describe('a refund', () => {
   test('in full is a separate row in Usage, Logs and the account, under the key and model of its charge', async () => {
     const org = 'org_all';
-    await on.client.publish(completed('req_all', 800_000_000n, { org }));
+    await installation.client.publish(completed('req_all', 800_000_000n, { org }));
     const answer = await refund({ request_id: 'req_all', reference: 'ticket 1' }, 'rfd_all', org);
     expect(answer).toMatchObject({
       ...{ id: 'rfd_all', event: 'req_all:refund:1', charge: 'req_all', amount: 0.8, left: 0 },
       ...{ reference: 'ticket 1', key_id: 'key_9' },
     });
-    const { total, data } = await on.client.usage({ ...ALL, group_by: 'model' }, org);
+    const { total, data } = await installation.client.usage({ ...ALL, group_by: 'model' }, org);
     expect(total).toEqual({ calls: 1, cost: 0, quantities: { input_tokens: 10, output_tokens: 5 } });
     expect(data).toMatchObject([{ group: 'acme/chat-1', cost: 0 }]);
-    expect(await on.client.log('req_all:refund:1', org)).toMatchObject({
+    expect(await installation.client.log('req_all:refund:1', org)).toMatchObject({
       ...{ kind: 'refund', cost: -0.8, key_id: 'key_1', model: 'acme/chat-1' },
       correction: { of: 'req_all', reason: 'test', reference: 'ticket 1' },
     });
-    const found = await on.client.logs({ request_id: 'req_all' }, org);
+    const found = await installation.client.logs({ request_id: 'req_all' }, org);
     expect(found.data.map(({ id }) => id).sort()).toEqual(['req_all', 'req_all:refund:1']);
-    expect(await on.client.ask('account.get', { org, key_id: 'key_1' })).toMatchObject({ spent: 0 });
+    expect(await installation.client.ask('account.get', { org, key_id: 'key_1' })).toMatchObject({
+      spent: 0,
+    });
   });
 
   test('in parts never exceeds the charge', async () => {
     const org = 'org_parts';
-    await on.client.publish(completed('req_parts', 10n, { org }));
+    await installation.client.publish(completed('req_parts', 10n, { org }));
     expect(await refund({ request_id: 'req_parts', amount: 4e-9 }, undefined, org)).toMatchObject({
       left: 6e-9,
     });
@@ -65,7 +72,7 @@ describe('a refund', () => {
 
   test('made ten times concurrently returns no more than the charge', async () => {
     const org = 'org_race';
-    await on.client.publish(completed('req_race', 10n, { org }));
+    await installation.client.publish(completed('req_race', 10n, { org }));
     const outcomes = await Promise.allSettled(
       Array.from({ length: 10 }, () => refund({ request_id: 'req_race', amount: 4e-9 }, undefined, org)),
     );
@@ -75,7 +82,7 @@ describe('a refund', () => {
 
   test('repeated under its id returns the existing refund', async () => {
     const org = 'org_again';
-    await on.client.publish(completed('req_again', 10n, { org }));
+    await installation.client.publish(completed('req_again', 10n, { org }));
     const first = await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org);
     expect(await refund({ request_id: 'req_again', amount: 4e-9 }, 'rfd_same', org)).toEqual(first);
     expect(await costOf(org)).toBe(6e-9);
@@ -83,7 +90,7 @@ describe('a refund', () => {
 
   test('of a computer’s minute or of a video names its event or request', async () => {
     const org = 'org_kinds';
-    await on.client.publish(metered('cmp_k', 0, 20n, { org }), videoCharged('vid_k', 30n, { org }));
+    await installation.client.publish(metered('cmp_k', 0, 20n, { org }), videoCharged('vid_k', 30n, { org }));
     expect(await refund({ event: 'cmp_k:1:0' }, undefined, org)).toMatchObject({ amount: 2e-8 });
     expect(await refund({ request_id: 'req_of_vid_k', amount: 1e-8 }, undefined, org)).toMatchObject({
       ...{ event: 'vid_k:charge:refund:1', left: 2e-8 },
@@ -91,12 +98,12 @@ describe('a refund', () => {
     expect(await refund({ event: 'vid_k:charge', amount: 1e-8 }, undefined, org)).toMatchObject({
       left: 1e-8,
     });
-    const found = await on.client.logs({ request_id: 'req_of_vid_k' }, org);
+    const found = await installation.client.logs({ request_id: 'req_of_vid_k' }, org);
     expect(found.data).toHaveLength(3);
   });
 
   test('of an id without a charge of the org is refused', async () => {
-    await on.client.publish(completed('req_theirs', 10n, { org: 'org_theirs' }));
+    await installation.client.publish(completed('req_theirs', 10n, { org: 'org_theirs' }));
     for (const body of [{ request_id: 'req_theirs' }, { event: 'req_none' }])
       await expect(refund(body)).rejects.toMatchObject({ code: 'charge_not_found' });
   });
@@ -105,9 +112,9 @@ describe('a refund', () => {
 describe('other reversals', () => {
   test('a void reverses what the refund has left, and afterwards nothing can be refunded', async () => {
     const org = 'org_void';
-    await on.client.publish(completed('req_v', 10n, { org }));
+    await installation.client.publish(completed('req_v', 10n, { org }));
     await refund({ request_id: 'req_v', amount: 4e-9 }, undefined, org);
-    await on.client.publish(voided('req_v', { org }));
+    await installation.client.publish(voided('req_v', { org }));
     expect(await costOf(org)).toBe(0);
     await expect(refund({ request_id: 'req_v' }, undefined, org)).rejects.toMatchObject({
       code: 'refund_exceeds_charge',
@@ -116,21 +123,24 @@ describe('other reversals', () => {
 
   test('a video that fails after a refund returns the rest', async () => {
     const org = 'org_video';
-    await on.client.publish(videoCharged('vid_f', 30n, { org }));
+    await installation.client.publish(videoCharged('vid_f', 30n, { org }));
     await refund({ event: 'vid_f:charge', amount: 1e-8 }, undefined, org);
-    await on.client.publish(videoRefunded('vid_f', 30n, { org }), videoRefunded('vid_f', 30n, { org }));
+    await installation.client.publish(
+      videoRefunded('vid_f', 30n, { org }),
+      videoRefunded('vid_f', 30n, { org }),
+    );
     expect(await costOf(org)).toBe(0);
-    expect(await on.client.log('vid_f:refund', org)).toMatchObject({ cost: -2e-8 });
+    expect(await installation.client.log('vid_f:refund', org)).toMatchObject({ cost: -2e-8 });
   });
 
   test('leaves books that balance, and nothing rejected', async () => {
-    await expectBooksBalance(on.database.db);
-    expect(await on.database.store.rejected.countDocuments()).toBe(0);
+    await expectBooksBalance(installation.database.db);
+    expect(await installation.database.store.rejected.countDocuments()).toBe(0);
   });
 });
 
 test('the ledger accepts one refund per place, in order, and at most the remaining amount', async () => {
-  const { store, db } = await on.openDatabase();
+  const { store, db } = await installation.openDatabase();
   const writer = new LedgerWriter({ store, logger: makeLogger('test', 'silent') });
   await writer.recover();
   const event = (id: string, number: number, amount: bigint) => ({

@@ -21,15 +21,15 @@ import { runBilling, TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 import { Progress } from './progress.ts';
 
-let on: TestInstallation;
+let installation: TestInstallation;
 
 beforeAll(async () => {
-  on = await startInstallation();
-  await on.startBilling();
-  await on.client.caughtUp(); // billing creates the indexes of an empty database first
+  installation = await startInstallation();
+  await installation.startBilling();
+  await installation.client.caughtUp(); // billing creates the indexes of an empty database first
 }, 60_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
@@ -38,17 +38,17 @@ describe('an answer', () => {
     const org = 'org_now';
     for (let i = 1; i <= 20; i += 1) {
       const asked = Date.now();
-      await on.client.publish(completed(`req_now${i}`, 100n, { org }));
-      const report = usageReport.parse(await on.client.usage(ALL, org));
+      await installation.client.publish(completed(`req_now${i}`, 100n, { org }));
+      const report = usageReport.parse(await installation.client.usage(ALL, org));
       expect(report.total).toMatchObject({ calls: i, cost: (i * 100) / 1e9 });
       expect(Date.parse(report.as_of)).toBeGreaterThanOrEqual(asked);
-      expect(logEntry.parse(await on.client.log(`req_now${i}`, org)).cost).toBe(0.0000001);
+      expect(logEntry.parse(await installation.client.log(`req_now${i}`, org)).cost).toBe(0.0000001);
     }
   });
 
   test('shows a call with its key, model, duration and cost', async () => {
-    await on.client.publish(completed('req_shape', 12_500n, { model: 'zeta/other', stream: true }));
-    expect(await on.client.log('req_shape')).toEqual({
+    await installation.client.publish(completed('req_shape', 12_500n, { model: 'zeta/other', stream: true }));
+    expect(await installation.client.log('req_shape')).toEqual({
       object: 'log',
       id: 'req_shape',
       at: TIME.toISOString(),
@@ -79,19 +79,31 @@ describe('an answer', () => {
   });
 
   test('contains no data of another org', async () => {
-    await on.client.publish(completed('req_private', 1n, { org: 'org_x' }));
-    await expect(on.client.log('req_private', 'org_y')).rejects.toMatchObject({ code: 'log_not_found' });
-    await expect(on.client.log('req_never', 'org_x')).rejects.toMatchObject({ code: 'log_not_found' });
-    expect((await on.client.logs({}, 'org_y')).data).toEqual([]);
-    expect((await on.client.usage(ALL, 'org_y')).total).toEqual({ calls: 0, cost: 0, quantities: {} });
-    expect((await on.client.log('req_private', 'org_x')).id).toBe('req_private');
+    await installation.client.publish(completed('req_private', 1n, { org: 'org_x' }));
+    await expect(installation.client.log('req_private', 'org_y')).rejects.toMatchObject({
+      code: 'log_not_found',
+    });
+    await expect(installation.client.log('req_never', 'org_x')).rejects.toMatchObject({
+      code: 'log_not_found',
+    });
+    expect((await installation.client.logs({}, 'org_y')).data).toEqual([]);
+    expect((await installation.client.usage(ALL, 'org_y')).total).toEqual({
+      calls: 0,
+      cost: 0,
+      quantities: {},
+    });
+    expect((await installation.client.log('req_private', 'org_x')).id).toBe('req_private');
   });
 
   test('to an invalid question is a coded error that names the field', async () => {
     const invalid = (param: string) => ({ code: 'invalid_request', param });
-    await expect(on.client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
-    await expect(on.client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(invalid('from'));
-    await expect(on.client.logs({ after: 'nonsense' })).rejects.toMatchObject(invalid('after'));
+    await expect(installation.client.usage({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(
+      invalid('from'),
+    );
+    await expect(installation.client.logs({ from: ALL.to, to: ALL.from })).rejects.toMatchObject(
+      invalid('from'),
+    );
+    await expect(installation.client.logs({ after: 'nonsense' })).rejects.toMatchObject(invalid('after'));
   });
 });
 
@@ -104,19 +116,19 @@ describe('the log', () => {
     const events = Array.from({ length: 57 }, (_, i) =>
       completed(`req_page${i}`, 1n, { org, time: at(Math.floor(i / 9)) }),
     );
-    await on.client.publish(...events);
-    await on.client.caughtUp();
+    await installation.client.publish(...events);
+    await installation.client.caughtUp();
     const seen: { id: string; at: string }[] = [];
     let cursor: string | null = null;
     do {
       const page = logList.parse(
-        await on.client.logs({ limit: 10, ...(cursor ? { after: cursor } : {}) }, org),
+        await installation.client.logs({ limit: 10, ...(cursor ? { after: cursor } : {}) }, org),
       );
       seen.push(...page.data);
       expect(page.has_more).toBe(page.next_cursor !== null);
       expect([page.first_id, page.last_id]).toEqual([page.data[0]?.id, page.data.at(-1)?.id]);
       cursor = page.next_cursor;
-      await on.client.publish(
+      await installation.client.publish(
         completed(`req_later${seen.length}`, 1n, { org, time: at(10_000 + seen.length) }),
       );
     } while (cursor);
@@ -132,22 +144,22 @@ describe('the log', () => {
 
   test('has refused calls at once, from a separate stream, and they delay no charge', async () => {
     const org = 'org_refusals';
-    const { last_seq: before } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+    const { last_seq: before } = (await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
     const nothing = { org, model: null, maker: null, attempts: [], lines: [], quantities: {} };
-    await on.client.publish(
+    await installation.client.publish(
       refused('req_r1', { org, time: at(1) }),
       completed('req_r2', 0n, { ...nothing, time: at(2), status: 'refused', http_status: 402 }),
     );
-    expect((await on.client.logs({}, org)).data).toMatchObject([
+    expect((await installation.client.logs({}, org)).data).toMatchObject([
       { id: 'req_r2', status: 'refused', http_status: 402, cost: 0 },
       { id: 'req_r1', status: 'refused', http_status: 404, cost: 0 },
     ]);
-    expect((await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq).toBe(before);
+    expect((await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state.last_seq).toBe(before);
   });
 
   test('is filtered by each of its filters', async () => {
     const other = 'org_filters';
-    await on.client.publish(
+    await installation.client.publish(
       completed('req_f1', 1n, { org: other, time: at(1), key_id: 'key_a', type: 'embedding' }),
       completed('req_f2', 2n, { org: other, time: at(2), requested_model: 'acme/x', model: 'acme/y' }),
       refused('req_f3', { org: other, time: at(3), requested_model: 'acme/x' }),
@@ -155,8 +167,8 @@ describe('the log', () => {
       completed('req_f5', 5n, { org: other, time: at(5) }),
       voided('req_f5', { org: other }),
     );
-    const ids = async (query: Parameters<typeof on.client.logs>[0]) =>
-      (await on.client.logs(query, other)).data.map(({ id }) => id);
+    const ids = async (query: Parameters<typeof installation.client.logs>[0]) =>
+      (await installation.client.logs(query, other)).data.map(({ id }) => id);
     expect(await ids({})).toEqual(['req_f5', 'cmp_f:1:0', 'req_f3', 'req_f2', 'req_f1']);
     expect(await ids({ key: 'key_a' })).toEqual(['req_f1']);
     expect(await ids({ type: 'embedding' })).toEqual(['req_f1']);
@@ -173,17 +185,17 @@ describe('the log', () => {
 describe('the stream', () => {
   test('may deliver everything twice, with new sequences and out of order', async () => {
     const events = mixedEvents(150, 5);
-    await on.client.usage(ALL);
-    const rowsBefore = await on.database.store.ledger.countDocuments();
-    await on.client.publish(...events);
-    await on.client.publish(...events.toReversed());
-    await on.client.caughtUp();
-    await expectBooked(on.database.db, events, rowsBefore);
-    await expectBooksBalance(on.database.db);
+    await installation.client.usage(ALL);
+    const rowsBefore = await installation.database.store.ledger.countDocuments();
+    await installation.client.publish(...events);
+    await installation.client.publish(...events.toReversed());
+    await installation.client.caughtUp();
+    await expectBooked(installation.database.db, events, rowsBefore);
+    await expectBooksBalance(installation.database.db);
   });
 
   test('may contain invalid events: they are stored with the reason and delay nothing', async () => {
-    const { store } = on.database;
+    const { store } = installation.database;
     const before = await store.rejected.countDocuments();
     const call = completed('req_after', 3n);
     const poison = [
@@ -192,14 +204,14 @@ describe('the stream', () => {
       ['event.v1.call.completed.org_b', JSON.stringify(call)],
       ['event.v1.unknown.noun.org_a', JSON.stringify({ hello: 'there' })],
     ] as const;
-    for (const [subject, data] of poison) await on.client.bus.js.publish(subject, data);
-    await on.client.publish(call, completed('req_after', 4n));
-    expect((await on.client.log('req_after')).cost).toBe(0.000000003);
+    for (const [subject, data] of poison) await installation.client.bus.js.publish(subject, data);
+    await installation.client.publish(call, completed('req_after', 4n));
+    expect((await installation.client.log('req_after')).cost).toBe(0.000000003);
     const kept = await store.rejected.find().sort({ seq: 1 }).toArray();
     expect(kept).toHaveLength(before + poison.length + 1);
     expect(kept.at(-1)?.reason).toBe('it was booked at 3 nano-dollars, not 4');
     expect(kept.map(({ data }) => data)).toEqual(expect.arrayContaining(poison.map(([, data]) => data)));
-    await expectBooksBalance(on.database.db);
+    await expectBooksBalance(installation.database.db);
   });
 });
 
@@ -272,15 +284,15 @@ test('an instance that starts while the database is away serves when it is back'
 
 describe('a video', () => {
   const allTogether = async (org: string) =>
-    usageReport.parse(await on.client.usage({ ...ALL, group_by: 'model' }, org));
+    usageReport.parse(await installation.client.usage({ ...ALL, group_by: 'model' }, org));
 
   test('is a charge with its seconds, found under its request id', async () => {
     const org = 'org_video';
-    await on.client.publish(videoCharged('vid_1', 800_000_000n, { org }));
+    await installation.client.publish(videoCharged('vid_1', 800_000_000n, { org }));
     const report = await allTogether(org);
     expect(report.total).toEqual({ calls: 1, cost: 0.8, quantities: { seconds: 8 } });
     expect(report.data).toMatchObject([{ group: 'acme/video-1', cost: 0.8 }]);
-    expect(logEntry.parse(await on.client.log('req_of_vid_1', org))).toMatchObject({
+    expect(logEntry.parse(await installation.client.log('req_of_vid_1', org))).toMatchObject({
       kind: 'call',
       type: 'video',
       status: 'ok',
@@ -297,11 +309,11 @@ describe('a video', () => {
     const org = `org_refund_${first}`;
     const id = `vid_2${first}`;
     const events = [videoCharged(id, 800_000_000n, { org }), videoRefunded(id, 800_000_000n, { org })];
-    for (const event of first ? events.reverse() : events) await on.client.publish(event);
-    for (const event of events) await on.client.publish(event); // duplicates are recognized
+    for (const event of first ? events.reverse() : events) await installation.client.publish(event);
+    for (const event of events) await installation.client.publish(event); // duplicates are recognized
     const report = await allTogether(org);
     expect(report.total).toEqual({ calls: 1, cost: 0, quantities: {} });
-    expect(logEntry.parse(await on.client.log(`${id}:refund`, org))).toMatchObject({
+    expect(logEntry.parse(await installation.client.log(`${id}:refund`, org))).toMatchObject({
       kind: 'refund',
       cost: -0.8,
       quantities: { seconds: -8 },
@@ -310,12 +322,12 @@ describe('a video', () => {
 
   test('made by a cheaper model refunds the difference, and the rest when that model fails', async () => {
     const org = 'org_difference';
-    await on.client.publish(videoCharged('vid_3', 800_000_000n, { org }));
-    await on.client.publish(videoRefunded('vid_3', 300_000_000n, { org, reason: 'cheaper_model' }));
+    await installation.client.publish(videoCharged('vid_3', 800_000_000n, { org }));
+    await installation.client.publish(videoRefunded('vid_3', 300_000_000n, { org, reason: 'cheaper_model' }));
     expect((await allTogether(org)).total).toEqual({ calls: 1, cost: 0.5, quantities: { seconds: 8 } });
-    await on.client.publish(videoRefunded('vid_3', 500_000_000n, { org }));
+    await installation.client.publish(videoRefunded('vid_3', 500_000_000n, { org }));
     expect((await allTogether(org)).total).toEqual({ calls: 1, cost: 0, quantities: {} });
   });
 
-  test('leaves books that balance', () => expectBooksBalance(on.database.db));
+  test('leaves books that balance', () => expectBooksBalance(installation.database.db));
 });

@@ -10,32 +10,32 @@ function deps() {
 }
 
 test('complete sums are read at once, between two batches', async () => {
-  const on = deps();
-  on.progress.recovered();
+  const complete = deps();
+  complete.progress.recovered();
   const booked: string[] = [];
-  const batch = on.accounts.lock.run(async () => {
+  const batch = complete.accounts.lock.run(async () => {
     await new Promise(setImmediate);
     booked.push('batch');
   });
-  await whenComplete(on, async () => booked.push('read'));
+  await whenComplete(complete, async () => booked.push('read'));
   await batch;
   expect(booked).toEqual(['batch', 'read']);
 });
 
 test('after an interrupted batch, sums are read once they are recovered', async () => {
-  const on = deps();
-  on.progress.recovered();
-  const failing = on.accounts.lock.run(async () => {
-    on.progress.interrupted();
+  const complete = deps();
+  complete.progress.recovered();
+  const failing = complete.accounts.lock.run(async () => {
+    complete.progress.interrupted();
     throw new Error('the database is away');
   });
   failing.catch(() => {});
   let reads = 0;
-  const reading = whenComplete(on, async () => (reads += 1));
+  const reading = whenComplete(complete, async () => (reads += 1));
   await expect(failing).rejects.toThrow('away');
-  await on.accounts.lock.run(async () => {});
+  await complete.accounts.lock.run(async () => {});
   expect(reads).toBe(0);
-  on.progress.recovered();
+  complete.progress.recovered();
   expect(await reading).toBe(1);
 });
 

@@ -18,32 +18,33 @@ import {
 const run = promisify(execFile);
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  on = await openTestAgent(installation);
+  testAgent = await openTestAgent(installation);
 }, SETUP_TIMEOUT_MS);
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 afterEach(async () => {
-  for (const computer of on.agent.computers.all()) await deleteComputer(computer);
+  for (const computer of testAgent.agent.computers.all()) await deleteComputer(computer);
 });
 
 /** Events of a computer in the stream: its changes and its minutes, each with its run. */
-const told = (id: string) =>
+const published = (id: string) =>
   installation.events.all
     .filter(({ data }) => 'computer_id' in data && data.computer_id === id)
     .map((event) => event.id.slice(id.length + 1));
 
-const containerOf = async (id: string) => on.docker.getContainer((await on.record(id))!.container!);
+const containerOf = async (id: string) =>
+  testAgent.docker.getContainer((await testAgent.record(id))!.container!);
 const unmount = (path: string) => run('umount', ['--lazy', path]);
 
 /** Mount point of the only computer's files on the host. */
 async function slotPath(): Promise<string> {
-  const slots = `${on.dataFolder}/hosts/computer-agent/computers/slots`;
+  const slots = `${testAgent.dataFolder}/hosts/computer-agent/computers/slots`;
   const [slot, ...others] = await readdir(slots);
   expect(others).toEqual([]);
   return `${slots}/${slot}`;
@@ -52,57 +53,57 @@ async function slotPath(): Promise<string> {
 test.each(['killed', 'removed'] as const)(
   'a container that is %s: the computer stops, billed to that moment, and its commands end with an error',
   async (fate) => {
-    const { id } = await on.create();
-    const running = on.exec(id, 'touch begun; exec sleep 1000');
+    const { id } = await testAgent.create();
+    const running = testAgent.exec(id, 'touch begun; exec sleep 1000');
     running.catch(() => {}); // awaited below
-    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
-    await on.pass(61_000);
+    await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await testAgent.pass(61_000);
     const container = await containerOf(id);
     await (fate === 'killed' ? container.kill() : container.remove({ force: true }));
-    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record).toMatchObject({ stop_reason: 'exited', minutes: 2, container: null });
     await expect(running).rejects.toMatchObject({ code: 'computer_not_running' });
-    await on.pass(300_000);
+    await testAgent.pass(300_000);
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
-    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped']);
+    expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped']);
     await expect(container.inspect()).rejects.toMatchObject({ statusCode: 404 });
   },
 );
 
 test('a container that is paused: its computer stops in the next round and may be started again', async () => {
-  const { id } = await on.create();
-  await on.exec(id, 'echo kept > file');
-  const running = on.exec(id, 'touch begun; exec sleep 1000');
-  await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+  const { id } = await testAgent.create();
+  await testAgent.exec(id, 'echo kept > file');
+  const running = testAgent.exec(id, 'touch begun; exec sleep 1000');
+  await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
   await (await containerOf(id)).pause();
-  await on.agent.reconciler.reconcile();
-  expect(await on.record(id)).toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 1 });
+  await testAgent.agent.reconciler.reconcile();
+  expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 1 });
   expect(await running).toMatchObject({ exit_code: 128 + constants.signals.SIGTERM }); // the engine lets it go on to end
-  await on.ask('start', id);
-  expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+  await testAgent.ask('start', id);
+  expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
 });
 
 test('files of which the mounts are taken away while the computer runs: they are back with the next look', async () => {
-  const { id } = await on.create();
-  await on.exec(id, 'echo kept > file');
-  const { files } = await diskOf(on.dataFolder, id);
+  const { id } = await testAgent.create();
+  await testAgent.exec(id, 'echo kept > file');
+  const { files } = await diskOf(testAgent.dataFolder, id);
   await unmount(await slotPath());
   await unmount(files.slice(0, -'/files'.length));
-  expect((await on.exec(id, 'cat file')).exit_code).toBe(1);
-  await on.exec(id, 'echo astray > written-meanwhile');
-  await on.agent.reconciler.reconcile();
-  expect((await on.exec(id, 'cat file; echo more > later')).stdout).toBe('kept\n');
-  await on.ask('stop', id);
-  await on.ask('start', id);
-  expect((await on.exec(id, 'cat file later; ls written-meanwhile')).stdout).toContain('kept\nmore\n');
+  expect((await testAgent.exec(id, 'cat file')).exit_code).toBe(1);
+  await testAgent.exec(id, 'echo astray > written-meanwhile');
+  await testAgent.agent.reconciler.reconcile();
+  expect((await testAgent.exec(id, 'cat file; echo more > later')).stdout).toBe('kept\n');
+  await testAgent.ask('stop', id);
+  await testAgent.ask('start', id);
+  expect((await testAgent.exec(id, 'cat file later; ls written-meanwhile')).stdout).toContain('kept\nmore\n');
 });
 
 test('a disk that is unmounted while its computer is stopped: the next start mounts it', async () => {
-  const { id } = await on.create();
-  await on.exec(id, 'echo kept > file');
-  await on.ask('stop', id);
-  const { files } = await diskOf(on.dataFolder, id);
+  const { id } = await testAgent.create();
+  await testAgent.exec(id, 'echo kept > file');
+  await testAgent.ask('stop', id);
+  const { files } = await diskOf(testAgent.dataFolder, id);
   await unmount(files.slice(0, -'/files'.length));
-  await on.ask('start', id);
-  expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+  await testAgent.ask('start', id);
+  expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
 });

@@ -13,15 +13,15 @@ import {
 const BACK_MS_MAX = 60_000;
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  on = await openTestAgent(installation);
+  testAgent = await openTestAgent(installation);
 }, SETUP_TIMEOUT_MS);
 
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 
@@ -39,53 +39,53 @@ async function expectMinutes(id: string, expected: string[], last: string): Prom
 }
 
 test('for an hour: a minute of it is billed', async () => {
-  const { id } = await on.create();
-  const running = on.exec(id, 'sleep 1000'); // keeps the computer busy
+  const { id } = await testAgent.create();
+  const running = testAgent.exec(id, 'sleep 1000'); // keeps the computer busy
   running.catch(() => {});
-  await on.exec(id, 'true'); // the first is on when the second has answered
-  await on.pass(10_000);
-  on.clock.advance(3_600_000); // no heartbeat is heard
-  await on.agent.heartbeat.beat();
-  await on.ask('stop', id);
+  await testAgent.exec(id, 'true'); // the first is on when the second has answered
+  await testAgent.pass(10_000);
+  testAgent.clock.advance(3_600_000); // no heartbeat is heard
+  await testAgent.agent.heartbeat.beat();
+  await testAgent.ask('stop', id);
   await expectMinutes(id, ['1:0', '1:1'], '1:stopped');
-  expect((await on.record(id))?.minutes).toBe(2);
+  expect((await testAgent.record(id))?.minutes).toBe(2);
 });
 
 test('killed when a minute ends: it is charged once, the computer runs on, its commands are taken again', async () => {
-  const { id } = await on.create();
-  await on.pass(30_000);
-  const [computer] = on.agent.computers.all().filter((one) => one.id === id);
+  const { id } = await testAgent.create();
+  await testAgent.pass(30_000);
+  const [computer] = testAgent.agent.computers.all().filter((one) => one.id === id);
   await installation.nats.kill9();
-  on.clock.advance(30_000);
+  testAgent.clock.advance(30_000);
   await computer!.settled(); // the event waits in the outbox, the record could not be written
   await installation.nats.restart();
   await expect
-    .poll(() => on.exec(id, 'echo here').catch(() => null), { timeout: BACK_MS_MAX })
+    .poll(() => testAgent.exec(id, 'echo here').catch(() => null), { timeout: BACK_MS_MAX })
     .toMatchObject({
       stdout: 'here\n',
     });
-  await on.pass(1_000);
-  await on.recordWhen(id, ({ minutes }) => minutes === 1);
-  await on.ask('stop', id);
+  await testAgent.pass(1_000);
+  await testAgent.recordWhen(id, ({ minutes }) => minutes === 1);
+  await testAgent.ask('stop', id);
   await expectMinutes(id, ['1:0', '1:1'], '1:stopped');
-  expect((await on.record(id))?.minutes).toBe(2);
+  expect((await testAgent.record(id))?.minutes).toBe(2);
 });
 
 test('a computer that ends by itself meanwhile: it is billed to that moment, however late its end can be written', async () => {
-  const { id } = await on.create();
-  await on.pass(50_000);
-  const container = (await on.record(id))?.container;
-  const [computer] = on.agent.computers.all().filter((one) => one.id === id);
+  const { id } = await testAgent.create();
+  await testAgent.pass(50_000);
+  const container = (await testAgent.record(id))?.container;
+  const [computer] = testAgent.agent.computers.all().filter((one) => one.id === id);
   await installation.nats.kill9();
-  await on.docker.getContainer(container!).kill();
+  await testAgent.docker.getContainer(container!).kill();
   await expect.poll(() => computer!.changing, { timeout: 20_000, interval: 1 }).toBe(true);
   await computer!.settled();
-  on.clock.advance(20_000); // its end is tried again, and a minute would have ended
+  testAgent.clock.advance(20_000); // its end is tried again, and a minute would have ended
   await computer!.settled();
   await installation.nats.restart();
   const end = async () => {
-    await on.pass(1_000);
-    return on.record(id);
+    await testAgent.pass(1_000);
+    return testAgent.record(id);
   };
   await expect
     .poll(() => end().catch(() => null), { timeout: BACK_MS_MAX })

@@ -19,16 +19,20 @@ const NOON = Date.parse('2026-11-21T12:00:00Z');
 const FOR_HOURS = { SWITCHYARD_IDLE_STOP_MINUTES: '480', SWITCHYARD_MAX_LIFETIME_MINUTES: '480' };
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 beforeAll(async () => {
   installation = await openTestInstallation();
 }, SETUP_TIMEOUT_MS);
-afterEach(() => on?.close());
+afterEach(() => testAgent?.close());
 afterAll(() => installation?.stop());
 
 const agentAt = async (clock: FakeClock, dataFolder?: string) => {
-  on = await openTestAgent(installation, { clock, env: FOR_HOURS, ...(dataFolder ? { dataFolder } : {}) });
-  return on;
+  testAgent = await openTestAgent(installation, {
+    clock,
+    env: FOR_HOURS,
+    ...(dataFolder ? { dataFolder } : {}),
+  });
+  return testAgent;
 };
 
 const minutesOf = (id: string) =>
@@ -36,7 +40,7 @@ const minutesOf = (id: string) =>
 
 /** The charged minutes, once the run's end is published: each once, from the first, and counted in the record. */
 async function chargedBy(id: string, run = 1): Promise<number> {
-  await on.ask('stop', id);
+  await testAgent.ask('stop', id);
   await installation.events.until('stopped', (event) => event.id === `${id}:${run}:stopped`);
   const minutes = minutesOf(id).filter(({ data }) => data.run === run);
   expect(minutes.map(({ data }) => data.minute)).toEqual(minutes.map((_, i) => i));
@@ -51,12 +55,12 @@ describe('the wall clock set while an agent is there', () => {
   ])('%s: the minutes of the run do not change', async (_, step) => {
     const clock = new FakeClock(NOON);
     await agentAt(clock);
-    const { id } = await on.create();
-    await on.pass(90_000);
+    const { id } = await testAgent.create();
+    await testAgent.pass(90_000);
     clock.step(step);
-    await on.pass(90_000);
-    expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 3 });
-    await on.pass(1);
+    await testAgent.pass(90_000);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running', minutes: 3 });
+    await testAgent.pass(1);
     expect(await chargedBy(id)).toBe(4);
     expect(minutesOf(id).map(({ time }) => Date.parse(time) - NOON)).toEqual([
       MINUTE_MS,
@@ -69,12 +73,12 @@ describe('the wall clock set while an agent is there', () => {
   test('to and fro within one minute: no minute is lost, and none is made', async () => {
     const clock = new FakeClock(NOON);
     await agentAt(clock);
-    const { id } = await on.create();
+    const { id } = await testAgent.create();
     for (const step of [HOUR_MS, -2 * HOUR_MS, 3 * HOUR_MS, -HOUR_MS, -HOUR_MS, 17]) {
       clock.step(step);
-      await on.pass(20_000);
+      await testAgent.pass(20_000);
     }
-    expect(await on.record(id)).toMatchObject({ minutes: 2 });
+    expect(await testAgent.record(id)).toMatchObject({ minutes: 2 });
     expect(await chargedBy(id)).toBe(2);
   });
 });
@@ -120,13 +124,13 @@ describe('the wall clock set, and the agent started again', () => {
 test('a run of no time at all costs a minute, and so does the next one', async () => {
   const clock = new FakeClock(NOON);
   await agentAt(clock);
-  const { id } = await on.create();
+  const { id } = await testAgent.create();
   expect(await chargedBy(id)).toBe(1);
-  await on.ask('start', id);
+  await testAgent.ask('start', id);
   expect(await chargedBy(id, 2)).toBe(1);
-  expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 2 });
-  await on.ask('start', id);
-  await on.delete(id);
+  expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', minutes: 2 });
+  await testAgent.ask('start', id);
+  await testAgent.delete(id);
   await installation.events.until('deleted', (event) => event.id === `${id}:3:deleted`);
   expect(minutesOf(id).map(({ data }) => `${data.run}:${data.minute}`)).toEqual(['1:0', '2:0', '3:0']);
 });

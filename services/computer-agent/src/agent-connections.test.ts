@@ -26,30 +26,30 @@ const ECHO = `process.on('SIGTERM', () => {}); require('node:net').createServer(
 const made: string[] = [];
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  on = await openTestAgent(installation);
+  testAgent = await openTestAgent(installation);
 }, SETUP_TIMEOUT_MS);
 afterEach(async () => {
-  for (const id of made.splice(0)) await on.delete(id).catch(() => {});
+  for (const id of made.splice(0)) await testAgent.delete(id).catch(() => {});
   expect(installation.bus.openCalls.outgoing).toBe(0);
 });
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 
 async function create(): Promise<string> {
-  const { id } = await on.create();
+  const { id } = await testAgent.create();
   made.push(id);
   return id;
 }
 
 async function createWithServer(): Promise<string> {
   const id = await create();
-  await on.exec(
+  await testAgent.exec(
     id,
     `(node -e "${ECHO}" > /dev/null 2>&1 &); until ss -tln | grep -q :${PORT}; do sleep 0.05; done`,
   );
@@ -60,7 +60,7 @@ const toPort = (id: string, port: number, body: ByteSource, signal?: AbortSignal
   openReply(
     installation.bus,
     {
-      subject: hostPortSubject(on.agent.hostId),
+      subject: hostPortSubject(testAgent.agent.hostId),
       head: { request_id: 'req_x', org: 'org_test', id, port },
       body,
     },
@@ -71,7 +71,7 @@ const toTerminal = (id: string, body: ByteSource, signal?: AbortSignal) =>
   openReply(
     installation.bus,
     {
-      subject: hostTerminalSubject(on.agent.hostId),
+      subject: hostTerminalSubject(testAgent.agent.hostId),
       head: { request_id: 'req_x', org: 'org_test', id, cols: 80, rows: 24 },
       body,
     },
@@ -83,8 +83,8 @@ const openBody = () => new Readable({ read() {} });
 
 /** The computer's record says that it is busy. */
 async function expectBusy(id: string): Promise<void> {
-  await on.pass(1_000); // activity is written half a second later
-  expect((await on.record(id))?.last_activity_at).toBeNull();
+  await testAgent.pass(1_000); // activity is written half a second later
+  expect((await testAgent.record(id))?.last_activity_at).toBeNull();
 }
 
 test('bytes go to a port and come back unchanged', async () => {
@@ -101,13 +101,13 @@ test('an open connection keeps its computer from idling; the window begins when 
   const sending = openBody();
   const { body } = await toPort(id, PORT, sending);
   await expectBusy(id);
-  await on.pass(10 * MINUTE_MS);
+  await testAgent.pass(10 * MINUTE_MS);
   sending.push('still here');
   expect(String((await body.next()).value)).toBe('still here');
   sending.push(null);
   expect((await body.next()).done).toBe(true);
-  await on.pass(3 * MINUTE_MS);
-  expect((await on.recordWhen(id, ({ state }) => state === 'stopped')).stop_reason).toBe('idle');
+  await testAgent.pass(3 * MINUTE_MS);
+  expect((await testAgent.recordWhen(id, ({ state }) => state === 'stopped')).stop_reason).toBe('idle');
 });
 
 test('a stop ends connections and terminals, and says so; a stopped computer takes none', async () => {
@@ -117,7 +117,7 @@ test('a stop ends connections and terminals, and says so; a stopped computer tak
   const ends = Promise.all(
     [port, terminal].map(({ body }) => Array.fromAsync(body).catch((error: unknown) => error)),
   );
-  await on.ask('stop', id);
+  await testAgent.ask('stop', id);
   for (const end of await ends) expect(end).toMatchObject({ code: 'computer_not_running' });
   await expect(toPort(id, PORT, openBody())).rejects.toMatchObject({ code: 'computer_not_running' });
   await expect(toTerminal(id, openBody())).rejects.toMatchObject({ code: 'computer_not_running' });
@@ -127,7 +127,7 @@ test('a deletion ends a connection, and an unknown computer has none', async () 
   const id = await createWithServer();
   const { body } = await toPort(id, PORT, openBody());
   const end = Array.fromAsync(body).catch((error: unknown) => error);
-  await on.delete(id);
+  await testAgent.delete(id);
   expect(await end).toMatchObject({ code: expect.stringMatching(/^computer_/) });
   await expect(toPort('cmp_nope', PORT, openBody())).rejects.toMatchObject({ code: 'computer_not_found' });
 });
@@ -135,8 +135,8 @@ test('a deletion ends a connection, and an unknown computer has none', async () 
 test('a port without a listener is an error for the caller, and the computer idles', async () => {
   const id = await create();
   await expect(toPort(id, 9, openBody())).rejects.toMatchObject({ code: 'port_unreachable' });
-  await on.pass(3 * MINUTE_MS);
-  await on.recordWhen(id, ({ state }) => state === 'stopped');
+  await testAgent.pass(3 * MINUTE_MS);
+  await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
 });
 
 test('a terminal shows what is typed, takes its size in between, and ends with its shell’s exit code', async () => {
@@ -162,6 +162,6 @@ test('a caller that goes away takes all that its terminal had started with it', 
   gone.abort(new Error('the client went away'));
   await expect(body.next()).rejects.toThrow('the client went away');
   await expect
-    .poll(async () => (await on.exec(id, 'pgrep -fc "[s]leep 4444" || true')).stdout.trim())
+    .poll(async () => (await testAgent.exec(id, 'pgrep -fc "[s]leep 4444" || true')).stdout.trim())
     .toBe('0');
 });

@@ -31,7 +31,7 @@ const POOL_FILLED_MS_MAX = 60_000;
 let installation: TestInstallation;
 let dataFolder: string;
 let engine: TestEngine;
-let on: TestAgent;
+let testAgent: TestAgent;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
@@ -41,7 +41,7 @@ beforeEach(async () => {
   dataFolder = await installation.newDataFolder();
 });
 afterEach(async () => {
-  await on.close();
+  await testAgent.close();
   expect(await containers()).toEqual([]);
   await rm(dataFolder, { recursive: true, force: true });
 });
@@ -56,7 +56,7 @@ const startAgent = (now: number, warmPool = 0, options: Pick<TestAgentOptions, '
   });
 
 /** Events of a computer in the stream: its changes and its minutes, each with its run. */
-const told = (id: string) =>
+const published = (id: string) =>
   installation.events.all
     .filter(({ data }) => 'computer_id' in data && data.computer_id === id)
     .map((event) => event.id.slice(id.length + 1));
@@ -66,15 +66,15 @@ const containers = async () =>
 
 /** A command that reports its start and then runs forever. */
 async function keepBusy(id: string): Promise<{ ended: Promise<unknown> }> {
-  const ended = on.exec(id, 'touch begun; exec sleep 1000');
+  const ended = testAgent.exec(id, 'touch begun; exec sleep 1000');
   ended.catch(() => {}); // awaited later by the test
-  await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+  await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
   return { ended };
 }
 
 /** Makes the init hang, so that only the engine can end it. */
 async function hang(id: string): Promise<void> {
-  const { container } = (await on.record(id))!;
+  const { container } = (await testAgent.record(id))!;
   const { State } = await engine.docker.getContainer(container!).inspect();
   process.kill(State.Pid, 'SIGSTOP');
 }
@@ -87,92 +87,99 @@ describe.skipIf(!canStartTestEngine())('with live-restore', () => {
   afterAll(() => engine?.stop());
 
   test('computers run on and are billed for it; what needs the engine fails, leaves nothing, and works when it is back', async () => {
-    on = await startAgent(NOON);
-    const { id } = await on.create();
-    const { id: stopped } = await on.create();
-    await on.ask('stop', stopped);
-    const { id: doomed } = await on.create();
-    const { id: asked } = await on.create();
+    testAgent = await startAgent(NOON);
+    const { id } = await testAgent.create();
+    const { id: stopped } = await testAgent.create();
+    await testAgent.ask('stop', stopped);
+    const { id: doomed } = await testAgent.create();
+    const { id: asked } = await testAgent.create();
     await keepBusy(id);
     await hang(doomed);
 
     await engine.kill9();
-    await on.pass(90_000);
-    expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
-    expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 1 });
-    await expect(on.create()).rejects.toMatchObject({ code: 'computer_failed' });
-    await expect(on.ask('start', stopped)).rejects.toMatchObject({ code: 'computer_failed' });
-    expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
-    await expect(on.ask('stop', doomed)).rejects.toMatchObject({ code: 'computer_failed' });
+    await testAgent.pass(90_000);
+    expect((await testAgent.exec(id, 'echo here')).stdout).toBe('here\n');
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running', minutes: 1 });
+    await expect(testAgent.create()).rejects.toMatchObject({ code: 'computer_failed' });
+    await expect(testAgent.ask('start', stopped)).rejects.toMatchObject({ code: 'computer_failed' });
+    expect(await testAgent.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
+    await expect(testAgent.ask('stop', doomed)).rejects.toMatchObject({ code: 'computer_failed' });
     // The computer's own init ends it; removing the container waits for the engine.
     const ended = { stop_reason: 'user', minutes: 2 };
-    expect(await on.ask('stop', asked)).toMatchObject({ status: 'stopped', ...ended });
+    expect(await testAgent.ask('stop', asked)).toMatchObject({ status: 'stopped', ...ended });
 
     await engine.restart();
-    await on.agent.reconciler.reconcile();
+    await testAgent.agent.reconciler.reconcile();
     // Earlier requests are carried out, with the minutes at the time of the request.
-    expect(await on.record(doomed)).toMatchObject({ state: 'stopped', ...ended });
-    await on.pass(ORPHAN_GRACE_MS);
-    await on.agent.reconciler.reconcile();
-    const { container } = (await on.record(id))!;
+    expect(await testAgent.record(doomed)).toMatchObject({ state: 'stopped', ...ended });
+    await testAgent.pass(ORPHAN_GRACE_MS);
+    await testAgent.agent.reconciler.reconcile();
+    const { container } = (await testAgent.record(id))!;
     await expect.poll(containers).toEqual([{ id: container, state: 'running' }]);
-    expect(await on.record(asked)).toMatchObject({ state: 'stopped', ...ended });
-    expect((await on.exec(id, 'echo still')).stdout).toBe('still\n');
-    expect(await on.ask('start', stopped)).toMatchObject({ status: 'running' });
-    await on.ask('stop', stopped);
-    await on.pass(40_000);
-    await on.ask('stop', id);
-    expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 3 });
+    expect(await testAgent.record(asked)).toMatchObject({ state: 'stopped', ...ended });
+    expect((await testAgent.exec(id, 'echo still')).stdout).toBe('still\n');
+    expect(await testAgent.ask('start', stopped)).toMatchObject({ status: 'running' });
+    await testAgent.ask('stop', stopped);
+    await testAgent.pass(40_000);
+    await testAgent.ask('stop', id);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', minutes: 3 });
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
-    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
+    expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
   });
 
   test('frozen, it keeps commands from nothing, and who needs it from no answer for longer than its time', async () => {
-    on = await startAgent(NOON, 0, { engineAnswerMsMax: FROZEN_ANSWER_MS_MAX });
-    const { id } = await on.create();
-    const { id: stopped } = await on.create();
-    await on.ask('stop', stopped);
-    const { id: doomed } = await on.create();
-    const { id: asked } = await on.create();
+    testAgent = await startAgent(NOON, 0, { engineAnswerMsMax: FROZEN_ANSWER_MS_MAX });
+    const { id } = await testAgent.create();
+    const { id: stopped } = await testAgent.create();
+    await testAgent.ask('stop', stopped);
+    const { id: doomed } = await testAgent.create();
+    const { id: asked } = await testAgent.create();
     await keepBusy(doomed);
     await hang(doomed);
     engine.freeze();
     try {
       const failed = { code: 'computer_failed' };
       await Promise.all([
-        expect(on.create()).rejects.toMatchObject(failed),
-        expect(on.ask('start', stopped)).rejects.toMatchObject(failed),
-        expect(on.ask('stop', doomed)).rejects.toMatchObject(failed),
-        expect(on.ask('stop', asked)).resolves.toMatchObject({ status: 'stopped', stop_reason: 'user' }),
+        expect(testAgent.create()).rejects.toMatchObject(failed),
+        expect(testAgent.ask('start', stopped)).rejects.toMatchObject(failed),
+        expect(testAgent.ask('stop', doomed)).rejects.toMatchObject(failed),
+        expect(testAgent.ask('stop', asked)).resolves.toMatchObject({
+          status: 'stopped',
+          stop_reason: 'user',
+        }),
       ]);
-      expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
-      await on.pass(60_000);
-      expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 1 });
-      expect(await on.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
-      expect(await on.record(doomed)).toMatchObject({ state: 'stopping', stop_reason: 'user' });
+      expect((await testAgent.exec(id, 'echo here')).stdout).toBe('here\n');
+      await testAgent.pass(60_000);
+      expect(await testAgent.record(id)).toMatchObject({ state: 'running', minutes: 1 });
+      expect(await testAgent.record(stopped)).toMatchObject({ state: 'stopped', container: null, run: null });
+      expect(await testAgent.record(doomed)).toMatchObject({ state: 'stopping', stop_reason: 'user' });
     } finally {
       engine.thaw();
     }
     // The engine may still carry out earlier requests; the reconciler removes their results.
-    await on.agent.reconciler.reconcile();
-    expect(await on.record(doomed)).toMatchObject({ state: 'stopped', stop_reason: 'user', minutes: 1 });
-    await on.pass(ORPHAN_GRACE_MS);
-    await on.agent.reconciler.reconcile();
-    const record = await on.record(id);
+    await testAgent.agent.reconciler.reconcile();
+    expect(await testAgent.record(doomed)).toMatchObject({
+      state: 'stopped',
+      stop_reason: 'user',
+      minutes: 1,
+    });
+    await testAgent.pass(ORPHAN_GRACE_MS);
+    await testAgent.agent.reconciler.reconcile();
+    const record = await testAgent.record(id);
     await expect.poll(containers).toEqual([{ id: record?.container, state: 'running' }]);
-    expect(await on.ask('start', stopped)).toMatchObject({ status: 'running' });
-    expect((await on.exec(id, 'echo still')).stdout).toBe('still\n');
+    expect(await testAgent.ask('start', stopped)).toMatchObject({ status: 'running' });
+    expect((await testAgent.exec(id, 'echo still')).stdout).toBe('still\n');
   });
 
   test('an agent that starts again as well reaches the inits of computers that ran on', async () => {
-    on = await startAgent(NOON, 1);
-    const { id } = await on.create();
-    await on.exec(id, 'echo kept > file');
-    await on.agent.stop();
+    testAgent = await startAgent(NOON, 1);
+    const { id } = await testAgent.create();
+    await testAgent.exec(id, 'echo kept > file');
+    await testAgent.agent.stop();
     await engine.restart();
-    on = await startAgent(NOON + 20_000, 1);
-    expect(await on.record(id)).toMatchObject({ state: 'running' });
-    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+    testAgent = await startAgent(NOON + 20_000, 1);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
+    expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
   });
 });
 
@@ -184,62 +191,62 @@ describe.skipIf(!canStartTestEngine())('without live-restore', () => {
   afterAll(() => engine?.stop());
 
   test('computers are stopped with it, said so at once, billed to that moment, and may be started again', async () => {
-    on = await startAgent(NOON, 1);
-    const { id } = await on.create();
-    await on.exec(id, 'echo kept > file');
+    testAgent = await startAgent(NOON, 1);
+    const { id } = await testAgent.create();
+    await testAgent.exec(id, 'echo kept > file');
     const { ended } = await keepBusy(id);
-    await on.pass(70_000);
+    await testAgent.pass(70_000);
     await engine.end();
     // While the engine is away:
-    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record).toMatchObject({ stop_reason: 'exited', minutes: 2, run: null });
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
     expect(await ended).toMatchObject({ exit_code: 128 + SIGTERM }); // its true end
-    await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_running' });
-    await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
-    await on.pass(300_000);
+    await expect(testAgent.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_running' });
+    await expect(testAgent.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
+    await testAgent.pass(300_000);
 
     await engine.restart();
-    expect(await on.ask('start', id)).toMatchObject({ status: 'running', minutes: 2 });
-    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+    expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running', minutes: 2 });
+    expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
     await installation.events.until('started', (event) => event.id === `${id}:2:started`);
-    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped', '2:started']);
+    expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped', '2:started']);
     // With a clock that is ahead, a container being made for the pool would count as an orphan for too long.
     const states = async () => (await containers()).map(({ state }) => state);
     const running = async () => (await states()).filter((state) => state === 'running').length;
     await expect.poll(running, { timeout: POOL_FILLED_MS_MAX }).toBe(2);
     // After the grace period the remaining containers are removed: the computer's first, and the pooled ones.
-    await on.agent.reconciler.reconcile();
-    await on.pass(ORPHAN_GRACE_MS);
-    await on.agent.reconciler.reconcile();
+    await testAgent.agent.reconciler.reconcile();
+    await testAgent.pass(ORPHAN_GRACE_MS);
+    await testAgent.agent.reconciler.reconcile();
     await expect.poll(states, { timeout: POOL_FILLED_MS_MAX }).toEqual(['running', 'running']);
-    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+    expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
   });
 
   test('killed, it leaves computers running and billed; when it is back it ends them, and they are billed to that moment', async () => {
-    on = await startAgent(NOON);
-    const { id } = await on.create();
-    await on.pass(70_000);
+    testAgent = await startAgent(NOON);
+    const { id } = await testAgent.create();
+    await testAgent.pass(70_000);
     await engine.kill9();
-    expect((await on.exec(id, 'echo here')).stdout).toBe('here\n');
-    await on.pass(60_000);
-    expect(await on.record(id)).toMatchObject({ state: 'running', minutes: 2 });
+    expect((await testAgent.exec(id, 'echo here')).stdout).toBe('here\n');
+    await testAgent.pass(60_000);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running', minutes: 2 });
     await engine.restart();
-    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record).toMatchObject({ stop_reason: 'exited', minutes: 3 });
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
-    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
+    expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:2', '1:stopped']);
   });
 
   test('agent and engine away together: the computer is found stopped, billed until it was last known to run', async () => {
-    on = await startAgent(NOON);
-    const { id } = await on.create();
-    await on.pass(70_000);
-    await on.agent.stop();
+    testAgent = await startAgent(NOON);
+    const { id } = await testAgent.create();
+    await testAgent.pass(70_000);
+    await testAgent.agent.stop();
     await engine.restart();
-    on = await startAgent(NOON + 600_000);
-    expect(await on.record(id)).toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 2 });
+    testAgent = await startAgent(NOON + 600_000);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', stop_reason: 'exited', minutes: 2 });
     await installation.events.until('stopped', (event) => event.id === `${id}:1:stopped`);
-    expect(told(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped']);
+    expect(published(id)).toEqual(['1:created', '1:0', '1:1', '1:stopped']);
   });
 });

@@ -28,8 +28,8 @@ const TABLE = [
   // The command never began, and never will.
   ['asked', 'stream', 'continue', 'unknown'],
   // The command continues meanwhile.
-  ['told', 'whole', 'kill', 'result'],
-  ['told', 'stream', 'continue', 'result'],
+  ['sent', 'whole', 'kill', 'result'],
+  ['sent', 'stream', 'continue', 'result'],
   ['output', 'whole', 'continue', 'result'],
   // The command has ended.
   ['ended', 'whole', 'kill', 'result'],
@@ -41,7 +41,7 @@ const TABLE = [
 
 test.each(TABLE)('killed at `%s` of a command (%s, %s): a repeat finds %s', async (...row) => {
   const [point, form, onDisconnect, found] = row;
-  const runsOn = point === 'told' || point === 'output';
+  const runsOn = point === 'sent' || point === 'output';
   const command = runsOn ? WAITS : ENDS;
   const { id, asked } = await killDuring(point, form, { command, on_disconnect: onDisconnect });
   const next = await agents.startSuccessor(NOON + 2_000);
@@ -147,19 +147,19 @@ function repeat({ agent }: TestAgent, id: string, command: string) {
 }
 
 /** Expects the number of runs, no process left, an idle computer, and each minute charged once. */
-async function expectAtRest(on: TestAgent, id: string, runs: number): Promise<void> {
-  const counted = await on.exec(id, 'cat runs 2> /dev/null | wc -l');
+async function expectAtRest(testAgent: TestAgent, id: string, runs: number): Promise<void> {
+  const counted = await testAgent.exec(id, 'cat runs 2> /dev/null | wc -l');
   expect(counted.stdout.trim()).toBe(String(runs));
-  await expect.poll(async () => (await on.exec(id, 'pgrep -fc "[u]ntil"')).stdout).toBe('0\n');
+  await expect.poll(async () => (await testAgent.exec(id, 'pgrep -fc "[u]ntil"')).stdout).toBe('0\n');
   // A late end would be written into the record by a clock that the test no longer moves.
-  const { hostId } = on.agent;
+  const { hostId } = testAgent.agent;
   const running = async () => {
     const { data } = await requestHost(agents.installation.bus, hostId, 'exec-list', { org: ORG, id });
     return data.filter(({ status }) => status === 'running');
   };
   await expect.poll(running).toEqual([]);
-  await on.pass(1_000); // so that activity is written
-  await on.recordWhen(id, ({ last_activity_at }) => last_activity_at !== null);
-  await on.ask('stop', id);
-  expect(await on.record(id)).toMatchObject({ state: 'stopped', minutes: 1 });
+  await testAgent.pass(1_000); // so that activity is written
+  await testAgent.recordWhen(id, ({ last_activity_at }) => last_activity_at !== null);
+  await testAgent.ask('stop', id);
+  expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', minutes: 1 });
 }

@@ -31,18 +31,18 @@ const LOCAL = 'switchyard-test/shell:latest';
 const docker = new Docker();
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 let registry: TestRegistry;
 
 beforeAll(async () => {
   [installation, registry] = await Promise.all([openTestInstallation(), startRegistry()]);
-  on = await openTestAgent(installation, { env: ENV });
+  testAgent = await openTestAgent(installation, { env: ENV });
 }, SETUP_TIMEOUT_MS);
 afterEach(() => {
   registry.fault = () => undefined;
 });
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   for (const { Id } of await imagesOfRegistry()) await docker.getImage(Id).remove({ force: true });
   await registry?.stop();
   await installation?.stop();
@@ -74,20 +74,20 @@ function holdLayers(): { readonly letGo: () => void } {
 
 /** A creation with progress, as control requests it. */
 async function streamCreation(image: string) {
-  const record = newTestRecord(on.agent.hostId, defaultLimits(), { image });
+  const record = newTestRecord(testAgent.agent.hostId, defaultLimits(), { image });
   const { org, id } = record;
   await installation.computers.create(recordKey(record), record);
-  const subject = hostCreationStreamSubject(on.agent.hostId);
+  const subject = hostCreationStreamSubject(testAgent.agent.hostId);
   const reply = await openReply(installation.bus, { subject, head: { org, id, limited: false } });
-  const told: CreationProgress[] = [];
+  const reported: CreationProgress[] = [];
   const ended = (async () => {
     for await (const lines of reply.body)
       for (const line of String(lines).trim().split('\n'))
-        told.push(creationProgress.parse(JSON.parse(line)));
+        reported.push(creationProgress.parse(JSON.parse(line)));
     return computerObject.parse(await reply.end);
   })();
   ended.catch(() => {}); // some are expected to fail
-  return { id, told, ended };
+  return { id, told: reported, ended };
 }
 
 /** The engine reports the first bytes at once, and later bytes only when more arrive. */
@@ -97,24 +97,24 @@ const isBegun = (progress: CreationProgress | null) =>
 test('how far a pull is shows in the stream and in the record, grows to the end, and is gone when it runs', async () => {
   const { letGo } = holdLayers();
   const { id, told, ended } = await streamCreation(await registry.push('slow/seen', { bytes: MANY_BYTES }));
-  expect((await on.record(id))?.progress).not.toBeNull(); // a caller that knows the id finds the computer
+  expect((await testAgent.record(id))?.progress).not.toBeNull(); // a caller that knows the id finds the computer
   // Time for a further line and a further write: the engine's next one may be on its way.
   const bothTell = async () => {
-    on.clock.advance(1_000);
-    return isBegun((await on.record(id))?.progress ?? null) && told.some(isBegun);
+    testAgent.clock.advance(1_000);
+    return isBegun((await testAgent.record(id))?.progress ?? null) && told.some(isBegun);
   };
   await expect.poll(bothTell, { timeout: 30_000 }).toBe(true);
-  await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_busy' });
-  await expect(on.ask('stop', id)).rejects.toMatchObject({ code: 'computer_busy' });
+  await expect(testAgent.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_busy' });
+  await expect(testAgent.ask('stop', id)).rejects.toMatchObject({ code: 'computer_busy' });
   letGo();
   expect(await ended).toMatchObject({ id, status: 'running' });
   expect(await ended).not.toHaveProperty('progress');
-  expect(await on.record(id)).toMatchObject({ state: 'running', progress: null });
+  expect(await testAgent.record(id)).toMatchObject({ state: 'running', progress: null });
   const percents = told.map(({ percent }) => percent);
   expect(percents).toEqual(percents.toSorted((one, other) => one - other));
   expect(told[0]).toMatchObject({ phase: 'looking_up', percent: 0 });
   expect(told.at(-1)).toMatchObject({ phase: 'starting', percent: 100, layers_total: 1 });
-  await on.delete(id);
+  await testAgent.delete(id);
 });
 
 test('a creation that pulls nothing reports one line, and its record never has progress', async () => {
@@ -130,17 +130,17 @@ test('a creation that pulls nothing reports one line, and its record never has p
   }
   expect(told).toEqual([NOTHING_TO_PULL]);
   expect(new Set(seen)).toEqual(new Set([null]));
-  await on.delete(id);
+  await testAgent.delete(id);
 });
 
 test('one that is deleted in the middle of its pull ends at once, and leaves nothing', async () => {
   const pulling = stallLayers();
   const { id, ended } = await streamCreation(await registry.push('slow/deleted', { bytes: MANY_BYTES }));
   await pulling;
-  await expect(on.delete(id)).rejects.toMatchObject({ code: 'computer_not_found' }); // it is deleted already
+  await expect(testAgent.delete(id)).rejects.toMatchObject({ code: 'computer_not_found' }); // it is deleted already
   await expect(ended).rejects.toMatchObject({ code: 'computer_not_found' });
-  expect(await on.record(id)).toBeNull();
-  expect(on.agent.computers.all()).toEqual([]);
+  expect(await testAgent.record(id)).toBeNull();
+  expect(testAgent.agent.computers.all()).toEqual([]);
   expect(await imagesOfRegistryNamed('slow/deleted')).toEqual([]);
 });
 
@@ -153,34 +153,34 @@ test('a computer of such an image runs commands by what is in it, and starts aga
   await once(pushed, 'end');
   for (const name of [image, LOCAL]) await docker.getImage(name).remove();
 
-  const { id, image: shown } = await on.create({ image });
+  const { id, image: shown } = await testAgent.create({ image });
   expect(shown).toBe(image);
-  expect(await on.exec(id, 'echo here > file; ls /; which git || cat file')).toMatchObject({
+  expect(await testAgent.exec(id, 'echo here > file; ls /; which git || cat file')).toMatchObject({
     exit_code: 0,
     stdout: expect.stringMatching(/workspace(.|\n)*here\n$/),
   });
-  await on.ask('stop', id);
+  await testAgent.ask('stop', id);
   registry.fault = () => ({ status: 500 });
-  expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
-  expect(await on.exec(id, 'cat file')).toMatchObject({ stdout: 'here\n' });
-  await on.delete(id);
+  expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
+  expect(await testAgent.exec(id, 'cat file')).toMatchObject({ stdout: 'here\n' });
+  await testAgent.delete(id);
 });
 
 test('one that cannot be had is the caller’s error, and nothing of the computer is left', async () => {
-  await expect(on.create({ image: `${registry.address}/no/such` })).rejects.toMatchObject({
+  await expect(testAgent.create({ image: `${registry.address}/no/such` })).rejects.toMatchObject({
     code: 'image_unavailable',
     status: 400,
     param: 'image',
     details: { reason: 'not_found' },
   });
-  expect(on.agent.computers.all()).toEqual([]);
+  expect(testAgent.agent.computers.all()).toEqual([]);
   expect(await imagesOfRegistryNamed('no/such')).toEqual([]);
 });
 
 test('a caller who goes away ends the pull, and nothing is left', async () => {
   const image = await registry.push('slow/left', { bytes: MANY_BYTES });
   const pulling = stallLayers();
-  const record = newTestRecord(on.agent.hostId, defaultLimits(), { image });
+  const record = newTestRecord(testAgent.agent.hostId, defaultLimits(), { image });
   const { org, id } = record;
   await installation.computers.create(recordKey(record), record);
   const gone = new AbortController();
@@ -195,7 +195,7 @@ test('a caller who goes away ends the pull, and nothing is left', async () => {
   await pulling;
   gone.abort(new Error('gone'));
   await expect(created).rejects.toThrow('gone');
-  await expect.poll(() => on.agent.computers.all()).toEqual([]);
+  await expect.poll(() => testAgent.agent.computers.all()).toEqual([]);
   expect(await imagesOfRegistryNamed('slow/left')).toEqual([]);
   await installation.computers.delete(recordKey(record)); // as control does after the failed request
 });
@@ -203,7 +203,7 @@ test('a caller who goes away ends the pull, and nothing is left', async () => {
 test('an agent that is killed in the middle of a pull leaves nothing: its successor takes the creation back', async () => {
   const image = await registry.push('slow/killed', { bytes: MANY_BYTES });
   const dataFolder = await installation.newDataFolder();
-  const doomed = await startAgentProcess(installation, { dataFolder, now: on.clock.now(), env: ENV });
+  const doomed = await startAgentProcess(installation, { dataFolder, now: testAgent.clock.now(), env: ENV });
   const pulling = stallLayers();
   const record = newTestRecord(doomed.hostId, defaultLimits(), { image });
   const { id } = record;

@@ -63,15 +63,15 @@ class Till {
 }
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 let till: Till;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  on = await openTestAgent(installation, { env: FOR_HOURS });
+  testAgent = await openTestAgent(installation, { env: FOR_HOURS });
 }, SETUP_TIMEOUT_MS);
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 
@@ -80,7 +80,7 @@ beforeEach(async () => {
   await till.open();
 });
 afterEach(async () => {
-  for (const computer of on.agent.computers.all()) await deleteComputer(computer);
+  for (const computer of testAgent.agent.computers.all()) await deleteComputer(computer);
   await till.close();
 });
 
@@ -93,7 +93,7 @@ const heldSoon = (held: readonly string[]) =>
  * Waits until the agent has received every answer and has no open request. Requests arrive before the agent answers
  * the first of two commands, and answers arrive before the second, because all use the same connection.
  */
-async function agentHasHeard(id: string, agent = on): Promise<void> {
+async function agentHasHeard(id: string, agent = testAgent): Promise<void> {
   for (let asked = -1; asked !== till.asked.length; ) {
     asked = till.asked.length;
     await agent.exec(id, 'true');
@@ -101,7 +101,7 @@ async function agentHasHeard(id: string, agent = on): Promise<void> {
   }
 }
 /** A computer with money for this many minutes, whose agent knows that there is no more. */
-async function createWith(minutes: number, agent = on): Promise<string> {
+async function createWith(minutes: number, agent = testAgent): Promise<string> {
   till.minutes = minutes;
   const { id } = await agent.create({}, true);
   await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, minutes));
@@ -113,84 +113,84 @@ const stopped = ({ state }: ComputerRecord) => state === 'stopped';
 describe('a computer of a limited org', () => {
   test('holds ten minutes ahead; what it does not use is free when it stops', async () => {
     till.minutes = 100;
-    const { id } = await on.create({}, true);
+    const { id } = await testAgent.create({}, true);
     await heldSoon(minutesOf(id, 0, MINUTES_AHEAD));
-    await on.pass(2 * MINUTE_MS + 1);
+    await testAgent.pass(2 * MINUTE_MS + 1);
     await heldSoon(minutesOf(id, 2, 2 + MINUTES_AHEAD));
     expect([...till.spent]).toEqual(minutesOf(id, 0, 2));
-    await on.ask('stop', id);
+    await testAgent.ask('stop', id);
     await heldSoon([]);
     expect([...till.spent]).toEqual(minutesOf(id, 0, 3));
   });
 
   test('is refused where the first minute does not fit: nothing runs, nothing is charged, nothing is held', async () => {
     till.minutes = 0;
-    await expect(on.create({}, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
-    expect(on.agent.computers.all()).toEqual([]);
+    await expect(testAgent.create({}, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
+    expect(testAgent.agent.computers.all()).toEqual([]);
     till.minutes = 1;
-    const { id } = await on.create({}, true);
-    await on.ask('stop', id);
+    const { id } = await testAgent.create({}, true);
+    await testAgent.ask('stop', id);
     await expect.poll(() => till.spent.size).toBe(1);
-    await expect(on.ask('start', id, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
-    expect(await on.record(id)).toMatchObject({ state: 'stopped', run: null, minutes: 1 });
+    await expect(testAgent.ask('start', id, true)).rejects.toMatchObject({ code: 'insufficient_funds' });
+    expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', run: null, minutes: 1 });
     till.minutes = 2;
-    expect(await on.ask('start', id, true)).toMatchObject({ status: 'running' });
+    expect(await testAgent.ask('start', id, true)).toMatchObject({ status: 'running' });
   });
 
   test('stops when the minutes end that are paid for, files kept, charged for those and no more', async () => {
     till.minutes = 3;
-    const { id } = await on.create({}, true);
-    await on.exec(id, 'echo kept > file');
+    const { id } = await testAgent.create({}, true);
+    await testAgent.exec(id, 'echo kept > file');
     await heldSoon(minutesOf(id, 0, 3));
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 3));
     await agentHasHeard(id);
-    await on.pass(3 * MINUTE_MS - 1_000);
-    expect(await on.record(id)).toMatchObject({ state: 'running' });
-    await on.pass(1_000);
-    const record = await on.recordWhen(id, stopped);
+    await testAgent.pass(3 * MINUTE_MS - 1_000);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
+    await testAgent.pass(1_000);
+    const record = await testAgent.recordWhen(id, stopped);
     expect(record).toMatchObject({ stop_reason: 'insufficient_funds', minutes: 3 });
     expect(record.cost_nano).toBe(String(3n * minuteCost(record)));
     await heldSoon([]);
     till.minutes = 10;
-    await on.ask('start', id, true);
-    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
+    await testAgent.ask('start', id, true);
+    expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
   });
 
   test('goes on when money comes in time', async () => {
     const id = await createWith(2);
-    await on.pass(MINUTE_MS);
+    await testAgent.pass(MINUTE_MS);
     await agentHasHeard(id);
     till.minutes = 6;
-    await on.pass(ASK_AGAIN_MS);
+    await testAgent.pass(ASK_AGAIN_MS);
     await heldSoon(minutesOf(id, 1, 6));
     await agentHasHeard(id);
-    await on.pass(2 * MINUTE_MS);
-    expect(await on.record(id)).toMatchObject({ state: 'running' });
+    await testAgent.pass(2 * MINUTE_MS);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
   });
 
   test('goes on for the minutes that were granted, while the next is not answered yet', async () => {
     const id = await createWith(2);
-    await on.pass(MINUTE_MS);
+    await testAgent.pass(MINUTE_MS);
     await agentHasHeard(id);
     const answer = Promise.withResolvers<void>();
     till.beforeAnswer = (call) => (call === minuteOf(id, 4) ? answer.promise : Promise.resolve());
     till.minutes = 6;
-    await on.pass(ASK_AGAIN_MS);
+    await testAgent.pass(ASK_AGAIN_MS);
     await expect.poll(() => till.asked.at(-1)).toBe(minuteOf(id, 4));
-    await on.pass(2 * MINUTE_MS); // beyond the two that were paid for at first, within the four that are now
-    expect(await on.record(id)).toMatchObject({ state: 'running' });
+    await testAgent.pass(2 * MINUTE_MS); // beyond the two that were paid for at first, within the four that are now
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
     answer.resolve();
     await heldSoon(minutesOf(id, 3, 6));
   });
 
   test('that something limits only later ends with the minute that is on', async () => {
-    const { id } = await on.create({}, false);
+    const { id } = await testAgent.create({}, false);
     till.minutes = 0;
-    await on.pass(MINUTE_MS);
+    await testAgent.pass(MINUTE_MS);
     await expect.poll(() => till.asked).toEqual([minuteOf(id, MINUTES_AHEAD)]);
     await agentHasHeard(id);
-    await on.pass((MINUTES_AHEAD - 1) * MINUTE_MS);
-    expect(await on.recordWhen(id, stopped)).toMatchObject({
+    await testAgent.pass((MINUTES_AHEAD - 1) * MINUTE_MS);
+    expect(await testAgent.recordWhen(id, stopped)).toMatchObject({
       stop_reason: 'insufficient_funds',
       minutes: MINUTES_AHEAD,
     });
@@ -221,13 +221,13 @@ describe('a computer of a limited org', () => {
 });
 
 test('nothing is asked for a computer that nothing limits but once in ten minutes', async () => {
-  const { id } = await on.create({}, false);
-  await on.pass(MINUTE_MS);
+  const { id } = await testAgent.create({}, false);
+  await testAgent.pass(MINUTE_MS);
   await expect.poll(() => till.asked).toEqual([minuteOf(id, 10)]);
   await agentHasHeard(id);
-  await on.pass(9 * MINUTE_MS);
+  await testAgent.pass(9 * MINUTE_MS);
   expect(till.asked).toHaveLength(1);
-  await on.pass(MINUTE_MS);
+  await testAgent.pass(MINUTE_MS);
   await expect.poll(() => till.asked).toEqual([minuteOf(id, 10), minuteOf(id, 20)]);
 });
 
@@ -236,22 +236,22 @@ describe('while billing is away', () => {
     const id = await createWith(3);
     till.minutes = 100;
     await till.close();
-    await on.pass(2 * MINUTE_MS);
+    await testAgent.pass(2 * MINUTE_MS);
     await till.open();
     // Pending requests are answered or have timed out; from then on the clock triggers the next one.
-    await expect.poll(() => on.bus.openCalls.outgoing).toBe(0);
-    await on.pass(ASK_AGAIN_MS);
+    await expect.poll(() => testAgent.bus.openCalls.outgoing).toBe(0);
+    await testAgent.pass(ASK_AGAIN_MS);
     // The minutes of the time without billing may be held still: who could not give them back lets them run out.
     const held = expect.arrayContaining(minutesOf(id, 2, 2 + MINUTES_AHEAD));
     await expect.poll(() => [...till.held]).toEqual(held);
     await agentHasHeard(id);
-    await on.pass(MINUTE_MS);
-    expect(await on.record(id)).toMatchObject({ state: 'running' });
+    await testAgent.pass(MINUTE_MS);
+    expect(await testAgent.record(id)).toMatchObject({ state: 'running' });
   });
 
   test('one that is limited does not begin, and one that nothing limits does', async () => {
     await till.close();
-    await expect(on.create({}, true)).rejects.toMatchObject({ code: 'service_unavailable' });
-    expect(await on.create({}, false)).toMatchObject({ status: 'running' });
+    await expect(testAgent.create({}, true)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await testAgent.create({}, false)).toMatchObject({ status: 'running' });
   });
 });

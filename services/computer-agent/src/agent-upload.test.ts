@@ -17,22 +17,22 @@ const CONTENT = Buffer.from('city,inhabitants\nUlm,126000\n');
 const made: string[] = [];
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  on = await openTestAgent(installation);
+  testAgent = await openTestAgent(installation);
 }, SETUP_TIMEOUT_MS);
 afterEach(async () => {
-  for (const id of made.splice(0)) await on.delete(id).catch(() => {});
+  for (const id of made.splice(0)) await testAgent.delete(id).catch(() => {});
 });
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 
 async function create(): Promise<string> {
-  const { id } = await on.create();
+  const { id } = await testAgent.create();
   made.push(id);
   return id;
 }
@@ -47,7 +47,7 @@ async function upload(id: string, body: Uint8Array | AsyncIterable<Uint8Array>, 
     bytes: CONTENT.length,
     sha256: hash('sha256', CONTENT),
   };
-  const call = { subject: hostUploadSubject(on.agent.hostId), head, body };
+  const call = { subject: hostUploadSubject(testAgent.agent.hostId), head, body };
   const reply = await openReply(installation.bus, call, signal);
   return uploadResult.parse(await reply.end);
 }
@@ -67,8 +67,8 @@ function inTwoHalves() {
 }
 
 async function activityOf(id: string): Promise<string | null | undefined> {
-  await on.pass(1_000); // activity is written half a second later
-  return (await on.record(id))?.last_activity_at;
+  await testAgent.pass(1_000); // activity is written half a second later
+  return (await testAgent.record(id))?.last_activity_at;
 }
 
 /** The computer's record says that it is busy. */
@@ -87,14 +87,14 @@ test('a computer does not stop while a file is on its way, and the idle window b
   const outcome = upload(id, body);
   await begun;
   await expectBusy(id);
-  await on.pass(10 * MINUTE_MS);
-  expect((await on.record(id))?.state).toBe('running');
-  expect((await on.exec(id, 'ls -A')).stdout).toBe(''); // the file is invisible until it is complete
+  await testAgent.pass(10 * MINUTE_MS);
+  expect((await testAgent.record(id))?.state).toBe('running');
+  expect((await testAgent.exec(id, 'ls -A')).stdout).toBe(''); // the file is invisible until it is complete
   finish();
   expect(await outcome).toEqual({ path: '/workspace/cities.csv', bytes: CONTENT.length });
-  expect((await on.exec(id, 'cat cities.csv')).stdout).toBe(CONTENT.toString());
-  await on.pass(3 * MINUTE_MS);
-  const stopped = await on.recordWhen(id, ({ state }) => state === 'stopped');
+  expect((await testAgent.exec(id, 'cat cities.csv')).stdout).toBe(CONTENT.toString());
+  await testAgent.pass(3 * MINUTE_MS);
+  const stopped = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
   expect(stopped.stop_reason).toBe('idle');
 });
 
@@ -104,16 +104,16 @@ test('an upload to a computer that stops fails, and leaves no file', async () =>
   const outcome = upload(id, body).catch((error: unknown) => error);
   await begun;
   await expectBusy(id);
-  await on.ask('stop', id);
+  await testAgent.ask('stop', id);
   finish();
   expect(await outcome).toMatchObject({ code: 'computer_not_running' });
-  await on.ask('start', id);
-  expect((await on.exec(id, 'ls -A')).stdout).toBe('');
+  await testAgent.ask('start', id);
+  expect((await testAgent.exec(id, 'ls -A')).stdout).toBe('');
 });
 
 test('a stopped computer, an unknown one, and another org’s are given nothing', async () => {
   const id = await create();
-  await on.ask('stop', id);
+  await testAgent.ask('stop', id);
   await expect(upload(id, CONTENT)).rejects.toMatchObject({ code: 'computer_not_running' });
   await expect(upload('cmp_nope', CONTENT)).rejects.toMatchObject({ code: 'computer_not_found' });
 });
@@ -127,8 +127,8 @@ test('a caller that goes away in the middle leaves nothing behind, and the compu
   await expectBusy(id);
   gone.abort(new Error('the client went away'));
   expect(await outcome).toMatchObject({ message: 'the client went away' });
-  expect((await on.exec(id, 'ls -A')).stdout).toBe('');
+  expect((await testAgent.exec(id, 'ls -A')).stdout).toBe('');
   await letGo(id); // the received part is removed
-  await on.pass(3 * MINUTE_MS);
-  await on.recordWhen(id, ({ state }) => state === 'stopped');
+  await testAgent.pass(3 * MINUTE_MS);
+  await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
 });

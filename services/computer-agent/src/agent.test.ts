@@ -26,20 +26,20 @@ import {
 const CUT_AFTER_S = 10;
 
 let installation: TestInstallation;
-let on: TestAgent;
+let testAgent: TestAgent;
 
 beforeAll(async () => {
   installation = await openTestInstallation();
-  on = await openTestAgent(installation, { env: { SWITCHYARD_WARM_POOL: '2' } });
+  testAgent = await openTestAgent(installation, { env: { SWITCHYARD_WARM_POOL: '2' } });
 }, SETUP_TIMEOUT_MS);
 
 afterAll(async () => {
-  await on?.close();
+  await testAgent?.close();
   await installation?.stop();
 });
 
 afterEach(async () => {
-  for (const computer of on.agent.computers.all()) await deleteComputer(computer);
+  for (const computer of testAgent.agent.computers.all()) await deleteComputer(computer);
 });
 
 /** Charged minutes of a computer as `<run>:<minute>`, in the order of the stream. */
@@ -80,36 +80,36 @@ describe('a creation whose record came along', () => {
   test.each(Object.entries(fates))(
     'and %s: there is no such computer, and nothing is left of it',
     async (_, befall) => {
-      const record = newTestRecord(on.agent.hostId, defaultLimits());
+      const record = newTestRecord(testAgent.agent.hostId, defaultLimits());
       const { org, id } = record;
       const key = recordKey(record);
       const revision = await installation.computers.create(key, record);
       await befall(key, record);
-      const asked = requestHost(installation.bus, on.agent.hostId, 'create', {
+      const asked = requestHost(installation.bus, testAgent.agent.hostId, 'create', {
         org,
         id,
         made: { record, revision },
       });
       await expect(asked).rejects.toMatchObject({ code: 'computer_not_found' });
-      expect(on.agent.computers.has(key)).toBe(false);
-      await expect(diskOf(on.dataFolder, id)).rejects.toMatchObject({ code: 'ENOENT' });
+      expect(testAgent.agent.computers.has(key)).toBe(false);
+      await expect(diskOf(testAgent.dataFolder, id)).rejects.toMatchObject({ code: 'ENOENT' });
       const left = (await installation.computers.get(key))?.value ?? null;
       if (left) expect(left).toMatchObject({ host: 'host_other', container: null });
       expect(changes(id)).not.toContain('computer.created');
       expect(chargedMinutes(id)).toEqual([]);
-      const claims = `${on.dataFolder}/hosts/computer-agent/computers/claims`;
+      const claims = `${testAgent.dataFolder}/hosts/computer-agent/computers/claims`;
       expect(await readdir(claims)).toEqual([]);
     },
   );
 
   test('and names another org or computer than the wish: the store is asked, which has none', async () => {
-    const record = newTestRecord(on.agent.hostId, defaultLimits());
+    const record = newTestRecord(testAgent.agent.hostId, defaultLimits());
     const made = { record, revision: 1 };
     for (const named of [
       { org: record.org, id: 'cmp_other' },
       { org: 'org_other', id: record.id },
     ]) {
-      const asked = requestHost(installation.bus, on.agent.hostId, 'create', { ...named, made });
+      const asked = requestHost(installation.bus, testAgent.agent.hostId, 'create', { ...named, made });
       await expect(asked).rejects.toMatchObject({ code: 'computer_not_found' });
     }
   });
@@ -117,7 +117,7 @@ describe('a creation whose record came along', () => {
 
 describe('a life', () => {
   test('create, exec, stop, start, exec, delete: files survive a stop and are gone after a delete', async () => {
-    const created = await on.create();
+    const created = await testAgent.create();
     expect(created).toMatchObject({
       object: 'computer',
       status: 'running',
@@ -127,25 +127,25 @@ describe('a life', () => {
     });
     const { id } = created;
     expect(
-      await on.exec(id, "echo kept > file; python3 -c 'print(6*7)'; echo err >&2; exit 3"),
+      await testAgent.exec(id, "echo kept > file; python3 -c 'print(6*7)'; echo err >&2; exit 3"),
     ).toMatchObject({
       stdout: '42\nerr\n',
       stderr: '',
       exit_code: 3,
     });
-    const stopped = await on.ask('stop', id);
+    const stopped = await testAgent.ask('stop', id);
     expect(stopped).toMatchObject({ status: 'stopped', stop_reason: 'user', minutes: 1, stops_at: null });
-    await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_running' });
-    const started = await on.ask('start', id);
+    await expect(testAgent.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_running' });
+    const started = await testAgent.ask('start', id);
     expect(started).toMatchObject({ status: 'running', stop_reason: null, minutes: 1 });
-    expect((await on.exec(id, 'cat file')).stdout).toBe('kept\n');
-    const disk = await diskOf(on.dataFolder, id);
+    expect((await testAgent.exec(id, 'cat file')).stdout).toBe('kept\n');
+    const disk = await diskOf(testAgent.dataFolder, id);
     expect(await readFile(`${disk.files}/file`, 'utf8')).toBe('kept\n');
 
-    await on.delete(id);
-    expect(await on.record(id)).toBeNull();
+    await testAgent.delete(id);
+    expect(await testAgent.record(id)).toBeNull();
     await expect(access(disk.image)).rejects.toThrow('ENOENT');
-    await expect(on.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_found' });
+    await expect(testAgent.exec(id, 'true')).rejects.toMatchObject({ code: 'computer_not_found' });
     await installation.events.until('deleted', ({ id: event }) => event === `${id}:2:deleted`);
     expect(changes(id)).toEqual([
       'computer.created',
@@ -157,64 +157,73 @@ describe('a life', () => {
   });
 
   test('a start of a running and a stop of a stopped computer answer with it as it is', async () => {
-    const { id } = await on.create();
-    const container = (await on.record(id))?.container;
-    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
-    expect(await on.ask('create', id)).toMatchObject({ status: 'running' });
-    expect((await on.record(id))?.container).toBe(container);
-    await on.ask('stop', id);
-    expect(await on.ask('stop', id)).toMatchObject({ status: 'stopped', stop_reason: 'user', minutes: 1 });
+    const { id } = await testAgent.create();
+    const container = (await testAgent.record(id))?.container;
+    expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
+    expect(await testAgent.ask('create', id)).toMatchObject({ status: 'running' });
+    expect((await testAgent.record(id))?.container).toBe(container);
+    await testAgent.ask('stop', id);
+    expect(await testAgent.ask('stop', id)).toMatchObject({
+      status: 'stopped',
+      stop_reason: 'user',
+      minutes: 1,
+    });
     await untilStopped(id);
     expect(chargedMinutes(id)).toEqual(['1:0']);
   });
 
   test('many starts and stops at once leave one container and one truth', async () => {
-    const { id } = await on.create();
-    await Promise.all(Array.from({ length: 12 }, (_, turn) => on.ask(turn % 2 === 0 ? 'stop' : 'start', id)));
-    const record = (await on.record(id))!;
-    const found = await on.docker.listContainers({ all: true });
+    const { id } = await testAgent.create();
+    await Promise.all(
+      Array.from({ length: 12 }, (_, turn) => testAgent.ask(turn % 2 === 0 ? 'stop' : 'start', id)),
+    );
+    const record = (await testAgent.record(id))!;
+    const found = await testAgent.docker.listContainers({ all: true });
     const own = found.filter(({ Id }) => Id === record.container);
     expect(own).toHaveLength(record.state === 'running' ? 1 : 0);
-    await on.delete(id);
+    await testAgent.delete(id);
     await installation.events.until('deleted', ({ id: event }) => event === `${id}:${record.runs}:deleted`);
     expect(changes(id).filter((change) => change === 'computer.started').length).toBe(record.runs - 1);
   });
 
   test('an id of another org, or none at all, is not found', async () => {
     for (const verb of ['start', 'stop'] as const)
-      await expect(on.ask(verb, 'cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
-    await expect(on.delete('cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
+      await expect(testAgent.ask(verb, 'cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
+    await expect(testAgent.delete('cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });
   });
 
   test('a computer of which the files are gone is in error, says so, and can be deleted', async () => {
-    const { id } = await on.create();
-    await on.ask('stop', id);
-    await rm((await diskOf(on.dataFolder, id)).image);
-    await expect(on.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
-    expect(await on.record(id)).toMatchObject({ state: 'error', error: expect.stringContaining('files') });
-    await on.delete(id);
-    expect(await on.record(id)).toBeNull();
+    const { id } = await testAgent.create();
+    await testAgent.ask('stop', id);
+    await rm((await diskOf(testAgent.dataFolder, id)).image);
+    await expect(testAgent.ask('start', id)).rejects.toMatchObject({ code: 'computer_failed' });
+    expect(await testAgent.record(id)).toMatchObject({
+      state: 'error',
+      error: expect.stringContaining('files'),
+    });
+    await testAgent.delete(id);
+    expect(await testAgent.record(id)).toBeNull();
   });
 });
 
 describe('minutes', () => {
   test('each is charged when it ends, the begun one when the run ends, none twice', async () => {
-    const { id } = await on.create();
-    await on.pass(59_999);
-    await on.exec(id, 'true');
-    expect((await on.record(id))?.minutes).toBe(0);
-    await on.pass(1);
-    const first = await on.recordWhen(id, ({ minutes }) => minutes === 1);
+    const { id } = await testAgent.create();
+    await testAgent.pass(59_999);
+    await testAgent.exec(id, 'true');
+    expect((await testAgent.record(id))?.minutes).toBe(0);
+    await testAgent.pass(1);
+    const first = await testAgent.recordWhen(id, ({ minutes }) => minutes === 1);
     expect(first.run).toMatchObject({ number: 1, minutes_charged: 1 });
-    await on.pass(60_000);
-    await on.recordWhen(id, ({ minutes }) => minutes === 2);
-    await on.pass(1);
-    const stopped = await on.ask('stop', id);
+    await testAgent.pass(60_000);
+    await testAgent.recordWhen(id, ({ minutes }) => minutes === 2);
+    await testAgent.pass(1);
+    const stopped = await testAgent.ask('stop', id);
     expect(stopped.minutes).toBe(3);
-    await on.pass(600_000); // a stopped computer costs nothing
-    await on.ask('start', id);
-    await on.ask('stop', id);
-    const record = (await on.record(id))!;
+    await testAgent.pass(600_000); // a stopped computer costs nothing
+    await testAgent.ask('start', id);
+    await testAgent.ask('stop', id);
+    const record = (await testAgent.record(id))!;
     await expectSettled(record, 4);
     expect(chargedMinutes(id)).toEqual(['1:0', '1:1', '1:2', '2:0']);
     // 0.0001 + 0.25 x 0.0008 + 0.5 x 0.0001 + 10 x 0.000002 dollars
@@ -223,18 +232,18 @@ describe('minutes', () => {
   });
 
   test('a run that stops exactly with a minute is not charged the next', async () => {
-    const { id } = await on.create();
-    await on.pass(60_000);
-    await on.recordWhen(id, ({ minutes }) => minutes === 1);
-    expect((await on.ask('stop', id)).minutes).toBe(1);
-    await expectSettled((await on.record(id))!, 1);
+    const { id } = await testAgent.create();
+    await testAgent.pass(60_000);
+    await testAgent.recordWhen(id, ({ minutes }) => minutes === 1);
+    expect((await testAgent.ask('stop', id)).minutes).toBe(1);
+    await expectSettled((await testAgent.record(id))!, 1);
   });
 
   test('a deleted computer is charged to its end', async () => {
-    const { id } = await on.create();
-    await on.pass(61_000);
-    await on.recordWhen(id, ({ minutes }) => minutes === 1);
-    await on.delete(id);
+    const { id } = await testAgent.create();
+    await testAgent.pass(61_000);
+    await testAgent.recordWhen(id, ({ minutes }) => minutes === 1);
+    await testAgent.delete(id);
     await installation.events.until('deleted', (event) => event.id === `${id}:1:deleted`);
     expect(chargedMinutes(id)).toEqual(['1:0', '1:1']);
   });
@@ -246,76 +255,78 @@ describe('minutes', () => {
       per_gb_memory_minute: '0.01',
       per_gb_disk_minute: '0',
     };
-    const { id } = await on.create({ rates, cpu: 0.5, memory_mb: 768 });
-    const { cost } = await on.ask('stop', id);
+    const { id } = await testAgent.create({ rates, cpu: 0.5, memory_mb: 768 });
+    const { cost } = await testAgent.ask('stop', id);
     expect(cost).toBe(1.0575);
   });
 });
 
 describe('stopping by itself', () => {
   test('a computer that gets one short command after the other has its record written each 5 s, the last time included', async () => {
-    const { id } = await on.create();
-    const lastActivity = async () => Date.parse((await on.record(id))?.last_activity_at ?? '');
-    await on.pass(1_000);
-    await on.exec(id, 'true');
-    const first = on.clock.now();
-    await on.pass(1_000);
+    const { id } = await testAgent.create();
+    const lastActivity = async () => Date.parse((await testAgent.record(id))?.last_activity_at ?? '');
+    await testAgent.pass(1_000);
+    await testAgent.exec(id, 'true');
+    const first = testAgent.clock.now();
+    await testAgent.pass(1_000);
     expect(await lastActivity()).toBe(first);
     for (let i = 0; i < 3; i++) {
-      await on.exec(id, 'true');
-      await on.pass(1_000);
+      await testAgent.exec(id, 'true');
+      await testAgent.pass(1_000);
       expect(await lastActivity()).toBe(first);
     }
-    const last = on.clock.now() - 1_000;
-    await on.pass(5_000);
+    const last = testAgent.clock.now() - 1_000;
+    await testAgent.pass(5_000);
     expect(await lastActivity()).toBe(last);
   });
 
   test('one that becomes busy is said to be within a second, however lately its activity was written', async () => {
-    const { id } = await on.create();
-    await on.pass(1_000);
-    await on.exec(id, 'true');
-    await on.pass(1_000);
-    await on.exec(id, 'true'); // since when it is idle now waits to be written
-    await on.pass(1_000);
-    const running = on.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
-    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
-    await on.pass(1_000);
-    expect((await on.record(id))?.last_activity_at).toBeNull();
-    await on.exec(id, 'touch go');
+    const { id } = await testAgent.create();
+    await testAgent.pass(1_000);
+    await testAgent.exec(id, 'true');
+    await testAgent.pass(1_000);
+    await testAgent.exec(id, 'true'); // since when it is idle now waits to be written
+    await testAgent.pass(1_000);
+    const running = testAgent.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
+    await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await testAgent.pass(1_000);
+    expect((await testAgent.record(id))?.last_activity_at).toBeNull();
+    await testAgent.exec(id, 'touch go');
     await running;
-    await on.pass(1_000);
-    expect(Date.parse((await on.record(id))?.last_activity_at ?? '')).toBe(on.clock.now() - 1_000);
+    await testAgent.pass(1_000);
+    expect(Date.parse((await testAgent.record(id))?.last_activity_at ?? '')).toBe(
+      testAgent.clock.now() - 1_000,
+    );
   });
 
   test('after the idle window, which a command restarts and a look at it does not; it costs the window', async () => {
-    const { id } = await on.create();
-    await on.pass(90_000);
-    await on.exec(id, 'true');
-    await on.pass(1_000);
-    const { state, last_activity_at } = (await on.record(id))!;
+    const { id } = await testAgent.create();
+    await testAgent.pass(90_000);
+    await testAgent.exec(id, 'true');
+    await testAgent.pass(1_000);
+    const { state, last_activity_at } = (await testAgent.record(id))!;
     expect(state).toBe('running');
-    expect(Date.parse(last_activity_at!)).toBe(on.clock.now() - 1_000);
-    await on.pass(99_000);
-    await on.ask('start', id); // returns it unchanged: does not count as activity
-    expect((await on.record(id))?.state).toBe('running');
-    await on.pass(20_000);
-    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    expect(Date.parse(last_activity_at!)).toBe(testAgent.clock.now() - 1_000);
+    await testAgent.pass(99_000);
+    await testAgent.ask('start', id); // returns it unchanged: does not count as activity
+    expect((await testAgent.record(id))?.state).toBe('running');
+    await testAgent.pass(20_000);
+    const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record.stop_reason).toBe('idle');
     await expectSettled(record, 4); // 90 s + 120 s
     expect(changes(id)).toEqual(['computer.created', 'computer.stopped(idle)']);
   });
 
   test('not while a command runs, however long', async () => {
-    const { id } = await on.create();
-    const running = on.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
-    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
-    await on.pass(600_000);
-    expect((await on.record(id))?.state).toBe('running');
-    await on.exec(id, 'touch go');
+    const { id } = await testAgent.create();
+    const running = testAgent.exec(id, 'touch begun; until [ -e go ]; do sleep 0.01; done');
+    await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await testAgent.pass(600_000);
+    expect((await testAgent.record(id))?.state).toBe('running');
+    await testAgent.exec(id, 'touch go');
     expect((await running).exit_code).toBe(0);
-    await on.pass(120_000);
-    expect((await on.recordWhen(id, ({ state }) => state === 'stopped')).stop_reason).toBe('idle');
+    await testAgent.pass(120_000);
+    expect((await testAgent.recordWhen(id, ({ state }) => state === 'stopped')).stop_reason).toBe('idle');
   });
 
   test('at the end of its lifetime, even while a command runs; it may be started again', async () => {
@@ -340,30 +351,30 @@ describe('stopping by itself', () => {
   });
 
   test('when its container is removed behind the agent’s back', async () => {
-    const { id } = await on.create();
-    const { container } = (await on.record(id))!;
-    await on.docker.getContainer(container!).remove({ force: true });
-    const record = await on.recordWhen(id, ({ state }) => state === 'stopped');
+    const { id } = await testAgent.create();
+    const { container } = (await testAgent.record(id))!;
+    await testAgent.docker.getContainer(container!).remove({ force: true });
+    const record = await testAgent.recordWhen(id, ({ state }) => state === 'stopped');
     expect(record).toMatchObject({ stop_reason: 'exited', minutes: 1, container: null });
-    expect(await on.ask('start', id)).toMatchObject({ status: 'running' });
+    expect(await testAgent.ask('start', id)).toMatchObject({ status: 'running' });
   });
 });
 
 describe('commands', () => {
   test('a timeout is 422 with the output so far, and ends the whole process tree', async () => {
-    const { id } = await on.create();
+    const { id } = await testAgent.create();
     const command = 'echo so far; setsid sleep 1000 & sleep 1000';
-    const failed = on.exec(id, { command, timeout: CUT_AFTER_S });
+    const failed = testAgent.exec(id, { command, timeout: CUT_AFTER_S });
     await expect(failed).rejects.toMatchObject({
       code: 'command_timed_out',
       details: { stdout: 'so far\n', duration_ms: expect.any(Number) },
     });
-    expect((await on.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+    expect((await testAgent.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
   });
 
   test('a timeout with a megabyte of output arrives too', async () => {
-    const { id } = await on.create();
-    const failed = on.exec(id, {
+    const { id } = await testAgent.create();
+    const failed = testAgent.exec(id, {
       command: 'head -c 1000000 /dev/zero | tr "\\0" "\\1"; sleep 1000',
       timeout: CUT_AFTER_S,
     });
@@ -371,15 +382,15 @@ describe('commands', () => {
   });
 
   test('a timeout of a streamed command comes after all of its output, however late that is read', async () => {
-    const { id } = await on.create();
+    const { id } = await testAgent.create();
     const [bytes, timeout] = [700_000, CUT_AFTER_S]; // more than the bus takes before it is read
     const command = `head -c ${bytes} /dev/zero; sleep 1000`;
     const { body } = await openReply(installation.bus, {
-      subject: hostExecStreamSubject(on.agent.hostId),
+      subject: hostExecStreamSubject(testAgent.agent.hostId),
       head: { request_id: 'req_late', org: 'org_test', id },
       body: Buffer.from(JSON.stringify({ command, timeout } satisfies ExecRequest)),
     });
-    const sleeping = async () => (await on.exec(id, 'pgrep -c sleep')).stdout;
+    const sleeping = async () => (await testAgent.exec(id, 'pgrep -c sleep')).stdout;
     await expect.poll(sleeping).toBe('1\n');
     await expect.poll(sleeping).toBe('0\n');
     let read = 0;
@@ -391,25 +402,25 @@ describe('commands', () => {
   });
 
   test('a caller that goes away stops its command', async () => {
-    const { id } = await on.create();
+    const { id } = await testAgent.create();
     const gone = new AbortController();
-    const running = on.exec(id, 'touch begun; sleep 1000', gone.signal);
+    const running = testAgent.exec(id, 'touch begun; sleep 1000', gone.signal);
     running.catch(() => {});
-    await expect.poll(() => on.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
+    await expect.poll(() => testAgent.exec(id, 'ls begun')).toMatchObject({ exit_code: 0 });
     gone.abort(new Error('gone'));
-    await expect.poll(async () => (await on.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
+    await expect.poll(async () => (await testAgent.exec(id, 'pgrep -c sleep')).stdout).toBe('0\n');
   });
 
   test('output over the limit is cut and said to be', async () => {
-    const { id } = await on.create();
-    const { stdout, truncated } = await on.exec(id, 'yes | head -c 3000000');
+    const { id } = await testAgent.create();
+    const { stdout, truncated } = await testAgent.exec(id, 'yes | head -c 3000000');
     expect(truncated).toBe(true);
     expect(stdout.length).toBe(1024 * 1024);
   });
 
   test('cwd, env and stdin are given; 64 KB of command runs', async () => {
-    const { id } = await on.create();
-    const result = await on.exec(id, {
+    const { id } = await testAgent.create();
+    const result = await testAgent.exec(id, {
       command: 'pwd; echo $A; cat',
       cwd: '/tmp',
       env: { A: 'b' },
@@ -417,12 +428,12 @@ describe('commands', () => {
     });
     expect(result.stdout).toBe('/tmp\nb\nin');
     const command = `echo ${'x'.repeat(65_536 - 5)}`;
-    expect((await on.exec(id, command)).stdout.length).toBe(65_536 - 4);
-    await expect(on.exec(id, `${command}x`)).rejects.toMatchObject({
+    expect((await testAgent.exec(id, command)).stdout.length).toBe(65_536 - 4);
+    await expect(testAgent.exec(id, `${command}x`)).rejects.toMatchObject({
       code: 'invalid_request',
       param: 'body.command',
     });
-    await expect(on.exec(id, { command: 'true', timeout: 3_601 })).rejects.toMatchObject({
+    await expect(testAgent.exec(id, { command: 'true', timeout: 3_601 })).rejects.toMatchObject({
       param: 'timeout',
     });
   });

@@ -14,7 +14,7 @@ import type { Event } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 
 /** Result of an attempt: the event is settled, or is delivered again. */
-export type Verdict = 'settled' | { readonly againInMs: number };
+export type Verdict = 'settled' | { readonly retryInMs: number };
 
 /** An event to deliver, or the events of one message. */
 export interface Delivery<T = Event> {
@@ -140,7 +140,7 @@ export class Feed<T = Event> {
       const signal = this.#stopping.signal;
       const verdict = await this.#deps.attempt({ event, subject, ageMs, signal });
       if (verdict === 'settled') message.ack();
-      else message.nak(verdict.againInMs);
+      else message.nak(verdict.retryInMs);
     } catch (error) {
       message.nak(this.#stopping.signal.aborted ? 0 : AGAIN_MS);
       if (!this.#stopping.signal.aborted)

@@ -27,12 +27,12 @@ import { startWorker } from './jobs/worker.ts';
 import { register } from './register.ts';
 
 const MINUTE_MS = 60_000;
-/** No rendering takes this long; its worker must have died. */
+/** A rendering takes less time than this. An older folder belongs to a worker that died. */
 const LEFT_OVER_AFTER_MS = 60 * MINUTE_MS;
 
-type Needs = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock' | 'metrics'>;
+type StartDeps = Pick<ServiceDeps<Config>, 'config' | 'bus' | 'logger' | 'clock' | 'metrics'>;
 
-export async function start({ config, bus, logger, clock, metrics }: Needs): Promise<Running> {
+export async function start({ config, bus, logger, clock, metrics }: StartDeps): Promise<Running> {
   const keys = await openProviderKeys({
     bus,
     secret: config.SWITCHYARD_PROVIDERS_SECRET,

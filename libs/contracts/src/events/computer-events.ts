@@ -48,7 +48,7 @@ export const computerEvents = {
   'computer.created': defineEvent(computerChanged, 'A computer was created and runs.', SHOWS),
   'computer.started': defineEvent(computerChanged, 'A stopped computer was started.', SHOWS),
   'computer.stopped': defineEvent(computerChanged, 'A computer stopped; `stop_reason` says why.', SHOWS),
-  'computer.deleted': defineEvent(computerDeleted, 'A computer and its files were removed for good.', [
+  'computer.deleted': defineEvent(computerDeleted, 'A computer and its files were deleted.', [
     'computer_id',
     'host',
   ]),

@@ -86,7 +86,7 @@ export class AnswerChecker {
     if (!described.content) return []; // the document does not describe a body
     const type = headers.get('content-type')?.split(';')[0]?.trim() ?? '';
     const media = Object.entries(described.content ?? {}).find(([one]) => isOf(one, type))?.[1];
-    if (!media) return [`is of the type ${JSON.stringify(type)}, which is not told`];
+    if (!media) return [`is of the type ${JSON.stringify(type)}, which the document does not list`];
     if (method === 'HEAD' || json === undefined || !media.schema) return [];
     return this.#faults(media.schema, json);
   }

@@ -20,7 +20,7 @@ import type { TestBilling } from '../fixtures/running-billing.ts';
 /** The partition may be without an owner for longer than a call waits. */
 const TAKEN_OVER_MS_MAX = 60_000;
 
-let on: TestInstallation;
+let installation: TestInstallation;
 let control: Bus;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
@@ -29,16 +29,20 @@ let org: string;
 let count = 0;
 
 beforeAll(async () => {
-  on = await startInstallation();
-  control = await connectBus({ url: on.nats.url, service: 'control', logger: makeLogger('test', 'silent') });
+  installation = await startInstallation();
+  control = await connectBus({
+    url: installation.nats.url,
+    service: 'control',
+    logger: makeLogger('test', 'silent'),
+  });
   orgs = await openBucket(control, 'orgs');
   keys = await openBucket(control, 'keys');
-  billing = await on.startBilling();
+  billing = await installation.startBilling();
 }, 60_000);
 
 afterAll(async () => {
   await control?.close();
-  await on?.stop();
+  await installation?.stop();
 });
 
 beforeEach(async () => {
@@ -80,25 +84,31 @@ async function setKey(id: string, limit: KeyRecord['limit']): Promise<void> {
 }
 
 function take(call: string, amount: bigint, { key = 'key_1', exact = false } = {}) {
-  return on.client.ask('holds.take', { org, key_id: key, call, amount_nano: String(amount), exact });
+  return installation.client.ask('holds.take', {
+    org,
+    key_id: key,
+    call,
+    amount_nano: String(amount),
+    exact,
+  });
 }
 
 function settle(call: string, cost: bigint) {
-  return on.client.ask('holds.settle', { org, call, event: call, cost_nano: String(cost) });
+  return installation.client.ask('holds.settle', { org, call, event: call, cost_nano: String(cost) });
 }
 
 function account() {
-  return on.client.ask('account.get', { org, key_id: 'key_1' });
+  return installation.client.ask('account.get', { org, key_id: 'key_1' });
 }
 
 function grant(amount: number, reason = 'payment') {
-  return on.client.ask('credits.create', { org, key_id: 'key_1', body: { amount, reason } });
+  return installation.client.ask('credits.create', { org, key_id: 'key_1', body: { amount, reason } });
 }
 
 /** One call as a router makes it: hold, event, settle. */
 async function call(id: string, held: bigint, cost: bigint): Promise<void> {
   await take(id, held);
-  await on.client.publish(completed(id, cost, { org, time: NOW() }));
+  await installation.client.publish(completed(id, cost, { org, time: NOW() }));
   await settle(id, cost);
 }
 
@@ -122,13 +132,14 @@ describe('an org', () => {
     expect(await account()).toMatchObject({ balance: 0.00000002, spent: 0.00000003, credits: 0.00000005 });
     await expect(take('req_p2', 21n, { exact: true })).rejects.toMatchObject({ code: 'insufficient_funds' });
     expect(await take('req_p3', 21n)).toEqual({ granted_nano: '20', capped: true });
-    await on.client.publish(completed('req_p3', 20n, { org, time: NOW() }));
+    await installation.client.publish(completed('req_p3', 20n, { org, time: NOW() }));
     await settle('req_p3', 20n);
     await expect(take('req_p4', 1n)).rejects.toMatchObject({ code: 'insufficient_funds' });
     await grant(0.000000001);
     expect(await take('req_p5', 1n)).toEqual({ granted_nano: '1', capped: false });
     expect(await account()).toMatchObject({ balance: 0.000000001, held: 0.000000001 });
-    const credits = (query: ListQuery) => on.client.ask('credits.list', { org, key_id: 'key_1', query });
+    const credits = (query: ListQuery) =>
+      installation.client.ask('credits.list', { org, key_id: 'key_1', query });
     const { data } = await credits({});
     expect(data).toHaveLength(2);
     const first = await credits({ limit: 1 });
@@ -157,7 +168,7 @@ describe('an org', () => {
     await grant(0.0000001);
     await call('req_v1', 100n, 100n);
     await expect(take('req_v2', 1n)).rejects.toMatchObject({ code: 'insufficient_funds' });
-    await on.client.publish(voided('req_v1', { org }));
+    await installation.client.publish(voided('req_v1', { org }));
     expect((await account()).balance).toBe(0.0000001);
     expect(await take('req_v3', 100n)).toEqual({ granted_nano: '100', capped: false });
   });
@@ -189,7 +200,7 @@ test('a key has its own limit besides that of its org, and it does not affect ot
   await setKey('key_small', { amount: 0.00000001, interval: 'day' });
   expect(await take('req_k1', 11n, { key: 'key_small' })).toEqual({ granted_nano: '10', capped: true });
   await settle('req_k1', 10n);
-  await on.client.publish(completed('req_k1', 10n, { org, key_id: 'key_small', time: NOW() }));
+  await installation.client.publish(completed('req_k1', 10n, { org, key_id: 'key_small', time: NOW() }));
   await expect(take('req_k2', 1n, { key: 'key_small' })).rejects.toMatchObject({ code: 'budget_exceeded' });
   expect(await take('req_k3', 11n)).toMatchObject({ granted_nano: '11' });
 });
@@ -207,17 +218,17 @@ describe('a limited key', () => {
     const spend = async (key = '') => {
       const id = newId('request');
       await take(id, 30n, { key });
-      await on.client.publish(completed(id, 30n, { org, key_id: key, time: NOW() }));
+      await installation.client.publish(completed(id, 30n, { org, key_id: key, time: NOW() }));
       await settle(id, 30n);
     };
     await Promise.all([spend(made[0]), spend(made[1]), spend(below)]);
     await expect(take('req_l1', 11n, { key: made[0] ?? '', exact: true })).rejects.toMatchObject(refused);
-    expect(await on.client.ask('keys.spending', { org, key_id: maker, id: maker })).toMatchObject({
+    expect(await installation.client.ask('keys.spending', { org, key_id: maker, id: maker })).toMatchObject({
       spent: 0.00000009,
     });
     // Read from the ledger by another owner, also for a key that was revoked.
     await keys.delete(`hash-${made[1]}`);
-    const next = await on.startBilling();
+    const next = await installation.startBilling();
     await billing.stop();
     billing = next;
     await vi.waitFor(
@@ -253,7 +264,7 @@ test('200 concurrent calls on a budget for exactly 50: 50 pass, 150 are refused,
       } catch (error) {
         return (error as { code: string }).code;
       }
-      await on.client.publish(completed(id, cost, { org, time: NOW() }));
+      await installation.client.publish(completed(id, cost, { org, time: NOW() }));
       await settle(id, cost);
       return 'ok';
     }),
@@ -267,10 +278,10 @@ test('a renewal that arrives after its call was booked holds nothing, and the ca
   await setOrg({ billing: 'prepaid', monthly_limit: null });
   await grant(0.0000001);
   await take('req_late', 50n);
-  await on.client.publish(completed('req_late', 40n, { org, time: NOW() }));
-  await on.client.caughtUp(org);
+  await installation.client.publish(completed('req_late', 40n, { org, time: NOW() }));
+  await installation.client.caughtUp(org);
   const holds = [{ org, key_id: 'key_1', call: 'req_late', amount_nano: '50' }];
-  await on.client.ask('holds.renew', { place: placeOf(org), holds });
+  await installation.client.ask('holds.renew', { place: placeOf(org), holds });
   expect((await account()).held).toBe(0);
   await settle('req_late', 40n);
   expect(await account()).toMatchObject({ balance: 0.00000006, held: 0, spent: 0.00000004 });
@@ -281,12 +292,12 @@ test('a new owner of the partition knows spending and holds', async () => {
   await grant(0.0000001);
   await call('req_f1', 50n, 40n);
   await take('req_f2', 50n); // 10 are left
-  const next = await on.startBilling();
+  const next = await installation.startBilling();
   await billing.stop();
   billing = next;
   const renewing = setInterval(() => {
     const holds = [{ org, key_id: 'key_1', call: 'req_f2', amount_nano: '50' }];
-    on.client.ask('holds.renew', { place: placeOf(org), holds }).catch(() => {}); // until the new one is there
+    installation.client.ask('holds.renew', { place: placeOf(org), holds }).catch(() => {}); // until the new one is there
   }, 200);
   await vi.waitFor(
     async () => expect(await take('req_f3', 10n)).toEqual({ granted_nano: '10', capped: false }),

@@ -12,17 +12,17 @@ import { openAccounts } from './open-accounts.ts';
 
 const logger = makeLogger('fresh-budget-test', 'silent');
 const PREPAID = orgRecord(ORG, { billing: 'prepaid', monthly_limit: null }, TIME);
-let on: TestInstallation;
+let installation: TestInstallation;
 
 beforeAll(async () => {
-  on = await startInstallation();
+  installation = await startInstallation();
 }, 60_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 /** A store whose sums cannot be written while `isAway` returns true. Calls `onTried` on each attempt. */
 function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
-  const { days } = on.database.store.aggregates;
+  const { days } = installation.database.store.aggregates;
   const silent = new Proxy(days, {
     get(target, name) {
       const value = Reflect.get(target, name);
@@ -34,7 +34,10 @@ function storeWithoutSums(isAway: () => boolean, onTried: () => void): Store {
       };
     },
   });
-  return { ...on.database.store, aggregates: { ...on.database.store.aggregates, days: silent } };
+  return {
+    ...installation.database.store,
+    aggregates: { ...installation.database.store.aggregates, days: silent },
+  };
 }
 
 test('a budget that is first read after an interrupted batch includes the rows missing in the sums', async () => {
@@ -43,9 +46,14 @@ test('a budget that is first read after an interrupted batch includes the rows m
   const store = storeWithoutSums(() => away, cut.resolve);
   const over = new AbortController();
   const records = { orgRecord: () => PREPAID, keyRecord: () => null, keysCaughtUp: async () => {} };
-  const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
+  const options = {
+    bus: installation.client.bus,
+    store,
+    partition: ONLY_PARTITION,
+    progress: new Progress(),
+  };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
-  await on.client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
+  await installation.client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
   const booking = bookEvents({ ...options, accounts, logger, signal: over.signal });
   await cut.promise;
 

@@ -23,7 +23,7 @@ const DOLLAR = 1_000_000_000n;
 const CENT = DOLLAR / 100n;
 const HOUR_MS = 3_600_000;
 
-let on: TestInstallation;
+let installation: TestInstallation;
 let control: Bus;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
@@ -31,15 +31,19 @@ let org: string;
 let count = 0;
 
 beforeAll(async () => {
-  on = await startInstallation();
-  control = await connectBus({ url: on.nats.url, service: 'control', logger: makeLogger('test', 'silent') });
+  installation = await startInstallation();
+  control = await connectBus({
+    url: installation.nats.url,
+    service: 'control',
+    logger: makeLogger('test', 'silent'),
+  });
   orgs = await openBucket(control, 'orgs');
   keys = await openBucket(control, 'keys');
 }, 60_000);
 
 afterAll(async () => {
   await control?.close();
-  await on?.stop();
+  await installation?.stop();
 });
 
 beforeEach(async () => {
@@ -52,7 +56,7 @@ async function setOrg(terms: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Prom
   const revision = await orgs.put(org, orgRecord(org, terms));
   const { billing, monthly_limit } = terms;
   const monthly_limit_nano = monthly_limit === null ? null : `${BigInt(monthly_limit) * DOLLAR}`;
-  await on.client.publish(
+  await installation.client.publish(
     makeEvent({
       ...{ name: 'account.updated', id: eventIds.accountUpdated(org, revision), source: '/test' },
       ...{ time: new Date(), data: { org, by_key_id: 'key_1', billing, monthly_limit_nano } },
@@ -65,7 +69,7 @@ async function setKey(limit: KeyRecord['limit'], id = newId('key')): Promise<str
     ...{ id, org, name: id, permissions: ['models:write'], prefix: 'sy_test', limit },
     ...{ created_at: new Date().toISOString(), expires_at: null },
   });
-  await on.client.publish(
+  await installation.client.publish(
     makeEvent({
       ...{ name: 'key.updated', id: eventIds.keyUpdated(id, revision), source: '/test' },
       ...{ time: new Date(), data: { key_id: id, org, by_key_id: 'key_1' } },
@@ -77,14 +81,18 @@ async function setKey(limit: KeyRecord['limit'], id = newId('key')): Promise<str
 let calls = 0;
 /** Resolves when the charge is booked. */
 async function charge(cost: bigint, { key_id = 'key_other', time = new Date() } = {}): Promise<void> {
-  await on.client.publish(completed(`req_alert${++calls}`, cost, { org, key_id, time }));
-  await on.client.caughtUp(org);
+  await installation.client.publish(completed(`req_alert${++calls}`, cost, { org, key_id, time }));
+  await installation.client.caughtUp(org);
 }
 
 /** Every message of the stream with an alert of an org. */
 async function inStream(of = org): Promise<Event<'budget.threshold'>[]> {
   const subjects = [`event.v1.budget.threshold.${of}`];
-  const reader = await openEventReader(on.client.bus, { stream: EVENTS_STREAM, subjects, after: 0 });
+  const reader = await openEventReader(installation.client.bus, {
+    stream: EVENTS_STREAM,
+    subjects,
+    after: 0,
+  });
   const found: Event<'budget.threshold'>[] = [];
   try {
     if (reader.pending > 0)
@@ -100,7 +108,7 @@ async function inStream(of = org): Promise<Event<'budget.threshold'>[]> {
 
 /** The alerts of an org, when every stored one is published. */
 async function alerts(of = org): Promise<string[]> {
-  const { store } = on.database;
+  const { store } = installation.database;
   await vi.waitFor(
     async () => expect(await store.alerts.countDocuments({ org: of, published_at: null })).toBe(0),
     { timeout: TAKEN_OVER_MS_MAX },
@@ -113,7 +121,7 @@ const monthOf = () => `${today().slice(0, 8)}01`;
 
 describe('a budget', { timeout: 120_000 }, () => {
   beforeAll(async () => {
-    await on.startBilling();
+    await installation.startBilling();
   }, 60_000);
 
   test('of an org publishes each threshold once in a month, and nothing in the ledger', async () => {
@@ -138,7 +146,7 @@ describe('a budget', { timeout: 120_000 }, () => {
       ...month,
     });
     expect(last?.data).toMatchObject({ threshold: 100, spent_nano: '1200000000', limit_nano: '1000000000' });
-    const rows = await on.database.store.ledger.find({ org }).toArray();
+    const rows = await installation.database.store.ledger.find({ org }).toArray();
     expect(rows.map(({ kind }) => kind)).toEqual(['call', 'call', 'call', 'call']);
   });
 
@@ -166,10 +174,10 @@ describe('a budget', { timeout: 120_000 }, () => {
     await charge(4n * DOLLAR, { key_id });
     expect(await alerts()).toEqual([]);
     await setOrg({ billing: 'postpaid', monthly_limit: 8 });
-    await on.client.caughtUp(org);
+    await installation.client.caughtUp(org);
     expect(await alerts()).toEqual([`${org}:month:${monthOf()}:50`]);
     await setKey({ amount: 4, interval: 'week' }, key_id);
-    await on.client.caughtUp(org);
+    await installation.client.caughtUp(org);
     expect(await alerts()).toHaveLength(4);
     await setOrg({ billing: 'postpaid', monthly_limit: 16 });
     await charge(4n * DOLLAR);
@@ -202,14 +210,14 @@ describe('an alert that was interrupted', { timeout: 120_000 }, () => {
 
   test('before its publication is published by the next owner', async () => {
     const alert = await storedAlert(10);
-    await on.database.store.alerts.insertOne(alert);
+    await installation.database.store.alerts.insertOne(alert);
     expect(await alerts()).toEqual([alert._id]);
   });
 
   test('after its publication is not published again, also after the duplicate window', async () => {
     const alert = await storedAlert(10);
-    await on.client.publish(alert.event); // without the header by which JetStream recognises repeats
-    await on.database.store.alerts.insertOne(alert);
+    await installation.client.publish(alert.event); // without the header by which JetStream recognises repeats
+    await installation.database.store.alerts.insertOne(alert);
     expect(await alerts()).toEqual([alert._id]);
   });
 });

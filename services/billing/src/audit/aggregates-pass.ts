@@ -13,7 +13,7 @@ import {
   shown,
 } from './aggregate-contents.ts';
 import type { AuditRun } from './audit-run.ts';
-import { byId, inBatches } from './batches.ts';
+import { inBatches, readById } from './batches.ts';
 
 /** Aggregates that are compared in one batch at a later number. */
 const MOVED_PER_CHECK_MAX = 500;
@@ -42,7 +42,7 @@ export async function passAggregates(run: AuditRun, kind: Kind): Promise<Aggrega
       );
   };
   for await (const batch of inBatches(live.find({}))) {
-    const others = await byId(rebuilt.find({ _id: { $in: batch.map(({ _id }) => _id) } }));
+    const others = await readById(rebuilt.find({ _id: { $in: batch.map(({ _id }) => _id) } }));
     const unsure = batch.filter((aggregate) => {
       const other = others.get(aggregate._id);
       const contents = contentsOf(aggregate);
@@ -56,7 +56,7 @@ export async function passAggregates(run: AuditRun, kind: Kind): Promise<Aggrega
   }
   for await (const batch of inBatches(rebuilt.find({}, { projection: { _id: 1 } }))) {
     const ids = batch.map(({ _id }) => _id);
-    const there = await byId(live.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
+    const there = await readById(live.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
     await compareLater(ids.filter((id) => !there.has(id)));
   }
   return { compared, moved };
@@ -71,7 +71,7 @@ async function compareAtOwnRow(
 ): Promise<string[]> {
   const query = { _id: { $in: [...ids] } };
   const [live, rebuilt] = await Promise.all(
-    collectionsOf(run, kind).map((collection) => byId(collection.find(query))),
+    collectionsOf(run, kind).map((collection) => readById(collection.find(query))),
   );
   if (!live || !rebuilt) return [];
   const later = await rowsSince(run, kind, live);

@@ -24,15 +24,15 @@ import { type AuditReport, audit } from './audit.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 
-let on: TestInstallation;
+let installation: TestInstallation;
 let billing: TestBilling;
 
 /** Correct books. Events have the current time, so that the stream covers the time of every row. */
 beforeAll(async () => {
-  on = await startInstallation();
-  billing = await on.startBilling();
+  installation = await startInstallation();
+  billing = await installation.startBilling();
   const now = soon();
-  await on.client.publish(
+  await installation.client.publish(
     ...mixedEvents(250, 3),
     completed('req_a', 1_000n, { time: now }),
     completed('req_p', 10_000n, { time: now }),
@@ -52,23 +52,23 @@ beforeAll(async () => {
     videoCharged('vid_no', 900n, { time: now }),
     videoRefunded('vid_no', 900n, { time: now }),
   );
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   const body = { request_id: 'req_p', amount: 4e-6, reason: 'half of it was lost' };
-  await on.client.ask('refunds.create', { org: ORG, key_id: 'key_1', refund_id: 'rfd_a', body });
-  await on.client.publish(voided('req_p', { time: now })); // voids the rest
-  await on.client.told({
+  await installation.client.ask('refunds.create', { org: ORG, key_id: 'key_1', refund_id: 'rfd_a', body });
+  await installation.client.publish(voided('req_p', { time: now })); // voids the rest
+  await installation.client.publishReceipts({
     [ORG]: [
       ['req_p', 10_000n],
       ['req_w', 5_000n],
       ['vid_no:charge', 900n],
     ],
   });
-  await on.client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
-  await on.client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
-  await on.client.caughtUp();
+  await installation.client.publish({ ...completed('req_a', 1_001n, { time: now }) }); // contradicts the ledger: rejected
+  await installation.client.bus.js.publish('event.v1.call.completed.org_a', '{"no": "event"}');
+  await installation.client.caughtUp();
 }, 180_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 /** A time that is certainly after the start of the stream, even when clocks differ. */
 function soon(): Date {
@@ -77,9 +77,15 @@ function soon(): Date {
 
 /** Runs the audit of `npm run audit` in this process. */
 async function auditNow({ idle = false, checksMax = 5 } = {}): Promise<AuditReport> {
-  const workDb = on.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
+  const workDb = installation.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    return await audit({ bus: on.client.bus, store: on.database.store, workDb, idle, checksMax });
+    return await audit({
+      bus: installation.client.bus,
+      store: installation.database.store,
+      workDb,
+      idle,
+      checksMax,
+    });
   } finally {
     await workDb.dropDatabase();
   }
@@ -92,9 +98,9 @@ test('correct books have zero drift, in either order of a charge and its void', 
   expect(found(report)).toEqual([]);
   expect(report).toMatchObject({ drifts: 0, ledger: { gapless: true, rowsBeforeLogs: 0 } });
   expect(report.stream.rejected).toBe(2);
-  expect(report.ledger.rows).toBe(await on.database.store.ledger.countDocuments());
-  expect(report.hours.compared).toBe(await on.database.store.aggregates.hours.countDocuments());
-  expect(report.lines.compared).toBe(await on.database.store.aggregates.lines.countDocuments());
+  expect(report.ledger.rows).toBe(await installation.database.store.ledger.countDocuments());
+  expect(report.hours.compared).toBe(await installation.database.store.aggregates.hours.countDocuments());
+  expect(report.lines.compared).toBe(await installation.database.store.aggregates.lines.countDocuments());
   expect(report.lines.compared).toBeGreaterThan(5);
   expect(report.stream.rows).toBeGreaterThanOrEqual(12);
   expect(report.totals.ledger).toBe(report.totals.logs);
@@ -108,30 +114,30 @@ test('an audit finds no drift while billing books into the same hours', async ()
   const traffic = (async () => {
     for (let seed = 100; going; seed += 1) {
       const events = mixedEvents(40, seed);
-      await on.client.publish(...events);
-      await on.client.caughtUp(); // limits the rate to what billing can book
+      await installation.client.publish(...events);
+      await installation.client.caughtUp(); // limits the rate to what billing can book
       sent += events.length;
     }
   })();
   try {
-    const before = await on.database.store.ledger.countDocuments();
+    const before = await installation.database.store.ledger.countDocuments();
     for (let i = 0; i < 3; i += 1) expect(found(await auditNow({ checksMax: 25 }))).toEqual([]);
-    expect(await on.database.store.ledger.countDocuments()).toBeGreaterThan(before);
+    expect(await installation.database.store.ledger.countDocuments()).toBeGreaterThan(before);
   } finally {
     going = false;
     await traffic;
   }
   expect(sent).toBeGreaterThan(0);
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   expect(found(await auditNow({ idle: true }))).toEqual([]);
 }, 300_000);
 
 describe('an audit finds and names:', { timeout: 180_000 }, () => {
   const hourOf = () =>
-    on.database.store.aggregates.hours.findOne({ org: ORG, family: 'model', value: 'local/chat' });
+    installation.database.store.aggregates.hours.findOne({ org: ORG, family: 'model', value: 'local/chat' });
 
   test('a changed cost in the ledger', async () => {
-    const { ledger } = on.database.store;
+    const { ledger } = installation.database.store;
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: 1n } });
     const report = await auditNow();
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: -1n } });
@@ -141,7 +147,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   });
 
   test('a removed row, by its number, its event and its log row', async () => {
-    const { ledger } = on.database.store;
+    const { ledger } = installation.database.store;
     const row = await ledger.findOne({ _id: 'req_c' });
     if (!row) throw new Error('req_c is not booked');
     await ledger.deleteOne({ _id: 'req_c' });
@@ -154,7 +160,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   });
 
   test('a row without an event', async () => {
-    const { ledger } = on.database.store;
+    const { ledger } = installation.database.store;
     const [last] = await ledger.find().sort({ n: -1 }).limit(1).toArray();
     const row = await ledger.findOne({ _id: 'req_c' });
     if (!last || !row) throw new Error('nothing is booked');
@@ -167,7 +173,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   });
 
   test('a row without a number', async () => {
-    const { ledger } = on.database.store;
+    const { ledger } = installation.database.store;
     const row = await ledger.findOne({ _id: 'req_c' });
     if (!row) throw new Error('req_c is not booked');
     await ledger.insertOne({ ...row, _id: 'req_other', p: 'p9', n: 1n });
@@ -177,7 +183,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   });
 
   test('an aggregate off by one nano-dollar, one off by a call, a missing one, and one without rows', async () => {
-    const { hours, days } = on.database.store.aggregates;
+    const { hours, days } = installation.database.store.aggregates;
     const hour = await hourOf();
     const [quarter] = Object.keys(hour?.quarters ?? {});
     const day = await days.findOne({ org: ORG, family: 'key' });
@@ -205,7 +211,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   }, 180_000);
 
   test('an answer that is not in the ledger, or is booked at another cost or for another org', async () => {
-    await on.client.told({
+    await installation.client.publishReceipts({
       [ORG]: [
         ['req_a', 1_000n],
         ['req_b', 2_001n],
@@ -214,7 +220,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
       org_z: [['req_c', 3_000n]],
     });
     const report = await auditNow();
-    await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+    await installation.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
     expect(found(report)).toEqual([
       'answer_differs req_b',
       'answer_differs req_c',
@@ -224,7 +230,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   }, 180_000);
 
   test('lines of statements: a wrong cost, count or rate, a missing line, a line without rows, a misplaced row', async () => {
-    const { ledger, aggregates } = on.database.store;
+    const { ledger, aggregates } = installation.database.store;
     const { lines } = aggregates;
     const [one, two, three, gone] = await lines.find({ org: ORG, kind: 'usage' }).sort({ _id: 1 }).toArray();
     if (!one || !two || !three || !gone) throw new Error('nothing is in a statement');
@@ -254,7 +260,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   }, 180_000);
 
   test('a row moved into another month', async () => {
-    const { ledger } = on.database.store;
+    const { ledger } = installation.database.store;
     const row = await ledger.findOne({ _id: 'req_b' });
     if (!row?.month || !row.line) throw new Error('req_b is not booked');
     await ledger.updateOne({ _id: 'req_b' }, { $set: { month: '2031-01' } });
@@ -269,7 +275,7 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   }, 180_000);
 
   test('log rows: a wrong cost, a cost without a ledger row, a missing row, an undone void, a video’s row', async () => {
-    const { logs } = on.database.store;
+    const { logs } = installation.database.store;
     const gone = await logs.findOne({ _id: 'req_b' });
     if (!gone) throw new Error('nothing is logged');
     await logs.updateOne({ _id: 'req_a' }, { $inc: { cost: 1n } });
@@ -297,27 +303,30 @@ describe('an audit finds and names:', { timeout: 180_000 }, () => {
   test('an event that was acknowledged and never booked', async () => {
     // Billing stops, and another consumer acknowledges the event.
     await billing.stop();
-    const consumer = await on.client.bus.js.consumers.get(EVENTS_STREAM, `billing-${FIRST_PARTITION}`);
+    const consumer = await installation.client.bus.js.consumers.get(
+      EVENTS_STREAM,
+      `billing-${FIRST_PARTITION}`,
+    );
     const event = completed('req_lost', 6_000n, { time: soon() });
-    await on.client.publish(event);
+    await installation.client.publish(event);
     await (await consumer.next())?.ackAck();
     const report = await auditNow();
     // The repair of docs/money.md: publish the event again.
-    await on.client.publish(event);
-    billing = await on.startBilling();
-    await on.client.caughtUp();
+    await installation.client.publish(event);
+    billing = await installation.startBilling();
+    await installation.client.caughtUp();
     expect(found(report)).toEqual(['event_not_booked req_lost', 'event_not_logged req_lost']);
   });
 
   test('an event that billing ignores although it states a cost', async () => {
-    const { js, jsm } = on.client.bus;
+    const { js, jsm } = installation.client.bus;
     const data = { key_id: 'key_1', org: ORG, by_key_id: null };
     const ignored = makeEvent({ name: 'key.created', id: 'key_1:created', source: 's', time: soon(), data });
     const priced = { ...ignored, data: { ...data, cost_nano: '7000' } };
     const { seq } = await js.publish(eventSubject(ignored), JSON.stringify(priced), {
       expect: { streamName: EVENTS_STREAM },
     });
-    await on.client.caughtUp();
+    await installation.client.caughtUp();
     const report = await auditNow();
     await jsm.streams.deleteMessage(EVENTS_STREAM, seq);
     expect(found(report)).toEqual(['event_not_booked key_1:created']);
@@ -337,19 +346,19 @@ describe('npm run audit', () => {
     const [code] = await once(child, 'close');
     return { code, stdout, stderr };
   }
-  const servers = () => ({ NATS_URL: on.nats.url, MONGODB_URL: on.database.url });
+  const servers = () => ({ NATS_URL: installation.nats.url, MONGODB_URL: installation.database.url });
 
   test('exits with 0, reports zero drift, and leaves no database behind', async () => {
     const { code, stdout, stderr } = await run(servers());
     expect(stdout).toContain('zero drift');
     expect(stdout).toMatch(/^ledger {6}[\d,]+ rows; numbers 1 to [\d,]+ without a gap; \$/);
     expect(code, stderr).toBe(0);
-    const { databases: left } = await on.database.db.client.db('admin').admin().listDatabases();
+    const { databases: left } = await installation.database.db.client.db('admin').admin().listDatabases();
     expect(left.map(({ name }) => name).filter((name) => name.startsWith('switchyard_audit_'))).toEqual([]);
   }, 180_000);
 
   test('exits with 1 and names each difference, also in JSON', async () => {
-    const { ledger } = on.database.store;
+    const { ledger } = installation.database.store;
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: 1n } });
     const [text, json] = await Promise.all([run(servers()), run(servers(), '--json')]);
     await ledger.updateOne({ _id: 'req_b' }, { $inc: { cost: -1n } });
@@ -373,11 +382,11 @@ describe('npm run audit', () => {
 test('a cost that is not the sum of its lines is a drift, and one at marked-up rates is none', async () => {
   const lines = [{ unit: 'input_token', quantity: 19, rate: '0.00000016875' }];
   const time = soon();
-  await on.client.publish(
+  await installation.client.publish(
     completed('req_sum', 3_206n, { time, lines }), // 3206.25 nano-dollars
     completed('req_not_sum', 3_207n, { time, lines }),
     completed('req_no_rate', 3_206n, { time, lines: [{ ...lines[0], rate: '1e-7' }] as typeof lines }),
   );
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   expect(found(await auditNow())).toEqual(['event_differs req_no_rate', 'event_differs req_not_sum']);
 }, 180_000);

@@ -1,10 +1,10 @@
-// Reading collections of any size in batches, so that an audit needs the memory of one batch.
+// Reads collections of any size in batches, so that an audit needs the memory of one batch.
 import type { FindCursor } from 'mongodb';
 
 /** Number of documents per batch. */
 const DOCUMENTS_PER_BATCH = 2_000;
 
-/** The documents of a cursor in batches, in the order of the server. */
+/** Reads the documents of a cursor in batches, in the order of the server. */
 export async function* inBatches<T>(cursor: FindCursor<T>, size = DOCUMENTS_PER_BATCH): AsyncGenerator<T[]> {
   let batch: T[] = [];
   try {
@@ -20,8 +20,8 @@ export async function* inBatches<T>(cursor: FindCursor<T>, size = DOCUMENTS_PER_
   }
 }
 
-/** Documents by their `_id`. */
-export async function byId<T extends { _id: string }>(cursor: FindCursor<T>): Promise<Map<string, T>> {
+/** Reads the documents of a cursor by their `_id`. */
+export async function readById<T extends { _id: string }>(cursor: FindCursor<T>): Promise<Map<string, T>> {
   const found = new Map<string, T>();
   for await (const document of cursor) found.set(document._id, document);
   return found;

@@ -12,7 +12,7 @@ import { type Entry, rowIdOf } from '../store/entries.ts';
 import { KINDS_REPEATED_LATER, mayRepeatLater } from '../store/entry-of.ts';
 import { newLedgerRow } from '../store/new-rows.ts';
 import type { Store } from '../store/store.ts';
-import { byId } from './batches.ts';
+import { readById } from './batches.ts';
 import type { Drift, Findings } from './drift.ts';
 import { amountOf, isBooked, isSumOfLines, type StatedAmount } from './stated-amounts.ts';
 
@@ -41,7 +41,7 @@ export async function checkEvents(check: EventCheck, messages: readonly JsMsg[])
   const { entries, sources, rejectedMessages } = readBatch(messages, SILENT);
   const stated = messages.flatMap((message) => amountOf(message) ?? []);
   const ids = new Set([...idsToLookUp(entries), ...stated.map(({ id }) => id)]);
-  const ledger = await byId(store.ledger.find({ _id: { $in: [...ids] } }));
+  const ledger = await readById(store.ledger.find({ _id: { $in: [...ids] } }));
   const unread = await rejectedAmong(store, rejectedMessages);
   for (const message of rejectedMessages)
     if (!unread.has(message) && message.seq <= check.bookedSeq)
@@ -125,7 +125,7 @@ async function reportUnlessRejected(
 async function rejectedAmong(store: Store, messages: readonly JsMsg[]): Promise<Set<JsMsg>> {
   if (messages.length === 0) return new Set();
   const ids = new Map(messages.map((message) => [message, rejectedOf(message, '')._id]));
-  const kept = await byId(
+  const kept = await readById(
     store.rejected.find({ _id: { $in: [...ids.values()] } }, { projection: { _id: 1 } }),
   );
   return new Set(messages.filter((message) => kept.has(ids.get(message) ?? '')));
@@ -178,7 +178,7 @@ async function checkLogRows(
   const expected = all
     .filter(({ message, log }) => message.seq <= bookedSeq && log.at >= logsSince)
     .map(({ log }) => log);
-  const lines = await byId(store.logs.find({ _id: { $in: expected.map(({ _id }) => _id) } }));
+  const lines = await readById(store.logs.find({ _id: { $in: expected.map(({ _id }) => _id) } }));
   for (const log of expected) {
     const line = lines.get(log._id);
     const { _id: subject, org } = log;

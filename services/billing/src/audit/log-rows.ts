@@ -3,7 +3,7 @@
 import { LEDGER_KINDS } from '@switchyard/contracts';
 import type { LedgerRow, LogRow } from '../store/documents.ts';
 import { type AuditRun, isWithin } from './audit-run.ts';
-import { byId, inBatches } from './batches.ts';
+import { inBatches, readById } from './batches.ts';
 
 type Charge = Pick<LedgerRow, '_id' | 'org' | 'key' | 'at' | 'cost' | 'voided_cost' | 'p' | 'n'>;
 type Line = Pick<LogRow, '_id' | 'charge' | 'org' | 'key' | 'at' | 'cost' | 'voided_cost' | 'source'>;
@@ -27,7 +27,7 @@ async function compareCharges(
   isLast: boolean,
 ): Promise<LedgerRow[]> {
   const ids = charges.map(({ _id }) => _id);
-  const lines = await byId(store.logs.find<Line>({ _id: { $in: ids } }, { projection: LINE }));
+  const lines = await readById(store.logs.find<Line>({ _id: { $in: ids } }, { projection: LINE }));
   const others = ids.filter((id) => !lines.has(id));
   if (others.length > 0)
     for await (const line of store.logs.find<Line>({ charge: { $in: others } }, { projection: LINE }))
@@ -108,7 +108,7 @@ async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boole
   const { store, sums } = run;
   const ids = lines.map(rowIdOf);
   const projection = { cost: 1, p: 1, n: 1 } as const;
-  const rows = await byId(store.ledger.find<Charge>({ _id: { $in: ids } }, { projection }));
+  const rows = await readById(store.ledger.find<Charge>({ _id: { $in: ids } }, { projection }));
   const voids = await voidsOf(store.ledger, ids);
   return lines.filter((line) => {
     const row = rows.get(rowIdOf(line));

@@ -12,26 +12,26 @@ import { AuditFailed } from './stream-messages.ts';
 const ORGS = ['org_a', 'org_b'] as const;
 const logger = makeLogger('audit-test', 'silent');
 
-let on: TestInstallation;
+let installation: TestInstallation;
 
 beforeAll(async () => {
-  on = await startInstallation();
-  await on.startBilling();
+  installation = await startInstallation();
+  await installation.startBilling();
 }, 60_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 async function book(name: string): Promise<void> {
-  await on.client.publish(
+  await installation.client.publish(
     ...ORGS.map((org) => completed(`req_${name}_${org}`, 1_000n, { org, time: new Date() })),
   );
-  await on.client.caughtUp(...ORGS);
+  await installation.client.caughtUp(...ORGS);
 }
 
-async function look(store = on.database.store, onStep: (step: string) => void = () => {}) {
-  const workDb = on.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
+async function look(store = installation.database.store, onStep: (step: string) => void = () => {}) {
+  const workDb = installation.database.db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    return await audit({ bus: on.client.bus, store, workDb, checksMax: 2, onStep });
+    return await audit({ bus: installation.client.bus, store, workDb, checksMax: 2, onStep });
   } finally {
     await workDb.dropDatabase();
   }
@@ -39,7 +39,7 @@ async function look(store = on.database.store, onStep: (step: string) => void = 
 
 /** A store whose layout is read only after `done`. */
 function storeAfter(done: () => Promise<unknown>): Store {
-  const layout = new Proxy(on.database.store.layout, {
+  const layout = new Proxy(installation.database.store.layout, {
     get: (target, name) =>
       name === 'findOne'
         ? async (filter: object) => {
@@ -48,12 +48,17 @@ function storeAfter(done: () => Promise<unknown>): Store {
           }
         : Reflect.get(target, name),
   });
-  return { ...on.database.store, layout };
+  return { ...installation.database.store, layout };
 }
 
 test('an audit during a split of billing reports no false drift: it fails', async () => {
   await book('before');
-  const options = { bus: on.client.bus, store: on.database.store, clock: systemClock, logger };
+  const options = {
+    bus: installation.client.bus,
+    store: installation.database.store,
+    clock: systemClock,
+    logger,
+  };
   let splitting: Promise<unknown> = Promise.resolve();
   const looked = look(
     storeAfter(() => splitting),

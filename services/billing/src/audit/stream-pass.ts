@@ -4,7 +4,7 @@ import { EVENTS_STREAM } from '@switchyard/contracts';
 import { metDuplicateKey } from '../store/mongo-errors.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { type AuditRun, isWithin } from './audit-run.ts';
-import { byId, inBatches } from './batches.ts';
+import { inBatches, readById } from './batches.ts';
 import { checkEvents } from './event-rows.ts';
 import { messagesOf } from './stream-messages.ts';
 
@@ -71,7 +71,7 @@ async function checkRowsSince(run: AuditRun, since: Date): Promise<number> {
     const rows = all.filter((row) => isWithin(run, row));
     count += rows.length;
     const ids = rows.map(({ _id }) => _id);
-    const expected = await byId(work.ledger.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
+    const expected = await readById(work.ledger.find({ _id: { $in: ids } }, { projection: { _id: 1 } }));
     for (const { _id: subject, org, kind, cost, at } of rows)
       if (!expected.has(subject))
         findings.add({

@@ -23,19 +23,19 @@ const AUDIT_SECONDS = 0.5;
 const BUSY_MS = 60_000;
 vi.setConfig({ testTimeout: 240_000 });
 
-let on: TestInstallation;
+let installation: TestInstallation;
 let billing: TestBilling;
 const metrics = new Registry();
 
 beforeAll(async () => {
-  on = await startInstallation();
-  billing = await on.startBilling({ auditSeconds: AUDIT_SECONDS, metrics });
+  installation = await startInstallation();
+  billing = await installation.startBilling({ auditSeconds: AUDIT_SECONDS, metrics });
 }, 60_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 const auditOf = async (org: string) =>
-  accountAudit.parse(await on.client.ask('account.audit', { org, key_id: 'key_1' }));
+  accountAudit.parse(await installation.client.ask('account.audit', { org, key_id: 'key_1' }));
 
 async function metric(name: string): Promise<number> {
   const single = await metrics.getSingleMetric(`switchyard_billing_${name}`)?.get();
@@ -60,7 +60,7 @@ test('correct books have no drift while events are booked', async () => {
   const org = 'org_right';
   const time = new Date();
   for (let i = 0; i < 5; i += 1)
-    await on.client.publish(
+    await installation.client.publish(
       ...mixedEvents(30, i),
       completed(`req_r${i}`, 1_000n, { org, time }),
       completed(`req_v${i}`, 1_000n, { org, time }),
@@ -68,7 +68,7 @@ test('correct books have no drift while events are booked', async () => {
       refused(`req_n${i}`, { org, time }),
       videoCharged(`vid_r${i}`, 500n, { org, time }),
     );
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   await nextLook();
   expect([await metric('drift_dollars'), await metric('drifts')]).toEqual([0, 0]);
   await vi.waitFor(
@@ -78,7 +78,7 @@ test('correct books have no drift while events are booked', async () => {
       }),
     { timeout: BUSY_MS },
   );
-  expect(await metric('ledger_rows')).toBe(await on.database.store.ledger.countDocuments());
+  expect(await metric('ledger_rows')).toBe(await installation.database.store.ledger.countDocuments());
   await vi.waitFor(async () => expect(await metric('events_waiting')).toBe(0), { timeout: BUSY_MS });
 });
 
@@ -88,8 +88,8 @@ test('an unknown org has sums of zero', async () => {
 
 test('a log row or an aggregate that is off by a nano-dollar is a drift of that amount', async () => {
   const org = 'org_off';
-  const { logs, aggregates } = on.database.store;
-  await on.client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
+  const { logs, aggregates } = installation.database.store;
+  await installation.client.publish(completed('req_off', 1_000n, { org, time: new Date() }));
   await auditOf(org);
   await logs.updateOne({ _id: 'req_off' }, { $inc: { cost: 1n } });
   await vi.waitFor(async () => expect((await auditOf(org)).drift).toBe(1e-9), { timeout: BUSY_MS });
@@ -112,7 +112,12 @@ function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {})
   const logger = makeLogger('watch-test', 'silent');
   logger.error = onAlarm as typeof logger.error;
   return new BooksWatch({
-    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, lock: new BookingLock() },
+    ...{
+      bus: installation.client.bus,
+      store: installation.database.store,
+      partition: ONLY_PARTITION,
+      lock: new BookingLock(),
+    },
     ...{ clock: systemClock, logger, everyMs: 0 },
   });
 }
@@ -120,7 +125,7 @@ function ownWatch(onAlarm: (fields: Record<string, unknown>) => void = () => {})
 test('answers are looked up in the ledger: charges, videos, voids and refunds match', async () => {
   const org = 'org_told';
   const time = new Date();
-  await on.client.publish(
+  await installation.client.publish(
     completed('req_t1', 1_000n, { org, time }),
     completed('req_t2', 0n, { org, time }),
     voided('req_t3', { org, time }),
@@ -135,8 +140,8 @@ test('answers are looked up in the ledger: charges, videos, voids and refunds ma
     ...([1_000n, 0n, 3_000n, 4_000n].map((cost, i) => [`req_t${i + 1}`, cost]) as [string, bigint][]),
     ['vid_t:charge', 500n],
   ];
-  await on.client.told({ [org]: answers, org_other: [] });
-  await on.client.bus.js.publish('receipts.v1.unknown', 'no receipt');
+  await installation.client.publishReceipts({ [org]: answers, org_other: [] });
+  await installation.client.bus.js.publish('receipts.v1.unknown', 'no receipt');
   // Two checks, or more when billing takes longer than a check waits.
   const wrong: number[] = [];
   const looked = async () => {
@@ -160,23 +165,23 @@ test('an answer with a lost event is a drift until it is booked; so is an answer
   const lost = completed('req_gone', 2_000n, { org, time });
   // The stream acknowledges both events; one is deleted before billing reads it.
   await billing.stop();
-  await on.client.publish(kept, lost);
-  const { last_seq: seq } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+  await installation.client.publish(kept, lost);
+  const { last_seq: seq } = (await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
   for (const at of [seq - 1, seq]) {
-    const message = await on.client.bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: at });
+    const message = await installation.client.bus.jsm.streams.getMessage(EVENTS_STREAM, { seq: at });
     if (message?.json<{ id: string }>().id === 'req_gone')
-      await on.client.bus.jsm.streams.deleteMessage(EVENTS_STREAM, at);
+      await installation.client.bus.jsm.streams.deleteMessage(EVENTS_STREAM, at);
   }
-  await on.client.told({
+  await installation.client.publishReceipts({
     [org]: [
       ['req_kept', 1_001n],
       ['req_gone', 2_000n],
     ],
   });
-  billing = await on.startBilling({ auditSeconds: AUDIT_SECONDS });
+  billing = await installation.startBilling({ auditSeconds: AUDIT_SECONDS });
   const alarms: string[] = [];
   const watch = ownWatch(({ kind, subject, detail }) => alarms.push(`${kind} ${subject}: ${detail}`));
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   await watch.check(); // the events may still be in progress
   expect(alarms).toEqual([]);
   const differs =
@@ -192,8 +197,8 @@ test('an answer with a lost event is a drift until it is booked; so is an answer
     async () => expect(await auditOf(org)).toMatchObject({ answers_compared: 2, answers_wrong: 2, drift: 0 }),
     { timeout: BUSY_MS },
   );
-  await on.client.publish(lost); // the repair
-  await on.client.caughtUp();
+  await installation.client.publish(lost); // the repair
+  await installation.client.caughtUp();
   await watch.check();
   expect(watch.answers.of(org)).toEqual({ compared: 2, wrong: 1 });
 });
@@ -206,16 +211,18 @@ test('surplus answers are skipped and counted; missing receipts of a killed edge
   const before = watch.answers.compared;
   const each = 5_000;
   for (let batch = 0; batch < RECEIPTS_PER_CHECK_MAX / each + 1; batch += 1)
-    await on.client.told({ [org]: Array.from({ length: each }, (_, i) => [`req_m${batch}x${i}`, 1n]) });
+    await installation.client.publishReceipts({
+      [org]: Array.from({ length: each }, (_, i) => [`req_m${batch}x${i}`, 1n]),
+    });
   await watch.check();
   expect(watch.answers.compared - before).toBe(RECEIPTS_PER_CHECK_MAX);
   expect(watch.answers.passedOver).toBe(each);
-  await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+  await installation.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
   // An edge was killed: its events are in the stream, its last receipts are lost.
-  await on.client.publish(
+  await installation.client.publish(
     ...Array.from({ length: 5 }, (_, i) => completed(`req_k${i}`, 1n, { time: new Date() })),
   );
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   const fresh = ownWatch();
   for (let checks = 1; checks <= 2; checks += 1) await fresh.check();
   expect(fresh.state.wrong).toBe(0);
@@ -229,20 +236,20 @@ test('surplus batches of many edges are counted too', async () => {
   const [before, over] = [watch.answers.compared, 3];
   await Promise.all(
     Array.from({ length: BATCHES_PER_CHECK_MAX + over }, (_, i) =>
-      on.client.told({ [org]: [[`req_e${i}`, 1n]] }),
+      installation.client.publishReceipts({ [org]: [[`req_e${i}`, 1n]] }),
     ),
   );
   await watch.check();
   expect(watch.answers.compared - before).toBe(BATCHES_PER_CHECK_MAX);
   expect(watch.answers.passedOver).toBe(over);
-  await on.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
+  await installation.client.bus.jsm.streams.purge(RECEIPTS_STREAM);
 });
 
 test('a wrong line of a statement is a drift of its org', async () => {
   const org = 'org_line';
-  await on.client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
+  await installation.client.publish(completed('req_line', 1_000n, { org, time: new Date() }));
   await vi.waitFor(async () => expect((await auditOf(org)).ledger).toBe(0.000001), { timeout: BUSY_MS });
-  const { lines } = on.database.store.aggregates;
+  const { lines } = installation.database.store.aggregates;
   await lines.updateOne({ org }, { $inc: { cost: 3n } });
   await vi.waitFor(
     async () => expect(await auditOf(org)).toMatchObject({ drift: 3e-9, statements_drift: 3e-9 }),
@@ -307,16 +314,21 @@ test(`one check reads the newest ${EVENTS_PER_CHECK_MAX} events at most, and the
   const events = Array.from({ length: EVENTS_PER_CHECK_MAX + 100 }, (_, i) =>
     completed(`req_${org}${i}`, 1n, { org, time: new Date() }),
   );
-  await on.client.publish(...events);
-  await on.client.caughtUp();
+  await installation.client.publish(...events);
+  await installation.client.caughtUp();
   const watch = new BooksWatch({
-    ...{ bus: on.client.bus, store: on.database.store, partition: ONLY_PARTITION, lock: new BookingLock() },
+    ...{
+      bus: installation.client.bus,
+      store: installation.database.store,
+      partition: ONLY_PARTITION,
+      lock: new BookingLock(),
+    },
     ...{ clock: systemClock, logger: makeLogger('watch-test', 'silent'), everyMs: 0 },
   });
-  await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
+  await installation.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: 1n } });
   await watch.check(); // the changed row is older than the events it reads
   expect(watch.state.wrong).toBe(0);
-  await on.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
+  await installation.database.store.ledger.updateOne({ _id: `req_${org}0` }, { $inc: { cost: -1n } });
   await watch.check();
   expect(watch.state.wrong).toBe(0);
 });
@@ -324,29 +336,32 @@ test(`one check reads the newest ${EVENTS_PER_CHECK_MAX} events at most, and the
 test('a check whose read was cut short leaves the rest to the next one', async () => {
   const [org, drifting] = ['org_cut', 'req_cut6'];
   const time = new Date();
-  const bus = shortOfBreath(on.client.bus, 3);
-  const { last_seq: before } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
-  await on.client.publish(
+  const bus = shortOfBreath(installation.client.bus, 3);
+  const { last_seq: before } = (await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+  await installation.client.publish(
     ...Array.from({ length: 7 }, (_, i) => completed(`req_cut${i}`, 1n, { org, time })),
   );
-  const { last_seq } = (await on.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
+  const { last_seq } = (await installation.client.bus.jsm.streams.info(EVENTS_STREAM)).state;
   await vi.waitFor(async () => {
-    const { ack_floor } = await on.client.bus.jsm.consumers.info(EVENTS_STREAM, ONLY_PARTITION.consumer);
+    const { ack_floor } = await installation.client.bus.jsm.consumers.info(
+      EVENTS_STREAM,
+      ONLY_PARTITION.consumer,
+    );
     expect(ack_floor.stream_seq).toBe(last_seq);
   }, BUSY_MS);
-  await on.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: 1n } });
+  await installation.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: 1n } });
   const found: string[] = [];
-  const order = await LedgerOrder.read(on.database.store, ONLY_PARTITION.layout);
+  const order = await LedgerOrder.read(installation.database.store, ONLY_PARTITION.layout);
   let seq = before;
   for (const until of [last_seq - 4, last_seq - 1, last_seq]) {
     const findings = new Findings();
-    const look = { bus, store: on.database.store, partition: ONLY_PARTITION, order, findings };
+    const look = { bus, store: installation.database.store, partition: ONLY_PARTITION, order, findings };
     ({ seq } = await checkNewEvents(look, seq));
     expect(seq).toBe(until);
     found.push(...findings.named.map(({ subject }) => subject));
   }
   expect(found).toEqual([drifting]);
-  await on.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: -1n } });
+  await installation.database.store.ledger.updateOne({ _id: drifting }, { $inc: { cost: -1n } });
 });
 
 /** A bus whose pulls from a stream end after this many messages. */

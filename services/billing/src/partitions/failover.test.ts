@@ -28,24 +28,28 @@ const ORGS = [ORG, 'org_b'] as const;
 const EVENTS_PER_ROUND = 60;
 
 const logger = makeLogger('failover-test', 'silent');
-let on: TestInstallation;
+let installation: TestInstallation;
 let folder: string;
 const running = new Set<ChildProcess>();
 const events: Event[] = [];
 let seed = 1_000;
 
 beforeAll(async () => {
-  [on, folder] = await Promise.all([startInstallation(), temporaryFolder('failover')]);
+  [installation, folder] = await Promise.all([startInstallation(), temporaryFolder('failover')]);
 }, 60_000);
 
 afterAll(async () => {
   await Promise.all([...running].map(kill9));
-  await on?.stop();
+  await installation?.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
 function run(program: string, ...words: string[]): ChildProcess {
-  const servers = { NATS_URL: on.nats.url, MONGODB_URL: on.database.url, SWITCHYARD_DATA: folder };
+  const servers = {
+    NATS_URL: installation.nats.url,
+    MONGODB_URL: installation.database.url,
+    SWITCHYARD_DATA: folder,
+  };
   const env = { ...process.env, ...servers, LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent' };
   const child = fork(program, words, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   running.add(child);
@@ -62,8 +66,8 @@ async function kill9(child: ChildProcess): Promise<void> {
 
 /** The owner of each partition; null: none. */
 async function owners(): Promise<(string | null)[]> {
-  const leases = await openBucket(on.client.bus, 'leases');
-  const layout = await readLayout(on.database.store);
+  const leases = await openBucket(installation.client.bus, 'leases');
+  const layout = await readLayout(installation.database.store);
   return Promise.all(
     partitionsOf(layout).map(async ({ lease }) => (await leases.get(lease))?.value.owner ?? null),
   );
@@ -87,56 +91,62 @@ async function startTwo(): Promise<[owner: ChildProcess, other: ChildProcess]> {
 async function publish(): Promise<void> {
   const round = mixedEvents(EVENTS_PER_ROUND, seed++, 2);
   events.push(...round);
-  await on.client.publish(...round);
+  await installation.client.publish(...round);
 }
 
 test('the successor of a killed owner books and answers soon', async () => {
-  const options = { bus: on.client.bus, store: on.database.store, clock: systemClock, logger };
+  const options = {
+    bus: installation.client.bus,
+    store: installation.database.store,
+    clock: systemClock,
+    logger,
+  };
   await partitionsCommand('2', options);
   const [victim] = await startTwo();
   await publish();
-  await on.client.caughtUp(...ORGS);
+  await installation.client.caughtUp(...ORGS);
 
   await publish();
   const killedAt = performance.now();
   await kill9(victim);
   await publish();
-  await on.client.caughtUp(...ORGS);
+  await installation.client.caughtUp(...ORGS);
   expect(performance.now() - killedAt).toBeLessThan(FAILOVER_MS_MAX);
   expect(OWNED_AGAIN_MS).toBeLessThan(OWNED_AGAIN_MS_MAX);
   const [first, second] = await owners();
   expect(first).not.toBeNull();
   expect(second).toBe(first);
   await expectBooked(
-    on.database.db,
+    installation.database.db,
     events,
-    await on.database.store.ledger.countDocuments({ kind: 'fence' }),
+    await installation.database.store.ledger.countDocuments({ kind: 'fence' }),
   );
-  await expectBooksBalance(on.database.db);
+  await expectBooksBalance(installation.database.db);
 }, 240_000);
 
 test('other processes finish a move whose command and one of whose owners are killed', async () => {
   const victim = run(BILLING);
   await once(victim, 'message');
-  const before = await readLayout(on.database.store);
+  const before = await readLayout(installation.database.store);
   const command = run(COMMAND, '--to', '1');
-  const isOn = async () => expect(await readLayout(on.database.store)).not.toEqual(before);
+  const isOn = async () => expect(await readLayout(installation.database.store)).not.toEqual(before);
   await vi.waitFor(isOn, { timeout: 60_000, interval: 10 });
   await Promise.all([kill9(command), kill9(victim), publish()]);
   await vi.waitFor(
-    async () => expect(await readLayout(on.database.store)).toMatchObject({ partitions: 1, moving_to: null }),
+    async () =>
+      expect(await readLayout(installation.database.store)).toMatchObject({ partitions: 1, moving_to: null }),
     { timeout: 60_000 },
   );
   const last = completed('req_last', 5n);
   events.push(last);
-  await on.client.publish(last);
-  await on.client.caughtUp(...ORGS);
-  const { db, store } = on.database;
+  await installation.client.publish(last);
+  await installation.client.caughtUp(...ORGS);
+  const { db, store } = installation.database;
   expect((await store.ledger.findOne({ _id: last.id }))?.p).toBe('p0');
   await expectBooked(db, events, await store.ledger.countDocuments({ kind: 'fence' }));
   await expectBooksBalance(db);
   const layout = await readLayout(store);
-  const consumers = await on.client.bus.jsm.consumers.list('EVENTS').next();
+  const consumers = await installation.client.bus.jsm.consumers.list('EVENTS').next();
   const booking = consumers.map(({ name }) => name).filter((name) => BOOKING_CONSUMER.test(name));
   expect(booking).toEqual([new Partition(0, layout).consumer]);
   const again = run(COMMAND, '--to', '1');

@@ -33,22 +33,22 @@ const EVENTS_PER_ROUND = 40;
 const DAYS = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
 const logger = makeLogger('partitions-test', 'silent');
-let on: TestInstallation;
+let installation: TestInstallation;
 let billing: TestBilling[] = [];
 const events: Event[] = [];
 let seed = 1;
 
 beforeAll(async () => {
-  on = await startInstallation();
+  installation = await startInstallation();
 }, 60_000);
 
 afterAll(async () => {
   await stopAll();
-  await on?.stop();
+  await installation?.stop();
 });
 
 async function start(): Promise<TestBilling> {
-  const started = await on.startBilling({ unchangedMs: UNCHANGED_MS });
+  const started = await installation.startBilling({ unchangedMs: UNCHANGED_MS });
   billing.push(started);
   return started;
 }
@@ -61,21 +61,26 @@ async function stopAll(): Promise<void> {
 const command = (to?: PartitionCount) =>
   partitionsCommand(to === undefined ? undefined : String(to), commandOptions());
 
-const commandOptions = () => ({ bus: on.client.bus, store: on.database.store, clock: systemClock, logger });
+const commandOptions = () => ({
+  bus: installation.client.bus,
+  store: installation.database.store,
+  clock: systemClock,
+  logger,
+});
 
 /** Publishes a round of mixed events, and every tenth of them twice. */
 async function publish(): Promise<Event[]> {
   const round = mixedEvents(EVENTS_PER_ROUND, seed++, 2);
   events.push(...round);
-  await on.client.publish(...round);
-  await on.client.publish(...round.filter((_, i) => i % 10 === 0));
+  await installation.client.publish(...round);
+  await installation.client.publish(...round.filter((_, i) => i % 10 === 0));
   return round;
 }
 
 /** The partitions that hold the rows of these events. */
 async function placesOf(round: readonly Event[], org: string): Promise<string[]> {
   const ids = round.filter(({ data }) => data.org === org).map(({ id }) => id);
-  return (await on.database.store.ledger.distinct('p', { _id: { $in: ids } })).sort();
+  return (await installation.database.store.ledger.distinct('p', { _id: { $in: ids } })).sort();
 }
 
 /** A new org in this one of two partitions. */
@@ -87,8 +92,8 @@ function orgOf(partition: number): string {
 }
 
 async function owners(): Promise<(string | null)[]> {
-  const leases = await openBucket(on.client.bus, 'leases');
-  const layout = await readLayout(on.database.store);
+  const leases = await openBucket(installation.client.bus, 'leases');
+  const layout = await readLayout(installation.database.store);
   return Promise.all(
     partitionsOf(layout).map(async ({ lease }) => (await leases.get(lease))?.value.owner ?? null),
   );
@@ -102,7 +107,7 @@ describe('an installation', { timeout: 120_000 }, () => {
   test('has one partition by default', async () => {
     const first = await start();
     await publish();
-    await on.client.caughtUp(...ORGS);
+    await installation.client.caughtUp(...ORGS);
     expect(await command()).toBe(
       `layout 0: 1 partition\np0  owned by ${first.bus.instance}  0 events waiting\n`,
     );
@@ -113,7 +118,7 @@ describe('an installation', { timeout: 120_000 }, () => {
     const [said] = await Promise.all([command(2), publish()]);
     expect(said).toContain('layout 1: 2 partitions');
     const after = await publish();
-    await on.client.caughtUp(...ORGS);
+    await installation.client.caughtUp(...ORGS);
     expect(await placesOf(after, ORGS[0])).toEqual(['p0']);
     expect(await placesOf(after, ORGS[1])).toEqual(['p1']);
     expect(new Set(await owners())).toEqual(new Set([billing[0]?.bus.instance]));
@@ -124,7 +129,7 @@ describe('an installation', { timeout: 120_000 }, () => {
     await vi.waitFor(async () => expect(await owners()).toContain(second.bus.instance), { timeout: 60_000 });
     expect(new Set(await owners()).size).toBe(2);
     const round = await publish();
-    await on.client.caughtUp(...ORGS);
+    await installation.client.caughtUp(...ORGS);
     for (const [i, org] of ORGS.entries()) expect(await placesOf(round, org)).toEqual([`p${i}`]);
     expect(await command()).toContain(`owned by ${second.bus.instance}  0 events waiting`);
   });
@@ -134,7 +139,7 @@ describe('an installation', { timeout: 120_000 }, () => {
     await second?.stop();
     billing = first ? [first] : [];
     await publish();
-    await on.client.caughtUp(...ORGS);
+    await installation.client.caughtUp(...ORGS);
     expect(await owners()).toEqual([first?.bus.instance, first?.bus.instance]);
     expect(await command(2)).toContain('layout 1: 2 partitions'); // already split into 2
   });
@@ -144,11 +149,11 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
   'a move killed when it was %s, to %i, is finished once by the next process',
   async (step, to) => {
     await stopAll();
-    const before = await readLayout(on.database.store);
+    const before = await readLayout(installation.database.store);
     await publish();
-    const layout = await askToMove(on.database.store, to);
+    const layout = await askToMove(installation.database.store, to);
     const killed = move(layout, {
-      ...{ bus: on.client.bus, store: on.database.store, logger, now: Date.now },
+      ...{ bus: installation.client.bus, store: installation.database.store, logger, now: Date.now },
       onStep: (done) => {
         if (done === step) throw new Error(`killed when it was ${step}`);
       },
@@ -157,12 +162,12 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
     await publish();
     await Promise.all([start(), ...(to === 1 ? [] : [start()]), command(to)]);
     const after = await publish();
-    await on.client.caughtUp(...ORGS);
+    await installation.client.caughtUp(...ORGS);
     for (const org of ORGS) expect(await placesOf(after, org)).toEqual([`p${partitionOf(placeOf(org), to)}`]);
-    expect(await readLayout(on.database.store)).toMatchObject({
+    expect(await readLayout(installation.database.store)).toMatchObject({
       ...{ epoch: before.epoch + 1, partitions: to, ever: 2, moving_to: null },
     });
-    const fences = on.database.store.ledger.find({
+    const fences = installation.database.store.ledger.find({
       kind: 'fence',
       _id: new RegExp(`^fence:${before.epoch + 1}:`),
     });
@@ -174,7 +179,7 @@ test.each(STEPS.map((step, i) => [step, i % 2 === 0 ? 1 : 2] as const))(
 
 test('a writer of the former layout that wakes after the fence writes nothing and stops booking', async () => {
   await stopAll();
-  const { store } = on.database;
+  const { store } = installation.database;
   await command(1);
   const asleep = new LedgerWriter({ store, logger });
   await asleep.recover();
@@ -186,14 +191,19 @@ test('a writer of the former layout that wakes after the fence writes nothing an
   expect(await store.ledger.countDocuments()).toBe(rows);
 
   events.push(late);
-  await on.client.publish(late);
+  await installation.client.publish(late);
   const over = new AbortController();
   const logged = Promise.withResolvers<void>();
   const telling = Object.assign(makeLogger('asleep', 'silent'), {
     info: (fields: object) => 'reason' in fields && logged.resolve(),
   });
-  const records = await openRecords(on.client.bus);
-  const options = { bus: on.client.bus, store, partition: ONLY_PARTITION, progress: new Progress() };
+  const records = await openRecords(installation.client.bus);
+  const options = {
+    bus: installation.client.bus,
+    store,
+    partition: ONLY_PARTITION,
+    progress: new Progress(),
+  };
   const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
   const booking = bookEvents({ ...options, accounts, logger: telling, signal: over.signal });
   await logged.promise;
@@ -203,7 +213,7 @@ test('a writer of the former layout that wakes after the fence writes nothing an
   records.close();
   expect(await store.ledger.countDocuments()).toBe(rows);
   await start();
-  await on.client.caughtUp();
+  await installation.client.caughtUp();
   expect(await store.ledger.countDocuments()).toBe(rows + 1);
 }, 120_000);
 
@@ -213,20 +223,20 @@ describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
 
   test('has a charge in one and its void in the other, which add up to zero', async () => {
     await command(1);
-    const before = await on.client.usage(DAYS, org);
+    const before = await installation.client.usage(DAYS, org);
     const [charge, taken] = [completed('req_across', 7_000n, { org }), voided('req_across', { org })];
-    await on.client.publish(charge);
-    await on.client.caughtUp(org);
+    await installation.client.publish(charge);
+    await installation.client.caughtUp(org);
     await command(2);
-    await on.client.publish(taken, charge);
-    await on.client.caughtUp(org);
+    await installation.client.publish(taken, charge);
+    await installation.client.caughtUp(org);
     events.push(charge, taken);
-    expect((await on.database.store.ledger.findOne({ _id: charge.id }))?.p).toBe('p0');
-    expect(await on.database.store.ledger.findOne({ _id: taken.id })).toMatchObject({
+    expect((await installation.database.store.ledger.findOne({ _id: charge.id }))?.p).toBe('p0');
+    expect(await installation.database.store.ledger.findOne({ _id: taken.id })).toMatchObject({
       p: 'p1',
       cost: -7_000n,
     });
-    expect((await on.client.usage(DAYS, org)).total).toEqual(before.total);
+    expect((await installation.client.usage(DAYS, org)).total).toEqual(before.total);
   });
 
   test('has one limit and one statement line for both', async () => {
@@ -236,23 +246,33 @@ describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
       completed(`req_${id}`, 1_000_000_000n, { org, time, key_id: 'key_both', model: 'acme/both-1' }),
     );
     for (const [i, event] of more.entries()) {
-      await on.client.publish(event);
-      await on.client.caughtUp(org);
+      await installation.client.publish(event);
+      await installation.client.caughtUp(org);
       if (i === 1) await command(1);
     }
     events.push(...more);
-    expect((await on.database.store.ledger.distinct('p', { key: 'key_both' })).sort()).toEqual(['p0', 'p1']);
-    expect(await on.client.ask('keys.spending', { ...ask, id: 'key_both' })).toMatchObject({ spent: 4 });
+    expect((await installation.database.store.ledger.distinct('p', { key: 'key_both' })).sort()).toEqual([
+      'p0',
+      'p1',
+    ]);
+    expect(await installation.client.ask('keys.spending', { ...ask, id: 'key_both' })).toMatchObject({
+      spent: 4,
+    });
 
     const month = time.toISOString().slice(0, 7);
-    const { lines } = await on.client.ask('statements.get', { ...ask, month });
+    const { lines } = await installation.client.ask('statements.get', { ...ask, month });
     const [line, ...others] = lines.filter(({ model }) => model === 'acme/both-1');
     expect(others).toEqual([]);
     expect(line).toMatchObject({ calls: 4, amount: 4 });
     const listed: string[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const query = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };
-      const page = await on.client.ask('statements.events', { ...ask, month, line: line?.id ?? '', query });
+      const page = await installation.client.ask('statements.events', {
+        ...ask,
+        month,
+        line: line?.id ?? '',
+        query,
+      });
       listed.push(...page.data.map(({ event }) => event));
       cursor = page.next_cursor;
     }
@@ -262,26 +282,31 @@ describe('an org that has been in two partitions', { timeout: 120_000 }, () => {
 
 test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 each pass', async () => {
   const cost = 1_000n;
-  const orgs = await openBucket(on.client.bus, 'orgs');
-  const { epoch } = await readLayout(on.database.store);
+  const orgs = await openBucket(installation.client.bus, 'orgs');
+  const { epoch } = await readLayout(installation.database.store);
   const prepaid = [orgOf(0), orgOf(1)];
   for (const org of prepaid) {
     await orgs.put(org, orgRecord(org, { billing: 'prepaid', monthly_limit: null }));
-    await on.client.publish(credited(`crd_${org}`, 50n * cost, { org }));
+    await installation.client.publish(credited(`crd_${org}`, 50n * cost, { org }));
     await expect
-      .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }))
+      .poll(() => installation.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0.00005 });
     // Billing reads the record through a watch: this call passes once a limit applies.
     const probe = { org, key_id: 'key_1', call: `req_${org}_probe` };
     await expect
-      .poll(() => on.client.ask('holds.take', { ...probe, amount_nano: '1', exact: false }))
+      .poll(() => installation.client.ask('holds.take', { ...probe, amount_nano: '1', exact: false }))
       .toMatchObject({ granted_nano: '1' });
-    await on.client.ask('holds.settle', { org, call: probe.call, event: probe.call, cost_nano: '0' });
+    await installation.client.ask('holds.settle', {
+      org,
+      call: probe.call,
+      event: probe.call,
+      cost_nano: '0',
+    });
   }
   const held = new Map<string, { org: string; key_id: string; call: string; amount_nano: string }>();
   const renewing = setInterval(() => {
     for (const [place, holds] of Map.groupBy(held.values(), ({ org }) => placeOf(org)))
-      on.client.ask('holds.renew', { place, holds }).catch(() => {}); // fails while no owner is there
+      installation.client.ask('holds.renew', { place, holds }).catch(() => {}); // fails while no owner is there
   }, 200);
   let letIn = 0;
   const moves: Promise<string>[] = [];
@@ -291,7 +316,7 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
     for (;;) {
       const askedAt = performance.now();
       try {
-        await on.client.ask('holds.take', { ...hold, exact: false });
+        await installation.client.ask('holds.take', { ...hold, exact: false });
         break;
       } catch (error) {
         const { code } = error as { code: string };
@@ -306,10 +331,10 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
     if (letIn === 20) moves.push(command(2));
     if (letIn === 60) moves.push(command(1));
     await moves.at(-1);
-    await on.client.publish(completed(id, cost, { org, time: new Date() }));
+    await installation.client.publish(completed(id, cost, { org, time: new Date() }));
     held.delete(id);
     const settled = { org, call: id, event: id, cost_nano: String(cost) };
-    await on.client.ask('holds.settle', settled).catch(() => {}); // the lease ends the hold otherwise
+    await installation.client.ask('holds.settle', settled).catch(() => {}); // the lease ends the hold otherwise
     return 'ok';
   };
   const outcomes = await Promise.all(
@@ -324,28 +349,28 @@ test('budgets are exact to the call over two moves: of 200 calls on 50 each, 50 
   }
   for (const org of prepaid)
     await expect
-      .poll(() => on.client.ask('account.get', { org, key_id: 'key_1' }))
+      .poll(() => installation.client.ask('account.get', { org, key_id: 'key_1' }))
       .toMatchObject({ balance: 0, held: 0, spent: 0.00005 });
 }, 240_000);
 
 test('an unknown layout is not changed: its owner returns the partition, and no process takes it', async () => {
-  const { layout } = on.database.store;
+  const { layout } = installation.database.store;
   const known = await layout.findOneAndUpdate({}, { $set: { partitions: 3 } });
-  const leases = await openBucket(on.client.bus, 'leases');
+  const leases = await openBucket(installation.client.bus, 'leases');
   await expect.poll(() => leases.get('billing-p0')).toBeNull();
   await expect(command(2)).rejects.toThrow('split into 3 partitions; this release knows 1, 2, 4, 8, 16');
   await layout.updateOne({}, { $set: { partitions: known?.partitions ?? 1 } });
-  await on.client.caughtUp(...ORGS);
+  await installation.client.caughtUp(...ORGS);
 }, 120_000);
 
 test('in the end the books balance, every event is booked once, and the audit reports zero drift', async () => {
-  await on.client.caughtUp(...ORGS);
-  const { db, store } = on.database;
+  await installation.client.caughtUp(...ORGS);
+  const { db, store } = installation.database;
   await expectBooked(db, events, await store.ledger.countDocuments({ org: { $nin: [...ORGS] } }));
   await expectBooksBalance(db);
   const workDb = db.client.db(`audit_${randomBytes(8).toString('hex')}`);
   try {
-    const report = await audit({ bus: on.client.bus, store, workDb, idle: true });
+    const report = await audit({ bus: installation.client.bus, store, workDb, idle: true });
     expect(report.named).toEqual([]);
     expect(report.drifts).toBe(0);
     expect(Object.keys(report.up_to)).toEqual(['p0', 'p1']);

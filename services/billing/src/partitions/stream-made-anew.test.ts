@@ -12,39 +12,46 @@ import { partitionsCommand } from './partitions-command.ts';
 const ORGS = ['org_a', 'org_b'] as const;
 
 const logger = makeLogger('partitions-test', 'silent');
-let on: TestInstallation;
+let installation: TestInstallation;
 
 beforeAll(async () => {
-  on = await startInstallation();
+  installation = await startInstallation();
 }, 60_000);
 
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 
 const split = (to: number) =>
-  partitionsCommand(String(to), { bus: on.client.bus, store: on.database.store, clock: systemClock, logger });
+  partitionsCommand(String(to), {
+    bus: installation.client.bus,
+    store: installation.database.store,
+    clock: systemClock,
+    logger,
+  });
 
 const ids = (name: string) => Array.from({ length: 6 }, (_, i) => `req_${name}_${i}`);
 
 const publish = (name: string) =>
-  on.client.publish(...ids(name).map((id, i) => completed(id, 1_000n, { org: ORGS[i % 2] ?? ORGS[0] })));
+  installation.client.publish(
+    ...ids(name).map((id, i) => completed(id, 1_000n, { org: ORGS[i % 2] ?? ORGS[0] })),
+  );
 
 test('unread events of a recreated stream are booked, regardless of the old sequence', async () => {
-  const first = await on.startBilling();
+  const first = await installation.startBilling();
   await publish('before');
-  await on.client.caughtUp(...ORGS);
+  await installation.client.caughtUp(...ORGS);
   await first.stop();
   await split(2);
-  expect((await readLayout(on.database.store)).from?.seq).toBe(ids('before').length);
+  expect((await readLayout(installation.database.store)).from?.seq).toBe(ids('before').length);
 
-  await on.client.bus.jsm.streams.delete(EVENTS_STREAM);
-  await ensureEventsStream(on.client.bus);
+  await installation.client.bus.jsm.streams.delete(EVENTS_STREAM);
+  await ensureEventsStream(installation.client.bus);
   await publish('after');
   await split(1);
-  expect((await readLayout(on.database.store)).from).toBeNull();
+  expect((await readLayout(installation.database.store)).from).toBeNull();
 
-  const second = await on.startBilling();
-  await on.client.caughtUp(...ORGS);
+  const second = await installation.startBilling();
+  await installation.client.caughtUp(...ORGS);
   await second.stop();
-  const rows = await on.database.store.ledger.find({ kind: 'call' }).toArray();
+  const rows = await installation.database.store.ledger.find({ kind: 'call' }).toArray();
   expect(rows.map(({ _id }) => _id).sort()).toEqual([...ids('after'), ...ids('before')]);
 }, 120_000);

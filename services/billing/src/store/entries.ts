@@ -1,8 +1,8 @@
-// Entries: what one event writes into the ledger and the log. entry-of.ts makes them, batch-plan.ts decides which
-// rows they become.
+// An entry is what one event adds to the ledger and the log. entry-of.ts creates entries; batch-plan.ts decides which rows
+// to write for them.
 import type { LogRow, UnnumberedRow } from './documents.ts';
 
-/** Something that happened: a log row, a ledger row, or both. */
+/** A call, a minute, a video or a credit: a log row, a ledger row, or both. */
 export interface Occurrence {
   readonly what: 'occurrence';
   readonly log: LogRow | null;

@@ -60,11 +60,11 @@ export function logFilter(org: string, query: LogsQuery, position: Position | nu
   const { key, type, model: models, computer, status, tag: tags, request_id: request } = query;
   const exact = Object.entries({ key, type, models, computer, status, tags });
   const given = Object.fromEntries(exact.filter(([, value]) => value !== undefined));
-  const either: Filter<LogRow>[] = [];
-  if (request !== undefined) either.push({ $or: [{ _id: request }, { corrects: request }] });
+  const conditions: Filter<LogRow>[] = [];
+  if (request !== undefined) conditions.push({ $or: [{ _id: request }, { corrects: request }] });
   if (position) {
     const { at, _id: id } = position;
-    either.push({ $or: [{ at: { $lt: at } }, { at, _id: { $lt: id } }] });
+    conditions.push({ $or: [{ at: { $lt: at } }, { at, _id: { $lt: id } }] });
   }
   const at = timeRange(query);
   const cost = costRange(query);
@@ -73,16 +73,16 @@ export function logFilter(org: string, query: LogsQuery, position: Position | nu
     ...given,
     ...(cost ? { cost } : {}),
     ...(at ? { at } : {}),
-    ...(either.length > 0 ? { $and: either } : {}),
+    ...(conditions.length > 0 ? { $and: conditions } : {}),
   };
 }
 
-/** @throws ServiceError `invalid_request` when it is reversed */
+/** The range of times of a query; null without one. @throws ServiceError `invalid_request` when it is reversed */
 export function timeRange(query: Pick<LogsQuery, 'from' | 'to'>): { $gte?: Date; $lt?: Date } | null {
   const from = query.from === undefined ? null : new Date(query.from);
   const to = query.to === undefined ? null : new Date(query.to);
   if (from && to && from >= to)
-    throw new ServiceError('invalid_request', 'from: must lie before to', { param: 'from' });
+    throw new ServiceError('invalid_request', 'from: must be before to', { param: 'from' });
   return from || to ? { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) } : null;
 }
 

@@ -60,7 +60,7 @@ export function usageRange(query: UsageQuery, now: number): UsageRange {
   const from =
     query.from === undefined && interval !== null ? intervalStart(interval, earliest, zone) : earliest;
   if (from >= to)
-    throw new ServiceError('invalid_request', `from: must lie before to (${iso(to)})`, { param: 'from' });
+    throw new ServiceError('invalid_request', `from: must be before to (${iso(to)})`, { param: 'from' });
   return { from, to, interval, groupBy: query.group_by ?? null, only: onlyOf(query), zone };
 }
 

@@ -2,7 +2,7 @@
 // that no signal from outside could hit.
 //   argv: NATS URL, data folder, wall-clock time, the id of an event after which it is killed or nothing, and such a step:
 //   `record <state> <run or off>`, `record deleted`, `container created|started|removed`, or one of init-steps.ts as
-//   `exec <id> asked|told|output|ended|received`
+//   `exec <id> asked|sent|output|ended|received`
 //   messages in: AgentOrder    out: { ready: hostId }, then { done: order } for each but `stop`, which ends it
 import { connectBus } from '@switchyard/bus';
 import { computerRecord } from '@switchyard/contracts';
@@ -48,7 +48,7 @@ function recordStep(subject: string, payload: unknown): string {
   return `record ${record.state} ${record.run === null ? 'off' : 'run'}`;
 }
 
-/** Stored by JetStream; the agent has not been told. */
+/** Stored by JetStream; the agent does not know it yet. */
 const publish = bus.js.publish.bind(bus.js);
 bus.js.publish = async (subject, payload, options) => {
   const ack = await publish(subject, payload, options);
@@ -57,7 +57,7 @@ bus.js.publish = async (subject, payload, options) => {
   return ack;
 };
 
-/** Done by Docker; the agent has not been told. */
+/** Done by Docker; the agent does not know it yet. */
 const docker = new Docker();
 const { dial } = docker.modem;
 docker.modem.dial = (options, callback) =>

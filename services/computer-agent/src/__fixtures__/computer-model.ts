@@ -41,7 +41,7 @@ export class ModelComputer {
   }
 
   /** The run that is on. */
-  get on(): Run {
+  get currentRun(): Run {
     if (!this.run) throw new Error(`the model's computer ${this.id} does not run`);
     return this.run;
   }
@@ -56,7 +56,7 @@ export class ModelComputer {
 
   /** A command, or the like, ends. */
   rest(now: number): void {
-    this.on.activeAt.push(now);
+    this.currentRun.activeAt.push(now);
   }
 
   /** Since when it is idle; null while it is busy. */
@@ -67,13 +67,13 @@ export class ModelComputer {
   /** What the record may say of that: activity is in it a few seconds later. */
   mayBeIdleSince(now: number): (number | null)[] {
     if (this.idleSince === null) return [null];
-    const { activeAt } = this.on;
+    const { activeAt } = this.currentRun;
     const next = (index: number) => activeAt[index + 1] ?? Number.POSITIVE_INFINITY;
     return activeAt.filter((_, index) => now - next(index) <= ACTIVITY_BEHIND_MS_MAX);
   }
 
   end(reason: StopReason): void {
-    this.#charge(startedMinutes(this.on.billedMs));
+    this.#charge(startedMinutes(this.currentRun.billedMs));
     this.events.push(`${this.runs}:stopped`);
     this.run = null;
     this.state = 'stopped';
@@ -119,7 +119,7 @@ export class ModelComputer {
   }
 
   #charge(minutes: number): void {
-    const run = this.on;
+    const run = this.currentRun;
     for (; run.charged < minutes; run.charged++) {
       this.events.push(`${this.runs}:${run.charged}`);
       this.minutes += 1;

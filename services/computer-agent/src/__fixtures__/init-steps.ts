@@ -1,13 +1,13 @@
-// Tells how far each exec is between the agent and the init of its computer, by the frames that pass on their socket:
-//   asked: about to be told to the init     told: the init has it, or will     output: its first output has come
-//   ended: its end has come, and the agent has not looked at it     received: the init knows that the agent has it
+// Reports the step of each exec between the agent and the init of its computer, by the frames on their socket:
+//   asked: about to be sent to the init     sent: the init has received it, or will     output: its first output arrived
+//   ended: its end arrived, and the agent has not read it     received: the init knows that the agent has the result
 import { Socket } from 'node:net';
 
 const HEAD_BYTES = 9;
 /** Of a request to start: four numbers, then the id. */
 const ID_AT = HEAD_BYTES + 16;
 
-type ExecStep = (execId: string, step: 'asked' | 'told' | 'output' | 'ended' | 'received') => void;
+type ExecStep = (execId: string, step: 'asked' | 'sent' | 'output' | 'ended' | 'received') => void;
 
 /** From now on, for every socket of this process. */
 export function followExecs(tell: ExecStep): void {
@@ -20,7 +20,7 @@ export function followExecs(tell: ExecStep): void {
     const execId = frame && idOf(this, frame);
     if (execId && frame.type === 'E') tell(execId, 'asked');
     const written = Reflect.apply(write, this, args) as boolean;
-    if (execId && frame.type === 'E') tell(execId, 'told');
+    if (execId && frame.type === 'E') tell(execId, 'sent');
     if (execId && frame.type === 'R') tell(execId, 'received');
     return written;
   };

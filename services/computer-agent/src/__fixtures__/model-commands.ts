@@ -136,7 +136,7 @@ const execTwice: CommandSpec = {
 
 const beginBusy: CommandSpec = {
   name: 'begin a long command',
-  to: (model) => running(model).filter(({ on }) => !on.busy),
+  to: (model) => running(model).filter(({ currentRun: on }) => !on.busy),
   async run(_model, host, computer) {
     const word = `w${host.history.length}`;
     const execId = `req_${word}`;
@@ -147,20 +147,20 @@ const beginBusy: CommandSpec = {
     const begun = `until [ -e begun-${word} ]; do sleep 0.02; done`;
     await host.exec(computer.id, begun);
     host.busy.set(computer.id, { execId, ended });
-    computer.on.busy = true;
+    computer.currentRun.busy = true;
   },
 };
 
 const endBusy: CommandSpec = {
   name: 'end a long command',
-  to: (model) => running(model).filter(({ on }) => on.busy),
+  to: (model) => running(model).filter(({ currentRun: on }) => on.busy),
   async run(model, host, computer) {
     const { execId } = host.busy.get(computer.id)!;
     await host.exec(computer.id, `touch go-${execId.slice('req_'.length)}`);
     await expect
       .poll(() => host.lookAtExec(computer.id, execId), { interval: 20 })
       .toMatchObject({ status: 'finished', result: { exit_code: 7 } });
-    computer.on.busy = false;
+    computer.currentRun.busy = false;
     computer.rest(model.now);
   },
 };

@@ -76,12 +76,12 @@ export class ModelHost {
 
   /** Time passes in the model with no agent there. */
   async passUnwatched(ms: number): Promise<void> {
-    const told = new Map<ModelComputer, number>();
+    const published = new Map<ModelComputer, number>();
     for (const computer of this.#model.those('running')) {
       const idleSince = (await this.#agent.host.record(computer.id))?.last_activity_at;
-      if (idleSince) told.set(computer, Date.parse(idleSince));
+      if (idleSince) published.set(computer, Date.parse(idleSince));
     }
-    this.#model.passUnwatched(ms, told);
+    this.#model.passUnwatched(ms, published);
   }
 
   /** As control makes it. */

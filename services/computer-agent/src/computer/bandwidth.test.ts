@@ -10,7 +10,7 @@ const BYTES_PER_S = (MBIT_MAX * 1_000_000) / 8;
 const BYTES = 10 * BYTES_PER_S;
 /**
  * The kernel lets up to three of the ten seconds pass at once (the burst), and as much again when the rules are
- * installed anew meanwhile, as after another test cleared the host's firewall.
+ * reinstalled meanwhile, as after another test cleared the host's firewall.
  */
 const SECONDS_MIN = 3.5;
 const TRANSFER_TIMEOUT_MS = 100_000;

@@ -1,4 +1,4 @@
-// What the Docker engine is told about a computer's container: its limits, its hardening and its mounts.
+// The Docker engine's configuration of a computer's container: its limits, its hardening and its mounts.
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 

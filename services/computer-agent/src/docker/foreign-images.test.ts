@@ -79,16 +79,16 @@ const onManifests = (fault: RegistryFault) => (path: string) =>
 describe('an image of a public registry', () => {
   test('is pulled by its digest with progress, and not requested again', async () => {
     const image = await registry.push('good/one', { bytes: MANY_BYTES });
-    const told: object[] = [];
-    const logger = { info: (fields: object) => void told.push(fields), warn: () => {} };
+    const reported: object[] = [];
+    const logger = { info: (fields: object) => void reported.push(fields), warn: () => {} };
     const pinned = await ensure(image, { logger });
     expect(pinned).toMatch(/good\/one:sha256-[a-f0-9]{64}$/);
     expect((await docker.getImage(pinned).inspect()).Size).toBeGreaterThan(MANY_BYTES);
-    expect(told).toContainEqual({
+    expect(reported).toContainEqual({
       image,
       progress: expect.stringMatching(/^\d of \d layers, \d of \d MB$|^nothing/),
     });
-    expect(told).toContainEqual({ image, pinned, bytes: expect.any(Number) });
+    expect(reported).toContainEqual({ image, pinned, bytes: expect.any(Number) });
     const asked = registry.asked.length;
     expect(await ensure(image)).toBe(pinned);
     expect(registry.asked).toHaveLength(asked);

@@ -1,4 +1,4 @@
-// The minutes of a run, each charged once.
+// Charges the minutes of a run, each once.
 import { chargedMinute, minuteCost } from '../metering/minutes.ts';
 import type { Computer } from './computer.ts';
 
@@ -6,7 +6,7 @@ import type { Computer } from './computer.ts';
  * Publishes the run's minutes up to `minutes`, then counts them in the record. After a crash in between, the same ids
  * are published again. Call under the lock.
  */
-export async function charge(computer: Computer, minutes: number, elapsedMs: number): Promise<void> {
+export async function chargeMinutes(computer: Computer, minutes: number, elapsedMs: number): Promise<void> {
   const { run, recordedRun, deps } = computer;
   const published = Math.max(recordedRun.minutes_charged, run?.minutesPublished ?? 0);
   for (let minute = published; minute < minutes; minute++) {

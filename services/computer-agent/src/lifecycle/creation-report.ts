@@ -7,33 +7,33 @@ import { Paced } from './paced.ts';
 /** Interval between writes of the record. */
 const RECORDED_EVERY_MS = 1_000;
 /** Interval between messages to the caller. */
-const TOLD_EVERY_MS = 250;
+const NOTIFIED_EVERY_MS = 250;
 
-export type TellProgress = (progress: CreationProgress) => void;
+export type OnProgress = (progress: CreationProgress) => void;
 
 export class CreationReport {
   readonly #computer: Computer;
-  readonly #tell: TellProgress;
+  readonly #onProgress: OnProgress;
   readonly #recording: Paced<CreationProgress>;
-  readonly #telling: Paced<CreationProgress>;
+  readonly #notifying: Paced<CreationProgress>;
   /** Resolves after the first write of the record, so that the caller finds the computer once it gets its id. */
   readonly #recorded = Promise.withResolvers<void>();
   #latest: CreationProgress | null = null;
 
   /** @param computer under its lock until `settle` */
-  constructor(computer: Computer, tell: TellProgress = () => {}) {
+  constructor(computer: Computer, onProgress: OnProgress = () => {}) {
     const { clock } = computer.deps;
     this.#computer = computer;
-    this.#tell = tell;
+    this.#onProgress = onProgress;
     this.#recording = new Paced({
       everyMs: RECORDED_EVERY_MS,
       clock,
       pass: (progress) => this.#record(progress),
     });
-    this.#telling = new Paced({
-      everyMs: TOLD_EVERY_MS,
+    this.#notifying = new Paced({
+      everyMs: NOTIFIED_EVERY_MS,
       clock,
-      pass: (progress) => this.#recorded.promise.then(() => tell(progress)),
+      pass: (progress) => this.#recorded.promise.then(() => onProgress(progress)),
     });
   }
 
@@ -41,12 +41,12 @@ export class CreationReport {
   pulling(progress: CreationProgress): void {
     this.#latest = progress;
     this.#recording.give(progress);
-    this.#telling.give(progress);
+    this.#notifying.give(progress);
   }
 
   /** The pull has succeeded or failed. Resolves when no write is in progress. */
   async settle(): Promise<void> {
-    await Promise.all([this.#recording.stop(), this.#telling.stop()]);
+    await Promise.all([this.#recording.stop(), this.#notifying.stop()]);
   }
 
   /** Reports that the image is present. @returns progress for the record; null if nothing was pulled */
@@ -56,7 +56,7 @@ export class CreationReport {
       phase: 'starting',
       percent: 100,
     };
-    this.#tell(progress);
+    this.#onProgress(progress);
     return this.#latest && progress;
   }
 

@@ -5,7 +5,7 @@
 //   delete: as end, with `deleting`; then the files go, then the event, then the record
 import type { ComputerRun, StopReason } from '@switchyard/contracts';
 import { startedMinutes } from '@switchyard/contracts';
-import { charge } from './charge.ts';
+import { chargeMinutes } from './charge.ts';
 import type { Computer } from './computer.ts';
 import { changedEvent, deletedEvent } from './lifecycle-event.ts';
 
@@ -42,7 +42,7 @@ export async function finishTransition(computer: Computer): Promise<void> {
 async function finishStop(computer: Computer): Promise<void> {
   await computer.removeContainer();
   const { anchored_ms } = computer.recordedRun;
-  await charge(computer, startedMinutes(anchored_ms), anchored_ms);
+  await chargeMinutes(computer, startedMinutes(anchored_ms), anchored_ms);
   await computer.deps.events.publish(changedEvent(computer.record, 'stopped', computer.now));
   await computer.write({ state: 'stopped', container: null, run: null, last_activity_at: null });
   computer.forgetRun({ release: false });
@@ -53,7 +53,7 @@ export async function finishDeletion(computer: Computer): Promise<void> {
   const { deps, record } = computer;
   await computer.removeContainer();
   const { run } = record;
-  if (run) await charge(computer, startedMinutes(run.anchored_ms), run.anchored_ms);
+  if (run) await chargeMinutes(computer, startedMinutes(run.anchored_ms), run.anchored_ms);
   await deps.host.workspaces.delete(computer.id);
   await deps.events.publish(deletedEvent(computer.record, computer.now));
   await deps.records.delete(computer.entry);

@@ -1,7 +1,7 @@
 // Background events of a run: minutes end, the idle window or the lifetime runs out, the container ends. No caller
 // waits for them, so failures are retried here.
 import { completedMinutes, MINUTE_MS } from '@switchyard/contracts';
-import { charge } from './charge.ts';
+import { chargeMinutes } from './charge.ts';
 import type { Computer } from './computer.ts';
 import { endRun, finishTransition } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
@@ -79,7 +79,7 @@ async function look(computer: Computer, run: Run): Promise<void> {
   if (run.hasEnded) return; // its end is in progress or being retried: do nothing else
   const due = run.due();
   if (due) return endRun(computer, due.reason, due.elapsedMs);
-  await charge(computer, completedMinutes(run.elapsedMs), run.elapsedMs);
+  await chargeMinutes(computer, completedMinutes(run.elapsedMs), run.elapsedMs);
   lookLater(computer, run);
   holdAhead(computer, run);
 }

@@ -5,7 +5,7 @@
 import { type ComputerRecord, ServiceError, type StopReason } from '@switchyard/contracts';
 import { beginRun } from './begin-run.ts';
 import { type Computer, notFound } from './computer.ts';
-import { CreationReport, type TellProgress } from './creation-report.ts';
+import { CreationReport, type OnProgress } from './creation-report.ts';
 import { endRun, finishTransition, removeComputer } from './end-run.ts';
 import { exclusively } from './exclusively.ts';
 import { changedEvent } from './lifecycle-event.ts';
@@ -17,7 +17,7 @@ export interface CreateOptions {
   /** Aborting it ends the wait for an image. */
   readonly signal: AbortSignal;
   /** Receives progress: first when the registry is queried, or when the image is present. */
-  readonly tell?: TellProgress;
+  readonly onProgress?: OnProgress;
 }
 
 /**
@@ -28,7 +28,7 @@ export interface CreateOptions {
  */
 export function createComputer(
   computer: Computer,
-  { limited, signal, tell }: CreateOptions,
+  { limited, signal, onProgress }: CreateOptions,
 ): Promise<ComputerRecord> {
   const { host, records } = computer.deps;
   return exclusively(computer, async () => {
@@ -42,7 +42,7 @@ export function createComputer(
         first: true,
         limited,
         signal: AbortSignal.any([signal, creation.signal]),
-        report: new CreationReport(computer, tell),
+        report: new CreationReport(computer, onProgress),
       });
     } catch (error) {
       await host.workspaces.delete(computer.id);

@@ -12,8 +12,8 @@ export function streamCreation({ computers, limits }: OperationDeps): CallHandle
     const record = await createComputer(computer, {
       limited: parsed.data.limited,
       signal: call.signal,
-      // Small and rare: no flow control needed.
-      tell: (progress) => void call.write(Buffer.from(`${JSON.stringify(progress)}\n`)),
+      // Progress messages are small and rare, so they need no flow control.
+      onProgress: (progress) => void call.write(Buffer.from(`${JSON.stringify(progress)}\n`)),
     });
     call.end(showComputer(record, limits));
   };

@@ -8,9 +8,9 @@ import type { OperationDeps } from './requests.ts';
 export function uploadIntoComputer({ computers }: OperationDeps): CallHandler {
   return async (call) => {
     const { org, id, path, filename, bytes, sha256 } = hostUploadHead.parse(call.head);
-    const to = workspacePath(path, filename);
+    const target = workspacePath(path, filename);
     const computer = await computers.find(org, id);
-    await upload(computer, to, call.body(), { bytes, sha256 });
-    call.end({ path: to.absolute, bytes });
+    await upload(computer, target, call.body(), { bytes, sha256 });
+    call.end({ path: target.absolute, bytes });
   };
 }

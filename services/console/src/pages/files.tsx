@@ -1,4 +1,4 @@
-// Stored files: upload with progress, download, delete, put into a computer.
+// Stored files: upload with progress, download, delete, copy to a computer.
 import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
 import { type ComputerObject, FILE_BYTES_MAX, type FileObject, WORKSPACE } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
@@ -19,7 +19,7 @@ export default function Files() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No files yet">
-              Upload one, of at most {bytes(FILE_BYTES_MAX)}. Models and computers use files by their ids.
+              Upload a file of at most {bytes(FILE_BYTES_MAX)}. Models and computers refer to files by id.
             </Empty>
           ) : (
             <FileTable rows={data} mayWrite={mayWrite} />
@@ -33,7 +33,7 @@ export default function Files() {
 function Upload() {
   const [share, setShare] = useState(0);
   const work = useWork();
-  const send = (file: File | null) => {
+  const uploadFile = (file: File | null) => {
     if (!file) return;
     const form = new FormData();
     form.set('file', file);
@@ -46,7 +46,7 @@ function Upload() {
   return (
     <>
       <Group>
-        <FileButton onChange={send}>
+        <FileButton onChange={uploadFile}>
           {(props) => (
             <Button {...props} loading={work.busy}>
               Upload a file
@@ -95,18 +95,18 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
               </Button>
               {mayCopy && (
                 <Dialog
-                  label="Put into a computer"
-                  title={`Put ${filename} into a computer`}
+                  label="Copy to a computer"
+                  title={`Copy ${filename} to a computer`}
                   size="compact-sm"
                   variant="default"
                 >
-                  {(close) => <PutIntoComputer file={id} filename={filename} onClose={close} />}
+                  {(close) => <CopyToComputer file={id} filename={filename} onClose={close} />}
                 </Dialog>
               )}
               {mayWrite && (
                 <Confirm
                   label="Delete"
-                  question={`${filename} is deleted for everyone in the org.`}
+                  question={`Delete ${filename}? Everyone in the org loses access to it.`}
                   work={async () => {
                     await call(`/v1/files/${id}`, { method: 'DELETE' });
                     await refresh('/v1/files');
@@ -121,41 +121,43 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
   );
 }
 
-interface PutIntoComputerProps {
+interface CopyToComputerProps {
   readonly file: string;
   readonly filename: string;
   readonly onClose: () => void;
 }
 
-function PutIntoComputer({ file, filename, onClose }: PutIntoComputerProps) {
+function CopyToComputer({ file, filename, onClose }: CopyToComputerProps) {
   const computers = useGet<{ data: ComputerObject[] }>('/v1/computers');
   return (
     <Loaded of={computers}>
       {({ data }) => {
         const running = data.filter(({ status }) => status === 'running');
         if (running.length === 0)
-          return <Empty title="No computer is running">Create or start one on the page Computers.</Empty>;
-        return <PutForm computers={running} file={file} filename={filename} onClose={onClose} />;
+          return (
+            <Empty title="No computer is running">Create or start a computer on the Computers page.</Empty>
+          );
+        return <CopyForm computers={running} file={file} filename={filename} onClose={onClose} />;
       }}
     </Loaded>
   );
 }
 
-function PutForm({
+function CopyForm({
   computers,
   file,
   filename,
   onClose,
-}: PutIntoComputerProps & { computers: readonly ComputerObject[] }) {
+}: CopyToComputerProps & { computers: readonly ComputerObject[] }) {
   const [computer, setComputer] = useState(computers[0]?.id ?? '');
   const [path, setPath] = useState(filename);
   const work = useWork();
-  const put = async (event: FormEvent) => {
+  const copy = async (event: FormEvent) => {
     event.preventDefault();
     if (await work.run(() => call(`/v1/computers/${computer}/upload`, { body: { file, path } }))) onClose();
   };
   return (
-    <form onSubmit={(event) => void put(event)}>
+    <form onSubmit={(event) => void copy(event)}>
       <Stack>
         <NativeSelect
           label="Computer"
@@ -172,7 +174,7 @@ function PutForm({
         />
         {work.error && <Failure error={work.error} />}
         <Button type="submit" loading={work.busy}>
-          Put it there
+          Copy
         </Button>
       </Stack>
     </form>

@@ -3,7 +3,7 @@ import { Tabs } from '@mantine/core';
 import { MODEL_TYPES, type ModelType } from '@switchyard/contracts';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
 import { Loading, Page } from '../parts/state.tsx';
-import { type TypeProps, WithModels } from '../playground/try-it.tsx';
+import { type TypeProps, WithModels } from '../playground/model-trial.tsx';
 
 const PARTS: Record<ModelType, { label: string; Part: ComponentType<TypeProps> }> = {
   language: { label: 'Chat', Part: lazy(() => import('../playground/chat.tsx')) },

@@ -16,7 +16,7 @@ import { call } from '../api/client.ts';
 import { type ChatAnswer, chatAnswers, NO_ANSWER } from './chat-answer.ts';
 import { ChatMessage, ToolResults } from './chat-messages.tsx';
 import type { ContentPart, Message } from './model-messages.ts';
-import { Cost, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { Cost, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 const PATH = '/v1/chat/completions';
 const TOOLS = [
@@ -59,7 +59,7 @@ export default function Chat({ models }: TypeProps) {
     ask();
   };
   return (
-    <TryIt
+    <ModelTrial
       run={conversation.run}
       action="Send"
       onRun={ask}
@@ -95,7 +95,7 @@ export default function Chat({ models }: TypeProps) {
       }
     >
       <Conversation of={conversation} />
-    </TryIt>
+    </ModelTrial>
   );
 }
 

@@ -3,7 +3,7 @@ import { JsonInput, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { Panel } from '../parts/state.tsx';
-import { Cost, costOf, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 const STATE = { text: 'The parcel never arrived. I want my money back!', amount: 120 };
 const QUESTIONS = {
@@ -36,7 +36,7 @@ export default function Decisions({ models }: TypeProps) {
       return { answer: (await answer.json()) as Decided['answer'], cost: costOf(answer) };
     });
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Decide"
       onRun={decide}
@@ -74,7 +74,7 @@ export default function Decisions({ models }: TypeProps) {
           <Cost of={run.result.cost} />
         </Stack>
       )}
-    </TryIt>
+    </ModelTrial>
   );
 }
 

@@ -3,7 +3,7 @@ import { Stack, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { DataTable } from '../parts/show.tsx';
-import { Cost, costOf, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 interface Compared {
   readonly texts: readonly string[];
@@ -25,7 +25,7 @@ export default function Embedding({ models }: TypeProps) {
       return { texts: input, vectors: data.map(({ embedding }) => embedding), cost: costOf(answer) };
     });
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Compare"
       onRun={compare}
@@ -47,7 +47,7 @@ export default function Embedding({ models }: TypeProps) {
       }
     >
       {run.result && <Similarities {...run.result} />}
-    </TryIt>
+    </ModelTrial>
   );
 }
 

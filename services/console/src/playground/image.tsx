@@ -1,8 +1,8 @@
 import { Image, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../api/client.ts';
+import { Cost, costOf, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 import { PromptFields, usePrompted } from './prompt-fields.tsx';
-import { Cost, costOf, TryIt, type TypeProps, useRun } from './try-it.tsx';
 
 interface Drawn {
   readonly images: readonly string[];
@@ -22,7 +22,7 @@ export default function DrawImage({ models }: TypeProps) {
       return { images: data.map((one) => one.b64_json), cost: costOf(answer) };
     });
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Draw"
       onRun={draw}
@@ -56,7 +56,7 @@ export default function DrawImage({ models }: TypeProps) {
           <Cost of={run.result.cost} />
         </Stack>
       )}
-    </TryIt>
+    </ModelTrial>
   );
 }
 

@@ -1,7 +1,7 @@
 // The fields that images and videos share: the model and the prompt.
 import { Textarea } from '@mantine/core';
 import { useState } from 'react';
-import { ModelChoice, type TypeProps } from './try-it.tsx';
+import { ModelChoice, type TypeProps } from './model-trial.tsx';
 
 interface PromptFieldsProps extends TypeProps {
   readonly value: Prompted;

@@ -2,7 +2,7 @@ import { Stack, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { DataTable } from '../parts/show.tsx';
-import { Cost, costOf, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 interface Ranked {
   readonly results: readonly { index: number; relevance_score: number }[];
@@ -27,7 +27,7 @@ export default function Rerank({ models }: TypeProps) {
       return { results, documents, cost: costOf(answer) };
     });
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Rank"
       onRun={rank}
@@ -68,6 +68,6 @@ export default function Rerank({ models }: TypeProps) {
           <Cost of={run.result.cost} />
         </Stack>
       )}
-    </TryIt>
+    </ModelTrial>
   );
 }

@@ -1,7 +1,7 @@
 import { Stack, Textarea, TextInput } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { call } from '../api/client.ts';
-import { Cost, costOf, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 export default function Speech({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
@@ -18,7 +18,7 @@ export default function Speech({ models }: TypeProps) {
       return { url: URL.createObjectURL(await answer.blob()), cost: costOf(answer) };
     });
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Speak"
       onRun={speak}
@@ -50,6 +50,6 @@ export default function Speech({ models }: TypeProps) {
           <Cost of={run.result.cost} />
         </Stack>
       )}
-    </TryIt>
+    </ModelTrial>
   );
 }

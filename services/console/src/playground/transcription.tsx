@@ -1,15 +1,16 @@
+// Transcription: a chosen or recorded audio file as text.
 import { Button, FileInput, Group, Paper, Stack, Text } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { call } from '../api/client.ts';
 import { Failure } from '../parts/state.tsx';
-import { Cost, costOf, ModelChoice, TryIt, type TypeProps, useRun } from './try-it.tsx';
+import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 
 export default function Transcription({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
   const [file, setFile] = useState<File | null>(null);
   const run = useRun<{ text: string; cost: string | null }>();
   const path = '/v1/audio/transcriptions';
-  const write = () =>
+  const transcribe = () =>
     run.start(async (signal) => {
       const form = new FormData();
       form.set('model', model);
@@ -18,10 +19,10 @@ export default function Transcription({ models }: TypeProps) {
       return { text: ((await answer.json()) as { text: string }).text, cost: costOf(answer) };
     });
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Transcribe"
-      onRun={write}
+      onRun={transcribe}
       type="transcription"
       path={path}
       body={{ model, file: `@${file?.name ?? 'speech.wav'}` }}
@@ -50,7 +51,7 @@ export default function Transcription({ models }: TypeProps) {
           <Cost of={run.result.cost} />
         </Stack>
       )}
-    </TryIt>
+    </ModelTrial>
   );
 }
 
@@ -62,16 +63,16 @@ function Recorder({ onRecorded }: { onRecorded: (file: File) => void }) {
     try {
       const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
       const parts: Blob[] = [];
-      const made = new MediaRecorder(microphone);
-      recorder.current = made;
-      made.ondataavailable = ({ data }) => parts.push(data);
-      made.onstop = () => {
+      const mediaRecorder = new MediaRecorder(microphone);
+      recorder.current = mediaRecorder;
+      mediaRecorder.ondataavailable = ({ data }) => parts.push(data);
+      mediaRecorder.onstop = () => {
         for (const track of microphone.getTracks()) track.stop();
-        const type = made.mimeType.split(';')[0] as string;
+        const type = mediaRecorder.mimeType.split(';')[0] as string;
         onRecorded(new File(parts, `recording.${type.endsWith('mp4') ? 'm4a' : 'webm'}`, { type }));
         setRecording(false);
       };
-      made.start();
+      mediaRecorder.start();
       setError(null);
       setRecording(true);
     } catch {

@@ -4,8 +4,8 @@ import type { VideoObject } from '@switchyard/contracts';
 import { useState } from 'react';
 import { json, useGet } from '../api/client.ts';
 import { Failure } from '../parts/state.tsx';
+import { Cost, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
 import { PromptFields, usePrompted } from './prompt-fields.tsx';
-import { Cost, TryIt, type TypeProps, useRun } from './try-it.tsx';
 
 export default function FilmVideo({ models }: TypeProps) {
   const [prompted, setPrompted] = usePrompted(models, 'a red boat on the sea');
@@ -14,7 +14,7 @@ export default function FilmVideo({ models }: TypeProps) {
   const path = '/v1/videos/generations';
   const body = { ...prompted, duration: Number(duration) };
   return (
-    <TryIt
+    <ModelTrial
       run={run}
       action="Film"
       onRun={() => run.start((signal) => json<VideoObject>(path, { body, signal }))}
@@ -36,7 +36,7 @@ export default function FilmVideo({ models }: TypeProps) {
       }
     >
       {run.result && <Job id={run.result.id} />}
-    </TryIt>
+    </ModelTrial>
   );
 }
 

@@ -7,33 +7,33 @@ import { SLOT_EMPTY_MS_MAX } from './slots.ts';
 
 export const SWEEP_MS = 30_000;
 
-type Swept = Pick<
+type SweepDeps = Pick<
   ComputerOperations,
   'records' | 'minutes' | 'slots' | 'hosts' | 'events' | 'clock' | 'logger'
 >;
 
 /** Runs the sweep every SWEEP_MS. */
-export function keepSweeping(on: Swept): Repeating {
+export function keepSweeping(deps: SweepDeps): Repeating {
   const failed = 'the sweep of computers failed';
-  return repeat({ everyMs: SWEEP_MS, clock: on.clock, logger: on.logger, failed }, () => sweep(on));
+  return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () => sweep(deps));
 }
 
-export async function sweep(on: Swept): Promise<void> {
-  await giveUpUnborn(on);
-  for (const org of await on.slots.orgs()) await on.slots.freeEmpty(org);
+export async function sweep(deps: SweepDeps): Promise<void> {
+  await giveUpUnborn(deps);
+  for (const org of await deps.slots.orgs()) await deps.slots.freeEmpty(org);
 }
 
 /** The agent of a live host removes stale `creating` records itself; for a silent host the sweep does it. */
-async function giveUpUnborn(on: Swept): Promise<void> {
-  const now = on.clock.now();
-  for (const record of await on.records.all()) {
+async function giveUpUnborn(deps: SweepDeps): Promise<void> {
+  const now = deps.clock.now();
+  for (const record of await deps.records.all()) {
     const { created_at, state, host } = record;
     const old = now - Date.parse(created_at) > SLOT_EMPTY_MS_MAX;
-    if (state !== 'creating' || !old || !on.hosts.isSilent(host)) continue;
-    on.logger.warn(
+    if (state !== 'creating' || !old || !deps.hosts.isSilent(host)) continue;
+    deps.logger.warn(
       { computer: record.id, host: record.host },
       'a computer was never created, and is given up',
     );
-    await giveUpComputer(on, record);
+    await giveUpComputer(deps, record);
   }
 }

@@ -10,14 +10,14 @@ import {
 import type { ComputerOperations } from '../computers/computer-operations.ts';
 import { createComputer } from './computers-create.ts';
 
-export function streamCreation(on: ComputerOperations): CallHandler {
-  const create = createComputer(on);
+export function streamCreation(deps: ComputerOperations): CallHandler {
+  const create = createComputer(deps);
   return async (call) => {
     const request = await readRequest(call, OPERATIONS['computers.create'].request);
     const computer = await create(request, call, async (host, beginning, signal) => {
       const subject = hostCreationStreamSubject(host);
       const timeoutMs = HOST_CREATE_TIMEOUT_MS;
-      const reply = await openReply(on.bus, { subject, head: beginning, timeoutMs }, signal);
+      const reply = await openReply(deps.bus, { subject, head: beginning, timeoutMs }, signal);
       call.setHead({ computer_id: beginning.id } satisfies CreationHead);
       for await (const lines of reply.body) call.write(lines); // few and small, so no backpressure is needed
       return computerObject.parse(await reply.end);

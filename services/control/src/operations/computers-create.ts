@@ -37,19 +37,19 @@ type AskHost = (
 ) => Promise<ComputerObject>;
 
 /** Creates a running computer: slot under the cap, then host, then record, then the agent's confirmation. */
-export function createComputer(on: ComputerOperations) {
+export function createComputer(deps: ComputerOperations) {
   const askOnce: AskHost = (host, beginning, signal) =>
-    requestHost(on.bus, host, 'create', beginning, { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal });
+    requestHost(deps.bus, host, 'create', beginning, { timeoutMs: HOST_CREATE_TIMEOUT_MS, signal });
   return async (
     { org, key_id, body, limited, markup_percent }: OperationRequest<'computers.create'>,
     { signal }: Pick<OperationContext, 'signal'>,
     ask: AskHost = askOnce,
   ): Promise<ComputerObject> => {
-    requireComputers(on);
-    const spec = specOf(body, on);
-    const hosts = placementOrder(on.hosts.placeable(), spec, on.random);
+    requireComputers(deps);
+    const spec = specOf(body, deps);
+    const hosts = placementOrder(deps.hosts.placeable(), spec, deps.random);
     const id = newId('computer');
-    await on.slots.take(org, id, on.limits.maxComputers);
+    await deps.slots.take(org, id, deps.limits.maxComputers);
     try {
       const record = newComputerRecord({
         ...spec,
@@ -57,14 +57,14 @@ export function createComputer(on: ComputerOperations) {
         org,
         key_id,
         host: hosts[0]!.id,
-        rates: markUp(on.limits.rates, markup_percent),
+        rates: markUp(deps.limits.rates, markup_percent),
         ...(markup_percent === undefined ? {} : { markup_percent }),
-        created_at: new Date(on.clock.now()).toISOString(),
+        created_at: new Date(deps.clock.now()).toISOString(),
       });
       const places = hosts.map((host) => ({ ...record, host: host.id }));
-      return await place(on, places, { limited, signal, ask });
+      return await place(deps, places, { limited, signal, ask });
     } catch (error) {
-      await on.slots.free(org, [id]);
+      await deps.slots.free(org, [id]);
       throw error;
     }
   };
@@ -72,14 +72,14 @@ export function createComputer(on: ComputerOperations) {
 
 /** Asks the hosts in order. A host that refuses keeps nothing of the computer, so the next one is asked. */
 async function place(
-  on: ComputerOperations,
+  deps: ComputerOperations,
   places: readonly ComputerRecord[],
   { limited, signal, ask }: { limited: boolean; signal: AbortSignal; ask: AskHost },
 ): Promise<ComputerObject> {
   let refusal: ServiceError | null = null;
   for (const record of places) {
     const { org, id, host } = record;
-    const revision = await on.records.place(record);
+    const revision = await deps.records.place(record);
     try {
       const computer = await ask(host, { org, id, limited, made: { record, revision } }, signal);
       // When the edge is gone or has given up, the caller never learns the computer's id and must not pay for it.
@@ -87,11 +87,11 @@ async function place(
       return computer;
     } catch (error) {
       if (signal.aborted || !(error instanceof ServiceError) || !NOTHING_LEFT.includes(error.code)) {
-        await takeBack(on, record);
+        await takeBack(deps, record);
         throw error;
       }
-      await on.records.remove(record);
-      on.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
+      await deps.records.remove(record);
+      deps.logger.info({ computer: id, host, code: error.code, revision }, 'a host refused a computer');
       if (error.code !== 'no_capacity') throw error;
       refusal = error;
     }
@@ -103,14 +103,14 @@ async function place(
  * Marks the record, and tells the host to remove what exists of the computer, free of charge. The caller does not wait
  * for the removal.
  */
-async function takeBack(on: ComputerOperations, record: ComputerRecord): Promise<void> {
+async function takeBack(deps: ComputerOperations, record: ComputerRecord): Promise<void> {
   const { org, id } = record;
-  const was = await markDeleting(on.records, record, async () => ({}));
+  const was = await markDeleting(deps.records, record, async () => ({}));
   if (!was) return;
-  requestHost(on.bus, was.host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
+  requestHost(deps.bus, was.host, 'delete', { org, id }, { timeoutMs: TAKE_BACK_TIMEOUT_MS }).catch(
     (error: unknown) => {
       if (error instanceof ServiceError && error.code === 'computer_not_found') return; // already removed
-      on.logger.warn({ err: error, computer: id }, 'the host removes a failed creation later');
+      deps.logger.warn({ err: error, computer: id }, 'the host removes a failed creation later');
     },
   );
 }

@@ -8,16 +8,16 @@ import { findComputer } from '../computers/records.ts';
 const DELETE_TIMEOUT_MS = 120_000;
 
 /** Deletes a computer and its files permanently, and frees its slot. */
-export function deleteComputer(on: ComputerOperations) {
+export function deleteComputer(deps: ComputerOperations) {
   return async ({
     org,
     id,
   }: OperationRequest<'computers.delete'>): Promise<OperationResponse<'computers.delete'>> => {
-    requireComputers(on);
-    const { value: record } = await findComputer(on.records, org, id);
-    if (on.hosts.isSilent(record.host)) await giveUpComputer(on, record);
-    else await askHost(on, record.host, { org, id });
-    await on.slots.free(org, [id]);
+    requireComputers(deps);
+    const { value: record } = await findComputer(deps.records, org, id);
+    if (deps.hosts.isSilent(record.host)) await giveUpComputer(deps, record);
+    else await askHost(deps, record.host, { org, id });
+    await deps.slots.free(org, [id]);
     return { id, object: 'computer', deleted: true };
   };
 }

@@ -3,9 +3,9 @@ import { type ComputerOperations, requireComputers, showComputer } from '../comp
 import { findComputer } from '../computers/records.ts';
 
 /** Shows one computer from its record. The request does not count as activity of the computer. */
-export function getComputer(on: ComputerOperations) {
+export function getComputer(deps: ComputerOperations) {
   return async ({ org, id }: OperationRequest<'computers.get'>): Promise<ComputerObject> => {
-    requireComputers(on);
-    return showComputer(on, (await findComputer(on.records, org, id)).value);
+    requireComputers(deps);
+    return showComputer(deps, (await findComputer(deps.records, org, id)).value);
   };
 }

@@ -3,9 +3,9 @@ import { markUp } from '@switchyard/money';
 import { type ComputerOperations, requireComputers } from '../computers/computer-operations.ts';
 
 /** Returns the platform's limits, and the prices of the caller. They may change, so clients read them here. */
-export function computerOptions(on: ComputerOperations) {
+export function computerOptions(deps: ComputerOperations) {
   return async ({ markup_percent }: OperationRequest<'computers.options'>): Promise<ComputerOptions> => {
-    requireComputers(on);
-    return toComputerOptions({ ...on.limits, rates: markUp(on.limits.rates, markup_percent) });
+    requireComputers(deps);
+    return toComputerOptions({ ...deps.limits, rates: markUp(deps.limits.rates, markup_percent) });
   };
 }

@@ -23,7 +23,7 @@ import type { KeyOperations } from './keys-create.ts';
  */
 export function updateKey({ keys, known, events, clock }: KeyOperations) {
   return async (
-    { org, key_id: by, id, body }: OperationRequest<'keys.update'>,
+    { org, key_id: callerKeyId, id, body }: OperationRequest<'keys.update'>,
     asked: Asked,
   ): Promise<OperationResponse<'keys.update'>> => {
     refuseForFirstKey(id, body);
@@ -35,18 +35,18 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
     const { current } = await findKey({ keys, known }, org, id);
     const decide = async (found: Entry<KeyRecord> | null) => {
       if (!found || found.value.successor) throw changedMeanwhile();
-      const caller = await findCaller({ keys, known }, { org, key_id: by }, found.value);
-      const record = changed(found.value, body);
+      const caller = await findCaller({ keys, known }, { org, key_id: callerKeyId }, found.value);
+      const record = applyUpdate(found.value, body);
       requireNotStronger(found.value, caller);
       requireOwn(record, caller);
       return record;
     };
-    const acting = actingOf({ org, key_id: by }, asked);
+    const acting = actingOf({ org, key_id: callerKeyId }, asked);
     const entry = await changeWithEvents({ bucket: keys, events }, current.key, decide, (before, after) => [
       controlEvent('key.updated', {
         ...{ id: eventIds.keyUpdated(id, before?.revision ?? 0), now: clock.now() },
         data: {
-          ...{ key_id: id, org, by_key_id: by },
+          ...{ key_id: id, org, by_key_id: callerKeyId },
           ...administered(acting, before && toKeyObject(before.value), toKeyObject(after)),
         },
       }),
@@ -56,7 +56,7 @@ export function updateKey({ keys, known, events, clock }: KeyOperations) {
   };
 }
 
-function changed(record: KeyRecord, body: UpdateKeyRequest): KeyRecord {
+function applyUpdate(record: KeyRecord, body: UpdateKeyRequest): KeyRecord {
   const { name, permissions, expires_at: expiry, limit, models } = body;
   return {
     ...record,

@@ -6,7 +6,7 @@ import {
   type WebhookDelivery,
   type WebhookMessage,
 } from '@switchyard/contracts';
-import { keepDelivery } from '../webhooks/deliveries.ts';
+import { recordDelivery } from '../webhooks/deliveries.ts';
 import { send } from '../webhooks/send.ts';
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts';
 import { findWebhook } from '../webhooks/webhook-records.ts';
@@ -28,7 +28,7 @@ export function testWebhook(
       data: { org, webhook_id: id },
     };
     const outcome = await send(deps, webhook, message, signal);
-    const attempt = { webhook, message, outcome, beganAt, endedAt: deps.clock.now(), againInMs: null };
-    return keepDelivery(deps, attempt);
+    const attempt = { webhook, message, outcome, beganAt, endedAt: deps.clock.now(), retryInMs: null };
+    return recordDelivery(deps, attempt);
   };
 }

@@ -37,7 +37,7 @@ export function startCallbackFeed(options: CallbackFeedOptions): Feed {
     async attempt(delivery) {
       const { org } = delivery.event.data;
       const attempts = busy.get(org) ?? 0;
-      if (attempts >= ATTEMPTS_PER_ORG_MAX) return { againInMs: PLACE_PAUSE_MS };
+      if (attempts >= ATTEMPTS_PER_ORG_MAX) return { retryInMs: PLACE_PAUSE_MS };
       busy.set(org, attempts + 1);
       try {
         return await attemptCallback(options, delivery);
@@ -63,8 +63,8 @@ async function attemptCallback(
   const secrets = await signingSecretsOf(deps.signingSecrets, org);
   const outcome = await send(deps, { url, secrets }, event, signal);
   if (outcome.taken || outcome.gone) return 'settled';
-  const againInMs = nextTryMs(deps.schedule, ageMs, deps.random);
-  if (againInMs !== null) return { againInMs };
+  const retryInMs = nextTryMs(deps.schedule, ageMs, deps.random);
+  if (retryInMs !== null) return { retryInMs };
   deps.logger.warn({ video: id, status: outcome.status }, 'a callback was not accepted and is given up');
   return 'settled';
 }

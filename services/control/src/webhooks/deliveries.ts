@@ -1,4 +1,4 @@
-// The last attempts to deliver to each webhook, for the people who look after its endpoint.
+// The last attempts to deliver to each webhook, for the operators of its endpoint.
 import type { Bucket } from '@switchyard/bus';
 import type { WebhookDelivery, WebhookMessage, WebhookRecord } from '@switchyard/contracts';
 import type { Logger } from '@switchyard/service';
@@ -18,13 +18,13 @@ export interface Attempt {
   readonly beganAt: number;
   readonly endedAt: number;
   /** Milliseconds until the event is sent again; null: it is not. */
-  readonly againInMs: number | null;
+  readonly retryInMs: number | null;
 }
 
-/** Keeps an attempt. A failed write is logged: it must not repeat a delivery. */
-export async function keepDelivery(
+/** Records an attempt. A failed write is logged: it must not repeat a delivery. */
+export async function recordDelivery(
   { deliveries, logger }: DeliveriesDeps,
-  { webhook, message, outcome, beganAt, endedAt, againInMs }: Attempt,
+  { webhook, message, outcome, beganAt, endedAt, retryInMs: againInMs }: Attempt,
 ): Promise<WebhookDelivery> {
   const delivery: WebhookDelivery = {
     object: 'webhook.delivery',
@@ -40,7 +40,7 @@ export async function keepDelivery(
   try {
     await deliveries.put(webhookKey(webhook), delivery);
   } catch (error) {
-    logger.warn({ err: error, webhook: webhook.id }, 'a delivery was not kept');
+    logger.warn({ err: error, webhook: webhook.id }, 'a delivery was not recorded');
   }
   return delivery;
 }

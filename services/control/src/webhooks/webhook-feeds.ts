@@ -16,7 +16,7 @@ import {
   type WebhookRecord,
 } from '@switchyard/contracts';
 import { type Delivery, deleteConsumer, Feed, type FeedOptions, type Verdict } from '../feed.ts';
-import { type DeliveriesDeps, keepDelivery } from './deliveries.ts';
+import { type DeliveriesDeps, recordDelivery } from './deliveries.ts';
 import { nextTryMs, type RetrySchedule } from './retry-schedule.ts';
 import { type Outcome, type Sender, send } from './send.ts';
 import { webhookChanged } from './webhook-events.ts';
@@ -33,7 +33,7 @@ interface WebhookFeedsOptions extends Sender, DeliveriesDeps {
 /** Concurrent attempts per webhook and instance. */
 const ATTEMPTS_MAX = 4;
 /** Minimum interval between writes of an endpoint's last error. */
-const NOTE_PAUSE_MS = 1_000;
+const ERROR_WRITE_INTERVAL_MS = 1_000;
 const CONSUMER_PREFIX = 'webhook-wh_';
 
 type Streamed = (typeof EVENT_STREAMS)[number];
@@ -50,7 +50,7 @@ export class WebhookFeeds {
   readonly #deps: WebhookFeedsOptions;
   readonly #open = new Map<string, OpenFeed>();
   readonly #closing = new Set<Promise<void>>();
-  readonly #notedAt = new Map<string, number>();
+  readonly #errorWrittenAt = new Map<string, number>();
 
   private constructor(options: WebhookFeedsOptions, known: Mirror<WebhookRecord>) {
     this.#deps = options;
@@ -60,8 +60,8 @@ export class WebhookFeeds {
   static async start(options: WebhookFeedsOptions): Promise<WebhookFeeds> {
     await removeStrayConsumers(options);
     const feeds = new WebhookFeeds(options, await mirrorBucket(options.bus, options.bucket, { tick: false }));
-    feeds.known.onChange((key, record) => feeds.#follow(key, record));
-    for (const [key, record] of feeds.known.entries()) feeds.#follow(key, record);
+    feeds.known.onChange((key, record) => feeds.#syncFeeds(key, record));
+    for (const [key, record] of feeds.known.entries()) feeds.#syncFeeds(key, record);
     return feeds;
   }
 
@@ -71,19 +71,19 @@ export class WebhookFeeds {
     await Promise.all(this.#closing);
   }
 
-  #follow(key: string, record: WebhookRecord | null): void {
+  #syncFeeds(key: string, record: WebhookRecord | null): void {
     const wanted = record?.status === 'enabled' ? record : null;
     const open = this.#open.get(key);
     if (open && open.generation !== wanted?.generation) this.#close(key, open);
     if (!wanted) return;
     const { generation, events } = wanted;
-    const still = this.#open.get(key);
-    if (!still) {
+    const current = this.#open.get(key);
+    if (!current) {
       const feeds = EVENT_STREAMS.map((streamed) => this.#feedOf(wanted, streamed));
       this.#open.set(key, { generation, events, feeds });
-    } else if (still.events.join() !== events.join()) {
-      still.events = events;
-      this.#refilter(still.feeds, wanted).catch((error: unknown) => {
+    } else if (current.events.join() !== events.join()) {
+      current.events = events;
+      this.#refilter(current.feeds, wanted).catch((error: unknown) => {
         this.#deps.logger.error(
           { err: error, webhook: wanted.id },
           'the events of a webhook were not changed',
@@ -100,7 +100,7 @@ export class WebhookFeeds {
 
   #close(key: string, { feeds }: OpenFeed): void {
     this.#open.delete(key);
-    this.#notedAt.delete(key);
+    this.#errorWrittenAt.delete(key);
     const closing = Promise.all(feeds.map((feed) => feed.remove()))
       .then(() => {})
       .catch((error: unknown) =>
@@ -138,20 +138,30 @@ export class WebhookFeeds {
     const beganAt = clock.now();
     const outcome = await send(this.#deps, record, event, signal);
     const endedAt = clock.now();
-    const againInMs = outcome.taken || outcome.gone ? null : nextTryMs(schedule, ageMs, random);
-    await keepDelivery(this.#deps, { webhook: record, message: event, outcome, beganAt, endedAt, againInMs });
+    const retryInMs = outcome.taken || outcome.gone ? null : nextTryMs(schedule, ageMs, random);
+    await recordDelivery(this.#deps, {
+      webhook: record,
+      message: event,
+      outcome,
+      beganAt,
+      endedAt,
+      retryInMs,
+    });
     if (outcome.taken) {
       if (record.failing_since !== null)
-        await this.#note(org, id, (now) => ({ ...now, failing_since: null }));
+        await this.#updateRecord(org, id, (now) => ({ ...now, failing_since: null }));
       return 'settled';
     }
-    if (againInMs === null)
-      logger.warn({ webhook: id, event: event.id }, 'an event was not accepted and is given up');
-    await this.#noteFailure(record, event, outcome, againInMs === null);
-    return againInMs === null ? 'settled' : { againInMs };
+    if (retryInMs === null)
+      logger.warn(
+        { webhook: id, event: event.id },
+        'the endpoint did not accept an event; it is not sent again',
+      );
+    await this.#recordFailure(record, event, outcome, retryInMs === null);
+    return retryInMs === null ? 'settled' : { retryInMs };
   }
 
-  async #noteFailure(
+  async #recordFailure(
     { org, id }: WebhookRecord,
     event: Event,
     outcome: Outcome & { taken: false },
@@ -161,10 +171,14 @@ export class WebhookFeeds {
     const now = clock.now();
     const key = `${org}.${id}`;
     const mayWait = !givenUp && !outcome.gone;
-    if (mayWait && now - (this.#notedAt.get(key) ?? Number.NEGATIVE_INFINITY) < NOTE_PAUSE_MS) return;
-    this.#notedAt.set(key, now);
+    if (
+      mayWait &&
+      now - (this.#errorWrittenAt.get(key) ?? Number.NEGATIVE_INFINITY) < ERROR_WRITE_INTERVAL_MS
+    )
+      return;
+    this.#errorWrittenAt.set(key, now);
     const at = new Date(now).toISOString();
-    await this.#note(org, id, (record) => {
+    await this.#updateRecord(org, id, (record) => {
       const since = record.failing_since ?? at;
       const tooLong = givenUp && now - Date.parse(since) >= schedule.failingMsMax;
       const last_error = {
@@ -174,14 +188,18 @@ export class WebhookFeeds {
         http_status: outcome.status,
         message: outcome.message,
       };
-      const noted = { ...record, failing_since: since, last_error };
-      if (!outcome.gone && !tooLong) return noted;
-      return { ...noted, status: 'disabled', disabled_reason: outcome.gone ? 'gone' : 'failing' };
+      const updated = { ...record, failing_since: since, last_error };
+      if (!outcome.gone && !tooLong) return updated;
+      return { ...updated, status: 'disabled', disabled_reason: outcome.gone ? 'gone' : 'failing' };
     });
   }
 
   /** Updates the webhook's record. A failed update must not block deliveries. */
-  async #note(org: string, id: string, change: (record: WebhookRecord) => WebhookRecord): Promise<void> {
+  async #updateRecord(
+    org: string,
+    id: string,
+    change: (record: WebhookRecord) => WebhookRecord,
+  ): Promise<void> {
     try {
       const { bucket: webhooks, events, clock } = this.#deps;
       await changeWebhook(

@@ -129,7 +129,7 @@ class Relay implements ReplySink, Revocable {
     const { cost, tokens } = modelReplyEnd.parse(end);
     this.#request.admission?.used(tokens);
     const { request_id: requestId, org } = this.#head;
-    this.#deps.receipts.told(org, eventIds.call(requestId), cost);
+    this.#deps.receipts.record(org, eventIds.call(requestId), cost);
     if (this.#started) raw.end(last, () => this.#settle());
     else {
       this.#reply.hijack();

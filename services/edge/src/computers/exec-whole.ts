@@ -8,7 +8,7 @@ import { type Clock, passed } from '@switchyard/service';
 const RESUME_MS_MAX = 20_000;
 const RESUME_PAUSE_MS = 250;
 
-interface WholeExecOptions {
+interface WholeExecDeps {
   readonly bus: Bus;
   readonly clock: Clock;
 }
@@ -25,31 +25,31 @@ interface WholeExec {
  * Returns the result as JSON. @throws ServiceError as the agent's `exec`; `service_unavailable` when the agent was lost
  * and its successor does not know the command.
  */
-export async function execWhole(on: WholeExecOptions, exec: WholeExec): Promise<Buffer> {
+export async function execWhole(deps: WholeExecDeps, exec: WholeExec): Promise<Buffer> {
   try {
-    return await ask(on, exec, exec.request);
+    return await ask(deps, exec, exec.request);
   } catch (error) {
     if (!isLost(error) || exec.signal.aborted) throw error;
-    return resume(on, exec, error);
+    return resume(deps, exec, error);
   }
 }
 
-async function resume(on: WholeExecOptions, exec: WholeExec, lost: ServiceError): Promise<Buffer> {
-  const until = on.clock.monotonic() + RESUME_MS_MAX;
-  while (on.clock.monotonic() < until) {
+async function resume(deps: WholeExecDeps, exec: WholeExec, lost: ServiceError): Promise<Buffer> {
+  const until = deps.clock.monotonic() + RESUME_MS_MAX;
+  while (deps.clock.monotonic() < until) {
     try {
-      return await ask(on, exec, { ...exec.request, resume: true });
+      return await ask(deps, exec, { ...exec.request, resume: true });
     } catch (error) {
       if (exec.signal.aborted) throw error;
       if (isUnknown(error)) break; // the command never began, or its result was in transit when the agent died
       if (!isLost(error)) throw error;
     }
-    await passed(RESUME_PAUSE_MS, on.clock);
+    await passed(RESUME_PAUSE_MS, deps.clock);
   }
   throw lost;
 }
 
-function ask({ bus }: WholeExecOptions, { host, requestId, signal }: WholeExec, request: HostExecRequest) {
+function ask({ bus }: WholeExecDeps, { host, requestId, signal }: WholeExec, request: HostExecRequest) {
   const timeoutMs = Number.POSITIVE_INFINITY; // the agent enforces the timeout of commands
   return requestHostBytes(bus, host, 'exec', request, { timeoutMs, signal, requestId });
 }

@@ -1,4 +1,4 @@
-// Parses a multipart form while it arrives; its owner takes the files and fields. A slow reader of a file slows the
+// Parses a multipart form while it arrives; callbacks receive the files and fields. A slow reader of a file slows the
 // writer.
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
@@ -18,9 +18,9 @@ interface MultipartFormOptions {
   /** Maximum fields; repeated fields each count. */
   readonly fieldsMax: number;
   readonly fieldBytesMax: number;
-  /** Takes a file; must read its content. An error that it throws is the error of the form. */
+  /** Receives a file and must read its content. An error that it throws is the error of the form. */
   onFile(file: FilePart): void;
-  /** Takes a field, as `onFile`. */
+  /** Receives a field, as `onFile`. */
   onField(name: string, value: string, truncated: boolean): void;
 }
 
@@ -34,13 +34,13 @@ export class MultipartForm {
     this.#finished.promise.catch(() => {}); // reported by `write` and `end`
     this.#parser = openParser(contentType, fieldsMax, fieldBytesMax);
     this.#parser.once('finish', this.#finished.resolve);
-    this.#parser.on('error', (cause) => this.fail(malformed(cause)));
+    this.#parser.on('error', (cause) => this.fail(malformedFormError(cause)));
     this.#parser.on('file', (field, content, filename, _encoding, mediaType) => {
       content.on('error', () => {}); // the parser reports the error too
-      if (!this.#guard(() => onFile({ field, filename, mediaType, content }))) content.resume();
+      if (!this.#callUnlessFailed(() => onFile({ field, filename, mediaType, content }))) content.resume();
     });
     this.#parser.on('field', (name, value, _nameTruncated, truncated) =>
-      this.#guard(() => onField(name, value, truncated)),
+      this.#callUnlessFailed(() => onField(name, value, truncated)),
     );
     this.#parser.on('fieldsLimit', () =>
       this.fail(
@@ -56,7 +56,7 @@ export class MultipartForm {
     if (!more) return Promise.race([once(this.#parser, 'drain').then(() => {}), this.#finished.promise]);
   }
 
-  /** Resolves when all parts were taken. @throws the first error of the form */
+  /** Resolves when the callbacks have received all parts. @throws the first error of the form */
   async end(): Promise<void> {
     this.#parser.end();
     await this.#finished.promise;
@@ -69,9 +69,10 @@ export class MultipartForm {
     this.#finished.reject(this.#error);
   }
 
-  #guard(take: () => void): boolean {
+  /** Returns false when the form has failed. */
+  #callUnlessFailed(callback: () => void): boolean {
     try {
-      if (!this.#error) take();
+      if (!this.#error) callback();
     } catch (error) {
       this.fail(error);
     }
@@ -84,11 +85,11 @@ function openParser(contentType: string, fields: number, fieldSize: number): Bus
     const limits = { fields, fieldSize, headerSize: PART_HEADER_BYTES_MAX };
     return new Busboy({ headers: { 'content-type': contentType }, limits });
   } catch (cause) {
-    throw malformed(cause);
+    throw malformedFormError(cause);
   }
 }
 
-function malformed(cause: unknown): ServiceError {
+function malformedFormError(cause: unknown): ServiceError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new ServiceError('invalid_multipart', `Invalid multipart form (${why}). Send the whole form.`, {
     cause,

@@ -62,15 +62,15 @@ function finish(call: IncomingCall, value: unknown): void {
 const CHAT = { model: 'acme/any', messages: [{ role: 'user', content: 'Hello!' }] };
 
 interface Ask {
-  on?: { url: string };
+  edge?: { url: string };
   path?: string;
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-async function post(idempotencyKey: string, { on = first, path, body = CHAT, headers, signal }: Ask = {}) {
-  const answered = await fetch(`${on.url}${path ?? '/v1/chat/completions'}`, {
+async function post(idempotencyKey: string, { edge = first, path, body = CHAT, headers, signal }: Ask = {}) {
+  const answered = await fetch(`${edge.url}${path ?? '/v1/chat/completions'}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
@@ -100,8 +100,8 @@ test('a repeat gets the first answer, byte for byte with status and headers, fro
   const original = await post(id);
   expect(original).toMatchObject({ status: 200, json: { n: 1 }, headers: { 'x-service-cost': '0.000001' } });
   expect(original.headers['idempotent-replayed']).toBeUndefined();
-  for (const on of [first, second]) {
-    const repeat = await post(id, { on });
+  for (const edge of [first, second]) {
+    const repeat = await post(id, { edge });
     expect(repeat.bytes.equals(original.bytes)).toBe(true);
     expect(repeat.status).toBe(200);
     expect(repeat.headers).toEqual({ ...original.headers, 'idempotent-replayed': 'true' });
@@ -162,21 +162,21 @@ test('a repeat during the first request gets 409 and may retry; then it gets the
   };
   const original = post(id);
   await arrived.promise;
-  for (const on of [first, second])
-    expect(await post(id, { on })).toMatchObject({
+  for (const edge of [first, second])
+    expect(await post(id, { edge })).toMatchObject({
       ...IN_USE,
       headers: { 'retry-after': '1', 'x-should-retry': 'true' },
     });
   go.resolve();
   expect(await original).toMatchObject({ status: 200, json: 'late' });
-  expect(await post(id, { on: second })).toMatchObject({ status: 200, json: 'late' });
+  expect(await post(id, { edge: second })).toMatchObject({ status: 200, json: 'late' });
   expect(calls).toHaveLength(1);
 });
 
 test('of twenty concurrent requests over two edges one runs', async () => {
   const id = randomUUID();
   const all = await Promise.all(
-    Array.from({ length: 20 }, (_, n) => post(id, { on: n % 2 === 0 ? first : second })),
+    Array.from({ length: 20 }, (_, n) => post(id, { edge: n % 2 === 0 ? first : second })),
   );
   expect(calls).toHaveLength(1);
   const taken = all.filter(({ status }) => status === 200);
@@ -257,7 +257,7 @@ test('an answer of several megabytes is repeated byte for byte', async () => {
   answer = (call) => finish(call, { created: 1, data: [{ b64_json }] });
   const ask: Ask = { path: '/v1/images/generations', body: { model: 'acme/painter', prompt: 'a cat' } };
   const original = await post(id, ask);
-  const repeat = await post(id, { ...ask, on: second });
+  const repeat = await post(id, { ...ask, edge: second });
   expect(original.bytes.length).toBeGreaterThan(6_000_000);
   expect(repeat.bytes.equals(original.bytes)).toBe(true);
   expect(repeat.headers).toEqual({
@@ -345,12 +345,12 @@ test('a stream runs once under its key: while it is open and after it ended, a r
       },
     },
   });
-  for (const on of [first, second]) expect(await post(id, { ...STREAM, on })).toMatchObject(refused());
+  for (const edge of [first, second]) expect(await post(id, { ...STREAM, edge })).toMatchObject(refused());
   mayEnd.resolve();
   const original = await asked;
   expect(original.status).toBe(200);
   expect(original.bytes.toString()).toBe('data: {}\n\ndata: [DONE]\n\n');
-  for (const on of [first, second]) expect(await post(id, { ...STREAM, on })).toMatchObject(refused());
+  for (const edge of [first, second]) expect(await post(id, { ...STREAM, edge })).toMatchObject(refused());
   expect(await post(id)).toMatchObject(refused()); // nor as a whole answer
   expect(calls).toHaveLength(1);
 });
@@ -422,8 +422,8 @@ function form(audio: string, fields: Record<string, string> = { model: 'acme/ear
   return data;
 }
 
-async function send(idempotencyKey: string, data: FormData, on: { url: string } = first) {
-  const answered = await fetch(`${on.url}/v1/audio/transcriptions`, {
+async function send(idempotencyKey: string, data: FormData, edge: { url: string } = first) {
+  const answered = await fetch(`${edge.url}/v1/audio/transcriptions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey },
     body: data,

@@ -70,7 +70,7 @@ export class SharedUse {
       },
     });
     this.#unsubscribe = () => subscription.unsubscribe();
-    const failed = 'open calls and commands could not be told to the other edges';
+    const failed = 'open calls and commands could not be sent to the other edges';
     this.#renewing = repeat({ everyMs: RENEW_MS, clock, logger, failed }, async () => this.#renew());
   }
 

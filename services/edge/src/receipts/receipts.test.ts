@@ -79,9 +79,9 @@ async function untilAdopted(itsClock: FakeClock): Promise<void> {
 }
 
 test('the receipts of one second go in one batch, by org, in nano-dollars', async () => {
-  receipts.told('org_a', 'req_1', '0.000001234');
-  receipts.told('org_b', 'req_2', '0');
-  receipts.told('org_a', 'vid_1:charge', '1.5');
+  receipts.record('org_a', 'req_1', '0.000001234');
+  receipts.record('org_b', 'req_2', '0');
+  receipts.record('org_a', 'vid_1:charge', '1.5');
   const batches = () => {
     clock.advance(SECOND_MS); // retries if JetStream did not store them in time
     return handedOver().catch(() => []);
@@ -104,14 +104,14 @@ test('the receipts of one second go in one batch, by org, in nano-dollars', asyn
 
 test('a stopping edge hands over the remaining receipts; one without receipts hands over nothing', async () => {
   clock.advance(SECOND_MS);
-  receipts.told('org_a', 'req_1', '0.1');
+  receipts.record('org_a', 'req_1', '0.1');
   await close();
   expect((await handedOver()).map(({ number }) => number)).toEqual([1]);
 });
 
 test('more receipts than fit into one message go in several', async () => {
   for (let i = 0; i < 2 * RECEIPTS_PER_BATCH_MAX + 1; i += 1)
-    receipts.told('org_a', `req_${i}`, '0.000000001');
+    receipts.record('org_a', `req_${i}`, '0.000000001');
   await close();
   const batches = await handedOver();
   expect(batches.map(({ number }) => number)).toEqual([1, 2, 3]);
@@ -122,10 +122,10 @@ test('more receipts than fit into one message go in several', async () => {
 test('receipts that JetStream refuses wait, and are handed over when it accepts them', async () => {
   await ensureReceiptsStream(bus);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: 1 }); // JetStream refuses everything
-  receipts.told('org_a', 'req_1', '0.1');
+  receipts.record('org_a', 'req_1', '0.1');
   clock.advance(SECOND_MS);
   await expect.poll(() => logged).toHaveLength(1);
-  receipts.told('org_a', 'req_2', '0.1');
+  receipts.record('org_a', 'req_2', '0.1');
   expect(await handedOver()).toEqual([]);
   await bus.jsm.streams.update(RECEIPTS_STREAM, { max_msg_size: -1 });
   await close();
@@ -140,7 +140,7 @@ test('the receipts of an edge that stops without a connection are all handed ove
   await ensureReceiptsStream(bus);
   await nats.kill9();
   await expect.poll(() => bus.connected).toBe(false);
-  for (let i = 0; i <= RECEIPTS_PER_BATCH_MAX; i += 1) receipts.told('org_a', `req_${i}`, '0.1');
+  for (let i = 0; i <= RECEIPTS_PER_BATCH_MAX; i += 1) receipts.record('org_a', `req_${i}`, '0.1');
   await receipts.close();
   expect(logged).toEqual([{ receipts: RECEIPTS_PER_BATCH_MAX + 1 }]);
   expect(receipts.dropped).toBe(0);
@@ -168,8 +168,8 @@ test('receipts that cannot be written to disk either are counted as lost, and th
   await rm(folder, { recursive: true });
   await writeFile(folder, 'no folder');
   await bus.close();
-  receipts.told('org_a', 'req_1', '0.1');
-  receipts.told('org_b', 'req_2', '0.1');
+  receipts.record('org_a', 'req_1', '0.1');
+  receipts.record('org_b', 'req_2', '0.1');
   await receipts.close();
   expect(receipts.dropped).toBe(2);
   expect(logged).toContainEqual(expect.objectContaining({ receipts: 2 }));
@@ -178,7 +178,7 @@ test('receipts that cannot be written to disk either are counted as lost, and th
 test('the metrics count answers, waiting receipts, and those dropped for lack of room', async () => {
   const metrics = new Registry();
   receiptsGauges(metrics, receipts);
-  for (let i = 0; i < 100_002; i += 1) receipts.told('org_a', `req_${i}`, '0');
+  for (let i = 0; i < 100_002; i += 1) receipts.record('org_a', `req_${i}`, '0');
   const shown = await metrics.metrics();
   expect(shown).toContain('switchyard_edge_answers_total 100002\n');
   expect(shown).toContain('switchyard_edge_receipts_waiting 100000\n');

@@ -54,7 +54,7 @@ export class Receipts {
    * Records the cost that a caller received; the event that charges it is stored.
    * @param cost dollars
    */
-  told(org: string, event: string, cost: string): void {
+  record(org: string, event: string, cost: string): void {
     this.answers += 1;
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push({ org, event, cost });
     else this.dropped += 1;

@@ -131,7 +131,7 @@ function signInLinkRoute({ sessions, publicUrl }: SessionRoutesDeps): Route {
 
 function sessionOf(sessions: Sessions, { headers }: FastifyRequest): OpenSession {
   const session = sessions.of(headers);
-  if (!session) throw new ServiceError('missing_api_key', 'nobody is signed in: POST /v1/session');
+  if (!session) throw new ServiceError('missing_api_key', 'No session. Sign in by POST /v1/session.');
   return session;
 }
 

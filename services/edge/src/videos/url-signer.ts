@@ -1,5 +1,5 @@
-// Signs addresses of videos that need no key: HMAC-SHA-256 over the video and the expiry. Such an address gives access
-// to that one video for an hour.
+// Signs URLs of videos that need no key: HMAC-SHA-256 over the video and the expiry. Such a URL gives access to that one
+// video for an hour.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Bucket } from '@switchyard/bus';
 import { ServiceError, VIDEO_URL_SECONDS } from '@switchyard/contracts';
@@ -12,8 +12,8 @@ const secretRecord = z.object({ secret: z.string().min(SECRET_BYTES), created_at
 
 /** Returns the installation's secret; the first edge that needs it creates it. */
 export async function ensureUrlSecret(system: Bucket<unknown>, now: number): Promise<string> {
-  const entry = await system.change(SECRET_KEY, (known) =>
-    known
+  const entry = await system.change(SECRET_KEY, (existing) =>
+    existing
       ? null
       : { secret: randomBytes(SECRET_BYTES).toString('base64url'), created_at: new Date(now).toISOString() },
   );
@@ -25,11 +25,11 @@ export interface SignedVideo {
   id: string;
 }
 
-/** Query of an address; none of it is trusted before the signature is verified. */
+/** Query of a signed URL; none of it is trusted before the signature is verified. */
 export const signedQuery = z.object({
-  org: z.string().max(128).optional().describe('Part of the address as it was given'),
-  expires: z.string().max(16).optional().describe('Part of the address as it was given'),
-  signature: z.string().max(64).optional().describe('Part of the address as it was given'),
+  org: z.string().max(128).optional().describe('Part of the signed URL. Send it unchanged.'),
+  expires: z.string().max(16).optional().describe('Part of the signed URL. Send it unchanged.'),
+  signature: z.string().max(64).optional().describe('Part of the signed URL. Send it unchanged.'),
 });
 export type SignedQuery = z.infer<typeof signedQuery>;
 
@@ -43,7 +43,7 @@ export class UrlSigner {
     this.#now = now;
   }
 
-  /** Returns the path and query of an address that is valid for VIDEO_URL_SECONDS. */
+  /** Returns the path and query of a URL that is valid for VIDEO_URL_SECONDS. */
   contentPath({ org, id }: SignedVideo): string {
     const expires = String(Math.floor(this.#now() / 1000) + VIDEO_URL_SECONDS);
     const signature = this.#sign(org, id, expires).toString('base64url');
@@ -57,9 +57,9 @@ export class UrlSigner {
         'url_not_valid',
         'The URL is incomplete. Use it exactly as GET /v1/videos/{id} returns it.',
       );
-    const given = Buffer.from(signature, 'base64url');
-    const right = this.#sign(org, id, expires);
-    if (given.length !== right.length || !timingSafeEqual(given, right))
+    const actual = Buffer.from(signature, 'base64url');
+    const expected = this.#sign(org, id, expires);
+    if (actual.length !== expected.length || !timingSafeEqual(actual, expected))
       throw new ServiceError(
         'url_not_valid',
         'The URL is not valid or was changed. Use it exactly as returned.',

@@ -198,13 +198,13 @@ function unlace(block: Buffer, lacing: number): Buffer[] {
       }
       lengths.push(length);
     } else {
-      const told = readVint(block, at);
-      if (!told) return [];
-      at += told.bytes;
+      const size = readVint(block, at);
+      if (!size) return [];
+      at += size.bytes;
       // The first length is absolute; each further one is a signed difference to the previous one.
-      const value = told.value ?? 0;
+      const value = size.value ?? 0;
       lengths.push(
-        lengths.length === 0 ? value : (lengths.at(-1) ?? 0) + value - (2 ** (7 * told.bytes - 1) - 1),
+        lengths.length === 0 ? value : (lengths.at(-1) ?? 0) + value - (2 ** (7 * size.bytes - 1) - 1),
       );
     }
   }

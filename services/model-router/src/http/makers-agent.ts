@@ -1,13 +1,13 @@
-// Connections to makers, one agent per process.
+// Connections to makers.
 import { Agent } from 'undici';
 
-/** Each open stream takes one. Further calls wait for a free one, within their time limit. */
+/** Each open stream occupies a connection. Further calls wait for a free one, within their time limit. */
 const CONNECTIONS_PER_MAKER_MAX = 2_048;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 60_000;
 
-/** An agent without timeouts for answers, since every attempt has its own. */
-export function makersAgent(options: Pick<Agent.Options, 'allowH2'> = {}): Agent {
+/** Creates an agent without timeouts for answers, since every attempt has its own. */
+export function createMakersAgent(options: Pick<Agent.Options, 'allowH2'> = {}): Agent {
   return new Agent({
     ...options,
     connections: CONNECTIONS_PER_MAKER_MAX,

@@ -1,8 +1,8 @@
 // Upstreams that speak OpenAI's protocol: bytes pass through unchanged in both directions.
 import type { ModelType } from '@switchyard/contracts';
 import type { Agent } from 'undici';
-import { tellingWhenSent } from '../http/accepted-requests.ts';
-import { makersAgent } from '../http/makers-agent.ts';
+import { notifyWhenSent } from '../http/accepted-requests.ts';
+import { createMakersAgent } from '../http/makers-agent.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import type { CallOptions, Maker, MakerDeps, UpstreamAnswer, UpstreamRequest } from './maker.ts';
 import { transcriptionForm } from './transcription-form.ts';
@@ -26,7 +26,7 @@ interface OpenAiCompatible extends Maker {
 
 export function openAiCompatible(deps: MakerDeps): OpenAiCompatible {
   // A connection for each call: one that breaks takes no other with it.
-  const agent = makersAgent({ allowH2: false });
+  const agent = createMakersAgent({ allowH2: false });
   return {
     types: [...(Object.keys(PATHS) as ModelType[]), 'video'], // a video is a job: videos/openai-videos.ts
     call: (request, options) => call(agent, deps, request, options),
@@ -44,7 +44,7 @@ async function call(
   const url = new URL(`${upstream.base_url?.replace(/\/$/, '')}${PATHS[type]}`);
   const key = upstream.api_key_env === undefined ? undefined : secret(upstream.api_key_env);
   const { headers, body } = contentOf(request);
-  const answer = await tellingWhenSent(agent, onAccepted).request({
+  const answer = await notifyWhenSent(agent, onAccepted).request({
     origin: url.origin,
     path: url.pathname + url.search,
     method: 'POST',

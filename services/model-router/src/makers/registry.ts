@@ -1,7 +1,7 @@
 // The list of all makers that the catalog may name as an `adapter`. An adapter that uses the AI SDK has its declaration
 // in its own folder; see ../../../../docs/adding-a-maker.md.
 import { createEgress, type Egress } from '@switchyard/egress';
-import { makersAgent } from '../http/makers-agent.ts';
+import { createMakersAgent } from '../http/makers-agent.ts';
 import { aiSdkMaker } from './ai-sdk/ai-sdk-maker.ts';
 import type { MakerDeclaration } from './ai-sdk/declaration.ts';
 import { anthropic } from './anthropic/index.ts';
@@ -50,7 +50,7 @@ export interface Makers {
 
 export function createMakers({ secret, now, egress = createEgress() }: MakersDeps): Makers {
   const openAi = openAiCompatible({ secret, now });
-  const dispatcher = makersAgent();
+  const dispatcher = createMakersAgent();
   const aiSdk = AI_SDK_MAKERS.map(
     (one) => [one.name, aiSdkMaker(one, { secret, dispatcher, egress, now })] as const,
   );

@@ -8,7 +8,7 @@ import { priceTokens } from './pricing.ts';
 export class CallBudget {
   readonly #hold: CallHold;
   /** The maker has received an output limit. */
-  #told = false;
+  #outputLimited = false;
   #toppingUp: Promise<void> | null = null;
   #exceeded: ServiceError | null = null;
 
@@ -33,7 +33,7 @@ export class CallBudget {
     await this.#hold.take(cost, exact, signal);
     const { granted, capped } = this.#hold;
     const tokens = capped && granted !== null ? outputTokensWithin?.(granted) : undefined;
-    this.#told = tokens !== undefined;
+    this.#outputLimited = tokens !== undefined;
     return tokens;
   }
 
@@ -46,7 +46,7 @@ export class CallBudget {
     if (this.#exceeded) throw this.#exceeded;
     if (this.#toppingUp) return false;
     const { granted } = this.#hold;
-    if (granted === null || this.#told) return true;
+    if (granted === null || this.#outputLimited) return true;
     const cost = produced();
     if (cost <= granted) return true;
     this.#toppingUp = this.#topUp(model, cost, signal).finally(() => {

@@ -13,9 +13,9 @@ export interface VideoPrice {
  */
 export function priceVideo(model: CatalogModel, duration: number, resolution: string | null): VideoPrice {
   const rates = model.pricing.second ?? {};
-  const own = resolution !== null && Object.hasOwn(rates, resolution) ? rates[resolution] : undefined;
-  const prices = (own === undefined ? Object.values(rates) : [own]).map((rate) => {
-    const lines: ChargeLine[] = [{ unit: 'second', quantity: duration, rate }];
+  const rate = resolution !== null && Object.hasOwn(rates, resolution) ? rates[resolution] : undefined;
+  const prices = (rate === undefined ? Object.values(rates) : [rate]).map((each) => {
+    const lines: ChargeLine[] = [{ unit: 'second', quantity: duration, rate: each }];
     return { costNano: charge(lines), lines };
   });
   return prices.reduce((highest, one) => (one.costNano > highest.costNano ? one : highest), FREE);

@@ -15,7 +15,7 @@ export function videoContent(deps: VideoOperations) {
     const { org, id, range } = videoContentHead.parse(call.head);
     await call.readBody(0);
     const result = await resultOf(deps, org, id);
-    const part = partOf(result.bytes, range);
+    const part = byteRangeOf(result.bytes, range);
     call.setHead(replyOf(result, part));
     if (!part) return call.end(null);
     const stored = await deps.results.get(id, part);
@@ -41,7 +41,7 @@ async function resultOf(deps: VideoOperations, org: string, id: string): Promise
 }
 
 /** Null when the range is outside the result. */
-export function partOf(bytes: number, range: VideoContentHead['range']): ByteRange | null {
+export function byteRangeOf(bytes: number, range: VideoContentHead['range']): ByteRange | null {
   if (range === null) return { start: 0, end: bytes };
   const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
   const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);
@@ -53,5 +53,5 @@ function replyOf({ media_type, bytes }: VideoResult, part: ByteRange | null): Vi
 }
 
 function expired(): ServiceError {
-  return new ServiceError('video_expired', 'The video is no longer kept. Create it again.');
+  return new ServiceError('video_expired', 'The video has expired. Create it again.');
 }

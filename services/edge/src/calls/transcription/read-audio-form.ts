@@ -10,7 +10,7 @@ const FILE_FIELD = 'file';
 /** Maximum fields of a form; repeated fields each count. */
 const FIELDS_MAX = 128;
 /** The type that the parser reports for a part without a type. */
-const UNTOLD_BY_PARSER = 'text/plain';
+const DEFAULT_OF_PARSER = 'text/plain';
 
 /**
  * @throws ServiceError `invalid_multipart`, `invalid_request` that names the field, `body_too_large`, and those of the
@@ -46,7 +46,7 @@ export async function readAudioForm(intake: BodyIntake, contentType: string): Pr
     audioField: FILE_FIELD,
     fields: {
       ...fields,
-      media_type: fields.media_type ?? (mediaType === UNTOLD_BY_PARSER ? undefined : mediaType),
+      media_type: fields.media_type ?? (mediaType === DEFAULT_OF_PARSER ? undefined : mediaType),
       filename: fields.filename ?? (filename === '' ? undefined : filename),
     },
   };

@@ -9,7 +9,7 @@ import {
   TRANSCRIPTION_FIELDS_BYTES_MAX,
   type TranscriptionParams,
   transcriptionFields,
-  UNTOLD_MEDIA_TYPE,
+  UNKNOWN_MEDIA_TYPE,
 } from '@switchyard/contracts';
 import { BodyIntake, type BodyIntakeOptions } from '../../http/body-intake.ts';
 import { check } from '../../http/read-body.ts';
@@ -118,19 +118,19 @@ function checkForm({ audio, audioField, fields }: ReadTranscription): Omit<Trans
  * @throws ServiceError `invalid_request` for an unknown audio type
  */
 function mediaTypeOf(
-  told: string | null | undefined,
+  declared: string | null | undefined,
   filename: string | null | undefined,
   audioField: string,
 ): string {
-  if (told && audioFormatOf(told)) return told;
+  if (declared && audioFormatOf(declared)) return declared;
   const format = filename ? audioFormatOfFile(filename) : null;
   if (format) return AUDIO_FORMATS[format].mediaType;
-  if (!told || told.toLowerCase() === UNTOLD_MEDIA_TYPE) return UNTOLD_MEDIA_TYPE;
+  if (!declared || declared.toLowerCase() === UNKNOWN_MEDIA_TYPE) return UNKNOWN_MEDIA_TYPE;
   const param = audioField === 'audio' ? 'media_type' : audioField;
   const known = Object.values(AUDIO_FORMATS).map(({ mediaType }) => mediaType);
   throw new ServiceError(
     'invalid_request',
-    `${param}: ${told} is not a supported audio type; use one of ${known.join(', ')}`,
+    `${param}: ${declared} is not a supported audio type; use one of ${known.join(', ')}`,
     {
       param,
     },

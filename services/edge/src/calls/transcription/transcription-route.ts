@@ -33,7 +33,7 @@ export function transcriptionRoutes(relay: CallRelay): Route[] {
         description:
           `Charged per ${MODEL_TYPES[TYPE].chargedPer}, by the true length of the file. ` +
           `At most ${AUDIO_BYTES_MAX} bytes of audio in either form. ` +
-          'With `response_format` `text`, `srt` or `vtt` the answer is text, its cost in the header X-Service-Cost.',
+          'With `response_format` `text`, `srt` or `vtt` the answer is plain text, and the header X-Service-Cost has its cost.',
         bodyBytesMax: TRANSCRIPTION_BODY_BYTES_MAX,
         request: { body: transcriptionJsonRequest, form: transcriptionFormRequest },
         response: {

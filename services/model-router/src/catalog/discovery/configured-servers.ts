@@ -5,14 +5,17 @@ import type { ModelServer } from './model-server.ts';
 import { ollamaServer } from './ollama.ts';
 import { vllmServer } from './vllm.ts';
 
-export function configuredServers(config: Config, on: { fetch: typeof fetch; clock: Clock }): ModelServer[] {
+export function configuredServers(
+  config: Config,
+  deps: { fetch: typeof fetch; clock: Clock },
+): ModelServer[] {
   const prices = {
     input: config.SWITCHYARD_DISCOVERED_INPUT_TOKEN_PRICE,
     output: config.SWITCHYARD_DISCOVERED_OUTPUT_TOKEN_PRICE,
   };
   const keyed = (variable: 'SWITCHYARD_OLLAMA_API_KEY' | 'SWITCHYARD_VLLM_API_KEY') => {
     const apiKey = config[variable];
-    return { ...on, prices, apiKey, apiKeyEnv: apiKey === undefined ? undefined : variable };
+    return { ...deps, prices, apiKey, apiKeyEnv: apiKey === undefined ? undefined : variable };
   };
   const servers: ModelServer[] = [];
   const { SWITCHYARD_OLLAMA_URL: ollama } = config;

@@ -8,7 +8,7 @@ import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import { aiSdkMaker } from '../ai-sdk/ai-sdk-maker.ts';
 import type { CallOptions, UpstreamRequest } from '../maker.ts';
-import { makersAgent } from '../../http/makers-agent.ts';
+import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 
 /** One answer of a maker, as its documentation or a recording has it; `{origin}` in it is the test server's address. */
@@ -91,7 +91,7 @@ export async function replayedMaker(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const dispatcher = makersAgent();
+  const dispatcher = createMakersAgent();
   const egress = createEgress({ allow: parseAllowList(new URL(origin).host) });
   const maker = aiSdkMaker(declaration, {
     secret: () => KEY,

@@ -6,7 +6,7 @@ import { upstream } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { freePort } from '@switchyard/local';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makersAgent } from '../../http/makers-agent.ts';
+import { createMakersAgent } from '../../http/makers-agent.ts';
 import { chatFixture } from '../__fixtures__/replayed-chat.ts';
 import { anthropic } from '../anthropic/index.ts';
 import { type Failure, failureOfAnswer, faultOf } from '../failure.ts';
@@ -15,7 +15,7 @@ import { aiSdkMaker } from './ai-sdk-maker.ts';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
 
-const dispatcher = makersAgent();
+const dispatcher = createMakersAgent();
 const maker = aiSdkMaker(anthropic, {
   secret: () => 'a key',
   dispatcher,

@@ -1,7 +1,7 @@
 // A maker that is called through its AI SDK provider package. Requests and answers have OpenAI's shape, so reading,
 // pricing and streaming are the same as for every other upstream.
 import type { Dialect, ModelType } from '@switchyard/contracts';
-import { tellingWhenSent } from '../../http/accepted-requests.ts';
+import { notifyWhenSent } from '../../http/accepted-requests.ts';
 import { type Member, topLevelMembers } from '../../json/json-members.ts';
 import type { ConnectedDeps, Maker, UpstreamAnswer, UpstreamRequest } from '../maker.ts';
 import { UnusableAnswer } from '../unusable-answer.ts';
@@ -37,7 +37,7 @@ export function aiSdkMaker(declaration: MakerDeclaration, deps: ConnectedDeps): 
     speaks: Object.keys(declaration.native ?? {}) as Dialect[],
     defaults: { baseUrl, apiKeyEnv },
     call: (request, { signal, onAccepted }) => {
-      const dispatcher = tellingWhenSent(deps.dispatcher, onAccepted);
+      const dispatcher = notifyWhenSent(deps.dispatcher, onAccepted);
       return answer(declaration, { ...deps, dispatcher }, request, signal);
     },
   };

@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { createEgress, parseAllowList } from '@switchyard/egress';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makersAgent } from '../../http/makers-agent.ts';
+import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MemberPlaces } from './declaration.ts';
 import { mergeMembers, providerFetch, REHEARSAL, rawMembers } from './provider-fetch.ts';
 
-const dispatcher = makersAgent();
+const dispatcher = createMakersAgent();
 let origin = '';
 let last: { url: string; headers: IncomingMessage['headers']; body: string } | null = null;
 let answer: (response: ServerResponse, request: IncomingMessage) => void;

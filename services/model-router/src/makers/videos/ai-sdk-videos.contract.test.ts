@@ -7,7 +7,7 @@ import { upstream as upstreamSchema } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { freePort } from '@switchyard/local';
 import { afterEach, describe, expect, test } from 'vitest';
-import { makersAgent } from '../../http/makers-agent.ts';
+import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeclaration } from '../ai-sdk/declaration.ts';
 import { fal } from '../fal/index.ts';
 import { google } from '../google/index.ts';
@@ -69,7 +69,7 @@ async function replayed(declaration: MakerDeclaration, model: string, answers: A
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const dispatcher = makersAgent();
+  const dispatcher = createMakersAgent();
   closers.push(async () => {
     await dispatcher.destroy();
     server.close();
@@ -181,7 +181,7 @@ describe('google', () => {
   test('is not accepted when the maker is unreachable, but may be accepted after a hang-up', async () => {
     const maker = await replayed(google, 'veo', [{ json: operation }]);
     const nobody = aiSdkVideos(google, {
-      ...{ secret: () => 'k', dispatcher: makersAgent(), egress: createEgress(), now: Date.now },
+      ...{ secret: () => 'k', dispatcher: createMakersAgent(), egress: createEgress(), now: Date.now },
     });
     const upstream = upstreamSchema.parse({
       adapter: 'google',

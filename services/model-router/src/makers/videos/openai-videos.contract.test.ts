@@ -3,7 +3,7 @@ import { upstream as upstreamSchema } from '@switchyard/contracts';
 import { createEgress } from '@switchyard/egress';
 import { startUpstream, type Upstream, type UpstreamHandler } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makersAgent } from '../../http/makers-agent.ts';
+import { createMakersAgent } from '../../http/makers-agent.ts';
 import { openAiVideos } from './openai-videos.ts';
 import { type VideoJob, VideoNotTaken, type VideoProgress } from './video-maker.ts';
 import { videoSize } from './video-size.ts';
@@ -22,7 +22,7 @@ const JOB: VideoJob = {
   further: {},
 };
 const signal = new AbortController().signal;
-const dispatcher = makersAgent();
+const dispatcher = createMakersAgent();
 const maker = openAiVideos({
   secret: (name) => (name === 'ACME_KEY' ? 'a key of ours' : undefined),
   dispatcher,

@@ -1,6 +1,6 @@
 // The list of all video makers that the catalog may name as an `adapter`.
 import type { Egress } from '@switchyard/egress';
-import { makersAgent } from '../../http/makers-agent.ts';
+import { createMakersAgent } from '../../http/makers-agent.ts';
 import type { MakerDeps } from '../maker.ts';
 import { AI_SDK_MAKERS } from '../registry.ts';
 import { aiSdkVideos } from './ai-sdk-videos.ts';
@@ -20,7 +20,7 @@ export interface VideoMakers {
 }
 
 export function createVideoMakers({ secret, now, egress, folder }: VideoMakersDeps): VideoMakers {
-  const dispatcher = makersAgent();
+  const dispatcher = createMakersAgent();
   const deps = { secret, dispatcher, egress, now };
   const aiSdk = AI_SDK_MAKERS.filter(({ types }) => types.includes('video')).map(
     (one) => [one.name, aiSdkVideos(one, deps)] as const,

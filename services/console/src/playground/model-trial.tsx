@@ -84,7 +84,7 @@ export function useRun<T>(): Run<T> {
   };
 }
 
-interface TryItProps extends ShownCall {
+interface ModelTrialProps extends ShownCall {
   readonly run: Pick<Run<unknown>, 'busy' | 'error' | 'stop'>;
   readonly action: string;
   readonly onRun: () => void;
@@ -94,7 +94,7 @@ interface TryItProps extends ShownCall {
   readonly children: ReactNode;
 }
 
-export function TryIt({ run, action, onRun, disabled, fields, children, ...shown }: TryItProps) {
+export function ModelTrial({ run, action, onRun, disabled, fields, children, ...shown }: ModelTrialProps) {
   return (
     <Stack>
       <form

@@ -115,7 +115,11 @@ export const created = (file: Schemas['File']): number => file.created_at;
 export type Exec = operations['execInComputer']['requestBody']['content']['application/json'];
 export const exec: Exec = { command: 'ls', timeout: 300 };
 export const codeOf = (event: Schemas['ExecEvent']): number | null => (event.type === 'exit' ? event.exit_code : null);
-export const textOf = ({ choices }: Schemas['ChatCompletionChunk']): unknown => choices[0]?.delta;
+export const textOf = ({ choices }: Schemas['ChatCompletionChunk']) => choices[0]?.delta.content?.trim();
+export const costOf = (event: Schemas['ResponsesEvent']): number | null =>
+  event.type === 'response.completed' ? event.response.usage.cost : null;
+export const saidIn = (event: Schemas['MessagesEvent']): string =>
+  event.type === 'content_block_delta' && event.delta.type === 'text_delta' ? event.delta.text : '';
 `;
 
 test('a generator makes types of it without a warning, and a program compiles with their names', async () => {

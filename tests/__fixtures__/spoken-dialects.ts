@@ -1,6 +1,13 @@
-// How a client reads each dialect: a good answer, an error, and a stream that broke off. For tests that put the same
-// question in every dialect.
-import type { Dialect } from '@switchyard/contracts';
+// How a client reads each dialect: a good answer, an error, and a stream that broke off, each event of which must be as
+// the contract says. For tests that put the same question in every dialect.
+import {
+  chatCompletionChunk,
+  type Dialect,
+  messagesEvent,
+  responsesEvent,
+  textCompletionChunk,
+} from '@switchyard/contracts';
+import type { z } from 'zod';
 
 interface ReadAnswer {
   /** The models that the answer, or any of its chunks, names. */
@@ -52,21 +59,25 @@ function dataOf(text: string): string[] {
 const openAiError = (body: string) => (JSON.parse(body) as { error: ReadError }).error;
 
 /** Chat and completions differ only in where a chunk has its text. */
-function inChunks(path: string, hello: object): SpokenDialect {
+function inChunks(path: string, hello: object, schema: z.ZodType): SpokenDialect {
+  const chunkOf = (data: string) => {
+    const chunk = JSON.parse(data) as Chunk;
+    return chunk.error ? chunk : (schema.parse(chunk) as Chunk);
+  };
   return {
     path,
     hello,
     readAnswer(text, stream) {
       const parts = stream ? dataOf(text) : [text];
       if (stream && parts.pop() !== DONE) throw new Error('the stream does not end with [DONE]');
-      const chunks = parts.map((part) => JSON.parse(part) as Chunk);
+      const chunks = parts.map((part) => (stream ? chunkOf(part) : (JSON.parse(part) as Chunk)));
       return { models: chunks.map(({ model }) => model), cost: chunks.at(-1)?.usage?.cost ?? Number.NaN };
     },
     readError: openAiError,
     readBroken(text) {
       const parts = dataOf(text);
       if (parts.includes(DONE)) throw new Error('the stream ends as if it were complete');
-      const chunks = parts.map((part) => JSON.parse(part) as Chunk);
+      const chunks = parts.map(chunkOf);
       const said = chunks.map(({ choices }) => choices?.[0]?.delta?.content ?? choices?.[0]?.text ?? '');
       return { text: said.join(''), code: chunks.at(-1)?.error?.code ?? '' };
     },
@@ -93,7 +104,8 @@ const responses: SpokenDialect = {
   },
 };
 
-const eventsOf = (text: string) => dataOf(text).map((data) => JSON.parse(data) as ResponseEvent);
+const eventsOf = (text: string) =>
+  dataOf(text).map((data) => responsesEvent.parse(JSON.parse(data)) as ResponseEvent);
 
 interface MessageEvent {
   type: string;
@@ -128,11 +140,16 @@ const messages: SpokenDialect = {
   },
 };
 
-const messageEventsOf = (text: string) => dataOf(text).map((data) => JSON.parse(data) as MessageEvent);
+const messageEventsOf = (text: string) =>
+  dataOf(text).map((data) => messagesEvent.parse(JSON.parse(data)) as MessageEvent);
 
 export const SPOKEN = {
-  chat: inChunks('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello!' }] }),
-  completions: inChunks('/v1/completions', { prompt: 'Hello!' }),
+  chat: inChunks(
+    '/v1/chat/completions',
+    { messages: [{ role: 'user', content: 'Hello!' }] },
+    chatCompletionChunk,
+  ),
+  completions: inChunks('/v1/completions', { prompt: 'Hello!' }, textCompletionChunk),
   responses,
   messages,
 } as const satisfies Partial<Record<Dialect, SpokenDialect>>;

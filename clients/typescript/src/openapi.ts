@@ -1703,10 +1703,8 @@ export interface components {
             choices: ({
                 /** @description Which of the n answers */
                 index: number;
-                /** @description What is new: role, content, tool_calls … */
-                delta: {
-                    [key: string]: unknown;
-                };
+                /** @description What is new */
+                delta: components["schemas"]["ChatDelta"];
                 /** @description In the last chunk of an answer: why it ended */
                 finish_reason?: string | null;
             } & {
@@ -1789,6 +1787,38 @@ export interface components {
         } & {
             [key: string]: unknown;
         }) | unknown | unknown;
+        ChatDelta: {
+            /** @description Of the first chunk: assistant */
+            role?: string | null;
+            /** @description More text */
+            content?: string | null;
+            /** @description More of a refusal */
+            refusal?: string | null;
+            /** @description More reasoning, where the model shows it */
+            reasoning_content?: string | null;
+            /** @description Pieces of calls of functions */
+            tool_calls?: ({
+                /** @description Which call: its pieces have the same index */
+                index?: number;
+                /** @description Of the first piece: the id of the call, for its result */
+                id?: string | null;
+                /** @description function */
+                type?: string | null;
+                /** @description The function to call */
+                function?: {
+                    /** @description Of the first piece: the function */
+                    name?: string | null;
+                    /** @description More of its arguments, as JSON */
+                    arguments?: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[] | null;
+        } & {
+            [key: string]: unknown;
+        };
         ChatUsage: {
             /** @description Tokens in */
             prompt_tokens: number;
@@ -2051,6 +2081,98 @@ export interface components {
         };
         /** @enum {string} */
         ComputerStatus: "creating" | "running" | "stopped" | "unreachable" | "error";
+        ContentBlock: ({
+            /** @constant */
+            type: "text";
+            /** @description Empty: deltas follow */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        }) | ({
+            /** @constant */
+            type: "thinking";
+            /** @description Empty: deltas follow */
+            thinking: string;
+        } & {
+            [key: string]: unknown;
+        }) | ({
+            /** @constant */
+            type: "redacted_thinking";
+            /** @description Return it unchanged */
+            data: string;
+        } & {
+            [key: string]: unknown;
+        }) | ({
+            /** @constant */
+            type: "tool_use";
+            /** @description Id of the call, for its result */
+            id: string;
+            /** @description Name of the tool */
+            name: string;
+            /** @description Empty: deltas follow */
+            input: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        });
+        ContentBlockDeltaEvent: {
+            /** @constant */
+            type: "content_block_delta";
+            /** @description Which block of the content */
+            index: number;
+            /** @description What is new */
+            delta: components["schemas"]["ContentDelta"];
+        } & {
+            [key: string]: unknown;
+        };
+        ContentBlockStartEvent: {
+            /** @constant */
+            type: "content_block_start";
+            /** @description Which block of the content */
+            index: number;
+            /** @description The block that begins */
+            content_block: components["schemas"]["ContentBlock"];
+        } & {
+            [key: string]: unknown;
+        };
+        ContentBlockStopEvent: {
+            /** @constant */
+            type: "content_block_stop";
+            /** @description Which block of the content */
+            index: number;
+        } & {
+            [key: string]: unknown;
+        };
+        ContentDelta: ({
+            /** @constant */
+            type: "text_delta";
+            /** @description More text */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        }) | ({
+            /** @constant */
+            type: "thinking_delta";
+            /** @description More thoughts */
+            thinking: string;
+        } & {
+            [key: string]: unknown;
+        }) | ({
+            /** @constant */
+            type: "signature_delta";
+            /** @description Return it unchanged with the thoughts */
+            signature: string;
+        } & {
+            [key: string]: unknown;
+        }) | ({
+            /** @constant */
+            type: "input_json_delta";
+            /** @description More of the tool’s input, as JSON */
+            partial_json: string;
+        } & {
+            [key: string]: unknown;
+        });
         /**
          * @description The request whose input tokens are counted; nothing is sent to a model
          * @example {
@@ -3947,6 +4069,99 @@ export interface components {
         LogStatus: "ok" | "refused" | "error" | "cancelled" | "voided";
         /** @description Percent on top of the price list, for whatever it is charged from then on; at most 2 decimals */
         MarkupPercent: number | string;
+        MessageDeltaEvent: {
+            /** @constant */
+            type: "message_delta";
+            /** @description How the message ended */
+            delta: {
+                /** @description end_turn, max_tokens, stop_sequence, tool_use or refusal */
+                stop_reason: string | null;
+                /** @description The stop sequence that ended the answer */
+                stop_sequence: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            /** @description What was used, and its cost */
+            usage: {
+                /** @description Tokens in, without those read from or written to a cache */
+                input_tokens?: number;
+                /** @description Tokens in, written to the maker’s cache */
+                cache_creation_input_tokens?: number;
+                /** @description Tokens in, read from the maker’s cache */
+                cache_read_input_tokens?: number;
+                /** @description Tokens out, thinking included */
+                output_tokens?: number;
+                /** @description US dollars, at most 9 decimals */
+                cost: number;
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        MessagePingEvent: {
+            /** @constant */
+            type: "ping";
+        } & {
+            [key: string]: unknown;
+        };
+        MessageStartEvent: {
+            /** @constant */
+            type: "message_start";
+            /** @description The message so far, without content */
+            message: {
+                /** @description Id of the answer */
+                id: string;
+                /**
+                 * @description Always message
+                 * @constant
+                 */
+                type: "message";
+                /**
+                 * @description Always assistant
+                 * @constant
+                 */
+                role: "assistant";
+                /** @description The model that answered */
+                model: string;
+                /** @description What the model says */
+                content: ({
+                    /** @description text, tool_use, thinking or redacted_thinking */
+                    type: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+                /** @description end_turn, max_tokens, stop_sequence, tool_use or refusal */
+                stop_reason: string | null;
+                /** @description The stop sequence that ended the answer */
+                stop_sequence: string | null;
+                /** @description The counts so far */
+                usage: {
+                    /** @description Tokens in, without those read from or written to a cache */
+                    input_tokens?: number;
+                    /** @description Tokens in, written to the maker’s cache */
+                    cache_creation_input_tokens?: number;
+                    /** @description Tokens in, read from the maker’s cache */
+                    cache_read_input_tokens?: number;
+                    /** @description Tokens out, thinking included */
+                    output_tokens?: number;
+                    /** @description US dollars, at most 9 decimals */
+                    cost?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        MessageStopEvent: {
+            /** @constant */
+            type: "message_stop";
+        } & {
+            [key: string]: unknown;
+        };
         MessagesAnswer: {
             /** @description Id of the answer */
             id: string;
@@ -3991,78 +4206,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        MessagesEvent: {
-            /** @description message_start, content_block_delta, message_delta, message_stop, ping … */
-            type: string;
-            /** @description Which block of the content */
-            index?: number;
-            /** @description Of message_start: the message so far */
-            message?: {
-                /** @description Id of the answer */
-                id?: string;
-                /**
-                 * @description Always message
-                 * @constant
-                 */
-                type?: "message";
-                /**
-                 * @description Always assistant
-                 * @constant
-                 */
-                role?: "assistant";
-                /** @description The model that answered */
-                model?: string;
-                /** @description What the model says */
-                content?: ({
-                    /** @description text, tool_use, thinking or redacted_thinking */
-                    type: string;
-                } & {
-                    [key: string]: unknown;
-                })[];
-                /** @description end_turn, max_tokens, stop_sequence, tool_use or refusal */
-                stop_reason?: string | null;
-                /** @description The stop sequence that ended the answer */
-                stop_sequence?: string | null;
-                /** @description What was used, and its cost */
-                usage?: {
-                    /** @description Tokens in, without those read from or written to a cache */
-                    input_tokens: number;
-                    /** @description Tokens in, written to the maker’s cache */
-                    cache_creation_input_tokens: number;
-                    /** @description Tokens in, read from the maker’s cache */
-                    cache_read_input_tokens: number;
-                    /** @description Tokens out, thinking included */
-                    output_tokens: number;
-                    /** @description US dollars, at most 9 decimals */
-                    cost: number;
-                } & {
-                    [key: string]: unknown;
-                };
-            } & {
-                [key: string]: unknown;
-            };
-            /** @description What is new */
-            delta?: {
-                [key: string]: unknown;
-            };
-            /** @description Of message_delta: what was used, and its cost */
-            usage?: {
-                /** @description Tokens in, without those read from or written to a cache */
-                input_tokens?: number;
-                /** @description Tokens in, written to the maker’s cache */
-                cache_creation_input_tokens?: number;
-                /** @description Tokens in, read from the maker’s cache */
-                cache_read_input_tokens?: number;
-                /** @description Tokens out, thinking included */
-                output_tokens?: number;
-                /** @description US dollars, at most 9 decimals */
-                cost?: number;
-            } & {
-                [key: string]: unknown;
-            };
-        } & {
-            [key: string]: unknown;
-        };
+        MessagesEvent: components["schemas"]["MessageStartEvent"] | components["schemas"]["ContentBlockStartEvent"] | components["schemas"]["ContentBlockDeltaEvent"] | components["schemas"]["ContentBlockStopEvent"] | components["schemas"]["MessageDeltaEvent"] | components["schemas"]["MessageStopEvent"] | components["schemas"]["MessagePingEvent"] | components["schemas"]["AnthropicError"];
         /**
          * @description Anthropic’s Messages API, for every language model. Unsupported fields are refused by name
          * @example {
@@ -5103,13 +5247,49 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        ResponsesEvent: {
-            /** @description response.created, response.output_text.delta, response.completed … */
-            type: string;
+        ResponseAnnotationEvent: {
+            /** @constant */
+            type: "response.output_text.annotation.added";
             /** @description Its number in the stream */
-            sequence_number?: number;
-            /** @description Of the first events and of the last one: the response so far */
-            response?: {
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the content */
+            content_index: number;
+            /** @description Which annotation of the part */
+            annotation_index: number;
+            /** @description Such as a url_citation */
+            annotation: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseArgumentsDoneEvent: {
+            /** @constant */
+            type: "response.function_call_arguments.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description The function */
+            name?: string;
+            /** @description All arguments, as JSON */
+            arguments: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseBegunEvent: {
+            /** @enum {string} */
+            type: "response.created" | "response.in_progress" | "response.failed";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The response so far */
+            response: {
                 /** @description The maker’s id of the answer, or one made from the request id */
                 id?: string;
                 /**
@@ -5142,35 +5322,219 @@ export interface components {
                     /** @description max_output_tokens or content_filter */
                     reason: string;
                 } | null;
-                /** @description What was used, and its cost */
-                usage?: {
-                    /** @description Tokens in */
-                    input_tokens: number;
-                    /** @description Kinds of tokens in */
-                    input_tokens_details: {
-                        /** @description Of them from a cache */
-                        cached_tokens: number;
-                        /** @description Of them written to a cache, where its maker counts them */
-                        cache_write_tokens?: number;
-                    };
-                    /** @description Tokens out, reasoning included */
-                    output_tokens: number;
-                    /** @description Kinds of tokens out */
-                    output_tokens_details: {
-                        /** @description Of them reasoning */
-                        reasoning_tokens: number;
-                    };
-                    /** @description Both together */
-                    total_tokens: number;
-                    /** @description US dollars, at most 9 decimals */
-                    cost: number;
-                };
+                /** @description Nothing is charged yet, or for a failed response */
+                usage?: null;
             } & {
                 [key: string]: unknown;
             };
         } & {
             [key: string]: unknown;
         };
+        ResponseCallDeltaEvent: {
+            /** @enum {string} */
+            type: "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description What is new */
+            delta: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseContentDeltaEvent: {
+            /** @enum {string} */
+            type: "response.output_text.delta" | "response.refusal.delta" | "response.reasoning_text.delta";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the content */
+            content_index: number;
+            /** @description What is new */
+            delta: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseContentPartEvent: {
+            /** @enum {string} */
+            type: "response.content_part.added" | "response.content_part.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the content */
+            content_index: number;
+            /** @description The part; whole when done */
+            part: {
+                /** @description output_text, refusal or summary_text */
+                type: string;
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseEndedEvent: {
+            /** @enum {string} */
+            type: "response.completed" | "response.incomplete";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The whole response */
+            response: components["schemas"]["ResponsesResult"];
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseErrorEvent: {
+            /** @constant */
+            type: "error";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description What went wrong; response.failed follows */
+            error: {
+                /** @description The coarse family, as OpenAI’s clients know it */
+                type: string;
+                /** @description What programs go by: the contract */
+                code: components["schemas"]["ErrorCode"];
+                /** @description For people; it may change */
+                message: string;
+                /** @description The field that is at fault, where one is */
+                param: string | null;
+                /** @description Names the request in Logs */
+                request_id: string;
+                /** @description More, by the code */
+                details?: {
+                    [key: string]: unknown;
+                };
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseInputDoneEvent: {
+            /** @constant */
+            type: "response.custom_tool_call_input.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description The whole input of the custom tool */
+            input: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseItemEvent: {
+            /** @enum {string} */
+            type: "response.output_item.added" | "response.output_item.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description The item; whole when done */
+            item: {
+                /** @description message, function_call, reasoning, or a call of a custom tool */
+                type: string;
+                /** @description The id of the item */
+                id: string;
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseRefusalDoneEvent: {
+            /** @constant */
+            type: "response.refusal.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the content */
+            content_index: number;
+            /** @description The whole refusal */
+            refusal: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseSummaryDeltaEvent: {
+            /** @constant */
+            type: "response.reasoning_summary_text.delta";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the summary */
+            summary_index: number;
+            /** @description What is new */
+            delta: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseSummaryDoneEvent: {
+            /** @constant */
+            type: "response.reasoning_summary_text.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the summary */
+            summary_index: number;
+            /** @description The whole text */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseSummaryPartEvent: {
+            /** @enum {string} */
+            type: "response.reasoning_summary_part.added" | "response.reasoning_summary_part.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the summary */
+            summary_index: number;
+            /** @description The part; whole when done */
+            part: {
+                /** @description output_text, refusal or summary_text */
+                type: string;
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        ResponseTextDoneEvent: {
+            /** @enum {string} */
+            type: "response.output_text.done" | "response.reasoning_text.done";
+            /** @description Its number in the stream */
+            sequence_number: number;
+            /** @description The id of the item */
+            item_id: string;
+            /** @description Which item of the output */
+            output_index: number;
+            /** @description Which part of the content */
+            content_index: number;
+            /** @description The whole text */
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ResponsesEvent: components["schemas"]["ResponseBegunEvent"] | components["schemas"]["ResponseEndedEvent"] | components["schemas"]["ResponseItemEvent"] | components["schemas"]["ResponseContentPartEvent"] | components["schemas"]["ResponseContentDeltaEvent"] | components["schemas"]["ResponseTextDoneEvent"] | components["schemas"]["ResponseRefusalDoneEvent"] | components["schemas"]["ResponseAnnotationEvent"] | components["schemas"]["ResponseSummaryPartEvent"] | components["schemas"]["ResponseSummaryDeltaEvent"] | components["schemas"]["ResponseSummaryDoneEvent"] | components["schemas"]["ResponseCallDeltaEvent"] | components["schemas"]["ResponseArgumentsDoneEvent"] | components["schemas"]["ResponseInputDoneEvent"] | components["schemas"]["ResponseErrorEvent"];
         /**
          * @description OpenAI’s Responses, stateless. Fields that are not listed here (seed, stop, user …) go to the maker as they are
          * @example {

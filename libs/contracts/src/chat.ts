@@ -115,6 +115,27 @@ export const chatCompletion = z.looseObject({
   usage: chatUsage.describe('What was used, and its cost'),
 });
 
+const toolCallDelta = z.looseObject({
+  index: z.int().optional().describe('Which call: its pieces have the same index'),
+  id: z.string().nullish().describe('Of the first piece: the id of the call, for its result'),
+  type: z.string().nullish().describe('function'),
+  function: z
+    .looseObject({
+      name: z.string().nullish().describe('Of the first piece: the function'),
+      arguments: z.string().nullish().describe('More of its arguments, as JSON'),
+    })
+    .optional()
+    .describe('The function to call'),
+});
+
+export const chatDelta = z.looseObject({
+  role: z.string().nullish().describe('Of the first chunk: assistant'),
+  content: z.string().nullish().describe('More text'),
+  refusal: z.string().nullish().describe('More of a refusal'),
+  reasoning_content: z.string().nullish().describe('More reasoning, where the model shows it'),
+  tool_calls: z.array(toolCallDelta).nullish().describe('Pieces of calls of functions'),
+});
+
 /** One event of a streamed chat; `data: [DONE]` follows the last one. */
 export const chatCompletionChunk = z.looseObject({
   id: z.string().describe('The maker’s id of the answer'),
@@ -125,7 +146,7 @@ export const chatCompletionChunk = z.looseObject({
     .array(
       z.looseObject({
         index: z.int().describe('Which of the n answers'),
-        delta: z.looseObject({}).describe('What is new: role, content, tool_calls …'),
+        delta: chatDelta.describe('What is new'),
         finish_reason: z.string().nullish().describe('In the last chunk of an answer: why it ended'),
       }),
     )

@@ -278,12 +278,3 @@ export const messagesAnswer = z.looseObject({
   stop_sequence: z.string().nullable().describe('The stop sequence that ended the answer'),
   usage: messagesUsage.describe('What was used, and its cost'),
 });
-
-/** One event of a streamed message. */
-export const messagesEvent = z.looseObject({
-  type: z.string().describe('message_start, content_block_delta, message_delta, message_stop, ping …'),
-  index: z.int().optional().describe('Which block of the content'),
-  message: messagesAnswer.partial().optional().describe('Of message_start: the message so far'),
-  delta: z.looseObject({}).optional().describe('What is new'),
-  usage: messagesUsage.partial().optional().describe('Of message_delta: what was used, and its cost'),
-});

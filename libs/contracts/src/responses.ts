@@ -183,13 +183,3 @@ export const responsesResult = z.looseObject({
     .describe('Why an answer is incomplete'),
   usage: responsesUsage.describe('What was used, and its cost'),
 });
-
-/** One event of a streamed response. */
-export const responsesEvent = z.looseObject({
-  type: z.string().describe('response.created, response.output_text.delta, response.completed …'),
-  sequence_number: z.int().optional().describe('Its number in the stream'),
-  response: responsesResult
-    .partial()
-    .optional()
-    .describe('Of the first events and of the last one: the response so far'),
-});

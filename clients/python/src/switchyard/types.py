@@ -76,12 +76,6 @@ class Choice(TypedDict):
     finish_reason: str | None
 
 
-class Choice1(TypedDict):
-    index: int
-    delta: dict[str, Any]
-    finish_reason: NotRequired[str | None]
-
-
 class StreamOptions(TypedDict):
     include_usage: NotRequired[bool | None]
 
@@ -100,6 +94,26 @@ class ChatCompletionRequest(TypedDict):
     stop: NotRequired[str | list[str] | None]
     tools: NotRequired[list[dict[str, Any]] | None]
     response_format: NotRequired[dict[str, Any] | None]
+
+
+class Function(TypedDict):
+    name: NotRequired[str | None]
+    arguments: NotRequired[str | None]
+
+
+class ToolCall(TypedDict):
+    index: NotRequired[int]
+    id: NotRequired[str | None]
+    type: NotRequired[str | None]
+    function: NotRequired[Function]
+
+
+class ChatDelta(TypedDict):
+    role: NotRequired[str | None]
+    content: NotRequired[str | None]
+    refusal: NotRequired[str | None]
+    reasoning_content: NotRequired[str | None]
+    tool_calls: NotRequired[list[ToolCall] | None]
 
 
 class ChatUsage(TypedDict):
@@ -214,6 +228,59 @@ class ComputerOptions(TypedDict):
     command_timeout_seconds: int
     max_computers: int
     pricing: Pricing
+
+
+class ContentBlockText(TypedDict):
+    type: Literal['text']
+    text: str
+
+
+class ContentBlockThinking(TypedDict):
+    type: Literal['thinking']
+    thinking: str
+
+
+class ContentBlockRedactedThinking(TypedDict):
+    type: Literal['redacted_thinking']
+    data: str
+
+
+class ContentBlockToolUse(TypedDict):
+    type: Literal['tool_use']
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class ContentBlockStartEvent(TypedDict):
+    type: Literal['content_block_start']
+    index: int
+    content_block: ContentBlockText | ContentBlockThinking | ContentBlockRedactedThinking | ContentBlockToolUse
+
+
+class ContentBlockStopEvent(TypedDict):
+    type: Literal['content_block_stop']
+    index: int
+
+
+class ContentDeltaTextDelta(TypedDict):
+    type: Literal['text_delta']
+    text: str
+
+
+class ContentDeltaThinkingDelta(TypedDict):
+    type: Literal['thinking_delta']
+    thinking: str
+
+
+class ContentDeltaSignatureDelta(TypedDict):
+    type: Literal['signature_delta']
+    signature: str
+
+
+class ContentDeltaInputJsonDelta(TypedDict):
+    type: Literal['input_json_delta']
+    partial_json: str
 
 
 class FormatJsonSchema(TypedDict):
@@ -585,11 +652,62 @@ class Correction(TypedDict):
     reference: str | None
 
 
+class Delta(TypedDict):
+    stop_reason: str | None
+    stop_sequence: str | None
+
+
+class Usage3(TypedDict):
+    input_tokens: NotRequired[int]
+    cache_creation_input_tokens: NotRequired[int]
+    cache_read_input_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
+    cost: float
+
+
+class MessageDeltaEvent(TypedDict):
+    type: Literal['message_delta']
+    delta: Delta
+    usage: Usage3
+
+
+class MessagePingEvent(TypedDict):
+    type: Literal['ping']
+
+
 class ContentItem(TypedDict):
     type: str
 
 
-class Usage3(TypedDict):
+class Usage4(TypedDict):
+    input_tokens: NotRequired[int]
+    cache_creation_input_tokens: NotRequired[int]
+    cache_read_input_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
+    cost: NotRequired[float]
+
+
+class Message1(TypedDict):
+    id: str
+    type: Literal['message']
+    role: Literal['assistant']
+    model: str
+    content: list[ContentItem]
+    stop_reason: str | None
+    stop_sequence: str | None
+    usage: Usage4
+
+
+class MessageStartEvent(TypedDict):
+    type: Literal['message_start']
+    message: Message1
+
+
+class MessageStopEvent(TypedDict):
+    type: Literal['message_stop']
+
+
+class Usage5(TypedDict):
     input_tokens: int
     cache_creation_input_tokens: int
     cache_read_input_tokens: int
@@ -605,34 +723,7 @@ class MessagesAnswer(TypedDict):
     content: list[ContentItem]
     stop_reason: str | None
     stop_sequence: str | None
-    usage: Usage3
-
-
-class Message1(TypedDict):
-    id: NotRequired[str]
-    type: NotRequired[Literal['message']]
-    role: NotRequired[Literal['assistant']]
-    model: NotRequired[str]
-    content: NotRequired[list[ContentItem]]
-    stop_reason: NotRequired[str | None]
-    stop_sequence: NotRequired[str | None]
-    usage: NotRequired[Usage3]
-
-
-class Usage5(TypedDict):
-    input_tokens: NotRequired[int]
-    cache_creation_input_tokens: NotRequired[int]
-    cache_read_input_tokens: NotRequired[int]
-    output_tokens: NotRequired[int]
-    cost: NotRequired[float]
-
-
-class MessagesEvent(TypedDict):
-    type: str
-    index: NotRequired[int]
-    message: NotRequired[Message1]
-    delta: NotRequired[dict[str, Any]]
-    usage: NotRequired[Usage5]
+    usage: Usage5
 
 
 class MessagesRequest(TypedDict):
@@ -745,6 +836,25 @@ class RerankResult(TypedDict):
     usage: Usage6
 
 
+class ResponseAnnotationEvent(TypedDict):
+    type: Literal['response.output_text.annotation.added']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    content_index: int
+    annotation_index: int
+    annotation: dict[str, Any]
+
+
+class ResponseArgumentsDoneEvent(TypedDict):
+    type: Literal['response.function_call_arguments.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    name: NotRequired[str]
+    arguments: str
+
+
 class OutputItem(TypedDict):
     type: str
     id: str
@@ -752,24 +862,6 @@ class OutputItem(TypedDict):
 
 class IncompleteDetails(TypedDict):
     reason: str
-
-
-class InputTokensDetails(TypedDict):
-    cached_tokens: int
-    cache_write_tokens: NotRequired[int]
-
-
-class OutputTokensDetails(TypedDict):
-    reasoning_tokens: int
-
-
-class Usage7(TypedDict):
-    input_tokens: int
-    input_tokens_details: InputTokensDetails
-    output_tokens: int
-    output_tokens_details: OutputTokensDetails
-    total_tokens: int
-    cost: float
 
 
 class Response(TypedDict):
@@ -781,13 +873,105 @@ class Response(TypedDict):
     store: NotRequired[Literal[False]]
     output: NotRequired[list[OutputItem]]
     incomplete_details: NotRequired[IncompleteDetails | None]
-    usage: NotRequired[Usage7]
+    usage: NotRequired[None]
 
 
-class ResponsesEvent(TypedDict):
-    type: str
-    sequence_number: NotRequired[int]
-    response: NotRequired[Response]
+class ResponseBegunEvent(TypedDict):
+    type: Literal['response.created', 'response.in_progress', 'response.failed']
+    sequence_number: int
+    response: Response
+
+
+class ResponseCallDeltaEvent(TypedDict):
+    type: Literal['response.function_call_arguments.delta', 'response.custom_tool_call_input.delta']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    delta: str
+
+
+class ResponseContentDeltaEvent(TypedDict):
+    type: Literal['response.output_text.delta', 'response.refusal.delta', 'response.reasoning_text.delta']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    content_index: int
+    delta: str
+
+
+class ResponseContentPartEvent(TypedDict):
+    type: Literal['response.content_part.added', 'response.content_part.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    content_index: int
+    part: ContentItem
+
+
+class ResponseErrorEvent(TypedDict):
+    type: Literal['error']
+    sequence_number: int
+    error: Error5
+
+
+class ResponseInputDoneEvent(TypedDict):
+    type: Literal['response.custom_tool_call_input.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    input: str
+
+
+class ResponseItemEvent(TypedDict):
+    type: Literal['response.output_item.added', 'response.output_item.done']
+    sequence_number: int
+    output_index: int
+    item: OutputItem
+
+
+class ResponseRefusalDoneEvent(TypedDict):
+    type: Literal['response.refusal.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    content_index: int
+    refusal: str
+
+
+class ResponseSummaryDeltaEvent(TypedDict):
+    type: Literal['response.reasoning_summary_text.delta']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    summary_index: int
+    delta: str
+
+
+class ResponseSummaryDoneEvent(TypedDict):
+    type: Literal['response.reasoning_summary_text.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    summary_index: int
+    text: str
+
+
+class ResponseSummaryPartEvent(TypedDict):
+    type: Literal['response.reasoning_summary_part.added', 'response.reasoning_summary_part.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    summary_index: int
+    part: ContentItem
+
+
+class ResponseTextDoneEvent(TypedDict):
+    type: Literal['response.output_text.done', 'response.reasoning_text.done']
+    sequence_number: int
+    item_id: str
+    output_index: int
+    content_index: int
+    text: str
 
 
 class Text(TypedDict):
@@ -831,6 +1015,24 @@ class ResponsesRequest(TypedDict):
     background: NotRequired[Literal[False] | None]
     truncation: NotRequired[Literal['disabled'] | None]
     top_logprobs: NotRequired[Literal[0] | None]
+
+
+class InputTokensDetails(TypedDict):
+    cached_tokens: int
+    cache_write_tokens: NotRequired[int]
+
+
+class OutputTokensDetails(TypedDict):
+    reasoning_tokens: int
+
+
+class Usage7(TypedDict):
+    input_tokens: int
+    input_tokens_details: InputTokensDetails
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    total_tokens: int
+    cost: float
 
 
 class ResponsesResult(TypedDict):
@@ -1013,7 +1215,7 @@ class TranscriptionJsonRequest(TypedDict):
     provider_options: NotRequired[dict[str, Any] | None]
 
 
-class Usage9(TypedDict):
+class Usage8(TypedDict):
     seconds: float
     cost: float
 
@@ -1036,7 +1238,7 @@ class TranscriptionResult(TypedDict):
     language: str
     duration: float
     model: str
-    usage: Usage9
+    usage: Usage8
     segments: NotRequired[list[Segment]]
     words: NotRequired[list[Word]]
 
@@ -1116,7 +1318,7 @@ class Video1(TypedDict):
     url: str
 
 
-class Error6(TypedDict):
+class Error7(TypedDict):
     code: str
     message: str
 
@@ -1233,6 +1435,12 @@ class ChatCompletion(TypedDict):
     usage: ChatUsage
 
 
+class Choice1(TypedDict):
+    index: int
+    delta: ChatDelta
+    finish_reason: NotRequired[str | None]
+
+
 class ChatCompletionChunk(TypedDict):
     id: str
     object: Literal['chat.completion.chunk']
@@ -1268,6 +1476,12 @@ class ComputerList(TypedDict):
     last_id: str | None
     has_more: bool
     next_cursor: str | None
+
+
+class ContentBlockDeltaEvent(TypedDict):
+    type: Literal['content_block_delta']
+    index: int
+    delta: ContentDeltaTextDelta | ContentDeltaThinkingDelta | ContentDeltaSignatureDelta | ContentDeltaInputJsonDelta
 
 
 class CreateKeyRequest(TypedDict):
@@ -1434,6 +1648,9 @@ class LogList(TypedDict):
     next_cursor: str | None
 
 
+MessagesEvent: TypeAlias = MessageStartEvent | ContentBlockStartEvent | ContentBlockDeltaEvent | ContentBlockStopEvent | MessageDeltaEvent | MessageStopEvent | MessagePingEvent | AnthropicError
+
+
 class Model(TypedDict):
     id: str
     object: Literal['model']
@@ -1482,6 +1699,15 @@ class OrgList(TypedDict):
     last_id: str | None
     has_more: bool
     next_cursor: str | None
+
+
+class ResponseEndedEvent(TypedDict):
+    type: Literal['response.completed', 'response.incomplete']
+    sequence_number: int
+    response: ResponsesResult
+
+
+ResponsesEvent: TypeAlias = ResponseBegunEvent | ResponseEndedEvent | ResponseItemEvent | ResponseContentPartEvent | ResponseContentDeltaEvent | ResponseTextDoneEvent | ResponseRefusalDoneEvent | ResponseAnnotationEvent | ResponseSummaryPartEvent | ResponseSummaryDeltaEvent | ResponseSummaryDoneEvent | ResponseCallDeltaEvent | ResponseArgumentsDoneEvent | ResponseInputDoneEvent | ResponseErrorEvent
 
 
 class RotatedKey(TypedDict):
@@ -1549,10 +1775,10 @@ class Video(TypedDict):
     duration: int
     resolution: str
     created_at: str
-    usage: Usage9
+    usage: Usage8
     videos: NotRequired[list[Video1]]
     expires_at: NotRequired[str]
-    error: NotRequired[Error6]
+    error: NotRequired[Error7]
 
 
 class VideoList(TypedDict):

@@ -1,4 +1,5 @@
 // Tests the translation of answers and streams against the shapes of Anthropic's reference.
+import { messagesEvent } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk, ChatMessage } from '../chat-shapes.ts';
 import { type AnswerFrame, toMessage } from './answer.ts';
@@ -124,7 +125,7 @@ interface StreamedEvent {
 
 type Delta = NonNullable<NonNullable<ChatChunk['choices']>[number]['delta']>;
 
-/** The events of a stream of these deltas; the name of each is its type. */
+/** The events of a stream of these deltas; the name of each is its type, and each is as the contract says. */
 function eventsOf(deltas: Delta[], finish_reason = 'stop', frame = FRAME): StreamedEvent[] {
   const stream = new MessageStream(frame);
   const model = 'acme/chat-1';
@@ -141,6 +142,7 @@ function eventsOf(deltas: Delta[], finish_reason = 'stop', frame = FRAME): Strea
       const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
       const parsed = JSON.parse(data ?? '') as StreamedEvent;
       expect(parsed.type).toBe(name);
+      messagesEvent.parse(parsed);
       return parsed;
     });
 }

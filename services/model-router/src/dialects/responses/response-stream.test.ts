@@ -1,4 +1,4 @@
-import { ServiceError } from '@switchyard/contracts';
+import { responsesEvent, ServiceError } from '@switchyard/contracts';
 import { expect, test } from 'vitest';
 import type { ChatChunk, ChatMessage, ChatToolCallPiece } from '../chat-shapes.ts';
 import { translateResponse } from './translate.ts';
@@ -21,7 +21,7 @@ const USAGE: ChatChunk = {
   usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.25 },
 };
 
-/** Each event's name is its type. */
+/** Each event's name is its type, and it is as the contract says. */
 function parse(text: string): StreamedEvent[] {
   return text
     .trimEnd()
@@ -30,6 +30,7 @@ function parse(text: string): StreamedEvent[] {
       const [, name, data = ''] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
       const parsed = JSON.parse(data) as StreamedEvent;
       expect(name).toBe(parsed.type);
+      responsesEvent.parse(parsed);
       return parsed;
     });
 }

@@ -1,5 +1,5 @@
 // Tests the metering of Anthropic's own answers, which pass through with our model name and the cost.
-import { type CatalogModel, catalogModel, messagesAnswer } from '@switchyard/contracts';
+import { type CatalogModel, catalogModel, messagesAnswer, messagesEvent } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import { fixture } from '../../../makers/__fixtures__/replayed-maker.ts';
 import { ReportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
@@ -99,6 +99,7 @@ describe('a stream', () => {
     expect(basis).toBe('upstream');
     const passed = text.split('\n\n').filter((event) => event !== '');
     expect(passed).toHaveLength(events.length);
+    for (const event of passed) messagesEvent.parse(JSON.parse(event.split('data: ')[1] ?? ''));
     expect(passed[0]).toBe(events[0]?.trimEnd().replace('"claude-sonnet-4-6"', '"acme/claude"'));
     expect(passed.slice(1, -2).join('\n\n')).toBe(events.slice(1, -2).join('').trimEnd());
     const delta = JSON.parse(passed.at(-2)?.split('data: ')[1] ?? '') as { usage: object };

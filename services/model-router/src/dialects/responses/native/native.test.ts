@@ -1,5 +1,5 @@
 // Tests the metering of OpenAI's own Responses, which pass through with our model name and the cost.
-import { type CatalogModel, catalogModel, ServiceError } from '@switchyard/contracts';
+import { type CatalogModel, catalogModel, responsesEvent, ServiceError } from '@switchyard/contracts';
 import { describe, expect, test } from 'vitest';
 import { chatFixture } from '../../../makers/__fixtures__/replayed-chat.ts';
 import { fixture } from '../../../makers/__fixtures__/replayed-maker.ts';
@@ -30,7 +30,9 @@ interface Event {
 }
 const eventsOf = (name: string) => (recorded(name) as unknown as { events: Event[] }).events;
 const readEvents = (text: string) =>
-  [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? '') as Event);
+  [...text.matchAll(/^data: (.*)$/gm)].map(
+    ([, data]) => responsesEvent.parse(JSON.parse(data ?? '')) as Event,
+  );
 
 describe('a whole answer', () => {
   const finish = (json: unknown) => nativeResponses.finish(model, REQUEST, Buffer.from(JSON.stringify(json)));

@@ -49,22 +49,56 @@ async function removeIfDue(deps: OrgSweepDeps, org: string): Promise<void> {
     await removeOrg(deps, entry.value.id, entry.revision);
 }
 
-/** The ledger stays. The record of the org goes last: until then its keys are refused. */
+/**
+ * The ledger stays, and videos have expired by themselves. The record of the org goes last, once nothing else is left:
+ * until then its keys are refused. What cannot be removed keeps nothing else from its removal.
+ * @throws AggregateError with what failed; the next sweep tries it again
+ */
 async function removeOrg(deps: OrgSweepDeps, org: string, revision: number): Promise<void> {
-  const { computers, files, keys, webhooks, orgs, events, clock } = deps;
-  const caller = { org, key_id: 'control' };
-  const mine = `${org}.>`;
-  for (const { state, id } of await computers.records.ofOrg(org))
-    if (state !== 'deleting') await deleteComputer(computers)({ ...caller, id });
-  for (const { value } of await files.files.entries(mine))
-    if (!value.deleting_at) await deleteFile(files)({ ...caller, id: value.id });
-  for (const key of await webhooks.webhooks.keys(mine)) {
-    await webhooks.webhooks.delete(key);
-    await webhooks.deliveries.purge(key);
-  }
-  await webhooks.signingSecrets.delete(org);
-  for (const { key, value } of await keys.keys.entries()) if (value.org === org) await keys.keys.delete(key);
+  const { orgs, events, clock } = deps;
+  const steps = [removeComputers, removeFiles, removeWebhooks, removeKeys];
+  const failures = await failuresOf(steps, (step) => step(deps, org));
+  if (failures.length > 0) throw new AggregateError(failures, `data of ${org} could not be removed`);
   const data = { org, ...administered(null, null, null) };
   const removed = controlEvent('org.removed', { id: eventIds.org(org, 'removed'), now: clock.now(), data });
   await deleteWithEvents({ bucket: orgs, events }, org, [removed], revision);
+}
+
+async function removeComputers({ computers }: OrgSweepDeps, org: string): Promise<void> {
+  const there = (await computers.records.ofOrg(org)).filter(({ state }) => state !== 'deleting');
+  await eachOf(there, ({ id }) => deleteComputer(computers)({ ...callerOf(org), id }));
+}
+
+async function removeFiles({ files }: OrgSweepDeps, org: string): Promise<void> {
+  const there = (await files.files.entries(`${org}.>`)).filter(({ value }) => !value.deleting_at);
+  await eachOf(there, ({ value }) => deleteFile(files)({ ...callerOf(org), id: value.id }));
+}
+
+async function removeWebhooks({ webhooks }: OrgSweepDeps, org: string): Promise<void> {
+  await eachOf(await webhooks.webhooks.keys(`${org}.>`), async (key) => {
+    await webhooks.webhooks.delete(key);
+    await webhooks.deliveries.purge(key);
+  });
+  await webhooks.signingSecrets.delete(org);
+}
+
+async function removeKeys({ keys }: OrgSweepDeps, org: string): Promise<void> {
+  const there = (await keys.keys.entries()).filter(({ value }) => value.org === org);
+  await eachOf(there, ({ key }) => keys.keys.delete(key));
+}
+
+function callerOf(org: string) {
+  return { org, key_id: 'control' };
+}
+
+/** Does the work for each item, also after a failure. @throws AggregateError */
+async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const failures = await failuresOf(items, work);
+  if (failures.length > 0) throw new AggregateError(failures);
+}
+
+async function failuresOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (const item of items) await work(item).catch((error: unknown) => failures.push(error));
+  return failures;
 }

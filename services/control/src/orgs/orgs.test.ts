@@ -1,24 +1,33 @@
 // Orgs on a real nats-server, with a clock that the test controls and a billing that grants or refuses credits.
 import { type Bucket, type Bus, openBucket, openObjectStore, request, serve } from '@switchyard/bus';
 import {
+  type ComputerRecord,
   type CreatedOrg,
   type CreateOrgRequest,
+  computerPlacement,
   DEFAULT_ORG,
   DELETED_ORG_DAYS,
   type FileRecord,
   fileKey,
+  type HostHeartbeat,
   type KeyRecord,
+  newComputerRecord,
   newId,
   type OrgRecord,
+  placementKey,
+  recordKey,
   ServiceError,
+  STANDARD_IMAGE,
   TENANT_PERMISSIONS,
   type UpdateOrgRequest,
+  type WebhookRecord,
 } from '@switchyard/contracts';
 import { type EventLog, FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { firstKeyId } from '../keys/first-key.ts';
 import { hashKey } from '../keys/secret.ts';
+import { webhookKey } from '../webhooks/webhook-records.ts';
 
 const FIRST = 'sy_the_first_key_of_all';
 const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
@@ -31,6 +40,8 @@ let events: EventLog;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
 let files: Bucket<FileRecord>;
+let computers: Bucket<ComputerRecord>;
+let webhooks: Bucket<WebhookRecord>;
 /** Credits that were asked for; billing refuses them while `isBillingAway`. */
 let granted: { org: string; amount: number }[] = [];
 let isBillingAway = false;
@@ -45,16 +56,55 @@ beforeAll(async () => {
     const created_at = new Date().toISOString();
     return { id: newId('credit'), object: 'credit', amount, reason, reference: null, key_id, created_at };
   });
-  [orgs, keys, files] = await Promise.all([
+  [orgs, keys, files, computers, webhooks] = await Promise.all([
     openBucket(bus, 'orgs'),
     openBucket(bus, 'keys'),
     openBucket(bus, 'files'),
+    openBucket(bus, 'computers'),
+    openBucket(bus, 'webhooks'),
   ]);
 });
 afterAll(() => control?.stop());
 beforeEach(() => {
   granted = [];
   isBillingAway = false;
+});
+
+/** @returns the key of its record */
+async function placeComputer(org: string, host: string): Promise<string> {
+  const record = newComputerRecord({
+    ...{ id: newId('computer'), org, key_id: newId('key'), host, name: 'test' },
+    ...{ image: STANDARD_IMAGE, cpu: 1, memory_mb: 512, disk_gb: 1, metadata: {} },
+    rates: { per_minute: '0', per_vcpu_minute: '0', per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
+    created_at: new Date(clock.now()).toISOString(),
+  });
+  const placements = await openBucket(bus, 'computer-placements');
+  await placements.put(placementKey(org, record.id), computerPlacement.parse(record));
+  await computers.put(recordKey(record), { ...record, state: 'stopped' });
+  return recordKey(record);
+}
+
+/** @returns its key */
+async function makeWebhook(org: string): Promise<string> {
+  const now = new Date(clock.now()).toISOString();
+  const record: WebhookRecord = {
+    ...{ id: newId('webhook'), org, url: 'https://example.com', events: ['*'], description: null },
+    ...{ status: 'disabled', disabled_reason: 'user', failing_since: null, last_error: null },
+    ...{
+      created_at: now,
+      secrets: [{ secret: 'whsec_dGVzdA==', until: null }],
+      generation: 1,
+      enabled_at: now,
+    },
+  };
+  await webhooks.create(webhookKey(record), record);
+  return webhookKey(record);
+}
+
+const heartbeat = (id: string, atMs: number): HostHeartbeat => ({
+  ...{ id, at: new Date(atMs).toISOString(), cpu_total: 1, cpu_used: 0 },
+  ...{ memory_mb_total: 1_024, memory_mb_used: 0, computers: 1, disk_mb_free: null, disk_mb_free_min: null },
+  ...{ image_ready: true, image_progress: null, refuses: null, cordoned: false },
 });
 
 const create = (body: Partial<CreateOrgRequest> = {}): Promise<CreatedOrg> =>
@@ -182,8 +232,10 @@ describe('an org that is deleted', () => {
     await expect(update(id, { status: 'active' })).rejects.toMatchObject({ code: 'org_not_found' });
   });
 
-  test('keeps its data for 30 days; then its files, keys and record are gone', async () => {
+  test('keeps its data for 30 days; then its computers, files, webhooks, keys and record are gone', async () => {
     const { id, key } = await create();
+    const computer = await placeComputer(id, 'host_silent');
+    const webhook = await makeWebhook(id);
     const other = await create();
     const file = newId('file');
     const content = await openObjectStore(bus, 'files');
@@ -204,6 +256,28 @@ describe('an org that is deleted', () => {
     expect(await content.info(fileKey(id, file))).toBeNull();
     expect(await keys.get(hashKey(key))).toBeNull();
     expect(await keys.get(hashKey(other.key))).not.toBeNull();
+    expect((await computers.get(computer))?.value.state).toBe('deleting'); // the rest when its silent host returns
+    expect(await webhooks.get(webhook)).toBeNull();
     await events.until('removed', ({ type, data }) => type === 'org.removed' && data.org === id);
+  });
+
+  test('loses all else, and stays refused, while its computer cannot be removed', async () => {
+    const { id, key } = await create();
+    const hosts = await openBucket(bus, 'hosts');
+    await hosts.put('host_mute', heartbeat('host_mute', clock.now() + 2 * DELETED_ORG_DAYS * DAY_MS));
+    await placeComputer(id, 'host_mute');
+    const webhook = await makeWebhook(id);
+    await remove(id);
+    clock.advance((DELETED_ORG_DAYS + 1) * DAY_MS);
+    await expect.poll(() => keys.get(hashKey(key))).toBeNull();
+    expect(await webhooks.get(webhook)).toBeNull();
+    expect(await orgs.get(id)).not.toBeNull();
+    await hosts.delete('host_mute');
+    await expect
+      .poll(() => {
+        clock.advance(60_000); // until the next sweep that knows the host to be silent
+        return orgs.get(id);
+      })
+      .toBeNull();
   });
 });

@@ -383,8 +383,8 @@ async function readAll(tenant: Tenant, also: readonly string[] = []): Promise<Re
     read.map(async (endpoint) => {
       const asked = { url: stack.url, headers: bearer(tenant.key), value: thingsOf(tenant, endpoint) };
       const { text } = await ask(endpoint, asked);
-      // A computer hears of its command within seconds.
-      const steady = text.replaceAll(/"(idle_since|stops_at)":("[^"]*"|null)/g, '"$1"');
+      // A computer hears of its command within seconds, and on a busy machine another minute of it passes.
+      const steady = text.replaceAll(/"(idle_since|stops_at|minutes|cost)":("[^"]*"|null|[\d.e-]+)/g, '"$1"');
       return [endpoint.name, steady.replaceAll(/"url":"[^"]*signature[^"]*"/g, '"url"')] as const;
     }),
   );

@@ -384,7 +384,11 @@ async function readAll(tenant: Tenant, also: readonly string[] = []): Promise<Re
       const asked = { url: stack.url, headers: bearer(tenant.key), value: thingsOf(tenant, endpoint) };
       const { text } = await ask(endpoint, asked);
       // A computer hears of its command within seconds, and on a busy machine another minute of it passes.
-      const steady = text.replaceAll(/"(idle_since|stops_at|minutes|cost)":("[^"]*"|null|[\d.e-]+)/g, '"$1"');
+      const passing = /"(idle_since|stops_at)":("[^"]*"|null)/g;
+      const minutes = /^(getComputer|listComputers)$/.test(endpoint.name)
+        ? /"(minutes|cost)":[\d.e-]+/g
+        : passing;
+      const steady = text.replaceAll(passing, '"$1"').replaceAll(minutes, '"$1"');
       return [endpoint.name, steady.replaceAll(/"url":"[^"]*signature[^"]*"/g, '"url"')] as const;
     }),
   );

@@ -46,7 +46,7 @@ const WRONG_LAST_SEQUENCE = 10_071;
 
 /** Timeout of one read. With its repetitions it takes about as long as a restart of the server. */
 const READ_TIMEOUT_MS = 1_500;
-/** Pause between two reports of unreadable entries: whoever writes them must not fill the log. */
+/** Pause between two reports of unreadable entries, so that their writer cannot fill the log. */
 const UNREADABLE_REPORT_MS = 60_000;
 /** Conflicts in a row before a change is given up; each conflict means that another writer succeeded. */
 const CONFLICTS_MAX = 100;

@@ -12,7 +12,7 @@ export function calleeOf(subject: string): string {
 
 /**
  * Where a call's replies go, and with `.a` at its end the PubAck of its event. `key` is random: nats-server sends answers to
- * any reply subject that a user names, so nobody but the two ends may know this one.
+ * any reply subject that a user names, so only the two ends may know this one.
  */
 export const replySubject = (callee: string, caller: string, key: string) => `_C.${callee}.${caller}.${key}`;
 

@@ -19,18 +19,18 @@ const PRICE = 5_000_000; // 0.001 + 2 × 0.002 dollars, in nano-dollars
 const CREDITS = 1;
 const REFUSED = { code: 'permission_denied' };
 
-let on: TestInstallation;
+let installation: TestInstallation;
 let placement: ComputerPlacement;
 let orgs = 0;
 
 beforeAll(async () => {
-  on = await startInstallation();
-  await on.startBilling();
+  installation = await startInstallation();
+  await installation.startBilling();
 }, 60_000);
-afterAll(() => on?.stop());
+afterAll(() => installation?.stop());
 beforeEach(async () => {
   const org = `org_holds${++orgs}`;
-  await (await openBucket(on.client.bus, 'orgs')).put(
+  await (await openBucket(installation.client.bus, 'orgs')).put(
     org,
     orgRecord(org, { billing: 'prepaid', monthly_limit: null }),
   );
@@ -42,25 +42,26 @@ beforeEach(async () => {
       ...{ per_gb_memory_minute: '0', per_gb_disk_minute: '0' },
     },
   };
-  await (await openBucket(on.client.bus, 'computer-placements')).put(
+  await (await openBucket(installation.client.bus, 'computer-placements')).put(
     placementKey(org, placement.id),
     placement,
   );
-  await on.client.ask('credits.create', {
+  await installation.client.ask('credits.create', {
     ...{ org, key_id: placement.key_id },
     body: { amount: CREDITS, reason: 'payment' },
   });
   await expect.poll(async () => (await account()).billing).toBe('prepaid');
 });
 
-const account = () => on.client.ask('account.get', { org: placement.org, key_id: placement.key_id });
+const account = () =>
+  installation.client.ask('account.get', { org: placement.org, key_id: placement.key_id });
 const minuteOf = (minute: number) => eventIds.minute(placement.id, 1, minute);
 const take = (minute: number, host = HOST) =>
-  on.client.ask('host-holds.take', { host, org: placement.org, call: minuteOf(minute) });
+  installation.client.ask('host-holds.take', { host, org: placement.org, call: minuteOf(minute) });
 const settle = (minute: number, spent: boolean, host = HOST) =>
-  on.client.ask('host-holds.settle', { host, org: placement.org, call: minuteOf(minute), spent });
+  installation.client.ask('host-holds.settle', { host, org: placement.org, call: minuteOf(minute), spent });
 const renew = (minutes: number[], host = HOST) =>
-  on.client.ask('host-holds.renew', {
+  installation.client.ask('host-holds.renew', {
     ...{ host, place: placeOf(placement.org) },
     holds: minutes.map((minute) => ({ org: placement.org, call: minuteOf(minute) })),
   });
@@ -88,7 +89,7 @@ test('another host holds, renews and ends nothing of it', async () => {
 test('a host that names another one in its request is refused', async () => {
   const request = { host: HOST, org: placement.org, call: minuteOf(0) };
   const forged = requestWhole(
-    on.client.bus,
+    installation.client.bus,
     {
       subject: operationSubject('host-holds.take', { ...request, host: THIEF }),
       head: { request_id: null },
@@ -103,10 +104,10 @@ test('a host that names another one in its request is refused', async () => {
 test.each(['req_x', 'cmp_unknown:1:0', 'cmp_x'])(
   'a host holds nothing for %s, which is no minute of a placed computer',
   async (call) => {
-    const asked = on.client.ask('host-holds.take', { host: HOST, org: placement.org, call });
+    const asked = installation.client.ask('host-holds.take', { host: HOST, org: placement.org, call });
     await expect(asked).rejects.toMatchObject(REFUSED);
     const elsewhere = { host: HOST, org: 'org_other', call: minuteOf(0) };
-    await expect(on.client.ask('host-holds.take', elsewhere)).rejects.toMatchObject(REFUSED);
+    await expect(installation.client.ask('host-holds.take', elsewhere)).rejects.toMatchObject(REFUSED);
   },
 );
 

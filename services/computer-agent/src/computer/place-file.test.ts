@@ -127,9 +127,9 @@ describe('a file', () => {
 
   test('lands inside or nowhere while those inside put links into its way', async () => {
     const outside = await temporaryFolder('outside');
-    let on = true;
+    let attacking = true;
     const attacker = (async () => {
-      while (on) {
+      while (attacking) {
         await mkdir(join(inside, 'race')).catch(() => {});
         await rename(join(inside, 'race'), join(inside, `was${Math.random()}`)).catch(() => {});
         await symlink(outside, join(inside, 'race')).catch(() => {});
@@ -140,7 +140,7 @@ describe('a file', () => {
     // As often as it takes to have met a link.
     for (let n = 0; n < 200 || !outcomes.some((outcome) => outcome instanceof ServiceError); n += 1)
       outcomes.push(await put(`race/deep/${n}`).catch((error: unknown) => error));
-    on = false;
+    attacking = false;
     await attacker;
     expect(await readdir(outside)).toEqual([]);
     expect(outcomes).toContainEqual(expect.any(ServiceError));

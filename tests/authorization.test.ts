@@ -352,7 +352,9 @@ describe('another org', () => {
     expect(b.isCommandRunning()).toBe(true);
     // Minutes of the computers that ran before, and the keys with the same Idempotency-Key.
     const ownDoing = ['computer.metered', 'key.created', 'key.revoked'];
-    expect(lookout.b.types().filter((type) => !ownDoing.includes(type))).toEqual([]);
+    // Without an engine, B's own readings of a computer are refused.
+    const ofB = withComputers ? ownDoing : [...ownDoing, 'call.refused'];
+    expect(lookout.b.types().filter((type) => !ofB.includes(type))).toEqual([]);
     const others = lookout.a.types().filter((type) => !ownDoing.includes(type));
     expect([...new Set(others)]).toEqual(['call.refused']);
     expect(lookout.a.text().includes(b.id)).toBe(false);
@@ -388,16 +390,23 @@ async function readAll(tenant: Tenant, also: readonly string[] = []): Promise<Re
       const minutes = /^(getComputer|listComputers)$/.test(endpoint.name)
         ? /"(minutes|cost)":[\d.e-]+/g
         : passing;
-      const steady = text.replaceAll(passing, '"$1"').replaceAll(minutes, '"$1"');
+      const steady = text
+        .replaceAll(passing, '"$1"')
+        .replaceAll(minutes, '"$1"')
+        .replaceAll(/"request_id":"[^"]*"/g, '"request_id"');
       return [endpoint.name, steady.replaceAll(/"url":"[^"]*signature[^"]*"/g, '"url"')] as const;
     }),
   );
   return Object.fromEntries(answers);
 }
 
-/** An id that nothing has, of the form of another, and beside it in the order of lists: ids begin with their time. */
+/**
+ * An id that nothing has, of the form of another, and beside it in the order of lists: ids begin with their time.
+ * Its last characters stay: calls are numbered there, and the next number may be a call of A.
+ */
 function unknownLike(id: string): string {
-  return id.slice(0, -1) + (id.endsWith('u') ? 'v' : 'u');
+  const changed = id.at(-3) === 'u' ? 'v' : 'u';
+  return id.slice(0, -3) + changed + id.slice(-2);
 }
 
 /** What a client sees of an answer, but for the id that it sent. */

@@ -104,7 +104,7 @@ export async function makeTenant(at: Installation, name: string, model: string):
       ...{ org: [org], key: [made], file: [file], webhook: [webhook], delivery: [delivery?.event_id ?? ''] },
       ...{ video: [video], call: [request], credit: [credit.id], booking: [request], line: [line] },
       ...{ change: [`${made}:created`] },
-      ...{ computer: computers?.ids ?? ['cmp_none'], exec: [computers?.exec ?? 'req_none'] },
+      ...{ computer: computers?.ids ?? [`cmp_of${name}`], exec: [computers?.exec ?? `req_of${name}`] },
     },
     isCommandRunning: computers?.isRunning ?? (() => true),
     close: computers?.close ?? (() => {}),

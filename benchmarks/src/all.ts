@@ -1,4 +1,5 @@
-// `npm run bench`: runs every benchmark in its short form and writes benchmarks/RESULTS.md from what they print.
+// `npm run bench`: runs every benchmark in its short form and writes benchmarks/RESULTS.md from what they print. The
+// summary of the model calls also goes into the README.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -25,13 +26,28 @@ const BENCHMARKS: readonly Benchmark[] = [
     args: ['--rounds', '2', '--seconds', '2'],
     isMarkdown: true,
   },
-  { script: 'bench:scaling', title: 'How cost grows', args: ['--rounds', '3'], isMarkdown: true },
+  {
+    script: 'bench:scaling',
+    title: 'How cost grows',
+    args: ['--rounds', '3', '--rows', '100000'],
+    isMarkdown: true,
+  },
+  { script: 'bench:limits', title: 'Limits, overload and fairness', args: [] },
   { script: 'bench:billing', title: 'Billing: events booked', args: [] },
   { script: 'bench:billing-reads', title: 'Billing: reading usage', args: ['--calls', '100000'] },
   { script: 'bench:audit', title: 'The audit', args: ['--rows', '100000', '--events', '10000'] },
   { script: 'bench:computers', title: 'Computers', args: ['--rounds', '1', '--seconds', '2'] },
+  {
+    script: 'soak:computers',
+    title: 'Bombs beside neighbours',
+    args: ['--minutes', '2', '--computers', '50'],
+  },
 ];
 const RESULTS = join(ROOT, 'benchmarks', 'RESULTS.md');
+const README = join(ROOT, 'README.md');
+/** The table in the README, and the one in the output of `bench:models`. */
+const README_TABLE = /(?<=<!-- npm run bench -->\n).*?(?=<!-- end -->)/s;
+const SUMMARY = /(?<=### Summary\n\n).*?\n(?=\n)/s;
 const GIB = 1_024 ** 3;
 const GIT_MS_MAX = 10_000;
 
@@ -50,6 +66,12 @@ for (const benchmark of BENCHMARKS) {
   sections.push(
     `## ${title}\n\n${command}, ${seconds} s; load average before it ${load}.\n\n${shown}${failed}`,
   );
+  const [summary] = SUMMARY.exec(output) ?? [];
+  if (summary)
+    await writeFile(
+      README,
+      (await readFile(README, 'utf8')).replace(README_TABLE, () => summary),
+    );
 }
 await writeFile(RESULTS, `${await introduction()}\n\n${sections.join('\n\n')}\n`);
 console.log(`\nwritten to ${RESULTS}`);

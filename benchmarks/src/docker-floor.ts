@@ -48,7 +48,7 @@ export async function waitingContainers(stack: TestStack, wanted: number): Promi
   const giveUpAt = performance.now() + POOL_WAIT_MS_MAX;
   for (;;) {
     const running = await engine.listContainers({
-      filters: { label: [`switchyard.agent=${agent}`, 'switchyard.origin=pool'], status: ['running'] },
+      filters: { label: [`switchyard.agent=${agent}`], status: ['running'] },
     });
     const answer = await fetch(`${stack.url}/v1/computers`, {
       headers: { authorization: `Bearer ${stack.key}` },

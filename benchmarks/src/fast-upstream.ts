@@ -33,6 +33,10 @@ const server = createServer((request, response) => {
     body += text;
   });
   request.on('end', () => {
+    if (request.method !== 'POST') {
+      response.writeHead(404).end(); // LiteLLM asks for models when it starts
+      return;
+    }
     if (!(JSON.parse(body) as { stream?: boolean }).stream) {
       response.writeHead(200, {
         'content-type': 'application/json',

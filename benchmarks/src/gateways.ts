@@ -2,9 +2,16 @@
 // Switchyard with keys, limits, exact prices and durable metering on.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findProgram, makeOnce, runCommand, toolsCacheFolder } from '@switchyard/local';
+import {
+  createDebianPackages,
+  ensurePythonPackages,
+  findProgram,
+  makeOnce,
+  runCommand,
+  toolsCacheFolder,
+} from '@switchyard/local';
 import { chatModel, startStack, type TestStack, writeTestCatalog } from '@switchyard/testing';
 import { BARE_HOP_KEY } from './bare-hop-key.ts';
 import type { Target } from './load.ts';
@@ -22,8 +29,9 @@ export interface Upstream {
   stop(): void;
 }
 
+const BENCHMARKS = join(import.meta.dirname, '..');
 const PORTKEY_VERSION = '1.15.2';
-const PORTKEY_START_MS_MAX = 30_000;
+const PEER_START_MS_MAX = 60_000;
 const INSTALL_MS_MAX = 300_000;
 const POLL_MS = 50;
 /** Programs of a stack whose CPU counts for its calls: all of them. */
@@ -79,11 +87,39 @@ export async function startPortkey(upstream: Upstream, port: number): Promise<Ga
       headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': upstream.url },
     },
     pids: [pidOf(child)],
-    async stop() {
-      const gone = once(child, 'exit');
-      child.kill();
-      await gone;
+    stop: () => kill(child),
+  };
+}
+
+/**
+ * LiteLLM's proxy from PyPI, with a key and prices, and no database. Installs it once per machine.
+ * @throws SetupError when Python is missing, CommandError when pip cannot install it
+ */
+export async function startLiteLlm(upstream: Upstream, port: number): Promise<Gateway> {
+  const { env } = process;
+  const requirements = join(BENCHMARKS, 'litellm-requirements.txt');
+  const python = await ensurePythonPackages({ env, packages: createDebianPackages(env), requirements });
+  const key = 'sk-benchmark';
+  const config = join(BENCHMARKS, 'litellm.yaml');
+  const address = ['--host', '127.0.0.1', '--port', String(port)];
+  const args = ['-m', 'litellm.proxy.proxy_cli', '--config', config, ...address, '--num_workers', '1'];
+  const child = spawn(python, args, {
+    env: {
+      ...env,
+      ...{ UPSTREAM_URL: upstream.url, LITELLM_MASTER_KEY: key, LITELLM_MODE: 'PRODUCTION' },
+      ...{ LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR', LITELLM_TELEMETRY: 'False' },
+      ...{ DISABLE_ADMIN_UI: 'True', NO_DOCS: 'True' },
     },
+    stdio: 'ignore',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await untilServes(`${url}/health/liveliness`);
+  const [, version] = (await readFile(requirements, 'utf8')).trim().split('==');
+  return {
+    name: `LiteLLM ${version}`,
+    target: { url: `${url}/v1`, key, model: 'fast' },
+    pids: [pidOf(child)],
+    stop: () => kill(child),
   };
 }
 
@@ -117,7 +153,7 @@ async function installPortkey(folder: string): Promise<void> {
 }
 
 async function untilServes(url: string): Promise<void> {
-  const deadline = performance.now() + PORTKEY_START_MS_MAX;
+  const deadline = performance.now() + PEER_START_MS_MAX;
   for (;;)
     try {
       await (await fetch(url)).body?.cancel();
@@ -126,6 +162,12 @@ async function untilServes(url: string): Promise<void> {
       if (performance.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit');
+  child.kill();
+  await gone;
 }
 
 function pidOf({ pid }: ChildProcess): number {

@@ -1,12 +1,13 @@
 // `npm run bench:limits`: a rate limit over three edges, an edge under three times what it can take, and one greedy
 // org beside nine modest ones. All edges, the stack and the load share one machine: read the ratios.
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { CreatedKey, CreatedOrg } from '@switchyard/contracts';
-import { chatModel, ownPort, startStack, temporaryFolder, writeTestCatalog } from '@switchyard/testing';
+import { chatModel, startStack, writeTestCatalog } from '@switchyard/testing';
 import { callsFromProcess } from './caller-process.ts';
+import { startEdge } from './edge-process.ts';
 import { quantile } from './figures.ts';
 import { measure } from './load.ts';
 import { type Arrivals, callAtRate } from './open-load.ts';
@@ -29,8 +30,6 @@ const MODEST_ORGS = 9;
 const PROBE_RATE = 50;
 /** Calls per second of a modest org. */
 const MODEST_RATE = 5;
-const EDGE_MAIN = join(import.meta.dirname, '../../services/edge/src/main.ts');
-const READY_TRIES_MAX = 300;
 
 const upstream = fork(join(import.meta.dirname, 'fast-upstream.ts'));
 const [upstreamUrl] = (await once(upstream, 'message')) as [string];
@@ -41,7 +40,6 @@ const catalog = await writeTestCatalog({
 const stack = await startStack({
   env: { SWITCHYARD_CATALOG: catalog, SWITCHYARD_CALLS_MAX: String(CALLS_MAX) },
 });
-const others: ChildProcess[] = [];
 
 async function post<T>(path: string, body: object): Promise<T> {
   const answer = await fetch(`${stack.url}${path}`, {
@@ -52,29 +50,13 @@ async function post<T>(path: string, body: object): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** Starts an edge beside that of the stack, and returns its address. */
-async function startEdge(): Promise<string> {
-  const port = String(await ownPort());
-  const env = {
-    ...{ PATH: process.env.PATH, HOME: process.env.HOME, NATS_URL: stack.natsUrl, PORT: port },
-    ...{ SWITCHYARD_DATA: await temporaryFolder('edge'), SWITCHYARD_COMPUTERS: 'off', LOG_LEVEL: 'error' },
-  };
-  others.push(spawn(process.execPath, [EDGE_MAIN], { env, stdio: 'ignore' }));
-  const url = `http://127.0.0.1:${port}`;
-  for (let tries = 0; tries < READY_TRIES_MAX; tries++) {
-    const answer = await fetch(`${url}/v1/openapi.json`).catch(() => null);
-    if (answer?.ok) return url;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error('an edge did not start');
-}
-
 const target = (url: string, key: string) => ({ url: `${url}/v1`, key, model: 'acme/fast' });
 const ms = (value: number) => `${value.toFixed(1)} ms`;
 const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
 
 async function limitOverThreeEdges(): Promise<void> {
-  const urls = [stack.url, await startEdge(), await startEdge()];
+  const others = [await startEdge(stack.natsUrl), await startEdge(stack.natsUrl)];
+  const urls = [stack.url, ...others.map(({ url }) => url)];
   const limits = { requests_per_minute: LIMIT };
   const { key } = await post<CreatedKey>('/v1/keys', {
     name: 'limited',
@@ -89,7 +71,7 @@ async function limitOverThreeEdges(): Promise<void> {
     `limit      ${LIMIT} requests per minute over three edges: ${admitted} admitted ` +
       `(${percent(admitted / LIMIT - 1)} off), ${refused} refused in ${flood.seconds} s`,
   );
-  for (const edge of others) edge.kill();
+  await Promise.all(others.map((edge) => edge.stop()));
 }
 
 async function overload(): Promise<void> {

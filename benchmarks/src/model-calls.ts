@@ -10,6 +10,7 @@ import {
   type Gateway,
   startBareHop,
   startFastUpstream,
+  startLiteLlm,
   startPortkey,
   startSwitchyard,
 } from './gateways.ts';
@@ -46,12 +47,10 @@ const samples = new Map<string, Map<Phase, Sample[]>>();
 const upstream = await startFastUpstream();
 const direct = directly(upstream);
 const hop = await startBareHop(upstream);
-const portkey = await startPortkey(upstream, await freePort()).catch((error: unknown) => {
-  console.log(`Portkey cannot be measured: ${error instanceof Error ? error.message : error}\n`);
-  return null;
-});
+const portkey = await startPeer('Portkey', startPortkey);
+const liteLlm = await startPeer('LiteLLM', startLiteLlm);
 const ours = await startSwitchyard(upstream);
-const gateways: Gateway[] = [direct, hop, ...(portkey ? [portkey] : []), ours];
+const gateways = [direct, hop, portkey, liteLlm, ours].filter((one) => one !== undefined);
 
 console.log(
   `${rounds} rounds of ${seconds} s for each figure, medians; ${availableParallelism()} cores for callers, upstream and gateway together.\n`,
@@ -68,6 +67,11 @@ for (const phase of Object.keys(PHASES) as Phase[]) {
   );
   for (const { name } of gateways) console.log(row(name, phase));
 }
+console.log('\n### Summary\n');
+console.log(
+  '| | calls/s, 32 callers | CPU a call | p50, one caller | p50, 32 callers |\n|---|---|---|---|---|',
+);
+for (const { name } of gateways) console.log(summaryRow(name));
 console.log('\n### Goals\n\n| | Switchyard | Portkey | ratio | goal | |\n|---|---|---|---|---|---|');
 if (portkey) for (const line of comparison(portkey.name)) console.log(line);
 for (const line of ownGoals()) console.log(line);
@@ -76,6 +80,15 @@ console.log(
 );
 for (const gateway of gateways) await gateway.stop();
 upstream.stop();
+
+async function startPeer(name: string, start: typeof startPortkey): Promise<Gateway | undefined> {
+  try {
+    return await start(upstream, await freePort());
+  } catch (error) {
+    console.log(`${name} cannot be measured: ${error instanceof Error ? error.message : error}\n`);
+    return undefined;
+  }
+}
 
 async function warmUp({ target }: Gateway): Promise<void> {
   for (const { connections, stream } of [PHASES['8 callers'], PHASES['16 streams']])
@@ -103,6 +116,14 @@ function row(name: string, phase: Phase): string {
   const times = [ms(({ p50 }) => p50), ms(({ p99 }) => p99), ms(({ firstByteP50 }) => firstByteP50)];
   const cpu = name === direct.name ? '' : ms(({ cpuMsPerCall }) => cpuMsPerCall);
   return `| ${[name, calls, ...times, cpu, errors].join(' | ')} |`;
+}
+
+function summaryRow(name: string): string {
+  const many = (pick: (sample: Sample) => number) => of(name, '32 callers', pick);
+  const cpu = name === direct.name ? '' : `${many(({ cpuMsPerCall }) => cpuMsPerCall).toFixed(2)} ms`;
+  const p50 = ({ p50: value }: Sample) => value;
+  const times = [of(name, 'one caller', p50), many(p50)].map((value) => `${value.toFixed(2)} ms`);
+  return `| ${[name, many(({ callsPerSecond }) => callsPerSecond).toFixed(0), cpu, ...times].join(' | ')} |`;
 }
 
 function comparison(peer: string): string[] {

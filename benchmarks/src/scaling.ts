@@ -1,20 +1,30 @@
-// `npm run bench:scaling`: how cost grows with keys, open streams, routers, and the size of bodies. Switchyard alone,
-// with a fast upstream; figures are medians. `bench:models` measures growth with callers.
+// `npm run bench:scaling`: how cost grows with keys, open streams, rows of the ledger, edges and routers, and the size of
+// bodies. Switchyard alone, with a fast upstream; figures are medians. `bench:models` measures growth with callers.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { chatModel, startStack, startUpstream, type TestStack, writeTestCatalog } from '@switchyard/testing';
+import { databaseOf, makeMongoClient, openStore } from '../../services/billing/src/store/store.ts';
+import { startEdge } from './edge-process.ts';
 import { median, timed } from './figures.ts';
 import { startFastUpstream } from './gateways.ts';
 import { measure } from './load.ts';
 import { residentMiB } from './processes.ts';
+import { fillYear } from './year-of-calls.ts';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '4' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '4' },
+    rows: { type: 'string', default: '1000000' },
+  },
 });
 const rounds = Number(values.rounds);
+const rows = Number(values.rows);
 const seconds = Number(values.seconds);
 
 const KEYS = 10_000;
+/** An org may have 1,000. */
+const KEYS_OF_ORG = 500;
 const KEYS_AT_ONCE = 32;
 const STREAMS_FEW = 10;
 const STREAMS_MANY = 1_000;
@@ -23,6 +33,8 @@ const STREAM_GAP_MS = 20_000;
 const CALLERS = 32;
 const [QUESTIONS, DOCUMENTS, PROMPT_TOKENS] = [300, 1_000, 128_000];
 const MIB = 1_024 * 1_024;
+/** Milliseconds without an answer of the database while it is filled. */
+const SILENCE_MS = 600_000;
 const [UPLOAD_MIB, DOWNLOAD_MIB] = [25, 100];
 
 const fast = await startFastUpstream();
@@ -43,9 +55,17 @@ await withStack({}, async (stack) => {
   await addKeys(stack);
   row(`calls per second with ${KEYS.toLocaleString('en-US')} keys`, `${await callsPerSecond(stack)}`);
 });
-await withStack({ SWITCHYARD_SCALE: 'model-router=2' }, async (stack) =>
-  row('calls per second with two routers', `${await callsPerSecond(stack)}`),
-);
+await withStack({}, async (stack) => {
+  row('calls per second with an empty ledger', `${await callsPerSecond(stack)}`);
+  await fillLedger(stack);
+  row(`calls per second with ${rows.toLocaleString('en-US')} rows in it`, `${await callsPerSecond(stack)}`);
+});
+await withStack({ SWITCHYARD_SCALE: 'model-router=2' }, async (stack) => {
+  row('calls per second with two routers', `${await callsPerSecond(stack)}`);
+  const edge = await startEdge(stack.natsUrl);
+  row('calls per second with two edges and two routers', `${await callsPerSecond(stack, [edge.url])}`);
+  await edge.stop();
+});
 await slow.close();
 fast.stop();
 
@@ -65,24 +85,41 @@ function row(what: string, figure: string): void {
   console.log(`| ${what} | ${figure} |`);
 }
 
-async function callsPerSecond({ url, key }: TestStack): Promise<string> {
-  const target = { url: `${url}/v1`, key, model: 'acme/fast' };
-  const load = { connections: CALLERS, seconds, stream: false };
-  await measure(target, load);
+/** The callers are spread over the stack's edge and further ones. */
+async function callsPerSecond({ url, key }: TestStack, more: readonly string[] = []): Promise<string> {
+  const urls = [url, ...more];
+  const load = { connections: CALLERS / urls.length, seconds, stream: false };
+  const measureAll = async () => {
+    const targets = urls.map((one) => ({ url: `${one}/v1`, key, model: 'acme/fast' }));
+    const measured = await Promise.all(targets.map((target) => measure(target, load)));
+    return measured.reduce((sum, one) => sum + one.callsPerSecond, 0);
+  };
+  await measureAll();
   const all: number[] = [];
-  for (let round = 0; round < rounds; round += 1) all.push((await measure(target, load)).callsPerSecond);
+  for (let round = 0; round < rounds; round += 1) all.push(await measureAll());
   return median(all).toFixed(0);
 }
 
+async function fillLedger({ mongoUrl }: TestStack): Promise<void> {
+  const client = makeMongoClient(mongoUrl, { silenceMs: SILENCE_MS });
+  await fillYear(openStore(databaseOf(client, mongoUrl)), rows, false);
+  await client.close();
+}
+
 async function addKeys(stack: TestStack): Promise<void> {
-  let left = KEYS;
-  const make = async () => {
-    while (left > 0) {
-      left -= 1;
-      await post(stack, '/v1/keys', { name: `key ${left}`, permissions: ['models:write'] });
-    }
-  };
-  await Promise.all(Array.from({ length: KEYS_AT_ONCE }, make));
+  for (let made = 0; made < KEYS; made += KEYS_OF_ORG) {
+    const org = (await post(stack, '/v1/orgs', { name: `org ${made}`, billing: 'prepaid' })) as {
+      id: string;
+    };
+    let left = KEYS_OF_ORG;
+    const make = async () => {
+      while (left > 0) {
+        left -= 1;
+        await post(stack, `/v1/orgs/${org.id}/keys`, { name: `key ${left}`, permissions: ['models:write'] });
+      }
+    };
+    await Promise.all(Array.from({ length: KEYS_AT_ONCE }, make));
+  }
 }
 
 /** Memory of edge, router and NATS for each stream that is open and has sent its first bytes. */

@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly method?: string;
   /** Sent as JSON, unless it is a form or a file. */
   readonly body?: unknown;
@@ -60,12 +60,13 @@ export const queries = new QueryClient({
   },
 });
 
-/** GET of a path, kept up to date by live events (see `refresh`). */
-export function useGet<T>(path: string | null): UseQueryResult<T> {
+/** GET of a path, kept up to date by live events (see `refresh`), or repeated every `repeatMs`. */
+export function useGet<T>(path: string | null, repeatMs?: number): UseQueryResult<T> {
   return useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => json<T>(path as string, { signal }),
     enabled: path !== null,
+    refetchInterval: repeatMs ?? false,
   });
 }
 

@@ -95,37 +95,31 @@ function Commands({ id }: TabProps) {
       }
     >
       <Loaded of={execs}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              No command runs, and no result is kept. The API keeps results of commands with on_disconnect:
-              continue.
-            </Text>
-          ) : (
-            <DataTable
-              label="Commands"
-              rows={data}
-              idOf={({ id: exec }) => exec}
-              columns={[
-                { title: 'Id', show: ({ id: exec }) => exec },
-                { title: 'State', show: ({ status }) => status },
-                {
-                  title: 'Actions',
-                  show: ({ id: exec }) => (
-                    <Button
-                      size="compact-sm"
-                      variant="default"
-                      aria-expanded={shown === exec}
-                      onClick={() => setShown(shown === exec ? null : exec)}
-                    >
-                      Result
-                    </Button>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
+        {({ data }) => (
+          <DataTable
+            label="Commands"
+            empty="No command runs, and no result is kept. The API keeps results of commands with on_disconnect: continue."
+            rows={data}
+            idOf={({ id: exec }) => exec}
+            columns={[
+              { title: 'Id', show: ({ id: exec }) => exec },
+              { title: 'State', show: ({ status }) => status },
+              {
+                title: 'Actions',
+                show: ({ id: exec }) => (
+                  <Button
+                    size="compact-sm"
+                    variant="default"
+                    aria-expanded={shown === exec}
+                    onClick={() => setShown(shown === exec ? null : exec)}
+                  >
+                    Result
+                  </Button>
+                ),
+              },
+            ]}
+          />
+        )}
       </Loaded>
       {shown && <Result id={id} exec={shown} />}
     </Panel>

@@ -1,9 +1,8 @@
 // What the computer uses, now and since its metrics were opened.
 import { Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import type { ComputerMetrics } from '@switchyard/contracts';
-import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { json } from '../api/client.ts';
+import { useGet } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { bytes, When } from '../parts/show.tsx';
 import { Loaded, Panel } from '../parts/state.tsx';
@@ -28,11 +27,7 @@ interface Sample {
 }
 
 export default function Metrics({ id }: TabProps) {
-  const metrics = useQuery({
-    queryKey: [`/v1/computers/${id}/metrics`],
-    queryFn: ({ signal }) => json<ComputerMetrics>(`/v1/computers/${id}/metrics`, { signal }),
-    refetchInterval: MEASURE_MS,
-  });
+  const metrics = useGet<ComputerMetrics>(`/v1/computers/${id}/metrics`, MEASURE_MS);
   const [samples, setSamples] = useState<readonly Sample[]>([]);
   const { data } = metrics;
   useEffect(() => {

@@ -5,7 +5,7 @@ import { type DragEvent, useState } from 'react';
 import { call, refresh, upload, useGet } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Confirm, useWork } from '../parts/action.tsx';
-import { saveAs } from '../parts/save-as.ts';
+import { download } from '../parts/download.ts';
 import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded } from '../parts/state.tsx';
 
@@ -151,9 +151,7 @@ function Entries({ id, folder, entries, onOpen, onEdit, onChanged }: EntriesProp
                 <Button
                   size="compact-sm"
                   variant="default"
-                  onClick={async () =>
-                    saveAs(await (await call(filesOf(id, join(folder, entry.name)))).blob(), entry.name)
-                  }
+                  onClick={() => void download(filesOf(id, join(folder, entry.name)), entry.name)}
                 >
                   Download
                 </Button>

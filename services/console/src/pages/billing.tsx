@@ -5,22 +5,17 @@ import { useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { download } from '../parts/download.ts';
 import { GrantCredits } from '../parts/grant-credits.tsx';
-import { saveAs } from '../parts/save-as.ts';
 import { DataTable, dollars, Figure, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page, Panel } from '../parts/state.tsx';
+import { Failure, Loaded, NotAllowed, Page, Panel } from '../parts/state.tsx';
 
 type AccountAudit = (typeof accountAudit)['_output'];
 type CreditObject = (typeof creditObject)['_output'];
 
 export default function Billing() {
   const may = useMay('usage:read');
-  if (!may)
-    return (
-      <Page title="Billing">
-        <Empty title="This key may not read the bill">Sign in with a key that has usage:read.</Empty>
-      </Page>
-    );
+  if (!may) return <NotAllowed page="Billing" to="read the bill" needs="usage:read" />;
   return (
     <Page title="Billing">
       <Account />
@@ -160,25 +155,20 @@ function Credits() {
       }
     >
       <Loaded of={credits}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              No credits were granted. A prepaid org needs some.
-            </Text>
-          ) : (
-            <DataTable
-              label="Credits"
-              rows={data}
-              idOf={({ id }) => id}
-              columns={[
-                { title: 'When', show: ({ created_at }) => <When at={created_at} /> },
-                { title: 'Reason', show: ({ reason }) => reason },
-                { title: 'Reference', show: ({ reference }) => reference ?? '' },
-                { title: 'Amount', number: true, show: ({ amount }) => dollars(amount) },
-              ]}
-            />
-          )
-        }
+        {({ data }) => (
+          <DataTable
+            label="Credits"
+            empty="No credits were granted. A prepaid org needs some."
+            rows={data}
+            idOf={({ id }) => id}
+            columns={[
+              { title: 'When', show: ({ created_at }) => <When at={created_at} /> },
+              { title: 'Reason', show: ({ reason }) => reason },
+              { title: 'Reference', show: ({ reference }) => reference ?? '' },
+              { title: 'Amount', number: true, show: ({ amount }) => dollars(amount) },
+            ]}
+          />
+        )}
       </Loaded>
     </Panel>
   );
@@ -186,39 +176,34 @@ function Credits() {
 
 function Statements() {
   const statements = useGet<{ data: StatementSummary[] }>('/v1/statements');
-  const save = async (month: string) =>
-    saveAs(await (await call(`/v1/statements/${month}?format=html`)).blob(), `statement-${month}.html`);
+  const save = (month: string) =>
+    void download(`/v1/statements/${month}?format=html`, `statement-${month}.html`);
   return (
     <Panel title="Statements">
       <Loaded of={statements}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              There is a statement for each month in which something was used.
-            </Text>
-          ) : (
-            <DataTable
-              label="Statements"
-              rows={data}
-              idOf={({ month }) => month}
-              columns={[
-                { title: 'Month', show: ({ month }) => month },
-                { title: 'State', show: ({ status }) => status },
-                { title: 'Charges', number: true, show: ({ charges }) => dollars(charges) },
-                { title: 'Refunds', number: true, show: ({ refunds }) => dollars(refunds) },
-                { title: 'Total', number: true, show: ({ total }) => dollars(total) },
-                {
-                  title: 'Actions',
-                  show: ({ month }) => (
-                    <Button size="compact-sm" variant="default" onClick={() => void save(month)}>
-                      Download to print
-                    </Button>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
+        {({ data }) => (
+          <DataTable
+            label="Statements"
+            empty="There is a statement for each month in which something was used."
+            rows={data}
+            idOf={({ month }) => month}
+            columns={[
+              { title: 'Month', show: ({ month }) => month },
+              { title: 'State', show: ({ status }) => status },
+              { title: 'Charges', number: true, show: ({ charges }) => dollars(charges) },
+              { title: 'Refunds', number: true, show: ({ refunds }) => dollars(refunds) },
+              { title: 'Total', number: true, show: ({ total }) => dollars(total) },
+              {
+                title: 'Actions',
+                show: ({ month }) => (
+                  <Button size="compact-sm" variant="default" onClick={() => save(month)}>
+                    Download to print
+                  </Button>
+                ),
+              },
+            ]}
+          />
+        )}
       </Loaded>
     </Panel>
   );

@@ -7,7 +7,7 @@ import { json, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Dialog, useWork } from '../parts/action.tsx';
 import { DataTable, dollars, Status, sizeOf, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+import { Empty, Failure, Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
 const OWN_IMAGE = 'own';
 const MB_PER_GB = 1_024;
@@ -16,12 +16,7 @@ export default function Computers() {
   const mayRead = useMay('computers:read');
   const mayWrite = useMay('computers:write');
   const computers = useGet<{ data: ComputerObject[] }>(mayRead ? '/v1/computers' : null);
-  if (!mayRead)
-    return (
-      <Page title="Computers">
-        <Empty title="This key may not see computers">Sign in with a key that has computers:read.</Empty>
-      </Page>
-    );
+  if (!mayRead) return <NotAllowed page="Computers" to="see computers" needs="computers:read" />;
   return (
     <Page
       title="Computers"

@@ -1,11 +1,11 @@
 // Stored files: upload with progress, download, delete, copy to a computer.
 import { Button, FileButton, Group, NativeSelect, Progress, Stack, Text, TextInput } from '@mantine/core';
 import { type ComputerObject, FILE_BYTES_MAX, type FileObject, WORKSPACE } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { call, refresh, upload, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
-import { Confirm, Dialog, useWork } from '../parts/action.tsx';
-import { saveAs } from '../parts/save-as.ts';
+import { Confirm, Dialog, useWork, WorkForm } from '../parts/action.tsx';
+import { download } from '../parts/download.ts';
 import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
 
@@ -89,7 +89,7 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
               <Button
                 size="compact-sm"
                 variant="default"
-                onClick={async () => saveAs(await (await call(`/v1/files/${id}/content`)).blob(), filename)}
+                onClick={() => void download(`/v1/files/${id}/content`, filename)}
               >
                 Download
               </Button>
@@ -151,32 +151,25 @@ function CopyForm({
 }: CopyToComputerProps & { computers: readonly ComputerObject[] }) {
   const [computer, setComputer] = useState(computers[0]?.id ?? '');
   const [path, setPath] = useState(filename);
-  const work = useWork();
-  const copy = async (event: FormEvent) => {
-    event.preventDefault();
-    if (await work.run(() => call(`/v1/computers/${computer}/upload`, { body: { file, path } }))) onClose();
+  const copy = async () => {
+    await call(`/v1/computers/${computer}/upload`, { body: { file, path } });
+    onClose();
   };
   return (
-    <form onSubmit={(event) => void copy(event)}>
-      <Stack>
-        <NativeSelect
-          label="Computer"
-          data={computers.map(({ id, name }) => ({ value: id, label: name }))}
-          value={computer}
-          onChange={(event) => setComputer(event.currentTarget.value)}
-        />
-        <TextInput
-          label={`Path in ${WORKSPACE}`}
-          description="A folder ends with a slash. Folders are created as needed."
-          value={path}
-          onChange={(event) => setPath(event.currentTarget.value)}
-          required
-        />
-        {work.error && <Failure error={work.error} />}
-        <Button type="submit" loading={work.busy}>
-          Copy
-        </Button>
-      </Stack>
-    </form>
+    <WorkForm action="Copy" work={copy}>
+      <NativeSelect
+        label="Computer"
+        data={computers.map(({ id, name }) => ({ value: id, label: name }))}
+        value={computer}
+        onChange={(event) => setComputer(event.currentTarget.value)}
+      />
+      <TextInput
+        label={`Path in ${WORKSPACE}`}
+        description="A folder ends with a slash. Folders are created as needed."
+        value={path}
+        onChange={(event) => setPath(event.currentTarget.value)}
+        required
+      />
+    </WorkForm>
   );
 }

@@ -1,16 +1,5 @@
 // API keys: create, rotate, revoke, and what each has spent.
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Group,
-  NativeSelect,
-  NumberInput,
-  SimpleGrid,
-  Stack,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Checkbox, Group, NativeSelect, NumberInput, SimpleGrid, TextInput } from '@mantine/core';
 import {
   ALL_PERMISSIONS,
   type CreatedKey,
@@ -19,23 +8,18 @@ import {
   PERMISSIONS,
   type Permission,
 } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { call, json, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
-import { Confirm, Dialog, useWork } from '../parts/action.tsx';
-import { Code, DataTable, dollars, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
+import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
+import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
 export default function Keys() {
   const may = useMay('keys:write');
   const keys = useGet<{ data: KeyObject[] }>(may ? '/v1/keys' : null);
   const [secret, setSecret] = useState<CreatedKey | null>(null);
-  if (!may)
-    return (
-      <Page title="Keys">
-        <Empty title="This key may not manage keys">Sign in with a key that has keys:write.</Empty>
-      </Page>
-    );
+  if (!may) return <NotAllowed page="Keys" to="manage keys" needs="keys:write" />;
   return (
     <Page
       title="Keys"
@@ -53,15 +37,12 @@ export default function Keys() {
       }
     >
       {secret && (
-        <Alert
-          color="green"
-          title={`The key ${secret.name} is shown this once`}
-          withCloseButton
-          closeButtonLabel="Close"
+        <ShownOnce
+          title={`The key ${secret.name}`}
+          label="API key"
+          secret={secret.key}
           onClose={() => setSecret(null)}
-        >
-          <Code label="API key">{secret.key}</Code>
-        </Alert>
+        />
       )}
       <Loaded of={keys}>{({ data }) => <KeyTable rows={data} onRotated={setSecret} />}</Loaded>
     </Page>
@@ -87,15 +68,7 @@ function KeyTable({ rows, onRotated }: { rows: readonly KeyObject[]; onRotated: 
         {
           title: 'Name',
           show: ({ name, prefix, id }) => (
-            <Stack gap={0}>
-              <Text size="sm" fw={600}>
-                {name}
-                {id === own ? ' (this session)' : ''}
-              </Text>
-              <Text size="xs" c="dimmed" ff="monospace">
-                {prefix}…
-              </Text>
-            </Stack>
+            <Named name={`${name}${id === own ? ' (this session)' : ''}`} id={`${prefix}…`} />
           ),
         },
         {
@@ -145,9 +118,7 @@ function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
   const [interval, setInterval] = useState<string>('month');
   const [models, setModels] = useState('');
   const [expires, setExpires] = useState('');
-  const work = useWork();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const create = async () => {
     const list = models.split(/[\s,]+/).filter(Boolean);
     const body = {
       name,
@@ -156,62 +127,54 @@ function CreateKey({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
       ...(list.length === 0 ? {} : { models: list }),
       ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
     };
-    await work.run(async () => {
-      onCreated(await json<CreatedKey>('/v1/keys', { body }));
-      await refresh('/v1/keys');
-    });
+    onCreated(await json<CreatedKey>('/v1/keys', { body }));
+    await refresh('/v1/keys');
   };
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack>
-        <TextInput
-          label="Name"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          required
-          data-autofocus
+    <WorkForm action="Create" disabled={permissions.length === 0} work={create}>
+      <TextInput
+        label="Name"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        required
+        data-autofocus
+      />
+      <Checkbox.Group label="Permissions" value={permissions} onChange={setPermissions}>
+        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt={6}>
+          {ALL_PERMISSIONS.map((one: Permission) => (
+            <Checkbox key={one} value={one} label={PERMISSIONS[one]} disabled={!held.includes(one)} />
+          ))}
+        </SimpleGrid>
+      </Checkbox.Group>
+      <Group grow>
+        <NumberInput
+          label="Limit in dollars"
+          placeholder="none"
+          value={amount}
+          onChange={setAmount}
+          min={0}
+          decimalScale={9}
         />
-        <Checkbox.Group label="Permissions" value={permissions} onChange={setPermissions}>
-          <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt={6}>
-            {ALL_PERMISSIONS.map((one: Permission) => (
-              <Checkbox key={one} value={one} label={PERMISSIONS[one]} disabled={!held.includes(one)} />
-            ))}
-          </SimpleGrid>
-        </Checkbox.Group>
-        <Group grow>
-          <NumberInput
-            label="Limit in dollars"
-            placeholder="none"
-            value={amount}
-            onChange={setAmount}
-            min={0}
-            decimalScale={9}
-          />
-          <NativeSelect
-            label="In each"
-            data={[...LIMIT_INTERVALS]}
-            value={interval}
-            onChange={(event) => setInterval(event.currentTarget.value)}
-          />
-        </Group>
-        <TextInput
-          label="Models"
-          description="Separated by commas, maker/* for all of a maker; empty: all"
-          value={models}
-          onChange={(event) => setModels(event.currentTarget.value)}
+        <NativeSelect
+          label="In each"
+          data={[...LIMIT_INTERVALS]}
+          value={interval}
+          onChange={(event) => setInterval(event.currentTarget.value)}
         />
-        <TextInput
-          type="datetime-local"
-          label="Expires"
-          description="Empty: never"
-          value={expires}
-          onChange={(event) => setExpires(event.currentTarget.value)}
-        />
-        {work.error && <Failure error={work.error} />}
-        <Button type="submit" loading={work.busy} disabled={permissions.length === 0}>
-          Create
-        </Button>
-      </Stack>
-    </form>
+      </Group>
+      <TextInput
+        label="Models"
+        description="Separated by commas, maker/* for all of a maker; empty: all"
+        value={models}
+        onChange={(event) => setModels(event.currentTarget.value)}
+      />
+      <TextInput
+        type="datetime-local"
+        label="Expires"
+        description="Empty: never"
+        value={expires}
+        onChange={(event) => setExpires(event.currentTarget.value)}
+      />
+    </WorkForm>
   );
 }

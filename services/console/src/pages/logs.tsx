@@ -4,8 +4,8 @@ import { LOG_STATUSES, type LogEntry, MODEL_TYPES } from '@switchyard/contracts'
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { call, json } from '../api/client.ts';
-import { saveAs } from '../parts/save-as.ts';
+import { json } from '../api/client.ts';
+import { download } from '../parts/download.ts';
 import { DataTable, dollars, milliseconds, Status, When } from '../parts/show.tsx';
 import { Empty, Loaded, Page } from '../parts/state.tsx';
 
@@ -37,7 +37,11 @@ export default function Logs() {
     <Page
       title="Logs"
       actions={
-        <Button variant="default" size="compact-sm" onClick={() => void exportCsv(query)}>
+        <Button
+          variant="default"
+          size="compact-sm"
+          onClick={() => void download(`/v1/logs?${query}&format=csv`, 'logs.csv')}
+        >
           Export as CSV
         </Button>
       }
@@ -128,8 +132,4 @@ function LogTable({ rows }: { rows: readonly LogEntry[] }) {
       ]}
     />
   );
-}
-
-async function exportCsv(query: URLSearchParams): Promise<void> {
-  saveAs(await (await call(`/v1/logs?${query}&format=csv`)).blob(), 'logs.csv');
 }

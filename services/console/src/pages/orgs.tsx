@@ -1,15 +1,5 @@
 // The orgs of the installation, for its operator: create, grant credits, suspend, delete.
-import {
-  Alert,
-  Badge,
-  Button,
-  Group,
-  NativeSelect,
-  NumberInput,
-  Stack,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Badge, Group, NativeSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
 import {
   type CreatedOrg,
   DELETED_ORG_DAYS,
@@ -17,13 +7,13 @@ import {
   type OrgObject,
   type UpdateOrgRequest,
 } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { call, json, refresh, useGet } from '../api/client.ts';
 import { useMay, useSession } from '../api/session.ts';
-import { Confirm, Dialog, useWork } from '../parts/action.tsx';
+import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
 import { GrantCredits } from '../parts/grant-credits.tsx';
-import { Code, DataTable, dollars, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+import { DataTable, dollars, Named, ShownOnce, When } from '../parts/show.tsx';
+import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
 export default function Orgs() {
   const may = useMay('operator');
@@ -31,12 +21,7 @@ export default function Orgs() {
     may ? `/v1/orgs?limit=${LIST_LIMIT_MAX}` : null,
   );
   const [created, setCreated] = useState<CreatedOrg | null>(null);
-  if (!may)
-    return (
-      <Page title="Orgs">
-        <Empty title="This key may not manage orgs">Sign in with a key that has operator.</Empty>
-      </Page>
-    );
+  if (!may) return <NotAllowed page="Orgs" to="manage orgs" needs="operator" />;
   return (
     <Page
       title="Orgs"
@@ -54,15 +39,12 @@ export default function Orgs() {
       }
     >
       {created && (
-        <Alert
-          color="green"
-          title={`The first key of ${created.name} is shown this once`}
-          withCloseButton
-          closeButtonLabel="Close"
+        <ShownOnce
+          title={`The first key of ${created.name}`}
+          label="API key"
+          secret={created.key}
           onClose={() => setCreated(null)}
-        >
-          <Code label="API key">{created.key}</Code>
-        </Alert>
+        />
       )}
       <Loaded of={orgs}>
         {({ data, has_more }) => (
@@ -85,16 +67,7 @@ function OrgTable({ rows }: { rows: readonly OrgObject[] }) {
       columns={[
         {
           title: 'Name',
-          show: ({ id, name }) => (
-            <Stack gap={0}>
-              <Text size="sm" fw={600}>
-                {name}
-              </Text>
-              <Text size="xs" c="dimmed" ff="monospace">
-                {id}
-              </Text>
-            </Stack>
-          ),
+          show: ({ id, name }) => <Named name={name} id={id} />,
         },
         { title: 'State', show: (org) => <OrgState org={org} /> },
         { title: 'Pays', show: ({ billing }) => billing },
@@ -168,46 +141,36 @@ function CreateOrg({ onCreated }: { onCreated: (org: CreatedOrg) => void }) {
   const [name, setName] = useState('');
   const [billing, setBilling] = useState<OrgObject['billing']>('postpaid');
   const [amount, setAmount] = useState<number | string>('');
-  const work = useWork();
   const field = billing === 'prepaid' ? 'credits' : 'monthly_limit';
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const create = async () => {
     const body = { name, billing, ...(amount === '' ? {} : { [field]: Number(amount) }) };
-    await work.run(async () => {
-      onCreated(await json<CreatedOrg>('/v1/orgs', { body }));
-      await refresh('/v1/orgs');
-    });
+    onCreated(await json<CreatedOrg>('/v1/orgs', { body }));
+    await refresh('/v1/orgs');
   };
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack>
-        <TextInput
-          label="Name"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          required
-          data-autofocus
-        />
-        <NativeSelect
-          label="Pays"
-          description="postpaid: afterwards, up to a limit; prepaid: from its credits"
-          data={[...BILLING]}
-          value={billing}
-          onChange={(event) => setBilling(event.currentTarget.value as OrgObject['billing'])}
-        />
-        <NumberInput
-          label={billing === 'prepaid' ? 'Credits in dollars' : 'Limit of a month in dollars'}
-          placeholder="none"
-          value={amount}
-          onChange={setAmount}
-          min={0}
-          decimalScale={9}
-        />
-        {work.error && <Failure error={work.error} />}
-        <Button type="submit" loading={work.busy}>
-          Create
-        </Button>
-      </Stack>
-    </form>
+    <WorkForm action="Create" work={create}>
+      <TextInput
+        label="Name"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        required
+        data-autofocus
+      />
+      <NativeSelect
+        label="Pays"
+        description="postpaid: afterwards, up to a limit; prepaid: from its credits"
+        data={[...BILLING]}
+        value={billing}
+        onChange={(event) => setBilling(event.currentTarget.value as OrgObject['billing'])}
+      />
+      <NumberInput
+        label={billing === 'prepaid' ? 'Credits in dollars' : 'Limit of a month in dollars'}
+        placeholder="none"
+        value={amount}
+        onChange={setAmount}
+        min={0}
+        decimalScale={9}
+      />
+    </WorkForm>
   );
 }

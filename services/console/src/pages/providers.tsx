@@ -1,25 +1,20 @@
 // The API keys of makers, for the operator: which are set and where, set one, remove it.
-import { Badge, Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { Badge, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import { LIST_LIMIT_MAX, type ProviderObject } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
-import { Confirm, Dialog, useWork } from '../parts/action.tsx';
-import { DataTable, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
+import { Confirm, Dialog, WorkForm } from '../parts/action.tsx';
+import { DataTable, Named, When } from '../parts/show.tsx';
+import { Loaded, NotAllowed, Page } from '../parts/state.tsx';
 
 export default function Providers() {
   const may = useMay('operator');
   const providers = useGet<{ data: ProviderObject[] }>(may ? `/v1/providers?limit=${LIST_LIMIT_MAX}` : null);
+  if (!may) return <NotAllowed page="Providers" to="manage the keys of makers" needs="operator" />;
   return (
     <Page title="Providers">
-      {may ? (
-        <Loaded of={providers}>{({ data }) => <ProviderTable rows={data} />}</Loaded>
-      ) : (
-        <Empty title="This key may not manage the keys of makers">
-          Sign in with a key that has operator.
-        </Empty>
-      )}
+      <Loaded of={providers}>{({ data }) => <ProviderTable rows={data} />}</Loaded>
     </Page>
   );
 }
@@ -33,16 +28,7 @@ function ProviderTable({ rows }: { rows: readonly ProviderObject[] }) {
       columns={[
         {
           title: 'Maker',
-          show: ({ id, env }) => (
-            <Stack gap={0}>
-              <Text size="sm" fw={600}>
-                {id}
-              </Text>
-              <Text size="xs" c="dimmed" ff="monospace">
-                {env}
-              </Text>
-            </Stack>
-          ),
+          show: ({ id, env }) => <Named name={id} id={env} />,
         },
         { title: 'Key', show: (provider) => <KeyState provider={provider} /> },
         { title: 'Source', show: ({ source }) => (source === 'api' ? 'set here' : (source ?? '–')) },
@@ -105,34 +91,23 @@ function ProviderActions({ provider: { id, env, source, updated_at } }: { provid
 
 function SetKey({ id, onSet }: { id: string; onSet: () => void }) {
   const [apiKey, setApiKey] = useState('');
-  const work = useWork();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const body = { api_key: apiKey };
-    const isSet = await work.run(async () => {
-      await call(pathOf(id), { method: 'PUT', body });
-      await refresh('/v1/providers', '/v1/models');
-    });
-    if (isSet) onSet();
+  const set = async () => {
+    await call(pathOf(id), { method: 'PUT', body: { api_key: apiKey } });
+    await refresh('/v1/providers', '/v1/models');
+    onSet();
   };
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack>
-        <PasswordInput
-          label="API key of the maker"
-          description="Stored encrypted and never shown again; calls use it within a second"
-          autoComplete="off"
-          value={apiKey}
-          onChange={(event) => setApiKey(event.currentTarget.value)}
-          required
-          data-autofocus
-        />
-        {work.error && <Failure error={work.error} />}
-        <Button type="submit" loading={work.busy}>
-          Set
-        </Button>
-      </Stack>
-    </form>
+    <WorkForm action="Set" work={set}>
+      <PasswordInput
+        label="API key of the maker"
+        description="Stored encrypted and never shown again; calls use it within a second"
+        autoComplete="off"
+        value={apiKey}
+        onChange={(event) => setApiKey(event.currentTarget.value)}
+        required
+        data-autofocus
+      />
+    </WorkForm>
   );
 }
 

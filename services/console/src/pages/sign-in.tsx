@@ -2,6 +2,7 @@ import { Anchor, Button, Center, Paper, PasswordInput, Stack, Text, Title } from
 import type { SessionObject } from '@switchyard/contracts';
 import { type FormEvent, useState } from 'react';
 import { signIn } from '../api/client.ts';
+import { useWork } from '../parts/action.tsx';
 import { Failure } from '../parts/state.tsx';
 
 interface SignInProps {
@@ -12,23 +13,17 @@ interface SignInProps {
 
 export function SignIn({ refusal, onSignedIn }: SignInProps) {
   const [key, setKey] = useState('');
-  const [error, setError] = useState<Error | null>(refusal === null ? null : new Error(refusal));
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: FormEvent) => {
+  const work = useWork();
+  const error = work.error ?? (refusal === null ? null : new Error(refusal));
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    try {
-      onSignedIn(await signIn({ key: key.trim() }));
-    } catch (refused) {
-      setError(refused as Error);
-    }
-    setBusy(false);
+    void work.run(async () => onSignedIn(await signIn({ key: key.trim() })));
   };
   return (
     <Center mih="100vh" p="md" component="main">
       <title>Sign in · Switchyard</title>
       <Paper withBorder p="xl" w="100%" maw={420}>
-        <form onSubmit={(event) => void submit(event)}>
+        <form onSubmit={submit}>
           <Stack>
             <Title order={1} size="h3">
               Sign in to Switchyard
@@ -47,7 +42,7 @@ export function SignIn({ refusal, onSignedIn }: SignInProps) {
               autoFocus
               data-autofocus
             />
-            <Button type="submit" loading={busy}>
+            <Button type="submit" loading={work.busy}>
               Sign in
             </Button>
             <Text size="xs" c="dimmed">

@@ -2,8 +2,8 @@
 import { Button, Group, NativeSelect, SimpleGrid } from '@mantine/core';
 import { USAGE_GROUPS, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { lazy, Suspense, useState } from 'react';
-import { call, useGet } from '../api/client.ts';
-import { saveAs } from '../parts/save-as.ts';
+import { useGet } from '../api/client.ts';
+import { download } from '../parts/download.ts';
 import { DataTable, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Loading, Page, Panel } from '../parts/state.tsx';
 
@@ -36,12 +36,7 @@ export default function Usage() {
         <Button
           variant="default"
           size="compact-sm"
-          onClick={async () =>
-            saveAs(
-              await (await call(`/v1/usage?${time}&interval=${interval}&format=csv`)).blob(),
-              'usage.csv',
-            )
-          }
+          onClick={() => void download(`/v1/usage?${time}&interval=${interval}&format=csv`, 'usage.csv')}
         >
           Export as CSV
         </Button>

@@ -1,18 +1,18 @@
 // Webhooks: where events are sent, and how the last deliveries went.
-import { Alert, Button, Group, MultiSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Button, Group, MultiSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
 import {
   EVENTS,
   type WebhookDelivery,
   type WebhookObject,
   type WebhookWithSecret,
 } from '@switchyard/contracts';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { call, json, refresh, useGet } from '../api/client.ts';
 import { refreshSoon, useLiveEvents } from '../api/live.ts';
 import { useMay } from '../api/session.ts';
-import { Confirm, Dialog, useWork } from '../parts/action.tsx';
-import { Code, DataTable, milliseconds, When } from '../parts/show.tsx';
-import { Empty, Failure, Loaded, Page, Panel } from '../parts/state.tsx';
+import { Confirm, Dialog, useWork, WorkForm } from '../parts/action.tsx';
+import { DataTable, milliseconds, ShownOnce, When } from '../parts/show.tsx';
+import { Empty, Failure, Loaded, NotAllowed, Page, Panel } from '../parts/state.tsx';
 
 const NAMES = Object.keys(EVENTS);
 const PATTERNS = ['*', ...new Set(NAMES.map((name) => `${name.split('.')[0]}.*`)), ...NAMES];
@@ -22,12 +22,7 @@ export default function Webhooks() {
   const webhooks = useGet<{ data: WebhookObject[] }>(may ? '/v1/webhooks' : null);
   const [created, setCreated] = useState<WebhookWithSecret | null>(null);
   const [chosen, setChosen] = useState<string | null>(null);
-  if (!may)
-    return (
-      <Page title="Webhooks">
-        <Empty title="This key may not manage webhooks">Sign in with a key that has keys:write.</Empty>
-      </Page>
-    );
+  if (!may) return <NotAllowed page="Webhooks" to="manage webhooks" needs="keys:write" />;
   return (
     <Page
       title="Webhooks"
@@ -45,15 +40,12 @@ export default function Webhooks() {
       }
     >
       {created && (
-        <Alert
-          color="green"
-          title="The secret is shown this once"
-          withCloseButton
-          closeButtonLabel="Close"
+        <ShownOnce
+          title="The secret"
+          label="Secret"
+          secret={created.secret}
           onClose={() => setCreated(null)}
-        >
-          <Code label="Secret">{created.secret}</Code>
-        </Alert>
+        />
       )}
       <Loaded of={webhooks}>
         {({ data }) =>
@@ -175,33 +167,28 @@ function Deliveries({ id }: { id: string }) {
     >
       {work.error && <Failure error={work.error} />}
       <Loaded of={deliveries}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              Nothing was sent in the last week. Send a test event to try the endpoint.
-            </Text>
-          ) : (
-            <DataTable
-              label="Last deliveries"
-              rows={data}
-              idOf={({ event_id, at }) => `${event_id} ${at}`}
-              columns={[
-                { title: 'When', show: ({ at }) => <When at={at} /> },
-                { title: 'Event', show: ({ event_type }) => event_type },
-                {
-                  title: 'Result',
-                  show: ({ delivered, http_status, message }) =>
-                    delivered ? `accepted (${http_status})` : message,
-                },
-                { title: 'Time', number: true, show: ({ duration_ms }) => milliseconds(duration_ms) },
-                {
-                  title: 'Sent again',
-                  show: ({ next_attempt_at: next }) => (next ? <When at={next} /> : ''),
-                },
-              ]}
-            />
-          )
-        }
+        {({ data }) => (
+          <DataTable
+            label="Last deliveries"
+            empty="Nothing was sent in the last week. Send a test event to try the endpoint."
+            rows={data}
+            idOf={({ event_id, at }) => `${event_id} ${at}`}
+            columns={[
+              { title: 'When', show: ({ at }) => <When at={at} /> },
+              { title: 'Event', show: ({ event_type }) => event_type },
+              {
+                title: 'Result',
+                show: ({ delivered, http_status, message }) =>
+                  delivered ? `accepted (${http_status})` : message,
+              },
+              { title: 'Time', number: true, show: ({ duration_ms }) => milliseconds(duration_ms) },
+              {
+                title: 'Sent again',
+                show: ({ next_attempt_at: next }) => (next ? <When at={next} /> : ''),
+              },
+            ]}
+          />
+        )}
       </Loaded>
     </Panel>
   );
@@ -211,45 +198,35 @@ function CreateWebhook({ onCreated }: { onCreated: (webhook: WebhookWithSecret) 
   const [url, setUrl] = useState('');
   const [events, setEvents] = useState<string[]>(['*']);
   const [description, setDescription] = useState('');
-  const work = useWork();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const create = async () => {
     const body = { url, events, ...(description === '' ? {} : { description }) };
-    await work.run(async () => {
-      onCreated(await json<WebhookWithSecret>('/v1/webhooks', { body }));
-      await refresh('/v1/webhooks');
-    });
+    onCreated(await json<WebhookWithSecret>('/v1/webhooks', { body }));
+    await refresh('/v1/webhooks');
   };
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack>
-        <TextInput
-          type="url"
-          label="Address"
-          placeholder="https://example.com/hooks"
-          value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
-          required
-          data-autofocus
-        />
-        <MultiSelect
-          label="Events"
-          description="* means all"
-          data={PATTERNS}
-          value={events}
-          onChange={setEvents}
-          searchable
-        />
-        <TextInput
-          label="What it is for"
-          value={description}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
-        {work.error && <Failure error={work.error} />}
-        <Button type="submit" loading={work.busy} disabled={events.length === 0}>
-          Create
-        </Button>
-      </Stack>
-    </form>
+    <WorkForm action="Create" disabled={events.length === 0} work={create}>
+      <TextInput
+        type="url"
+        label="Address"
+        placeholder="https://example.com/hooks"
+        value={url}
+        onChange={(event) => setUrl(event.currentTarget.value)}
+        required
+        data-autofocus
+      />
+      <MultiSelect
+        label="Events"
+        description="* means all"
+        data={PATTERNS}
+        value={events}
+        onChange={setEvents}
+        searchable
+      />
+      <TextInput
+        label="What it is for"
+        value={description}
+        onChange={(event) => setDescription(event.currentTarget.value)}
+      />
+    </WorkForm>
   );
 }

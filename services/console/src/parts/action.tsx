@@ -1,10 +1,10 @@
 // Buttons and dialogs that change something through the API.
 import { Button, type ButtonProps, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 import { Failure } from './state.tsx';
 
-export interface Work {
+interface Work {
   readonly busy: boolean;
   readonly error: Error | null;
   /** Resolves with whether the work succeeded. */
@@ -27,6 +27,34 @@ export function useWork(): Work {
       }
     },
   };
+}
+
+interface WorkFormProps {
+  /** Label of the button. */
+  readonly action: string;
+  readonly disabled?: boolean;
+  readonly work: () => Promise<unknown>;
+  readonly children: ReactNode;
+}
+
+/** A form that works when it is submitted. */
+export function WorkForm({ action, disabled = false, work, children }: WorkFormProps) {
+  const { run, busy, error } = useWork();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void run(work);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        {children}
+        {error && <Failure error={error} />}
+        <Button type="submit" loading={busy} disabled={disabled}>
+          {action}
+        </Button>
+      </Stack>
+    </form>
+  );
 }
 
 interface ConfirmProps extends Omit<ButtonProps, 'children'> {

@@ -1,5 +1,5 @@
 // How amounts, times, states and codes are shown everywhere.
-import { Badge, Button, CopyButton, Group, Stack, Table, Text } from '@mantine/core';
+import { Alert, Badge, Button, CopyButton, Group, Stack, Table, Text } from '@mantine/core';
 import type { ComputerObject, ComputerStatus, LogEntry } from '@switchyard/contracts';
 import type { ReactNode } from 'react';
 
@@ -82,6 +82,42 @@ export function Code({ children, label = 'Code' }: { children: string; label?: s
   );
 }
 
+interface ShownOnceProps {
+  readonly title: string;
+  readonly label: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+}
+
+/** A secret that the API does not show again. */
+export function ShownOnce({ title, label, secret, onClose }: ShownOnceProps) {
+  return (
+    <Alert
+      color="green"
+      title={`${title} is shown this once`}
+      withCloseButton
+      closeButtonLabel="Close"
+      onClose={onClose}
+    >
+      <Code label={label}>{secret}</Code>
+    </Alert>
+  );
+}
+
+/** A name over the identifier that belongs to it. */
+export function Named({ name, id }: { name: string; id: string }) {
+  return (
+    <Stack gap={0}>
+      <Text size="sm" fw={600}>
+        {name}
+      </Text>
+      <Text size="xs" c="dimmed" ff="monospace">
+        {id}
+      </Text>
+    </Stack>
+  );
+}
+
 interface Column<T> {
   readonly title: string;
   readonly show: (row: T) => ReactNode;
@@ -93,10 +129,18 @@ interface DataTableProps<T> {
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly idOf: (row: T) => string;
+  /** Shown in place of a table without rows. */
+  readonly empty?: string;
 }
 
 /** A table; on a narrow screen each row is a card that names its columns. Roles are explicit, since cards are no cells. */
-export function DataTable<T>({ label, columns, rows, idOf }: DataTableProps<T>) {
+export function DataTable<T>({ label, columns, rows, idOf, empty }: DataTableProps<T>) {
+  if (rows.length === 0 && empty)
+    return (
+      <Text size="sm" c="dimmed">
+        {empty}
+      </Text>
+    );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys
     <section className="scroll" tabIndex={0} aria-label={label}>

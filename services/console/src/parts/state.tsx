@@ -1,5 +1,6 @@
 // The states of what is loaded: loading, failed, empty, there.
 import { Alert, Button, Center, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core';
+import type { Permission } from '@switchyard/contracts';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
@@ -66,6 +67,15 @@ export function Page({
       </Group>
       {children}
     </Stack>
+  );
+}
+
+/** In place of a page that the key of the session may not use. */
+export function NotAllowed({ page, to, needs }: { page: string; to: string; needs: Permission }) {
+  return (
+    <Page title={page}>
+      <Empty title={`This key may not ${to}`}>Sign in with a key that has {needs}.</Empty>
+    </Page>
   );
 }
 

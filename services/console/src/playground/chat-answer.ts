@@ -2,7 +2,7 @@
 import { serverEvents } from '../api/server-events.ts';
 import type { ToolCall } from './model-messages.ts';
 
-export interface ChatUsage {
+interface ChatUsage {
   readonly cost?: number;
   readonly prompt_tokens?: number;
   readonly completion_tokens?: number;

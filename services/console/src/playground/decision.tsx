@@ -1,9 +1,8 @@
 // Decisions: each question with its probabilities drawn.
-import { JsonInput, Stack, Text } from '@mantine/core';
+import { JsonInput, Text } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../api/client.ts';
 import { Panel } from '../parts/state.tsx';
-import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
+import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
 
 const STATE = { text: 'The parcel never arrived. I want my money back!', amount: 120 };
 const QUESTIONS = {
@@ -18,8 +17,7 @@ const QUESTIONS = {
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
 interface Decided {
-  readonly answer: { answers: Record<string, Decision> };
-  readonly cost: string | null;
+  readonly answers: Record<string, Decision>;
 }
 type Decision = Record<string, unknown> & { probability?: number; probabilities?: Record<string, number> };
 
@@ -27,23 +25,15 @@ export default function Decisions({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
   const [state, setState] = useState(pretty(STATE));
   const [questions, setQuestions] = useState(pretty(QUESTIONS));
-  const run = useRun<Decided>();
-  const path = '/v1/decisions';
   const [body, valid] = bodyOf(model, state, questions);
-  const decide = () =>
-    run.start(async (signal) => {
-      const answer = await call(path, { body, signal });
-      return { answer: (await answer.json()) as Decided['answer'], cost: costOf(answer) };
-    });
   return (
-    <ModelTrial
-      run={run}
+    <OneCall
       action="Decide"
-      onRun={decide}
       type="decision"
-      path={path}
+      path="/v1/decisions"
       body={body}
       disabled={!valid}
+      read={(answer): Promise<Decided> => answer.json()}
       fields={
         <>
           <ModelChoice models={models} value={model} onChange={setModel} />
@@ -66,15 +56,12 @@ export default function Decisions({ models }: TypeProps) {
         </>
       }
     >
-      {run.result && (
-        <Stack gap="xs">
-          {Object.entries(run.result.answer.answers).map(([name, decision]) => (
-            <Answer key={name} name={name} decision={decision} />
-          ))}
-          <Cost of={run.result.cost} />
-        </Stack>
-      )}
-    </ModelTrial>
+      {({ answers }) =>
+        Object.entries(answers).map(([name, decision]) => (
+          <Answer key={name} name={name} decision={decision} />
+        ))
+      }
+    </OneCall>
   );
 }
 

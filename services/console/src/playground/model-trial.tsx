@@ -2,7 +2,7 @@
 import { Button, Group, NativeSelect, SegmentedControl, Stack, Text } from '@mantine/core';
 import type { ModelObject, ModelType } from '@switchyard/contracts';
 import { type ReactNode, useRef, useState } from 'react';
-import { useGet } from '../api/client.ts';
+import { call, useGet } from '../api/client.ts';
 import { Code, dollars } from '../parts/show.tsx';
 import { Empty, Failure, Loaded } from '../parts/state.tsx';
 import { CODE_KINDS, type CodeKind, type ShownCall } from './call-code.ts';
@@ -50,7 +50,7 @@ export function ModelChoice({
   );
 }
 
-export interface Run<T> {
+interface Run<T> {
   readonly busy: boolean;
   readonly error: Error | null;
   readonly result: T | null;
@@ -124,6 +124,33 @@ export function ModelTrial({ run, action, onRun, disabled, fields, children, ...
   );
 }
 
+interface OneCallProps<T> extends ShownCall, Pick<ModelTrialProps, 'action' | 'disabled' | 'fields'> {
+  /** The body that is sent; by default the one that is shown. */
+  readonly form?: () => FormData;
+  readonly read: (answer: Response) => Promise<T>;
+  readonly children: (result: T) => ReactNode;
+}
+
+/** A trial by one call whose answer is the result. */
+export function OneCall<T>({ form, read, children, ...trial }: OneCallProps<T>) {
+  const run = useRun<{ result: T; cost: string | null }>();
+  const start = () =>
+    run.start(async (signal) => {
+      const answer = await call(trial.path, { body: form?.() ?? trial.body, signal });
+      return { result: await read(answer), cost: answer.headers.get('x-service-cost') };
+    });
+  return (
+    <ModelTrial {...trial} run={run} onRun={start}>
+      {run.result && (
+        <Stack gap="xs">
+          {children(run.result.result)}
+          <Cost of={run.result.cost} />
+        </Stack>
+      )}
+    </ModelTrial>
+  );
+}
+
 /** The call as code, for the client that is chosen. */
 function SameCall(call: ShownCall) {
   const [kind, setKind] = useState<CodeKind>('curl');
@@ -149,8 +176,4 @@ export function Cost({ of }: { of: number | string | null | undefined }) {
       Cost: {dollars(Number(of))}
     </Text>
   );
-}
-
-export function costOf(answer: Response): string | null {
-  return answer.headers.get('x-service-cost');
 }

@@ -1,30 +1,18 @@
-import { Stack, Textarea, TextInput } from '@mantine/core';
+import { Textarea, TextInput } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { call } from '../api/client.ts';
-import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
+import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
 
 export default function Speech({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
   const [input, setInput] = useState('Seven three nine one');
   const [voice, setVoice] = useState('alloy');
-  const run = useRun<{ url: string; cost: string | null }>();
-  const path = '/v1/audio/speech';
-  const body = { model, input, voice, response_format: 'wav' };
-  const url = run.result?.url;
-  useEffect(() => (url === undefined ? undefined : () => URL.revokeObjectURL(url)), [url]);
-  const speak = () =>
-    run.start(async (signal) => {
-      const answer = await call(path, { body, signal });
-      return { url: URL.createObjectURL(await answer.blob()), cost: costOf(answer) };
-    });
   return (
-    <ModelTrial
-      run={run}
+    <OneCall
       action="Speak"
-      onRun={speak}
       type="speech"
-      path={path}
-      body={body}
+      path="/v1/audio/speech"
+      body={{ model, input, voice, response_format: 'wav' }}
+      read={async (answer) => URL.createObjectURL(await answer.blob())}
       fields={
         <>
           <ModelChoice models={models} value={model} onChange={setModel} />
@@ -43,13 +31,13 @@ export default function Speech({ models }: TypeProps) {
         </>
       }
     >
-      {run.result && (
-        <Stack gap="xs">
-          {/* biome-ignore lint/a11y/useMediaCaption: the text is above */}
-          <audio controls src={run.result.url} aria-label={input} />
-          <Cost of={run.result.cost} />
-        </Stack>
-      )}
-    </ModelTrial>
+      {(url) => <Spoken url={url} text={input} />}
+    </OneCall>
   );
+}
+
+function Spoken({ url, text }: { url: string; text: string }) {
+  useEffect(() => () => URL.revokeObjectURL(url), [url]);
+  // biome-ignore lint/a11y/useMediaCaption: the text is above
+  return <audio controls src={url} aria-label={text} />;
 }

@@ -1,32 +1,27 @@
 // Transcription: a chosen or recorded audio file as text.
-import { Button, FileInput, Group, Paper, Stack, Text } from '@mantine/core';
+import { Button, FileInput, Group, Paper, Text } from '@mantine/core';
 import { useRef, useState } from 'react';
-import { call } from '../api/client.ts';
 import { Failure } from '../parts/state.tsx';
-import { Cost, costOf, ModelChoice, ModelTrial, type TypeProps, useRun } from './model-trial.tsx';
+import { ModelChoice, OneCall, type TypeProps } from './model-trial.tsx';
 
 export default function Transcription({ models }: TypeProps) {
   const [model, setModel] = useState(models[0]?.id ?? '');
   const [file, setFile] = useState<File | null>(null);
-  const run = useRun<{ text: string; cost: string | null }>();
-  const path = '/v1/audio/transcriptions';
-  const transcribe = () =>
-    run.start(async (signal) => {
-      const form = new FormData();
-      form.set('model', model);
-      form.set('file', file as File);
-      const answer = await call(path, { body: form, signal });
-      return { text: ((await answer.json()) as { text: string }).text, cost: costOf(answer) };
-    });
+  const form = () => {
+    const made = new FormData();
+    made.set('model', model);
+    made.set('file', file as File);
+    return made;
+  };
   return (
-    <ModelTrial
-      run={run}
+    <OneCall
       action="Transcribe"
-      onRun={transcribe}
       type="transcription"
-      path={path}
+      path="/v1/audio/transcriptions"
       body={{ model, file: `@${file?.name ?? 'speech.wav'}` }}
+      form={form}
       disabled={file === null}
+      read={(answer): Promise<{ text: string }> => answer.json()}
       fields={
         <>
           <ModelChoice models={models} value={model} onChange={setModel} />
@@ -43,15 +38,12 @@ export default function Transcription({ models }: TypeProps) {
         </>
       }
     >
-      {run.result && (
-        <Stack gap="xs">
-          <Paper withBorder p="sm">
-            <Text className="answer">{run.result.text}</Text>
-          </Paper>
-          <Cost of={run.result.cost} />
-        </Stack>
+      {({ text }) => (
+        <Paper withBorder p="sm">
+          <Text className="answer">{text}</Text>
+        </Paper>
       )}
-    </ModelTrial>
+    </OneCall>
   );
 }
 

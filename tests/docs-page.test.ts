@@ -48,6 +48,7 @@ test('a key that is entered is sent with requests, never stored, and gone with t
   await page.getByLabel('auth-bearer-value').fill(stack.key);
   await page.getByRole('button', { name: 'Apply credentials' }).click();
   await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('#operations-tag-Models').click();
   await page.locator('[id$="-listModels"]').click();
   await page.getByRole('button', { name: 'Try it out' }).click();
   const answered = page.waitForResponse(`${stack.url}/v1/models`);

@@ -28,7 +28,7 @@ const page = (nonce: string) => `<!doctype html>
 </head>
 <body><div id="ui"></div>
 <script nonce="${nonce}" src="/docs/swagger-ui-bundle.js"></script>
-<script nonce="${nonce}">SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#ui', deepLinking: true, displayRequestDuration: true, validatorUrl: null });</script>
+<script nonce="${nonce}">SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#ui', docExpansion: 'none', defaultModelsExpandDepth: 0, deepLinking: true, displayRequestDuration: true, validatorUrl: null });</script>
 </body></html>
 `;
 

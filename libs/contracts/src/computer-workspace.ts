@@ -1,7 +1,7 @@
 // Files of a computer's /workspace, read and written directly: the HTTP shapes, and the heads by which a host is asked.
 import { z } from 'zod';
+import { askedRange } from './byte-range.ts';
 import { UPLOAD_PATH_BYTES_MAX, uploadResult } from './computer-uploads.ts';
-import { videoContentHead } from './videos.ts';
 
 /** Entries of a folder that are listed at most. */
 export const FOLDER_ENTRIES_MAX = 10_000;
@@ -70,7 +70,7 @@ export const hostFileReadHead = z.object({
   org: z.string(),
   id: z.string(),
   path: z.string(),
-  range: videoContentHead.shape.range,
+  range: askedRange.nullable(),
   /** The range counts only while the file has this tag. */
   if_range: z.string().nullable(),
 });

@@ -3,6 +3,7 @@ export * from './accounts.ts';
 export * from './audio-formats.ts';
 export * from './audit-log.ts';
 export * from './bounded.ts';
+export * from './byte-range.ts';
 export * from './caller-context.ts';
 export * from './catalog.ts';
 export * from './chat.ts';

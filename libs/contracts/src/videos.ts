@@ -1,6 +1,7 @@
 // Videos: POST/GET/DELETE /v1/videos…, the record of a job in the KV bucket `videos`, and what crosses the bus.
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { askedRange } from './byte-range.ts';
 import { callerContext, tags } from './caller-context.ts';
 import { upstream } from './catalog.ts';
 import { dollars } from './dollars.ts';
@@ -257,13 +258,8 @@ export const VIDEO_CREATE_SUBJECT = 'video-worker.v1.videos.create';
 export const videoContentHead = z.object({
   org: z.string(),
   id: z.string(),
-  /** As HTTP has it: from `first` to `last`, or the last `suffix` bytes; null: all. */
-  range: z
-    .union([
-      z.object({ first: z.int().nonnegative(), last: z.int().nonnegative().nullable() }),
-      z.object({ suffix: z.int().nonnegative() }),
-    ])
-    .nullable(),
+  /** Null: all. */
+  range: askedRange.nullable(),
 });
 export type VideoContentHead = z.infer<typeof videoContentHead>;
 export const VIDEO_CONTENT_SUBJECT = 'video-worker.v1.videos.content';

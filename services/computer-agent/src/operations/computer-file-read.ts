@@ -4,6 +4,7 @@ import {
   type HostFileReadHead,
   type HostFileReadReply,
   hostFileReadHead,
+  resolveRange,
   ServiceError,
   type WorkspaceFolder,
 } from '@switchyard/contracts';
@@ -45,8 +46,7 @@ async function sendFile(call: IncomingCall, file: OpenFile, asked: HostFileReadH
 /** @throws ServiceError `range_not_satisfiable`. */
 function partOf({ bytes, etag }: OpenFile, { range, if_range }: HostFileReadHead) {
   if (range === null || (if_range !== null && if_range !== etag)) return null;
-  const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
-  const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);
-  if (start < end) return { start, end };
+  const part = resolveRange(range, bytes);
+  if (part) return part;
   throw new ServiceError('range_not_satisfiable', `the file has ${bytes} bytes`, { details: { bytes } });
 }

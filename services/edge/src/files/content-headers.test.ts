@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contentHeaders, readRange } from './content-headers.ts';
+import { contentHeaders } from './content-headers.ts';
 
 const file = (filename: string) => ({
   id: 'file_x',
@@ -29,30 +29,5 @@ describe('the headers of a file’s content', () => {
   test('contain the part of a range', () => {
     const headers = contentHeaders(file('a'), { start: 10, end: 20 }, 'req_x');
     expect(headers).toMatchObject({ 'content-length': '10', 'content-range': 'bytes 10-19/100' });
-  });
-});
-
-describe('a Range', () => {
-  test.each([
-    [undefined, null],
-    ['bytes=0-0', { start: 0, end: 1 }],
-    ['bytes=5-', { start: 5, end: 100 }],
-    ['bytes=90-1000', { start: 90, end: 100 }],
-    ['bytes=-10', { start: 90, end: 100 }],
-    ['bytes=-1000', { start: 0, end: 100 }],
-    ['bytes=100-', 'unsatisfiable'],
-    ['bytes=-0', 'unsatisfiable'],
-    ['bytes=-', null],
-    ['bytes=5-4', null],
-    ['bytes=0-1,3-4', null],
-    ['items=0-1', null],
-    ['bytes=0x1-2', null],
-  ])('%j of 100 bytes is %j', (header, range) => {
-    expect(readRange(header, 100)).toEqual(range);
-  });
-
-  test('of an empty file is ignored', () => {
-    expect(readRange('bytes=0-', 0)).toBe('unsatisfiable');
-    expect(readRange('bytes=-5', 0)).toBe('unsatisfiable');
   });
 });

@@ -1,7 +1,6 @@
 // Headers of a file's bytes. Callers upload any content under any name and type, so a file is sent as a download and
 // never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
 import type { FileObject } from '@switchyard/contracts';
-import { readByteRange } from '../http/byte-range.ts';
 
 /** Bytes from `start` up to, but not including, `end`. */
 export interface Range {
@@ -41,20 +40,4 @@ export function attachment(filename: string): string {
     (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
   );
   return `attachment; filename="${plain}"; filename*=UTF-8''${exact}`;
-}
-
-/**
- * Returns the single requested range of a file with this many bytes; null without a range or for a form that may be
- * answered with the whole file; `unsatisfiable` when the range is outside the file.
- */
-export function readRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | null {
-  const asked = readByteRange(header);
-  if (asked === null) return null;
-  if ('suffix' in asked) {
-    const length = Math.min(asked.suffix, bytes);
-    return length === 0 ? 'unsatisfiable' : { start: bytes - length, end: bytes };
-  }
-  const { first: start, last } = asked;
-  const end = last === null ? bytes : Math.min(last + 1, bytes);
-  return start < bytes ? { start, end } : 'unsatisfiable';
 }

@@ -6,12 +6,14 @@ import {
   type FileObject,
   fileObject,
   type KeyRecord,
+  resolveRange,
   ServiceError,
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
-import { contentHeaders, etagOf, type Range, readRange } from './content-headers.ts';
+import { contentHeaders, etagOf, type Range } from './content-headers.ts';
 
 interface SendContentOptions {
   readonly bus: Bus;
@@ -53,10 +55,11 @@ export async function sendContent(
 
 /** @throws ServiceError `range_not_satisfiable`. */
 function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObject): Range | null {
+  const asked = readByteRange(request.headers.range);
   const condition = request.headers['if-range'];
-  if (condition !== undefined && condition !== etagOf(file)) return null;
-  const range = readRange(request.headers.range, file.bytes);
-  if (range !== 'unsatisfiable') return range;
+  if (asked === null || (condition !== undefined && condition !== etagOf(file))) return null;
+  const range = resolveRange(asked, file.bytes);
+  if (range) return range;
   reply.header('content-range', `bytes */${file.bytes}`);
   const details = { bytes: file.bytes };
   throw new ServiceError(

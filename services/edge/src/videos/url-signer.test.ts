@@ -4,7 +4,6 @@ import { VIDEO_URL_SECONDS } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
 import { FakeClock, startNats, type TestServer } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readByteRange } from '../http/byte-range.ts';
 import { ensureUrlSecret, type SignedQuery, UrlSigner } from './url-signer.ts';
 
 const VIDEO = { org: 'org_a', id: 'vid_1' };
@@ -66,17 +65,4 @@ describe('the secret', () => {
     expect(new Set(secrets).size).toBe(1);
     expect(await ensureUrlSecret(system, Date.now())).toBe(secrets[0]);
   });
-});
-
-test.each([
-  ['bytes=0-99', { first: 0, last: 99 }],
-  ['bytes=5-', { first: 5, last: null }],
-  ['bytes=-7', { suffix: 7 }],
-  ['bytes=9-5', null],
-  ['bytes=0-1,5-6', null],
-  ['lines=1-2', null],
-  ['bytes=-', null],
-  [undefined, null],
-])('Range %s is read as %o', (header, range) => {
-  expect(readByteRange(header)).toEqual(range);
 });

@@ -1,8 +1,8 @@
 // videos.content: streams a result, or a byte range of it, at the reader's pace. The edge has authorized the caller.
 import { type ByteRange, type IncomingCall, ObjectGone } from '@switchyard/bus';
 import {
+  resolveRange,
   ServiceError,
-  type VideoContentHead,
   type VideoContentReply,
   type VideoResult,
   videoContentHead,
@@ -15,7 +15,7 @@ export function videoContent(deps: VideoOperations) {
     const { org, id, range } = videoContentHead.parse(call.head);
     await call.readBody(0);
     const result = await resultOf(deps, org, id);
-    const part = byteRangeOf(result.bytes, range);
+    const part = range ? resolveRange(range, result.bytes) : { start: 0, end: result.bytes };
     call.setHead(replyOf(result, part));
     if (!part) return call.end(null);
     const stored = await deps.results.get(id, part);
@@ -38,14 +38,6 @@ async function resultOf(deps: VideoOperations, org: string, id: string): Promise
     throw new ServiceError('video_not_found', 'The video is not finished. Poll GET /v1/videos/{id}.');
   if (Date.parse(result.expires_at) <= deps.clock.now()) throw expired();
   return result;
-}
-
-/** Null when the range is outside the result. */
-export function byteRangeOf(bytes: number, range: VideoContentHead['range']): ByteRange | null {
-  if (range === null) return { start: 0, end: bytes };
-  const start = 'suffix' in range ? Math.max(0, bytes - range.suffix) : range.first;
-  const end = 'suffix' in range ? bytes : Math.min(bytes, (range.last ?? bytes - 1) + 1);
-  return start < end ? { start, end } : null;
 }
 
 function replyOf({ media_type, bytes }: VideoResult, part: ByteRange | null): VideoContentReply {

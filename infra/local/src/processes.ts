@@ -7,7 +7,7 @@ import { type ProcessSpec, type Supervised, supervise } from './supervisor.ts';
 
 /** In the order in which they stop. */
 const ROLES = ['entry', 'worker', 'server'] as const;
-export type Role = (typeof ROLES)[number];
+type Role = (typeof ROLES)[number];
 
 export interface Processes {
   /** Starts a process. Throws once `stop` was called. */

@@ -29,7 +29,7 @@ interface StackDeps {
   readonly progress: Progress;
 }
 
-export interface Served {
+interface Served {
   /** The edge's URL. */
   readonly url: string;
   /** Where a browser signs in to the console; undefined without a console. */

@@ -1,11 +1,11 @@
 // Builds the standard computer image. The parts of its build also serve other images of this repository.
-export { type AptSetup, readAptSetup, renderSources } from './apt-setup.ts';
+export { readAptSetup, renderSources } from './apt-setup.ts';
 export { ensureBase } from './base-image.ts';
 export { type HostSetup, writeSystem } from './build-context.ts';
 export { buildImage, proxyArguments } from './build-image.ts';
 export { buildLockName, withBuildLock } from './build-lock.ts';
-export { type EnsureImageOptions, ensureImage, IMAGE } from './ensure-image.ts';
+export { ensureImage, IMAGE } from './ensure-image.ts';
 export { findExtraCertificates } from './extra-certificates.ts';
-export { addNode, type NodePackages, nodePackages } from './node-packages.ts';
+export { addNode, nodePackages } from './node-packages.ts';
 export { isImagePresent, pullImage } from './pull-image.ts';
 export { architectureOf } from './recipe.ts';

@@ -1,8 +1,8 @@
 // The bus, typed: calls as duplex byte streams, JSON operations on top of them, events, KV buckets, leases.
 export type { ByteSource } from './body-source.ts';
-export { Bucket, type Entry, type LastWrite, openBucket, RevisionConflict } from './bucket.ts';
+export { Bucket, type Entry, openBucket, RevisionConflict } from './bucket.ts';
 export { BUCKETS } from './buckets.ts';
-export { Bus, connectBus, type Logger } from './bus.ts';
+export { Bus, connectBus } from './bus.ts';
 export { FROM_PUBLISHER } from './call-subjects.ts';
 export type { CallHandler } from './callee.ts';
 export { eventsOfEntry } from './entry-events.ts';

@@ -1,7 +1,7 @@
 // POST /v1/completions: OpenAI's legacy completion of a text. The router turns it into a chat of one message.
 import { z } from 'zod';
 import { boundedList } from './bounded.ts';
-import { chatCompletionRequest, chatUsage } from './chat.ts';
+import { chatCompletion, chatCompletionRequest, chatUsage } from './chat.ts';
 import { modelChoice, NAMES_A_MODEL, namesAModel, ONE_OF_THEM_REQUIRED } from './model-choice.ts';
 import { refusedField } from './refused-field.ts';
 
@@ -38,11 +38,13 @@ export const completionRequest = z
     ...ONE_OF_THEM_REQUIRED,
   });
 
+const { id, created, model, usage } = chatCompletion.shape;
+
 export const textCompletion = z.looseObject({
-  id: z.string().describe('The maker’s id of the answer'),
+  id,
   object: z.literal('text_completion').describe('Always text_completion'),
-  created: z.int().describe('When, in seconds since 1970'),
-  model: z.string().describe('The model that answered'),
+  created,
+  model,
   choices: z
     .array(
       z.looseObject({
@@ -53,7 +55,7 @@ export const textCompletion = z.looseObject({
       }),
     )
     .describe('The answers'),
-  usage: chatUsage.describe('What was used, and its cost'),
+  usage,
 });
 
 /** One event of a streamed completion; `data: [DONE]` follows the last one. */

@@ -64,7 +64,7 @@ export interface Egress {
   check(url: string, request?: Pick<EgressRequest, 'param' | 'timeoutMs' | 'signal'>): Promise<void>;
 }
 
-export const TIMEOUT_MS_DEFAULT = 30_000;
+const TIMEOUT_MS_DEFAULT = 30_000;
 const BYTES_MAX_DEFAULT = 16 * 1024 * 1024;
 const REDIRECTS_MAX_DEFAULT = 5;
 

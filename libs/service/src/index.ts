@@ -8,7 +8,7 @@ export {
 } from './byte-budget.ts';
 export { watchByteBudget } from './byte-budget-gauges.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { ConfigError, commonConfig, readConfig } from './config.ts';
+export { commonConfig, readConfig } from './config.ts';
 export { inTime } from './in-time.ts';
 export { linesOf } from './lines-of.ts';
 export { Lock, Locks } from './lock.ts';

@@ -40,7 +40,7 @@ export type RegistryFault =
   | 'cut'
   | 'stalled';
 
-export interface TestImage {
+interface TestImage {
   /** Go's name; default: this machine's. */
   readonly architecture?: string;
   /** Unpacked size of its single layer. Default: 100 kB. */

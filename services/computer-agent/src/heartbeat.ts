@@ -9,7 +9,7 @@ import type { HostOrders } from './lifecycle/host-orders.ts';
 import type { BillableClock } from './metering/billable-clock.ts';
 import type { LastHeard } from './store/last-heard.ts';
 
-export const HEARTBEAT_MS = 1_000;
+const HEARTBEAT_MS = 1_000;
 
 interface HeartbeatDeps {
   readonly hostId: string;

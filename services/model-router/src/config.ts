@@ -2,6 +2,7 @@
 import { egressConfig } from '@switchyard/egress';
 import { byteBudgetConfig, commonConfig, providersConfig } from '@switchyard/service';
 import { z } from 'zod';
+import { catalogConfig } from './catalog/catalog-config.ts';
 
 const serverUrl = z.url({ protocol: /^https?$/ }).optional();
 const dollarsPerToken = z
@@ -11,19 +12,10 @@ const dollarsPerToken = z
 
 export const config = z.looseObject({
   ...commonConfig,
+  ...catalogConfig,
   ...byteBudgetConfig,
   ...egressConfig,
   ...providersConfig,
-  /** Additional catalog files, separated by commas; a model with an existing id replaces the shipped one. */
-  SWITCHYARD_CATALOG: z
-    .string()
-    .default('')
-    .transform((list) =>
-      list
-        .split(',')
-        .map((path) => path.trim())
-        .filter((path) => path !== ''),
-    ),
   /** Seconds for a whole call with all attempts and waits; less than the ten minutes after which clients give up. */
   SWITCHYARD_CALL_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(570).default(570),
   /** URL of an Ollama whose models are served as `ollama/<name>`. */
@@ -39,9 +31,3 @@ export const config = z.looseObject({
   SWITCHYARD_DISCOVERED_OUTPUT_TOKEN_PRICE: dollarsPerToken,
 });
 export type Config = z.infer<typeof config>;
-
-/** Credentials of an upstream, by the variable that the catalog names. */
-export function secretOf(settings: Config, name: string): string | undefined {
-  const value = settings[name];
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}

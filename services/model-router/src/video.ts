@@ -1,11 +1,12 @@
 // Exports for services/video-worker: the catalog and the video makers.
 
 export { PricedMembers } from './calls/priced-members.ts';
-export { Catalog, CatalogError, loadCatalog, makerOf } from './catalog/catalog.ts';
+export { Catalog, loadCatalog, makerOf } from './catalog/catalog.ts';
+export { catalogConfig, secretOf } from './catalog/catalog-config.ts';
 export { SHIPPED_CATALOGS } from './catalog/shipped.ts';
-export { type Failure, redacted } from './makers/failure.ts';
+export { redacted } from './makers/failure.ts';
 export { createMakers } from './makers/registry.ts';
-export { createVideoMakers, type VideoMakers } from './makers/videos/registry.ts';
+export { createVideoMakers } from './makers/videos/registry.ts';
 export {
   type TakenVideo,
   type VideoImage,

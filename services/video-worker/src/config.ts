@@ -1,5 +1,6 @@
 // Settings of the video-worker. Only this module reads the environment, including the makers' credentials.
 import { egressConfig } from '@switchyard/egress';
+import { catalogConfig } from '@switchyard/model-router/video';
 import { byteBudgetConfig, commonConfig, providersConfig } from '@switchyard/service';
 import { z } from 'zod';
 
@@ -8,19 +9,10 @@ const MINUTES_MAX = 1_200;
 
 export const config = z.looseObject({
   ...commonConfig,
+  ...catalogConfig,
   ...egressConfig,
   ...providersConfig,
   ...byteBudgetConfig,
-  /** Additional catalog files, separated by commas; use the same list as for the model-router. */
-  SWITCHYARD_CATALOG: z
-    .string()
-    .default('')
-    .transform((list) =>
-      list
-        .split(',')
-        .map((path) => path.trim())
-        .filter((path) => path !== ''),
-    ),
   /** Minutes after which an unfinished video job fails; fractions are allowed. */
   SWITCHYARD_VIDEO_MINUTES_MAX: z.coerce.number().positive().max(MINUTES_MAX).default(60),
   /** Maximum size of a result, in bytes. */
@@ -31,9 +23,3 @@ export const config = z.looseObject({
     .default(512 * 1024 * 1024),
 });
 export type Config = z.infer<typeof config>;
-
-/** Credentials of an upstream, by the variable that the catalog names. */
-export function secretOf(settings: Config, name: string): string | undefined {
-  const value = settings[name];
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}

@@ -15,10 +15,11 @@ import {
   loadCatalog,
   openProviderKeys,
   SHIPPED_CATALOGS,
+  secretOf,
 } from '@switchyard/model-router/video';
 import { ByteBudget, type Running, type ServiceDeps, watchByteBudget } from '@switchyard/service';
 import { HoldKeeper } from '@switchyard/spending';
-import { type Config, secretOf } from './config.ts';
+import type { Config } from './config.ts';
 import { InputStore } from './input/input-store.ts';
 import { followCharges } from './jobs/charges.ts';
 import type { JobDeps } from './jobs/job-deps.ts';

@@ -69,7 +69,7 @@ const localChatRequest = chatCompletionRequest.safeExtend({
   response_format: responseFormat.nullish(),
 });
 
-export interface ToolCall {
+interface ToolCall {
   id: string;
   name: string;
   arguments: string;

@@ -9,7 +9,7 @@ export interface Field {
   value: string | number | boolean;
 }
 
-export interface Statement {
+interface Statement {
   stems: ReadonlySet<string>;
   negated: boolean;
   numbers: number[];

@@ -9,7 +9,7 @@ import errors from './__fixtures__/errors.json' with { type: 'json' };
 import models from './__fixtures__/models.json' with { type: 'json' };
 import cachedUsage from './__fixtures__/usage-cached.json' with { type: 'json' };
 
-export interface RecordedToolCall {
+interface RecordedToolCall {
   id: string;
   type: string;
   function: { name: string; arguments: string };

@@ -20,7 +20,7 @@ import { limitOfKey, limitOfOrg, type Period, periodAt, type SpendingLimit } fro
 
 const HOUR_MS = 3_600_000;
 /** A charge that is booked this long after the end of its period raises no alert. */
-export const LATE_MS_MAX = 48 * HOUR_MS;
+const LATE_MS_MAX = 48 * HOUR_MS;
 /** Periods whose remaining amount is in memory. */
 const PERIODS_MAX = 50_000;
 const PERCENT = 100n;

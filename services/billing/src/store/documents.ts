@@ -62,7 +62,7 @@ export interface UnnumberedRow extends Dimensions, Amounts {
   voided_cost?: bigint;
 }
 
-export interface Credit {
+interface Credit {
   org: string;
   key: string;
   /** Nano-dollars. */

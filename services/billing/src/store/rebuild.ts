@@ -13,7 +13,7 @@ interface FoldAbove {
 }
 
 /** The ledger lacks a number: rows were lost or removed. Nothing is folded beyond the gap. */
-export class LedgerGap extends Error {}
+class LedgerGap extends Error {}
 
 /**
  * Folds every ledger row above a number; rows that are already folded are skipped.

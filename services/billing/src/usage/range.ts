@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS, QUARTER_MS } from '../store/buckets.ts';
 import { type Interval, intervalStart, MINUTE_MS } from './intervals.ts';
 import { fixedZone, namedZone, type Zone } from './zone.ts';
 
-export type Group = (typeof USAGE_GROUPS)[number];
+type Group = (typeof USAGE_GROUPS)[number];
 
 export interface UsageRange {
   /** Milliseconds since the epoch; `from` is inside, `to` is not. */

@@ -78,7 +78,7 @@ function minuteIn({ data }: Event): EventData<'computer.metered'> {
  * The event with the facts of the placement in place of what the host says of them; null: the host may not state it.
  * Its time lies between the creation of the computer and now.
  */
-export function admittedEvent(
+function admittedEvent(
   { event, subject }: Pick<Delivery, 'event' | 'subject'>,
   placement: ComputerPlacement,
   nowMs: number,

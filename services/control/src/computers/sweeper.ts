@@ -18,7 +18,7 @@ export function keepSweeping(deps: SweepDeps): Repeating {
   return repeat({ everyMs: SWEEP_MS, clock: deps.clock, logger: deps.logger, failed }, () => sweep(deps));
 }
 
-export async function sweep(deps: SweepDeps): Promise<void> {
+async function sweep(deps: SweepDeps): Promise<void> {
   await giveUpUnborn(deps);
   for (const org of await deps.slots.orgs()) await deps.slots.freeEmpty(org);
 }

@@ -14,8 +14,6 @@ interface CallersDeps {
   readonly secret: string;
 }
 
-export type Callers = Awaited<ReturnType<typeof openCallers>>;
-
 /** Resolves when all keys and orgs are in memory. */
 export async function openCallers({ bus, clock, secret }: CallersDeps) {
   const now = () => clock.now();

@@ -9,7 +9,7 @@ import { adoptOrphans, type OwnFile, ownFile } from '@switchyard/bus';
 /** Bytes after which the file is compacted to the open calls. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
-export interface OpenCall {
+interface OpenCall {
   requestId: string;
   org: string;
 }

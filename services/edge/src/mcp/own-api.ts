@@ -7,7 +7,7 @@ import { type ErrorBody, errorBody, ServiceError } from '@switchyard/contracts';
 import type { FastifyRequest } from 'fastify';
 
 /** Bytes of one answer that a tool reads into memory. */
-export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

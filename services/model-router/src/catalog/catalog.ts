@@ -11,7 +11,7 @@ import {
 import { markUp } from '@switchyard/money';
 import { parse } from 'yaml';
 
-export class CatalogError extends Error {}
+class CatalogError extends Error {}
 
 /** What the catalog knows of a maker's adapter. */
 export interface Adapter {

@@ -18,7 +18,7 @@ import { chargedNano, differenceNano } from './money.ts';
 import { DELETED, eventOf } from './news.ts';
 
 /** Maximum starts of one attempt with unknown outcome, at makers with idempotent starts. */
-export const STARTS_MAX = 5;
+const STARTS_MAX = 5;
 /** Delay between two status checks of a job; grows with each check. */
 const LOOK_AFTER_MS_MIN = 500;
 const LOOK_AFTER_MS_MAX = 10_000;
@@ -33,7 +33,7 @@ const IMAGE_COPIES = 5;
 const RESULT_MS = VIDEO_RESULT_HOURS * 3_600_000;
 
 /** After a step, the worker either continues at once, or writes the change and releases the lease. */
-export type After = { next: 'go on' } | { next: 'rest'; change: Change };
+type After = { next: 'go on' } | { next: 'rest'; change: Change };
 
 const GO_ON: After = { next: 'go on' };
 

@@ -9,7 +9,7 @@ import { OpenJobs } from './open-jobs.ts';
 /** Maximum jobs that one worker processes at once; most of them wait for a maker's answer. */
 const JOBS_AT_ONCE_MAX = 64;
 /** Polling interval for jobs that have become due or whose lease has expired. */
-export const LOOK_EVERY_MS = 250;
+const LOOK_EVERY_MS = 250;
 
 export interface Worker {
   /** Unfinished jobs, including those of other workers; for metrics. */

@@ -6,7 +6,7 @@ import { withinOrigin } from '../../http/within-origin.ts';
 
 export const ASK_TIMEOUT_MS = 5_000;
 /** A model's card may include its whole licence. */
-export const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 export interface AskOptions {
   fetch: typeof fetch;

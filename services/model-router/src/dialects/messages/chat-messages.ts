@@ -10,7 +10,7 @@ type Block<Type> = Extract<UserBlock | AssistantBlock, { type: Type }>;
 type ResultBlock = Exclude<Block<'tool_result'>['content'], string | null | undefined>[number];
 type TextBlock = Block<'text'>;
 
-export type ChatPart =
+type ChatPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { filename: string; file_data: string } };

@@ -67,7 +67,7 @@ const SEGMENT_CHARACTERS_MAX = 84;
 const PAUSE_SECONDS = 1;
 
 /** Groups words into segments, which end at a sentence end, a pause, or the length of a subtitle. */
-export function segmentsOf(words: readonly Word[]): { start: number; end: number; text: string }[] {
+function segmentsOf(words: readonly Word[]): { start: number; end: number; text: string }[] {
   const made: { start: number; end: number; text: string }[] = [];
   for (const { word, start, end } of words) {
     const last = made.at(-1);

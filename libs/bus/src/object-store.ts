@@ -37,7 +37,6 @@ export interface ByteRange {
 }
 
 interface StoredObject {
-  readonly info: ObjectInfo;
   /**
    * The object's bytes, fetched on demand. Throws ObjectGone when the object is deleted during the read, ServiceError
    * `service_unavailable` when the store is away. The last chunk of a whole object is delivered only if the digest
@@ -142,7 +141,7 @@ export class ObjectStore {
     const entry = await this.#entry(id);
     if (!entry) return null;
     const body = range ? this.#readRange(entry, range) : this.#readWhole(entry);
-    return { info: toInfo(entry), body };
+    return { body };
   }
 
   /** Removes an object, at once for all readers. Removing a missing object is not an error. */

@@ -72,4 +72,3 @@ export const messagesEvent = z.discriminatedUnion('type', [
   messagePingEvent,
   anthropicErrorBody,
 ]);
-export type MessagesEvent = z.infer<typeof messagesEvent>;

@@ -131,4 +131,3 @@ export const responsesEvent = z.discriminatedUnion('type', [
   responseInputDoneEvent,
   responseErrorEvent,
 ]);
-export type ResponsesEvent = z.infer<typeof responsesEvent>;

@@ -134,7 +134,6 @@ async function fileOperations({ config, bus, logger, clock }: Needs): Promise<Fi
   const usage = await openBucket(bus, 'file-usage');
   const bytesMax = Math.round(config.SWITCHYARD_STORAGE_GB * 1e9);
   return {
-    bus,
     files: await openBucket(bus, 'files'),
     contents: await openObjectStore(bus, 'files'),
     quota: new Quota({ usage, bytesMax, clock }),

@@ -74,7 +74,7 @@ export async function start({ config, bus, logger, clock, metrics }: StartDeps):
       'Video jobs from their start to their result: charged once, started once, refunded when they fail.',
   });
   register(service, {
-    ...{ bus, videos, inputs, results, events, catalog, clock, logger },
+    ...{ videos, inputs, results, events, catalog, clock, logger },
     ...{ holds, largeBodies },
     egress,
     jobMsMax: config.SWITCHYARD_VIDEO_MINUTES_MAX * MINUTE_MS,

@@ -12,8 +12,6 @@ const TERMINAL_ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor' } 
 
 interface ContainerExit {
   readonly reason: 'stopped' | 'out_of_memory' | 'exited';
-  /** Exit code of PID 1. null if Docker no longer knows it, or if this agent ended the container. */
-  readonly exitCode: number | null;
 }
 
 interface ContainerDeps {
@@ -114,14 +112,13 @@ export class Container {
   async #exit(): Promise<ContainerExit> {
     const { containers } = this.#deps;
     const { containerId } = this;
-    if (containers.isEnding(containerId)) return { reason: 'stopped', exitCode: null };
+    if (containers.isEnding(containerId)) return { reason: 'stopped' };
     const late = new AbortController();
     const unknown = delay(INSPECT_TIMEOUT_MS, undefined, { signal: late.signal, ref: false });
     const state = await Promise.race([containers.inspect(containerId), unknown]).catch(() => undefined);
     late.abort();
     unknown.catch(() => {});
-    const exitCode = state && !state.running ? state.exitCode : null;
-    if (containers.isEnding(containerId)) return { reason: 'stopped', exitCode };
-    return { reason: state?.oomKilled ? 'out_of_memory' : 'exited', exitCode };
+    if (containers.isEnding(containerId)) return { reason: 'stopped' };
+    return { reason: state?.oomKilled ? 'out_of_memory' : 'exited' };
   }
 }

@@ -39,7 +39,6 @@ export interface EngineContainer {
   readonly containerId: string;
   readonly slot: string;
   readonly running: boolean;
-  readonly createdAt: Date;
 }
 
 export interface ContainerState {
@@ -50,7 +49,6 @@ export interface ContainerState {
   /** Size as last set in the engine. */
   readonly size: SizeMb;
   readonly oomKilled: boolean;
-  readonly exitCode: number;
 }
 
 export interface Engine {
@@ -132,11 +130,10 @@ export function createEngine(options: EngineOptions): Engine {
     async list() {
       const filters = { label: [`${LABEL_AGENT}=${agentId}`] };
       const found = await answered(docker.listContainers({ all: true, filters }));
-      return found.map(({ Id, Labels, State, Created }) => ({
+      return found.map(({ Id, Labels, State }) => ({
         containerId: Id,
         slot: Labels[LABEL_SLOT] ?? '',
         running: State === 'running',
-        createdAt: new Date(Created * 1000),
       }));
     },
   };
@@ -152,7 +149,6 @@ function stateOf({ Config, HostConfig, State }: ContainerInspectInfo): Container
       memoryMb: (HostConfig.MemoryReservation ?? 0) / BYTES_PER_MB,
     },
     oomKilled: State.OOMKilled,
-    exitCode: State.ExitCode,
   };
 }
 

@@ -1,11 +1,10 @@
 // Dependencies that the operations on stored files share, and the lookup of a file.
-import type { Bucket, Bus, Entry, ObjectStore } from '@switchyard/bus';
+import type { Bucket, Entry, ObjectStore } from '@switchyard/bus';
 import { type FileRecord, fileKey, ID_PATTERN, ServiceError } from '@switchyard/contracts';
 import type { Clock, Logger } from '@switchyard/service';
 import type { Quota } from './quota.ts';
 
 export interface FileOperations {
-  readonly bus: Bus;
   readonly files: Bucket<FileRecord>;
   readonly contents: ObjectStore;
   readonly quota: Quota;

@@ -48,7 +48,6 @@ let tests = 0;
 async function startControl(): Promise<{ bus: Bus; deps: FileOperations }> {
   const bus = await connectBus({ url: nats.url, service: 'control', logger });
   const deps: FileOperations = {
-    bus,
     files: await openBucket(bus, 'files'),
     contents: await openObjectStore(bus, 'files'),
     quota: new Quota({

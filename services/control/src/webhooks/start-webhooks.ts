@@ -34,7 +34,7 @@ export async function startWebhooks({ allow, ...deps }: WebhooksOptions): Promis
   const feeds = await WebhookFeeds.start({ ...deps, egress, deliveries, bucket: webhooks });
   const callbacks = startCallbackFeed({ ...deps, egress, videos, signingSecrets });
   return {
-    operations: { webhooks, known: feeds.known, deliveries, signingSecrets, events, egress, clock, logger },
+    operations: { webhooks, deliveries, signingSecrets, events, egress, clock, logger },
     async stop() {
       await Promise.all([feeds.stop(), callbacks.stop()]);
     },

@@ -46,27 +46,27 @@ interface OpenFeed {
 }
 
 export class WebhookFeeds {
-  readonly known: Mirror<WebhookRecord>;
   readonly #deps: WebhookFeedsOptions;
+  readonly #known: Mirror<WebhookRecord>;
   readonly #open = new Map<string, OpenFeed>();
   readonly #closing = new Set<Promise<void>>();
   readonly #errorWrittenAt = new Map<string, number>();
 
   private constructor(options: WebhookFeedsOptions, known: Mirror<WebhookRecord>) {
     this.#deps = options;
-    this.known = known;
+    this.#known = known;
   }
 
   static async start(options: WebhookFeedsOptions): Promise<WebhookFeeds> {
     await removeStrayConsumers(options);
     const feeds = new WebhookFeeds(options, await mirrorBucket(options.bus, options.bucket, { tick: false }));
-    feeds.known.onChange((key, record) => feeds.#syncFeeds(key, record));
-    for (const [key, record] of feeds.known.entries()) feeds.#syncFeeds(key, record);
+    feeds.#known.onChange((key, record) => feeds.#syncFeeds(key, record));
+    for (const [key, record] of feeds.#known.entries()) feeds.#syncFeeds(key, record);
     return feeds;
   }
 
   async stop(): Promise<void> {
-    this.known.close();
+    this.#known.close();
     await Promise.all([...this.#open.values()].flatMap(({ feeds }) => feeds.map((feed) => feed.stop())));
     await Promise.all(this.#closing);
   }

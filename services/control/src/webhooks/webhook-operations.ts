@@ -1,5 +1,5 @@
 // Dependencies that the webhook operations share.
-import type { Bucket, EventPublisher, Mirror } from '@switchyard/bus';
+import type { Bucket, EventPublisher } from '@switchyard/bus';
 import type { SigningSecretRecord, WebhookDelivery, WebhookRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Clock, Logger } from '@switchyard/service';
@@ -9,8 +9,6 @@ export const URL_CHECK_TIMEOUT_MS = 10_000;
 
 export interface WebhookOperations {
   readonly webhooks: Bucket<WebhookRecord>;
-  /** Mirror of all webhooks; finding an org's webhooks scans it. */
-  readonly known: Mirror<WebhookRecord>;
   /** The last attempts of each webhook, as the history of its key. */
   readonly deliveries: Bucket<WebhookDelivery>;
   readonly signingSecrets: Bucket<SigningSecretRecord>;

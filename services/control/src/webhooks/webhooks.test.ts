@@ -67,7 +67,8 @@ afterAll(async () => {
 
 afterEach(async () => {
   const [first] = instances;
-  if (first) for (const [, { org, id }] of first.webhooks.operations.known.entries()) await remove(id, org);
+  for (const { value } of (await first?.webhooks.operations.webhooks.entries()) ?? [])
+    await remove(value.id, value.org);
   for (const instance of instances.splice(0)) {
     await instance.webhooks.stop();
     await instance.bus.close();
@@ -402,7 +403,7 @@ test('a private address, also by host name, is refused when a webhook is created
   const refused = { code: 'url_not_allowed', param: 'url' };
   for (const url of ['http://127.0.0.1/', 'http://localhost/', 'http://169.254.169.254/', 'http://[::1]/'])
     await expect(create({ url, events: ['*'] })).rejects.toMatchObject(refused);
-  expect(operations().known.entries()).toEqual([]);
+  expect(await operations().webhooks.entries()).toEqual([]);
 });
 
 test('a private address is refused at delivery, even if the address was public at creation', async () => {

@@ -37,10 +37,6 @@ export class DeliveryJournal {
     this.#file = openSync(this.#own.path, 'a');
   }
 
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** Records a call. It is on disk at the next `flush`, which runs before the bus sends the messages of this turn. */
   taken(requestId: string, org: string): void {
     this.#open.set(requestId, org);

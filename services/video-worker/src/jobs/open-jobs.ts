@@ -51,10 +51,6 @@ export class OpenJobs {
     this.#watch?.stop();
   }
 
-  get size(): number {
-    return this.#jobs.size;
-  }
-
   /** Unleased jobs that are due, the longest waiting first. */
   due(now: number): Entry<VideoRecord>[] {
     return [...this.#jobs.values()]

@@ -12,8 +12,6 @@ const JOBS_AT_ONCE_MAX = 64;
 const LOOK_EVERY_MS = 250;
 
 export interface Worker {
-  /** Unfinished jobs, including those of other workers; for metrics. */
-  readonly open: number;
   /** Takes no further job, and releases the current ones at once or after their current step. */
   stop(): Promise<void>;
 }
@@ -58,9 +56,6 @@ export async function startWorker({ bus, videos, deps }: WorkerOptions): Promise
   await open.open();
   lookLater();
   return {
-    get open() {
-      return open.size;
-    },
     async stop() {
       cancelLook();
       open.close();

@@ -1,5 +1,5 @@
 // Dependencies of the operations on videos.
-import type { Bucket, Bus, EventPublisher, ObjectStore } from '@switchyard/bus';
+import type { Bucket, EventPublisher, ObjectStore } from '@switchyard/bus';
 import type { VideoRecord } from '@switchyard/contracts';
 import type { Egress } from '@switchyard/egress';
 import type { Catalog } from '@switchyard/model-router/video';
@@ -8,7 +8,6 @@ import type { HoldKeeper } from '@switchyard/spending';
 import type { InputStore } from '../input/input-store.ts';
 
 export interface VideoOperations {
-  bus: Bus;
   videos: Bucket<VideoRecord>;
   inputs: InputStore;
   results: ObjectStore;

@@ -23,10 +23,6 @@ export class BodyBuffer {
     this.#capacity = Math.min(options.expectedBytes ?? options.bytesMax, options.bytesMax);
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   /** The bytes received so far, without a copy. */
   get bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);

@@ -92,6 +92,6 @@ describe('the audio buffer', () => {
     const audio = audioBuffer(null);
     audio.append(Buffer.alloc(AUDIO_BYTES_MAX));
     expect(() => audio.append(Buffer.alloc(1))).toThrow(expect.objectContaining({ code: 'body_too_large' }));
-    expect(audio.length).toBe(AUDIO_BYTES_MAX);
+    expect(audio.bytes.length).toBe(AUDIO_BYTES_MAX);
   });
 });

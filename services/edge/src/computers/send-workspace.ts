@@ -9,7 +9,7 @@ import {
 } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { attachment } from '../files/content-headers.ts';
+import { downloadHeaders } from '../files/content-headers.ts';
 import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
 
@@ -71,21 +71,10 @@ function headersOf(found: HostFileReadReply): Record<string, string> {
   return fileHeaders(found);
 }
 
-/**
- * Commands may create any file, so it is sent as a download and never displayed: no browser runs it as a page of ours.
- */
 function fileHeaders({ name, bytes, modified_at, etag, part }: SentFile): Record<string, string> {
-  const { start, end } = part ?? { start: 0, end: bytes };
   return {
-    'content-type': 'application/octet-stream',
-    'content-length': String(end - start),
-    'content-disposition': attachment(name),
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; sandbox",
+    ...downloadHeaders({ name, mediaType: 'application/octet-stream', bytes, etag, part }),
     'cache-control': 'private, no-cache',
-    'accept-ranges': 'bytes',
     'last-modified': new Date(modified_at).toUTCString(),
-    etag,
-    ...(part ? { 'content-range': `bytes ${start}-${end - 1}/${bytes}` } : {}),
   };
 }

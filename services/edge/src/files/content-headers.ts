@@ -1,30 +1,42 @@
-// Headers of a file's bytes. Callers upload any content under any name and type, so a file is sent as a download and
-// never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
+// Headers of a file's bytes. Callers and commands make any content under any name and type, so a file is sent as a
+// download and never displayed: no browser runs it as a page of ours, and no name can end or extend a header.
+import type { ByteRange } from '@switchyard/bus';
 import type { FileObject } from '@switchyard/contracts';
 
-/** Bytes from `start` up to, but not including, `end`. */
-export interface Range {
-  readonly start: number;
-  readonly end: number;
+interface Download {
+  readonly name: string;
+  readonly mediaType: string;
+  /** Size of the whole file. */
+  readonly bytes: number;
+  readonly etag: string;
+  /** The part that is sent; null: all. */
+  readonly part: ByteRange | null;
+}
+
+export function downloadHeaders({ name, mediaType, bytes, etag, part }: Download): Record<string, string> {
+  const { start, end } = part ?? { start: 0, end: bytes };
+  return {
+    'content-type': mediaType,
+    'content-length': String(end - start),
+    'content-disposition': attachment(name),
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'accept-ranges': 'bytes',
+    etag,
+    ...(part ? { 'content-range': `bytes ${start}-${end - 1}/${bytes}` } : {}),
+  };
 }
 
 export function contentHeaders(
   file: FileObject,
-  range: Range | null,
+  part: ByteRange | null,
   requestId: string,
 ): Record<string, string> {
-  const { start, end } = range ?? { start: 0, end: file.bytes };
+  const { filename: name, media_type: mediaType, bytes } = file;
   return {
-    'content-type': file.media_type,
-    'content-length': String(end - start),
-    'content-disposition': attachment(file.filename),
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; sandbox",
+    ...downloadHeaders({ name, mediaType, bytes, etag: etagOf(file), part }),
     'cache-control': 'private',
-    'accept-ranges': 'bytes',
-    etag: etagOf(file),
     'x-request-id': requestId,
-    ...(range ? { 'content-range': `bytes ${start}-${end - 1}/${file.bytes}` } : {}),
   };
 }
 
@@ -33,7 +45,7 @@ export function etagOf({ sha256 }: Pick<FileObject, 'sha256'>): string {
 }
 
 /** RFC 6266: the name in ASCII for all clients, and exactly for clients that support RFC 8187. */
-export function attachment(filename: string): string {
+function attachment(filename: string): string {
   const plain = filename.replaceAll(/[^\x20-\x7e]/g, '_').replaceAll(/["\\%]/g, '_');
   const exact = encodeURIComponent(filename).replaceAll(
     /['()*]/g,

@@ -1,5 +1,5 @@
 // Sends a file's bytes to an HTTP client at the client's pace.
-import { request as ask, type Bus, openReply } from '@switchyard/bus';
+import { request as ask, type Bus, type ByteRange, openReply } from '@switchyard/bus';
 import {
   FILE_CONTENT_SUBJECT,
   type FileContentHead,
@@ -13,7 +13,7 @@ import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readByteRange } from '../http/byte-range.ts';
 import { pass } from '../http/pass-bytes.ts';
-import { contentHeaders, etagOf, type Range } from './content-headers.ts';
+import { contentHeaders, etagOf } from './content-headers.ts';
 
 interface SendContentOptions {
   readonly bus: Bus;
@@ -54,7 +54,7 @@ export async function sendContent(
 }
 
 /** @throws ServiceError `range_not_satisfiable`. */
-function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObject): Range | null {
+function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObject): ByteRange | null {
   const asked = readByteRange(request.headers.range);
   const condition = request.headers['if-range'];
   if (asked === null || (condition !== undefined && condition !== etagOf(file))) return null;
@@ -69,7 +69,7 @@ function wantedRange(request: FastifyRequest, reply: FastifyReply, file: FileObj
   );
 }
 
-function begin(reply: FastifyReply, file: FileObject, range: Range | null): void {
+function begin(reply: FastifyReply, file: FileObject, range: ByteRange | null): void {
   reply.hijack();
   reply.raw.writeHead(range ? 206 : 200, contentHeaders(file, range, reply.request.id));
 }

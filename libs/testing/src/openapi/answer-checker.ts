@@ -1,11 +1,11 @@
 // Checks whether an answer matches the OpenAPI document: its path, status, headers, media type and JSON.
-import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import type { AnySchemaObject } from 'ajv/dist/2020.js';
+import { type NamedSchemas, SchemaCompiler } from './schema-compiler.ts';
 
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, AnySchemaObject>> };
+  readonly components: { readonly schemas: NamedSchemas };
 }
 
 interface Operation {
@@ -31,12 +31,11 @@ export interface Answer {
 
 export class AnswerChecker {
   readonly #document: OpenApiDocument;
-  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
-  readonly #validators = new WeakMap<AnySchemaObject, ValidateFunction>();
+  readonly #schemas: SchemaCompiler;
 
   constructor(document: OpenApiDocument) {
     this.#document = document;
-    addFormats.default(this.#ajv);
+    this.#schemas = new SchemaCompiler(document.components.schemas);
   }
 
   /** Deviations from the document, in words; empty when there are none. */
@@ -92,17 +91,11 @@ export class AnswerChecker {
   }
 
   #faults(schema: AnySchemaObject, value: unknown): string[] {
-    const validate = this.#validators.get(schema) ?? this.#compile(schema);
+    const validate = this.#schemas.compile(schema);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(({ instancePath, message, params }) =>
       [instancePath, message, JSON.stringify(params)].filter(Boolean).join(' '),
     );
-  }
-
-  #compile(schema: AnySchemaObject): ValidateFunction {
-    const validate = this.#ajv.compile({ ...schema, components: this.#document.components });
-    this.#validators.set(schema, validate);
-    return validate;
   }
 }
 

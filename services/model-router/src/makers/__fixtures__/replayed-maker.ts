@@ -6,6 +6,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { type ModelType, type TranscriptionParams, upstream } from '@switchyard/contracts';
 import { createEgress, parseAllowList } from '@switchyard/egress';
+import { onTestFinished } from 'vitest';
 import { aiSdkMaker } from '../ai-sdk/ai-sdk-maker.ts';
 import type { CallOptions, UpstreamRequest } from '../maker.ts';
 import { createMakersAgent } from '../../http/makers-agent.ts';
@@ -156,6 +157,18 @@ export async function replayedMaker(
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
+    },
+  };
+}
+
+/** For the tests of one maker: reads its fixtures from `folder`, and replays them until the end of a test. */
+export function replaysOf(declaration: MakerDeclaration, folder: string) {
+  return {
+    read: (name: string) => fixture(folder, name),
+    async replay(answering: Answering | readonly Fixture[]): Promise<ReplayedMaker> {
+      const maker = await replayedMaker(declaration, answering);
+      onTestFinished(() => maker.close());
+      return maker;
     },
   };
 }

@@ -1,20 +1,9 @@
 // The images of Black Forest Labs, replayed: a job that is started, asked for, and fetched.
-import { afterEach, describe, expect, it } from 'vitest';
-import {
-  type Answering,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-  type WireRequest,
-} from '../__fixtures__/replayed-maker.ts';
+import { describe, expect, it } from 'vitest';
+import { type Answering, replaysOf, type WireRequest } from '../__fixtures__/replayed-maker.ts';
 import { blackForestLabs } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answering: Answering) => {
-  maker = await replayedMaker(blackForestLabs, answering);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(blackForestLabs, import.meta.dirname);
 
 /** A job that is pending once, and then in the state of that fixture. */
 const job = (end: string): Answering => {
@@ -29,7 +18,7 @@ const job = (end: string): Answering => {
 const posts = (requests: WireRequest[]) => requests.filter(({ method }) => method === 'POST');
 
 it('starts the job with what was asked for, waits for it, and gives the image as base64', async () => {
-  await replay(job('ready'));
+  const maker = await replay(job('ready'));
   const body = {
     prompt: 'a kitten',
     size: '1024x768',
@@ -61,7 +50,7 @@ it('starts the job with what was asked for, waits for it, and gives the image as
 });
 
 it('starts a job for each image, each with a seed of its own', async () => {
-  await replay(job('ready'));
+  const maker = await replay(job('ready'));
   const body = { prompt: 'a kitten', n: 3, seed: 42, aspect_ratio: '16:9' };
   const { json } = await maker.call('image', body, { model: 'flux-kontext-pro' });
   expect(json().data).toHaveLength(3);
@@ -71,14 +60,14 @@ it('starts a job for each image, each with a seed of its own', async () => {
 });
 
 it('tells a prompt that moderation holds back as a refusal, at once', async () => {
-  await replay(job('moderated'));
+  const maker = await replay(job('moderated'));
   const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'flux-pro-1.1' });
   expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
 });
 
 it('tells once that the maker has the job, and hangs up on it when the attempt is over', async () => {
   const looking = Promise.withResolvers<WireRequest>();
-  await replay(async (request) => {
+  const maker = await replay(async (request) => {
     if (request.method === 'POST') return read('submitted');
     looking.resolve(request);
     await request.gone;
@@ -93,12 +82,12 @@ it('tells once that the maker has the job, and hangs up on it when the attempt i
 
 describe('errors', () => {
   it('an account of ours without credits is not an error of the request', async () => {
-    await replay(() => read('no-credits'));
+    const maker = await replay(() => read('no-credits'));
     expect(await maker.call('image', { prompt: 'x' })).toMatchObject({ status: 402 });
   });
 
   it('tells what is wrong with a request in the words of the maker', async () => {
-    await replay(() => read('invalid'));
+    const maker = await replay(() => read('invalid'));
     const { status, json } = await maker.call('image', { prompt: 'x', size: '1000x768' });
     expect([status, json().error]).toMatchObject([
       422,

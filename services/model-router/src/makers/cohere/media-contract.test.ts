@@ -1,23 +1,12 @@
 // Cohere's embeddings and reranking, replayed.
-import { afterEach, expect, it } from 'vitest';
-import {
-  type Answering,
-  type Fixture,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-} from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { cohere } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answering: Answering | Fixture[]) => {
-  maker = await replayedMaker(cohere, answering);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(cohere, import.meta.dirname);
 
 it('embeds, with dimensions that the provider package does not know, and counts what Cohere bills', async () => {
-  await replay([read('embeddings')]);
+  const maker = await replay([read('embeddings')]);
   const body = {
     input: ['hello', 'goodbye'],
     dimensions: 2048,
@@ -39,7 +28,7 @@ it('embeds, with dimensions that the provider package does not know, and counts 
 });
 
 it('splits what is over the 96 texts of one call, in order, its tokens added up', async () => {
-  await replay((request) => {
+  const maker = await replay((request) => {
     const texts = request.json().texts as string[];
     const float = texts.map((text) => [Number(text)]);
     return {
@@ -58,7 +47,7 @@ it('splits what is over the 96 texts of one call, in order, its tokens added up'
 });
 
 it('ranks, best first, with the searches that Cohere bills and the documents where they are asked for', async () => {
-  await replay([read('rerank')]);
+  const maker = await replay([read('rerank')]);
   const documents = [
     'Carson City',
     { text: 'Saipan' },
@@ -97,13 +86,13 @@ it('ranks, best first, with the searches that Cohere bills and the documents whe
 });
 
 it('leaves the documents out where they are not asked for', async () => {
-  await replay([read('rerank')]);
+  const maker = await replay([read('rerank')]);
   const { json } = await maker.call('rerank', { query: 'x', documents: ['a', 'b', 'c', 'd', 'e'] });
   expect((json().results as object[])[0]).toEqual({ index: 3, relevance_score: 0.999071 });
 });
 
 it('refuses rank_fields, which version 2 does not have', async () => {
-  await replay([read('rerank')]);
+  const maker = await replay([read('rerank')]);
   const { status, json } = await maker.call('rerank', {
     query: 'x',
     documents: ['a'],
@@ -116,6 +105,6 @@ it.each([
   ['embedding', { input: 'x' }],
   ['rerank', { query: 'x', documents: ['a'] }],
 ] as const)('%s: a model removed upstream is reported with its status', async (type, body) => {
-  await replay([read('invalid')]);
+  const maker = await replay([read('invalid')]);
   expect(await maker.call(type, body)).toMatchObject({ status: 404 });
 });

@@ -1,18 +1,13 @@
 // Deepgram's transcription and speech, replayed.
-import { afterEach, describe, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
+import { describe, expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { deepgram } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answers: Fixture[]) => {
-  maker = await replayedMaker(deepgram, answers);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(deepgram, import.meta.dirname);
 
 describe('transcription', () => {
   it('sends the sound itself and all settings in the address, and reads its words as they are written', async () => {
-    await replay([read('transcription')]);
+    const maker = await replay([read('transcription')]);
     const { json } = await maker.transcribe(
       Buffer.from('sound'),
       {
@@ -45,7 +40,7 @@ describe('transcription', () => {
   });
 
   it('asks for no language where the caller has said it', async () => {
-    await replay([read('transcription')]);
+    const maker = await replay([read('transcription')]);
     await maker.transcribe(
       Buffer.from('sound'),
       { language: 'de', provider_options: { smart_format: false } },
@@ -58,7 +53,7 @@ describe('transcription', () => {
 
 describe('speech', () => {
   it('speaks with the voice of the family, the settings in the address', async () => {
-    await replay([read('speech')]);
+    const maker = await replay([read('speech')]);
     const { contentType, body } = await maker.call(
       'speech',
       {
@@ -80,7 +75,7 @@ describe('speech', () => {
   });
 
   it('has a voice of its own where the caller names none', async () => {
-    await replay([read('speech')]);
+    const maker = await replay([read('speech')]);
     await maker.call('speech', { input: 'Hello', response_format: 'wav' }, { model: 'aura-2' });
     expect(Object.fromEntries(maker.requests[0]?.query ?? [])).toEqual({
       model: 'aura-2-thalia-en',
@@ -90,7 +85,7 @@ describe('speech', () => {
   });
 
   it('refuses instructions before a character is spoken', async () => {
-    await replay([read('speech')]);
+    const maker = await replay([read('speech')]);
     const { status, json } = await maker.call(
       'speech',
       { input: 'Hello', instructions: 'whisper' },
@@ -103,7 +98,7 @@ describe('speech', () => {
 
 describe('errors', () => {
   it('tells audio that cannot be read in the words of Deepgram', async () => {
-    await replay([read('bad-request')]);
+    const maker = await replay([read('bad-request')]);
     const { status, json } = await maker.transcribe(Buffer.from('no sound'), {}, 'nova-3');
     expect([status, json().error]).toMatchObject([
       400,
@@ -112,7 +107,7 @@ describe('errors', () => {
   });
 
   it('a refused key of ours is not an error of the request', async () => {
-    await replay([read('bad-key')]);
+    const maker = await replay([read('bad-key')]);
     expect(await maker.call('speech', { input: 'Hello' }, { model: 'aura-2' })).toMatchObject({
       status: 401,
     });

@@ -1,18 +1,13 @@
 // ElevenLabs' speech and transcription, replayed.
-import { afterEach, describe, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
+import { describe, expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { elevenlabs } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answers: Fixture[]) => {
-  maker = await replayedMaker(elevenlabs, answers);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(elevenlabs, import.meta.dirname);
 
 describe('speech', () => {
   it('speaks with the voice of that id, at the speed and in the format asked for', async () => {
-    await replay([read('speech')]);
+    const maker = await replay([read('speech')]);
     const { contentType, body } = await maker.call(
       'speech',
       {
@@ -42,7 +37,7 @@ describe('speech', () => {
     ['wav', 'wav_24000'],
     ['pcm', 'pcm_24000'],
   ])('asks for %s by its own name for it', async (format, own) => {
-    await replay([
+    const maker = await replay([
       {
         source: 'bytes',
         headers: { 'content-type': 'application/octet-stream' },
@@ -65,7 +60,7 @@ describe('speech', () => {
       headers: { 'content-type': 'audio/mpeg' },
       pieces: sound(),
     };
-    await replay([speaking]);
+    const maker = await replay([speaking]);
     const exchange = maker.start('speech', { input: 'Hello' });
     await expect.poll(() => exchange.heard).toEqual(['accepted', 'head', 'data']);
     exchange.abort();
@@ -75,7 +70,7 @@ describe('speech', () => {
   });
 
   it('refuses instructions before a character is spoken', async () => {
-    await replay([read('speech')]);
+    const maker = await replay([read('speech')]);
     const { status, json } = await maker.call('speech', { input: 'Hello', instructions: 'whisper' });
     expect([status, json().error]).toMatchObject([400, { param: 'instructions' }]);
     expect(maker.requests).toHaveLength(0);
@@ -84,7 +79,7 @@ describe('speech', () => {
 
 describe('transcription', () => {
   it('gives the text, its language, and its words as segments of whole sentences', async () => {
-    await replay([read('transcription')]);
+    const maker = await replay([read('transcription')]);
     const { json } = await maker.transcribe(
       Buffer.from('sound'),
       {
@@ -119,7 +114,7 @@ describe('transcription', () => {
   });
 
   it('refuses a prompt, and says what there is instead', async () => {
-    await replay([read('transcription')]);
+    const maker = await replay([read('transcription')]);
     const { status, json } = await maker.transcribe(Buffer.from('sound'), { prompt: 'names' }, 'scribe_v2');
     expect([status, json().error]).toMatchObject([
       400,
@@ -130,7 +125,7 @@ describe('transcription', () => {
 
 describe('errors', () => {
   it('tells a voice that does not exist as a fault of the request', async () => {
-    await replay([read('voice-missing')]);
+    const maker = await replay([read('voice-missing')]);
     const { status, json } = await maker.call('speech', { input: 'Hello', voice: 'unknown-voice' });
     expect([status, json().error]).toMatchObject([
       400,
@@ -139,7 +134,7 @@ describe('errors', () => {
   });
 
   it('an account of ours without credits is not an error of the request', async () => {
-    await replay([read('quota')]);
+    const maker = await replay([read('quota')]);
     expect(await maker.call('speech', { input: 'Hello' })).toMatchObject({ status: 401 });
     expect(await maker.transcribe(Buffer.from('sound'), {}, 'scribe_v2')).toMatchObject({ status: 401 });
   });

@@ -1,23 +1,13 @@
 // fal's images, replayed.
-import { afterEach, expect, it } from 'vitest';
-import {
-  type Answering,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-} from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { fal } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answering: Answering) => {
-  maker = await replayedMaker(fal, answering);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(fal, import.meta.dirname);
 const model = { model: 'fal-ai/flux/schnell' };
 
 it('asks the model under its path, fetches its images, and gives base64', async () => {
-  await replay(({ method }) => read(method === 'POST' ? 'images' : 'image'));
+  const maker = await replay(({ method }) => read(method === 'POST' ? 'images' : 'image'));
   const body = {
     prompt: 'a kitten',
     size: '1024x768',
@@ -50,7 +40,7 @@ it('asks the model under its path, fetches its images, and gives base64', async 
 
 it('gives no more images than were asked for, whatever comes', async () => {
   const two = [{ url: '{origin}/files/a.png' }, { url: '{origin}/files/b.png' }];
-  await replay(({ method }) =>
+  const maker = await replay(({ method }) =>
     method === 'POST' ? { source: 'made for the test', json: { images: two } } : read('image'),
   );
   const { json } = await maker.call('image', { prompt: 'x', n: 2 }, model);
@@ -60,13 +50,13 @@ it('gives no more images than were asked for, whatever comes', async () => {
 
 it('takes no image from an address that is private', async () => {
   const image = { url: 'http://127.0.0.1:9/secret.png', content_type: 'image/png' };
-  await replay(() => ({ source: 'made for the test', json: { images: [image] } }));
+  const maker = await replay(() => ({ source: 'made for the test', json: { images: [image] } }));
   await expect(maker.call('image', { prompt: 'x' }, model)).rejects.toThrow();
   expect(maker.requests).toHaveLength(1);
 });
 
 it('reports a refusal of the prompt as a refusal', async () => {
-  await replay(() => read('refused'));
+  const maker = await replay(() => read('refused'));
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   expect([status, json().error]).toMatchObject([
     422,
@@ -75,6 +65,6 @@ it('reports a refusal of the prompt as a refusal', async () => {
 });
 
 it('a refused key of ours is not an error of the request', async () => {
-  await replay(() => read('bad-key'));
+  const maker = await replay(() => read('bad-key'));
   expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 401 });
 });

@@ -1,24 +1,13 @@
 // Google's embeddings, images and decisions, replayed.
-import { afterEach, describe, expect, it } from 'vitest';
-import {
-  type Answering,
-  type Fixture,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-} from '../__fixtures__/replayed-maker.ts';
+import { describe, expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { google } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answering: Answering | Fixture[]) => {
-  maker = await replayedMaker(google, answering);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(google, import.meta.dirname);
 
 describe('embeddings', () => {
   it('asks for one text by embedContent, and counts the tokens where Google tells them', async () => {
-    await replay([read('embedding')]);
+    const maker = await replay([read('embedding')]);
     const body = {
       input: 'a text',
       dimensions: 768,
@@ -42,7 +31,7 @@ describe('embeddings', () => {
   });
 
   it('puts provider_options into each request of a batch, and leaves out a count that Google does not give', async () => {
-    await replay([read('embeddings')]);
+    const maker = await replay([read('embeddings')]);
     const body = { input: ['one', 'two'], provider_options: { taskType: 'CLUSTERING' } };
     const { json } = await maker.call('embedding', body, { model: 'gemini-embedding-001' });
     expect(json().data).toMatchObject([{ embedding: [0.1, 0.2, 0.3] }, { embedding: [0.4, 0.5, 0.6] }]);
@@ -56,7 +45,7 @@ describe('embeddings', () => {
 
 describe('images', () => {
   it('draws by generateContent, one image a call, with the tokens of all', async () => {
-    await replay([read('images')]);
+    const maker = await replay([read('images')]);
     const { json } = await maker.call(
       'image',
       {
@@ -88,7 +77,7 @@ describe('images', () => {
   });
 
   it('refuses a size before anything is sent', async () => {
-    await replay([read('images')]);
+    const maker = await replay([read('images')]);
     const { status, json } = await maker.call(
       'image',
       { prompt: 'x', size: '1024x1024' },
@@ -102,7 +91,7 @@ describe('images', () => {
     ['an image that was held back', 'images-refused', 'IMAGE_SAFETY'],
     ['a prompt that was not let through', 'images-blocked', 'PROHIBITED_CONTENT'],
   ])('tells %s as a refusal, not as a fault', async (_what, answer, reason) => {
-    await replay([read(answer)]);
+    const maker = await replay([read(answer)]);
     const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gemini-2.5-flash-image' });
     const message = `the maker refused the content: ${reason}`;
     expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation', message }]);
@@ -111,7 +100,7 @@ describe('images', () => {
 
 describe('decisions', () => {
   it('asks by name, and gives each answer with its probability', async () => {
-    await replay([read('decisions')]);
+    const maker = await replay([read('decisions')]);
     const questions = {
       refund: {
         type: 'boolean',
@@ -158,7 +147,7 @@ describe('errors', () => {
     ['image', { prompt: 'x' }],
     ['decision', { state: 'x', questions: { q: { type: 'boolean', instructions: 'Is it?' } } }],
   ] as const)('%s: an exhausted quota has the delay of its RetryInfo', async (type, body) => {
-    await replay([read('quota')]);
+    const maker = await replay([read('quota')]);
     const model = 'gemini-2.5-flash-image';
     expect(await maker.call(type, body, { model })).toMatchObject({ status: 429, retryAfterS: 34 });
   });

@@ -1,27 +1,20 @@
 // Luma's images, replayed: a generation that is started, asked for, and fetched.
-import { afterEach, expect, it } from 'vitest';
-import {
-  type Answering,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-} from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { type Answering, replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { luma } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (end: string) => {
+const { read, replay } = replaysOf(luma, import.meta.dirname);
+const replayTo = (end: string) => {
   const answering: Answering = ({ method, path }) => {
     if (method === 'POST') return read('queued');
     return read(path.startsWith('/assets') ? 'image' : end);
   };
-  maker = await replayedMaker(luma, answering);
+  return replay(answering);
 };
-afterEach(() => maker.close());
 const model = { model: 'photon-1' };
 
 it('starts a generation, waits for it, and gives the image as base64', async () => {
-  await replay('completed');
+  const maker = await replayTo('completed');
   const body = {
     prompt: 'a kitten',
     aspect_ratio: '3:4',
@@ -53,21 +46,21 @@ it.each([
   ['seed', { seed: 7 }],
   ['quality', { quality: 'high' }],
 ])('refuses %s before anything is sent', async (param, field) => {
-  await replay('completed');
+  const maker = await replayTo('completed');
   const { status, json } = await maker.call('image', { prompt: 'x', ...field }, model);
   expect([status, json().error]).toMatchObject([400, { param }]);
   expect(maker.requests).toHaveLength(0);
 });
 
 it('tells a generation that moderation failed as a refusal', async () => {
-  await replay('moderated');
+  const maker = await replayTo('moderated');
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   const message = 'the maker refused the content: Advanced moderation failed.';
   expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation', message }]);
 });
 
 it('tells what is wrong with a request in the words of Luma', async () => {
-  maker = await replayedMaker(luma, [read('invalid')]);
+  const maker = await replay([read('invalid')]);
   const { status, json } = await maker.call('image', { prompt: 'x', aspect_ratio: '5:4' }, model);
   expect([status, json().error]).toMatchObject([422, { message: expect.stringContaining("'16:9'") }]);
 });

@@ -1,17 +1,12 @@
 // Replays Mistral's embeddings, speech and transcription.
-import { afterEach, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { mistral } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answers: Fixture[]) => {
-  maker = await replayedMaker(mistral, answers);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(mistral, import.meta.dirname);
 
 it('gives the vectors and the tokens, and puts provider_options on the wire', async () => {
-  await replay([read('embeddings')]);
+  const maker = await replay([read('embeddings')]);
   const body = { input: ['one', 'two'], dimensions: 3, provider_options: { output_dtype: 'int8' } };
   const { json } = await maker.call('embedding', body, { model: 'codestral-embed' });
   expect(json()).toMatchObject({
@@ -29,7 +24,7 @@ it('gives the vectors and the tokens, and puts provider_options on the wire', as
 });
 
 it('splits a request that exceeds the 32 texts of one call', async () => {
-  await replay([read('embeddings')]);
+  const maker = await replay([read('embeddings')]);
   await maker.call('embedding', { input: Array.from({ length: 70 }, () => 'x') });
   expect(maker.requests.map((request) => (request.json().input as string[]).length).sort()).toEqual([
     32, 32, 6,
@@ -37,7 +32,7 @@ it('splits a request that exceeds the 32 texts of one call', async () => {
 });
 
 it('reports an invalid request with Mistral’s message', async () => {
-  await replay([read('invalid')]);
+  const maker = await replay([read('invalid')]);
   const { status, json } = await maker.call('embedding', { input: 'x' });
   expect([status, json().error]).toMatchObject([
     400,
@@ -46,7 +41,7 @@ it('reports an invalid request with Mistral’s message', async () => {
 });
 
 it('decodes the maker’s base64 to audio, and detects its container by the first bytes', async () => {
-  await replay([read('speech')]);
+  const maker = await replay([read('speech')]);
   const body = { input: 'Hello', voice: 'paul', provider_options: { expressiveness: 0.5, ref_audio: null } };
   const { contentType, body: sound } = await maker.call('speech', body, { model: 'voxtral-mini-tts-3-0' });
   const { audio_data } = read('speech').json as { audio_data: string };
@@ -67,14 +62,14 @@ it.each([
   ['instructions', { instructions: 'whisper' }],
   ['response_format', { response_format: 'pcm' }],
 ])('refuses %s before a character is spoken', async (param, field) => {
-  await replay([read('speech')]);
+  const maker = await replay([read('speech')]);
   const { status, json } = await maker.call('speech', { input: 'Hello', ...field });
   expect([status, json().error]).toMatchObject([400, { param }]);
   expect(maker.requests).toHaveLength(0);
 });
 
 it('transcribes: the text with its language, length and segments', async () => {
-  await replay([read('transcription')]);
+  const maker = await replay([read('transcription')]);
   const said = { language: 'en', provider_options: { diarize: true, context_bias: ['Chicago', 'farewell'] } };
   const { json } = await maker.transcribe(Buffer.from('sound'), said, 'voxtral-mini-transcribe-3-0');
   expect(json()).toMatchObject({
@@ -95,7 +90,7 @@ it('transcribes: the text with its language, length and segments', async () => {
 });
 
 it('refuses word times, which Mistral sends instead of segments', async () => {
-  await replay([read('transcription')]);
+  const maker = await replay([read('transcription')]);
   const { status, json } = await maker.transcribe(Buffer.from('sound'), {
     timestamp_granularities: ['word'],
   });
@@ -103,7 +98,7 @@ it('refuses word times, which Mistral sends instead of segments', async () => {
 });
 
 it('a refused key of ours is not an error of the request', async () => {
-  await replay([read('unauthorized')]);
+  const maker = await replay([read('unauthorized')]);
   expect(await maker.call('speech', { input: 'Hello' })).toMatchObject({ status: 401 });
   expect(await maker.transcribe(Buffer.from('sound'), {})).toMatchObject({ status: 401 });
 });

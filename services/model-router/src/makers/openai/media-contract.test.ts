@@ -1,25 +1,13 @@
 // Replays OpenAI's images, speech, transcription, embeddings and decisions.
-import { afterEach, describe, expect, it } from 'vitest';
-import {
-  type Answering,
-  type Fixture,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-} from '../__fixtures__/replayed-maker.ts';
+import { describe, expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { openai } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answering: Answering | Fixture[]) => {
-  maker = await replayedMaker(openai, answering);
-  return maker;
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(openai, import.meta.dirname);
 
 describe('images', () => {
   it('asks for what the caller asked for, and gives base64 with the tokens that OpenAI counts', async () => {
-    await replay([read('images')]);
+    const maker = await replay([read('images')]);
     const { status, json } = await maker.call(
       'image',
       {
@@ -59,7 +47,7 @@ describe('images', () => {
     ['seed', { seed: 7 }],
     ['aspect_ratio', { aspect_ratio: '16:9' }],
   ])('refuses %s, which OpenAI does not take, before anything is sent', async (param, field) => {
-    await replay([read('images')]);
+    const maker = await replay([read('images')]);
     const { status, json } = await maker.call('image', { prompt: 'x', ...field }, { model: 'gpt-image-2' });
     expect(status).toBe(400);
     expect(json().error).toMatchObject({ param, code: 'adapter_lacks_field' });
@@ -67,14 +55,14 @@ describe('images', () => {
   });
 
   it('splits a request for more images than one call allows, and adds up the tokens', async () => {
-    await replay([read('images')]);
+    const maker = await replay([read('images')]);
     const { json } = await maker.call('image', { prompt: 'x', n: 3 }, { model: 'dall-e-3' });
     expect(maker.requests.map((request) => request.json().n)).toEqual([1, 1, 1]);
     expect(json().usage).toEqual({ input_tokens: 150, output_tokens: 150 });
   });
 
   it('reports a refusal of the prompt as a refusal', async () => {
-    await replay([read('images-refused')]);
+    const maker = await replay([read('images-refused')]);
     const { status, json } = await maker.call('image', { prompt: 'x' }, { model: 'gpt-image-2' });
     expect(status).toBe(400);
     expect(json().error).toMatchObject({ message: expect.stringContaining('rejected by the safety system') });
@@ -83,7 +71,7 @@ describe('images', () => {
 
 describe('speech', () => {
   it('streams the audio as it arrives, with the content type that OpenAI states', async () => {
-    await replay([read('speech')]);
+    const maker = await replay([read('speech')]);
     const { status, contentType, body } = await maker.call(
       'speech',
       {
@@ -110,7 +98,9 @@ describe('speech', () => {
 
   it('detects the container by the first bytes when OpenAI does not name it', async () => {
     const wav = Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVEfmt '), Buffer.alloc(32)]).toString('base64');
-    await replay([{ source: 'a WAV', headers: { 'content-type': 'application/octet-stream' }, base64: wav }]);
+    const maker = await replay([
+      { source: 'a WAV', headers: { 'content-type': 'application/octet-stream' }, base64: wav },
+    ]);
     const { contentType, body } = await maker.call('speech', { input: 'Hello', response_format: 'wav' });
     expect(contentType).toBe('audio/wav');
     expect(body.toString('base64')).toBe(wav);
@@ -121,7 +111,7 @@ describe('transcription', () => {
   const audio = Buffer.from('the bytes of some audio');
 
   it('gives the text with its language, length, segments and words', async () => {
-    await replay([read('transcription-verbose')]);
+    const maker = await replay([read('transcription-verbose')]);
     const { json } = await maker.transcribe(
       audio,
       {
@@ -152,14 +142,14 @@ describe('transcription', () => {
   });
 
   it('asks a model without verbose_json for a format that it supports', async () => {
-    await replay([read('transcription')]);
+    const maker = await replay([read('transcription')]);
     const { json } = await maker.transcribe(audio, {}, 'gpt-4o-transcribe');
     expect(json()).toMatchObject({ text: "Imagine the wildest idea that you've ever had.", segments: [] });
     expect((await maker.requests[0]?.form())?.get('response_format')).not.toBe('verbose_json');
   });
 
   it('refuses word times for a model that has none', async () => {
-    await replay([read('transcription')]);
+    const maker = await replay([read('transcription')]);
     const { status, json } = await maker.transcribe(
       audio,
       { timestamp_granularities: ['word'] },
@@ -171,7 +161,7 @@ describe('transcription', () => {
 
 describe('embeddings', () => {
   it('gives vectors in order with the tokens, as numbers and as OpenAI writes them in base64', async () => {
-    await replay([read('embeddings')]);
+    const maker = await replay([read('embeddings')]);
     const body = { input: ['one', 'two'], dimensions: 3, user: 'u', provider_options: { x: true } };
     const floats = (await maker.call('embedding', body, { model: 'text-embedding-3-small' })).json();
     expect(floats.usage).toEqual({ prompt_tokens: 8, total_tokens: 8 });
@@ -189,7 +179,7 @@ describe('embeddings', () => {
   });
 
   it('splits inputs that exceed one call, joins the results in order and adds up the tokens', async () => {
-    await replay(async (request) => {
+    const maker = await replay(async (request) => {
       const input = request.json().input as string[];
       const data = input.map((text, index) => ({ object: 'embedding', index, embedding: [Number(text)] }));
       return { source: 'made for the test', json: { data, usage: { prompt_tokens: input.length } } };
@@ -207,7 +197,7 @@ describe('embeddings', () => {
   });
 
   it('splits inputs that exceed the bytes of one call, and joins the results in order', async () => {
-    await replay(async (request) => {
+    const maker = await replay(async (request) => {
       const input = request.json().input as string[];
       const data = input.map((text, index) => ({ object: 'embedding', index, embedding: [text.length] }));
       return { source: 'made for the test', json: { data, usage: { prompt_tokens: 1 } } };
@@ -223,7 +213,7 @@ describe('embeddings', () => {
   });
 
   it('refuses token ids, which the provider package cannot send', async () => {
-    await replay([read('embeddings')]);
+    const maker = await replay([read('embeddings')]);
     const { status, json } = await maker.call('embedding', { input: [[1, 2, 3]] });
     expect([status, json().error]).toMatchObject([400, { param: 'input' }]);
   });
@@ -238,7 +228,7 @@ describe('decisions', () => {
   };
 
   it('asks all questions about the state, and gives each answer with its probability', async () => {
-    await replay([read('decisions')]);
+    const maker = await replay([read('decisions')]);
     const state = { ticket: { text: 'I was charged twice', paid: 12.5 } };
     const { json } = await maker.call(
       'decision',
@@ -279,7 +269,7 @@ describe('decisions', () => {
   });
 
   it('splits questions that exceed one call, and answers every one', async () => {
-    await replay(async (request) => {
+    const maker = await replay(async (request) => {
       const asked = request.json().questions as { name: string }[];
       const answers = asked.map(({ name }) => ({ type: 'predicate', name, probability: 0.5 }));
       return {
@@ -296,7 +286,7 @@ describe('decisions', () => {
   });
 
   it('refuses a choice without options, naming the question', async () => {
-    await replay([read('decisions')]);
+    const maker = await replay([read('decisions')]);
     const wrong = { which: { type: 'choice', instructions: 'Which?' } };
     const { status, json } = await maker.call('decision', { state: 'x', questions: wrong });
     expect([status, json().error]).toMatchObject([
@@ -317,17 +307,17 @@ describe('errors', () => {
   const types = Object.keys(bodies) as (keyof typeof bodies)[];
 
   it.each(types)('%s: a rate limit reports the time to wait', async (type) => {
-    await replay([read('rate-limited')]);
+    const maker = await replay([read('rate-limited')]);
     expect(await maker.call(type, bodies[type])).toMatchObject({ status: 429, retryAfterS: 7 });
   });
 
   it.each(types)('%s: a refused key of ours is not an error of the request', async (type) => {
-    await replay([read('bad-key')]);
+    const maker = await replay([read('bad-key')]);
     expect(await maker.call(type, bodies[type])).toMatchObject({ status: 401 });
   });
 
   it('transcription: both errors, too', async () => {
-    await replay([read('rate-limited'), read('bad-key')]);
+    const maker = await replay([read('rate-limited'), read('bad-key')]);
     expect(await maker.transcribe(Buffer.from('x'), {})).toMatchObject({ status: 429, retryAfterS: 7 });
     expect(await maker.transcribe(Buffer.from('x'), {})).toMatchObject({ status: 401 });
   });

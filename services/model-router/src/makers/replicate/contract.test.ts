@@ -1,27 +1,20 @@
 // Replicate's images, replayed: a prediction that is started, asked for, and fetched.
-import { afterEach, expect, it } from 'vitest';
-import {
-  type Answering,
-  fixture,
-  type ReplayedMaker,
-  replayedMaker,
-} from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { type Answering, replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { replicate } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (end: string) => {
+const { read, replay } = replaysOf(replicate, import.meta.dirname);
+const replayTo = (end: string) => {
   const answering: Answering = ({ method, path }) => {
     if (method === 'POST') return read('started');
     return read(path.startsWith('/pbxt') ? 'image' : end);
   };
-  maker = await replayedMaker(replicate, answering);
+  return replay(answering);
 };
-afterEach(() => maker.close());
 const model = { model: 'black-forest-labs/flux-schnell' };
 
 it('starts a prediction with its input, waits for it, and gives the image as base64', async () => {
-  await replay('succeeded');
+  const maker = await replayTo('succeeded');
   const body = {
     prompt: 'a kitten',
     aspect_ratio: '16:9',
@@ -41,7 +34,7 @@ it('starts a prediction with its input, waits for it, and gives the image as bas
 });
 
 it('starts a prediction for each image', async () => {
-  await replay('succeeded');
+  const maker = await replayTo('succeeded');
   const { json } = await maker.call('image', { prompt: 'a kitten', n: 2, seed: 7 }, model);
   expect(json().data).toHaveLength(2);
   const inputs = maker.requests
@@ -54,17 +47,17 @@ it('starts a prediction for each image', async () => {
 });
 
 it('tells a prediction that was held back as a refusal', async () => {
-  await replay('nsfw');
+  const maker = await replayTo('nsfw');
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
 });
 
 it('a prediction that failed is a fault, and the next upstream may do better', async () => {
-  await replay('failed');
+  const maker = await replayTo('failed');
   await expect(maker.call('image', { prompt: 'x' }, model)).rejects.toThrow(/CUDA out of memory/);
 });
 
 it('tells of being throttled with the time to wait', async () => {
-  maker = await replayedMaker(replicate, [read('throttled')]);
+  const maker = await replay([read('throttled')]);
   expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 429, retryAfterS: 1 });
 });

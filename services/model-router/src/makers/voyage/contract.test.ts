@@ -1,17 +1,12 @@
 // Voyage's embeddings and reranking, replayed.
-import { afterEach, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { voyage } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answers: Fixture[]) => {
-  maker = await replayedMaker(voyage, answers);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(voyage, import.meta.dirname);
 
 it('embeds, with dimensions under the name that Voyage has for them', async () => {
-  await replay([read('embeddings')]);
+  const maker = await replay([read('embeddings')]);
   const body = {
     input: ['one', 'two'],
     dimensions: 512,
@@ -33,13 +28,13 @@ it('embeds, with dimensions under the name that Voyage has for them', async () =
 });
 
 it('splits what is over the 128 texts of one call', async () => {
-  await replay([read('embeddings')]);
+  const maker = await replay([read('embeddings')]);
   await maker.call('embedding', { input: Array.from({ length: 130 }, () => 'x') });
   expect(maker.requests.map((request) => (request.json().input as string[]).length).sort()).toEqual([128, 2]);
 });
 
 it('ranks, with the tokens that Voyage charges', async () => {
-  await replay([read('rerank')]);
+  const maker = await replay([read('rerank')]);
   const body = {
     query: 'Sample query',
     documents: ['one', 'two'],
@@ -70,7 +65,7 @@ it.each([
   ['embedding', { input: 'x' }],
   ['rerank', { query: 'x', documents: ['a'] }],
 ] as const)('%s: an invalid request has Voyage’s message', async (type, body) => {
-  await replay([read('invalid')]);
+  const maker = await replay([read('invalid')]);
   const { status, json } = await maker.call(type, body);
   expect([status, json().error]).toMatchObject([
     400,

@@ -1,18 +1,13 @@
 // xAI's images, replayed.
-import { afterEach, expect, it } from 'vitest';
-import { type Fixture, fixture, type ReplayedMaker, replayedMaker } from '../__fixtures__/replayed-maker.ts';
+import { expect, it } from 'vitest';
+import { replaysOf } from '../__fixtures__/replayed-maker.ts';
 import { xai } from './index.ts';
 
-const read = (name: string) => fixture(import.meta.dirname, name);
-let maker: ReplayedMaker;
-const replay = async (answers: Fixture[]) => {
-  maker = await replayedMaker(xai, answers);
-};
-afterEach(() => maker.close());
+const { read, replay } = replaysOf(xai, import.meta.dirname);
 const model = { model: 'grok-imagine-image' };
 
 it('draws in the aspect ratio asked for', async () => {
-  await replay([read('images')]);
+  const maker = await replay([read('images')]);
   const body = {
     prompt: 'a kitten',
     n: 1,
@@ -38,19 +33,19 @@ it.each([
   ['size', { size: '1024x1024' }],
   ['seed', { seed: 7 }],
 ])('refuses %s before anything is sent', async (param, field) => {
-  await replay([read('images')]);
+  const maker = await replay([read('images')]);
   const { status, json } = await maker.call('image', { prompt: 'x', ...field }, model);
   expect([status, json().error]).toMatchObject([400, { param }]);
   expect(maker.requests).toHaveLength(0);
 });
 
 it('tells an image that was filtered as a refusal', async () => {
-  await replay([read('images-blocked')]);
+  const maker = await replay([read('images-blocked')]);
   const { status, json } = await maker.call('image', { prompt: 'x' }, model);
   expect([status, json().error]).toMatchObject([400, { code: 'content_policy_violation' }]);
 });
 
 it('a refused key of ours is not an error of the request', async () => {
-  await replay([read('bad-key')]);
+  const maker = await replay([read('bad-key')]);
   expect(await maker.call('image', { prompt: 'x' }, model)).toMatchObject({ status: 401 });
 });

@@ -1,34 +1,13 @@
 // A batch that cannot be booked, and the events that arrive meanwhile.
-import { makeLogger, systemClock } from '@switchyard/service';
 import { startNats } from '@switchyard/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { openAccounts } from './accounts/open-accounts.ts';
-import { openRecords } from './accounts/records.ts';
 import { driftOf, orgWindow } from './audit/org-window.ts';
-import { bookEvents } from './booking.ts';
+import { startBooking, storeInTurn } from './fixtures/booking.ts';
 import { testDatabases } from './fixtures/database.ts';
 import { completed, ORG } from './fixtures/events.ts';
 import { TestClient } from './fixtures/running-billing.ts';
-import { ONLY_PARTITION } from './partitions/partition.ts';
-import { Progress } from './progress.ts';
-import type { Store } from './store/store.ts';
 
-const logger = makeLogger('booking-failure-test', 'silent');
 const BUSY_MS = 20_000;
-
-/** A store whose ledger accepts a batch only at its turn. */
-function storeInTurn(store: Store, turn: () => Promise<void>): Store {
-  const ledger = new Proxy(store.ledger, {
-    get(target, name) {
-      if (name !== 'insertMany') return Reflect.get(target, name);
-      return async (...rows: Parameters<typeof target.insertMany>) => {
-        await turn();
-        return target.insertMany(...rows);
-      };
-    },
-  });
-  return { ...store, ledger };
-}
 
 test('a batch that cannot be booked and the events after it are redelivered and booked once', async () => {
   const [nats, databases] = await Promise.all([startNats(), testDatabases()]);
@@ -44,11 +23,7 @@ test('a batch that cannot be booked and the events after it are redelivered and 
     attempts += 1;
     if (attempts === 1) await first.promise;
   });
-  const over = new AbortController();
-  const records = await openRecords(client.bus);
-  const options = { bus: client.bus, store: inTurn, partition: ONLY_PARTITION, progress: new Progress() };
-  const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
-  const booking = bookEvents({ ...options, accounts, logger, signal: over.signal });
+  const booking = await startBooking({ bus: client.bus, store: inTurn });
   const ids = ['req_first', 'req_second', 'req_third', 'req_read'];
   for (const id of ids) {
     await client.publish(completed(id, 1_000n, { time: new Date() }));
@@ -61,11 +36,8 @@ test('a batch that cannot be booked and the events after it are redelivered and 
   const rows = await store.ledger.find().sort({ n: 1 }).toArray();
   expect(rows.map(({ n }) => n)).toEqual([1n, 2n, 3n, 4n]);
   expect(new Set(rows.map(({ _id }) => _id))).toEqual(new Set(ids));
-  const window = await accounts.lock.run(() => orgWindow(store, ORG, Date.now(), null));
+  const window = await booking.accounts.lock.run(() => orgWindow(store, ORG, Date.now(), null));
   expect(window).toMatchObject({ ledger: 4_000n, logs: 4_000n, usage: 4_000n });
   expect(window && driftOf(window)).toBe(0n);
-  over.abort();
-  await booking;
-  close();
-  records.close();
+  await booking.stop();
 }, 90_000);

@@ -1,16 +1,12 @@
 // A budget that is first used while the sums miss rows of the ledger is read once the sums are complete.
-import { makeLogger, systemClock } from '@switchyard/service';
+import { openBucket } from '@switchyard/bus';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { bookEvents } from '../booking.ts';
+import { startBooking } from '../fixtures/booking.ts';
 import { completed, credited, ORG, TIME } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
-import { ONLY_PARTITION } from '../partitions/partition.ts';
-import { Progress } from '../progress.ts';
 import type { Store } from '../store/store.ts';
-import { openAccounts } from './open-accounts.ts';
 
-const logger = makeLogger('fresh-budget-test', 'silent');
 const PREPAID = orgRecord(ORG, { billing: 'prepaid', monthly_limit: null }, TIME);
 let installation: TestInstallation;
 
@@ -44,17 +40,11 @@ test('a budget that is first read after an interrupted batch includes the rows m
   let away = true;
   const cut = Promise.withResolvers<void>();
   const store = storeWithoutSums(() => away, cut.resolve);
-  const over = new AbortController();
-  const records = { orgRecord: () => PREPAID, keyRecord: () => null, keysCaughtUp: async () => {} };
-  const options = {
-    bus: installation.client.bus,
-    store,
-    partition: ONLY_PARTITION,
-    progress: new Progress(),
-  };
-  const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
-  await installation.client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
-  const booking = bookEvents({ ...options, accounts, logger, signal: over.signal });
+  const { client } = installation;
+  await (await openBucket(client.bus, 'orgs')).put(ORG, PREPAID);
+  await client.publish(credited('cred_1', 100n), completed('req_cut', 60n));
+  const booking = await startBooking({ bus: client.bus, store });
+  const { accounts } = booking;
   await cut.promise;
 
   const asked = accounts.limitsOf(ORG, 'key_1');
@@ -65,7 +55,5 @@ test('a budget that is first read after an interrupted batch includes the rows m
   const [limit] = await vi.waitFor(() => accounts.limitsOf(ORG, 'key_1'), { timeout: 60_000 });
   expect(limit?.budget).toMatchObject({ limit: 100n, spent: 60n, available: 40n });
 
-  over.abort();
-  await booking;
-  close();
+  await booking.stop();
 }, 120_000);

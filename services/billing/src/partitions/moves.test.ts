@@ -7,22 +7,19 @@ import { makeLogger, systemClock } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { HOLD_WAIT_MS_MAX } from '../accounts/hold-desk.ts';
-import { openAccounts } from '../accounts/open-accounts.ts';
-import { openRecords } from '../accounts/records.ts';
 import { audit } from '../audit/audit.ts';
-import { bookEvents } from '../booking.ts';
+import { startBooking } from '../fixtures/booking.ts';
 import { expectBooked, expectBooksBalance } from '../fixtures/books.ts';
 import { completed, credited, mixedEvents, ORG, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
-import { Progress } from '../progress.ts';
 import { entryOf } from '../store/entry-of.ts';
 import { LedgerWriter } from '../store/ledger-writer.ts';
 import { AnotherWriter } from '../store/mongo-errors.ts';
 import { askToMove, readLayout } from './layout.ts';
 import { type MoveStep, move } from './move.ts';
-import { ONLY_PARTITION, partitionsOf } from './partition.ts';
+import { partitionsOf } from './partition.ts';
 import { partitionsCommand } from './partitions-command.ts';
 
 /** The two orgs of `mixedEvents`; with two partitions, each has one. */
@@ -192,25 +189,13 @@ test('a writer of the former layout that wakes after the fence writes nothing an
 
   events.push(late);
   await installation.client.publish(late);
-  const over = new AbortController();
   const logged = Promise.withResolvers<void>();
   const telling = Object.assign(makeLogger('asleep', 'silent'), {
     info: (fields: object) => 'reason' in fields && logged.resolve(),
   });
-  const records = await openRecords(installation.client.bus);
-  const options = {
-    bus: installation.client.bus,
-    store,
-    partition: ONLY_PARTITION,
-    progress: new Progress(),
-  };
-  const { accounts, close } = openAccounts({ ...options, records, clock: systemClock, logger });
-  const booking = bookEvents({ ...options, accounts, logger: telling, signal: over.signal });
+  const booking = await startBooking({ bus: installation.client.bus, store, logger: telling });
   await logged.promise;
-  over.abort();
-  await booking;
-  close();
-  records.close();
+  await booking.stop();
   expect(await store.ledger.countDocuments()).toBe(rows);
   await start();
   await installation.client.caughtUp();

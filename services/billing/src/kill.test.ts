@@ -1,58 +1,36 @@
 // Billing as a process, its database and its bus, each killed with SIGKILL under load.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { createEventPublisher, openBucket } from '@switchyard/bus';
 import type { Event } from '@switchyard/contracts';
 import { makeLogger } from '@switchyard/service';
-import { startMongo, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startBillingProcess } from './fixtures/billing-process.ts';
+import { type KillableBilling, killableBilling } from './fixtures/billing-process.ts';
 import { expectBooked, expectBooksBalance } from './fixtures/books.ts';
-import { openTestStore, type TestStore } from './fixtures/database.ts';
 import { completed, mixedEvents } from './fixtures/events.ts';
-import { TestClient } from './fixtures/running-billing.ts';
 import { ONLY_PARTITION } from './partitions/partition.ts';
 
 const RECOVERY_MS_MAX = 60_000;
 const EVENTS_BETWEEN_KILLS = 60;
 const ALL = { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' };
 
-let nats: TestServer;
-let database: TestServer;
-let store: TestStore;
-let client: TestClient;
+let installation: KillableBilling;
 let billing: ChildProcess;
-let folder: string;
 
 beforeAll(async () => {
-  [nats, database, folder] = await Promise.all([startNats(), startMongo(), temporaryFolder('billing')]);
-  store = await openTestStore(database.url);
-  client = await TestClient.connect(nats.url);
-  billing = await startProcess();
+  installation = await killableBilling();
+  billing = await installation.start();
 }, 60_000);
 
-afterAll(async () => {
-  billing?.kill('SIGKILL');
-  await client?.close();
-  await store?.close();
-  await Promise.all([nats?.stop(), database?.stop()]);
-  await rm(folder, { recursive: true, force: true });
-});
-
-function startProcess(): Promise<ChildProcess> {
-  return startBillingProcess({ natsUrl: nats.url, mongoUrl: store.url, folder });
-}
+afterAll(() => installation?.stop());
 
 async function killBilling(): Promise<void> {
-  const gone = once(billing, 'exit');
-  billing.kill('SIGKILL');
-  await gone;
-  billing = await startProcess();
+  await installation.kill();
+  billing = await installation.start();
 }
 
-/** Waits until every event that is in the stream now is booked. */
 test('kills of billing, of the database and of the bus lose nothing and double nothing', async () => {
+  const { nats, database, store, client, folder } = installation;
   const logger = makeLogger('test', process.env.LOG_LEVEL ?? 'silent');
   const publisher = await createEventPublisher({ bus: client.bus, outboxDir: `${folder}/outbox`, logger });
   const events: Event[] = [];
@@ -84,6 +62,7 @@ test('kills of billing, of the database and of the bus lose nothing and double n
 }, 300_000);
 
 test('a question gets a 503 while the database is away, then an answer from the same process', async () => {
+  const { database, store, client } = installation;
   const before = (await client.usage(ALL, 'org_away')).total.calls;
   await database.kill9();
   await client.publish(completed('req_away', 1n, { org: 'org_away' }));
@@ -97,6 +76,7 @@ test('a question gets a 503 while the database is away, then an answer from the 
 }, 180_000);
 
 test('a silent database is given up, and its late writes count as those of another writer', async () => {
+  const { database, store, client } = installation;
   const org = 'org_silent';
   const events = Array.from({ length: 30 }, (_, i) => completed(`req_silent${i}`, 1n, { org }));
   process.kill(database.pid, 'SIGSTOP');
@@ -117,7 +97,8 @@ test('on SIGTERM it exits by itself and releases the lease for the next instance
   const gone = once(billing, 'exit');
   billing.kill('SIGTERM');
   expect(await gone).toEqual([0, null]);
+  const { client } = installation;
   expect(await (await openBucket(client.bus, 'leases')).get(ONLY_PARTITION.lease)).toBeNull();
-  billing = await startProcess();
+  billing = await installation.start();
   await client.caughtUp();
 }, 120_000);

@@ -1,6 +1,6 @@
 // Budgets over a real nats-server and a real MongoDB wire server: requests of the routers, then the state of the
 // ledger.
-import { type Bucket, type Bus, connectBus, openBucket } from '@switchyard/bus';
+import { type Bucket, openBucket } from '@switchyard/bus';
 import {
   type KeyRecord,
   type ListQuery,
@@ -9,11 +9,11 @@ import {
   type OrgRecord,
   placeOf,
 } from '@switchyard/contracts';
-import { makeLogger } from '@switchyard/service';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { completed, voided } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { keyRecord } from '../fixtures/key-record.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
 
@@ -21,7 +21,6 @@ import type { TestBilling } from '../fixtures/running-billing.ts';
 const TAKEN_OVER_MS_MAX = 60_000;
 
 let installation: TestInstallation;
-let control: Bus;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
 let billing: TestBilling;
@@ -30,20 +29,12 @@ let count = 0;
 
 beforeAll(async () => {
   installation = await startInstallation();
-  control = await connectBus({
-    url: installation.nats.url,
-    service: 'control',
-    logger: makeLogger('test', 'silent'),
-  });
-  orgs = await openBucket(control, 'orgs');
-  keys = await openBucket(control, 'keys');
+  orgs = await openBucket(installation.client.bus, 'orgs');
+  keys = await openBucket(installation.client.bus, 'keys');
   billing = await installation.startBilling();
 }, 60_000);
 
-afterAll(async () => {
-  await control?.close();
-  await installation?.stop();
-});
+afterAll(() => installation?.stop());
 
 beforeEach(async () => {
   org = `org_budget${++count}`;
@@ -62,21 +53,9 @@ async function setOrg(record: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Pro
   await settle('req_probe', 0n);
 }
 
-function keyRecord(id: string): Omit<KeyRecord, 'limit'> {
-  return {
-    id,
-    org,
-    name: id,
-    permissions: ['models:write'],
-    prefix: 'sy_test',
-    created_at: NOW().toISOString(),
-    expires_at: null,
-  };
-}
-
 /** Billing reads key changes through a watch: this call passes once the change has arrived. */
 async function setKey(id: string, limit: KeyRecord['limit']): Promise<void> {
-  await keys.put(`hash-${id}`, { ...keyRecord(id), limit });
+  await keys.put(`hash-${id}`, keyRecord(id, org, limit));
   const probe = async () => (await take('req_probe', 1n, { key: id })).granted_nano;
   if (limit) await expect.poll(probe).toBe('1');
   else await expect.poll(probe).toBeNull();
@@ -187,7 +166,7 @@ describe('an org', () => {
 test('the limit of a new key applies from its first call', async () => {
   for (let i = 0; i < 20; i++) {
     const id = `key_new_${i}`;
-    await keys.put(`hash-${id}`, { ...keyRecord(id), limit: { amount: 0.00000001, interval: 'day' } });
+    await keys.put(`hash-${id}`, keyRecord(id, org, { amount: 0.00000001, interval: 'day' }));
     await expect(take(`req_new_${i}`, 11n, { key: id, exact: true })).rejects.toMatchObject({
       code: 'budget_exceeded',
     });
@@ -213,7 +192,7 @@ describe('a limited key', () => {
     const made = [newKeyId({ id: maker, limit }), newKeyId({ id: maker, limit })];
     const below = newKeyId({ id: made[0] ?? '', limit: null });
     for (const id of [maker, ...made]) await setKey(id, limit);
-    await keys.put(`hash-${below}`, { ...keyRecord(below), limit: null });
+    await keys.put(`hash-${below}`, keyRecord(below, org, null));
     const refused = { code: 'budget_exceeded', message: expect.stringContaining(maker) };
     const spend = async (key = '') => {
       const id = newId('request');
@@ -244,7 +223,7 @@ describe('a limited key', () => {
   test('that was revoked lets the keys below it spend nothing', async () => {
     const maker = newId('key');
     const made = newKeyId({ id: maker, limit });
-    await keys.put(`hash-${made}`, { ...keyRecord(made), limit });
+    await keys.put(`hash-${made}`, keyRecord(made, org, limit));
     await expect(take('req_o1', 1n, { key: made })).rejects.toMatchObject({
       code: 'budget_exceeded',
       status: 402,

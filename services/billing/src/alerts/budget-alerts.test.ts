@@ -1,21 +1,13 @@
 // Alerts of budgets over a real nats-server and a real MongoDB wire server, also with billing killed at every step.
-import { type Bucket, type Bus, connectBus, openBucket, openEventReader } from '@switchyard/bus';
-import {
-  EVENTS_STREAM,
-  type Event,
-  eventIds,
-  type KeyRecord,
-  makeEvent,
-  newId,
-  newKeyId,
-  type OrgRecord,
-} from '@switchyard/contracts';
-import { makeLogger } from '@switchyard/service';
+import { type Bucket, openBucket } from '@switchyard/bus';
+import { eventIds, type KeyRecord, makeEvent, newId, newKeyId, type OrgRecord } from '@switchyard/contracts';
 import { untilMidnightIsFar } from '@switchyard/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { completed } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
+import { keyRecord } from '../fixtures/key-record.ts';
 import { orgRecord } from '../fixtures/org-record.ts';
+import { publishedAlerts } from '../fixtures/published-alerts.ts';
 import type { BudgetAlert } from '../store/documents.ts';
 
 const TAKEN_OVER_MS_MAX = 60_000;
@@ -24,7 +16,6 @@ const CENT = DOLLAR / 100n;
 const HOUR_MS = 3_600_000;
 
 let installation: TestInstallation;
-let control: Bus;
 let orgs: Bucket<OrgRecord>;
 let keys: Bucket<KeyRecord>;
 let org: string;
@@ -32,19 +23,11 @@ let count = 0;
 
 beforeAll(async () => {
   installation = await startInstallation();
-  control = await connectBus({
-    url: installation.nats.url,
-    service: 'control',
-    logger: makeLogger('test', 'silent'),
-  });
-  orgs = await openBucket(control, 'orgs');
-  keys = await openBucket(control, 'keys');
+  orgs = await openBucket(installation.client.bus, 'orgs');
+  keys = await openBucket(installation.client.bus, 'keys');
 }, 60_000);
 
-afterAll(async () => {
-  await control?.close();
-  await installation?.stop();
-});
+afterAll(() => installation?.stop());
 
 beforeEach(async () => {
   org = `org_alert${++count}`;
@@ -65,10 +48,7 @@ async function setOrg(terms: Pick<OrgRecord, 'billing' | 'monthly_limit'>): Prom
 }
 
 async function setKey(limit: KeyRecord['limit'], id = newId('key')): Promise<string> {
-  const revision = await keys.put(`hash-${id}`, {
-    ...{ id, org, name: id, permissions: ['models:write'], prefix: 'sy_test', limit },
-    ...{ created_at: new Date().toISOString(), expires_at: null },
-  });
+  const revision = await keys.put(`hash-${id}`, keyRecord(id, org, limit));
   await installation.client.publish(
     makeEvent({
       ...{ name: 'key.updated', id: eventIds.keyUpdated(id, revision), source: '/test' },
@@ -85,26 +65,7 @@ async function charge(cost: bigint, { key_id = 'key_other', time = new Date() } 
   await installation.client.caughtUp(org);
 }
 
-/** Every message of the stream with an alert of an org. */
-async function inStream(of = org): Promise<Event<'budget.threshold'>[]> {
-  const subjects = [`event.v1.budget.threshold.${of}`];
-  const reader = await openEventReader(installation.client.bus, {
-    stream: EVENTS_STREAM,
-    subjects,
-    after: 0,
-  });
-  const found: Event<'budget.threshold'>[] = [];
-  try {
-    if (reader.pending > 0)
-      for await (const message of reader.messages) {
-        found.push(message.event() as Event<'budget.threshold'>);
-        if (found.length === reader.pending) break;
-      }
-  } finally {
-    reader.stop();
-  }
-  return found;
-}
+const inStream = (of = org) => publishedAlerts(installation.client.bus, of);
 
 /** The alerts of an org, when every stored one is published. */
 async function alerts(of = org): Promise<string[]> {

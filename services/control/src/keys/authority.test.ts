@@ -1,5 +1,5 @@
 // What a key may do to other keys, for each field that bounds a key and each operation. Uses a real nats-server.
-import { type Bucket, type Bus, connectBus, openBucket, request } from '@switchyard/bus';
+import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
 import {
   ALL_PERMISSIONS,
   type CreateKeyRequest,
@@ -10,44 +10,27 @@ import {
   NO_RATE_LIMITS,
   newId,
 } from '@switchyard/contracts';
-import { makeLogger, type Running, readConfig } from '@switchyard/service';
-import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { config as controlConfig } from '../config.ts';
+import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { createKey } from '../operations/keys-create.ts';
-import { start } from '../run.ts';
 import { hashKey } from './secret.ts';
 
 const FIRST = 'sy_the_first_key_of_all';
-const logger = makeLogger('control', 'silent');
 const clock = new FakeClock();
 const DAY_MS = 86_400_000;
 const inDays = (days: number) => new Date(clock.now() + days * DAY_MS).toISOString();
 
-let nats: TestServer;
+let control: TestControl;
 let bus: Bus;
-let controlBus: Bus;
-let control: Running;
 let keys: Bucket<KeyRecord>;
 
 beforeAll(async () => {
-  nats = await startNats();
-  bus = await connectBus({ url: nats.url, service: 'test', logger });
-  controlBus = await connectBus({ url: nats.url, service: 'control', logger });
+  control = await startTestControl({ clock, env: { SWITCHYARD_KEY: FIRST, SWITCHYARD_COMPUTERS: 'off' } });
+  bus = control.bus;
   keys = await openBucket(bus, 'keys');
-  const config = readConfig(controlConfig, {
-    SWITCHYARD_DATA: await temporaryFolder('control'),
-    SWITCHYARD_KEY: FIRST,
-    SWITCHYARD_COMPUTERS: 'off',
-  });
-  control = await start({ config, bus: controlBus, logger, clock });
 });
-afterAll(async () => {
-  await control?.stop();
-  await controlBus?.close();
-  await bus?.close();
-  await nats?.stop();
-});
+afterAll(() => control?.stop());
 
 type Bounds = Partial<Pick<KeyRecord, 'permissions' | 'models' | 'expires_at' | 'limit' | 'limits'>>;
 

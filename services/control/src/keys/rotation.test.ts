@@ -1,47 +1,30 @@
 // Rotation of keys on a real nats-server, with a clock that the test controls.
-import { type Bucket, type Bus, connectBus, openBucket, request } from '@switchyard/bus';
+import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
 import { DEFAULT_ORG, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
-import { makeLogger, type Running, readConfig } from '@switchyard/service';
-import { FakeClock, startNats, type TestServer, temporaryFolder } from '@switchyard/testing';
+import { FakeClock } from '@switchyard/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { config as controlConfig } from '../config.ts';
-import { start } from '../run.ts';
+import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
 import { findKey } from './find-key.ts';
 import { firstKeyId } from './first-key.ts';
 import { hashKey, newSecret } from './secret.ts';
 
-const logger = makeLogger('control', 'silent');
 const FIRST = 'sy_the_first_key_of_all';
 const caller = { org: DEFAULT_ORG, key_id: firstKeyId(FIRST) };
 const MINUTE_MS = 60_000;
 /** Repetitions of tests that depend on timing. */
 const MOMENTS = 100;
 
-let nats: TestServer;
+let control: TestControl;
 let bus: Bus;
-let controlBus: Bus;
-let control: Running;
 let keys: Bucket<KeyRecord>;
 const clock = new FakeClock();
 
 beforeAll(async () => {
-  nats = await startNats();
-  bus = await connectBus({ url: nats.url, service: 'test', logger });
-  controlBus = await connectBus({ url: nats.url, service: 'control', logger });
+  control = await startTestControl({ clock, env: { SWITCHYARD_KEY: FIRST, SWITCHYARD_COMPUTERS: 'off' } });
+  bus = control.bus;
   keys = await openBucket(bus, 'keys');
-  const config = readConfig(controlConfig, {
-    SWITCHYARD_DATA: await temporaryFolder('control'),
-    SWITCHYARD_KEY: FIRST,
-    SWITCHYARD_COMPUTERS: 'off',
-  });
-  control = await start({ config, bus: controlBus, logger, clock });
 });
-afterAll(async () => {
-  await control?.stop();
-  await controlBus?.close();
-  await bus?.close();
-  await nats?.stop();
-});
+afterAll(() => control?.stop());
 
 const make = () =>
   request(bus, 'keys.create', {

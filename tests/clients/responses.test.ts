@@ -27,8 +27,18 @@ afterAll(() => clientStack?.stop());
 const HELLO_ANSWER = 'Hello! How can I assist you today?';
 const WEATHER_QUESTION = 'What is the weather like in Boston, MA?';
 const LOCAL_WEATHER = 'get_current_weather says: temperature: 21; unit: celsius';
+/** What each model says after it has called the tool. */
+const ANSWERS = [
+  ['acme/chat-1', HELLO_ANSWER],
+  ['local/chat', LOCAL_WEATHER],
+] as const;
 const description = 'Get the current weather in a given location';
 const location = z.object({ location: z.string().describe('The city and state, e.g. San Francisco, CA') });
+/** What the tool does: it notes in `asked` what it was called with. */
+const forecast = (asked: unknown[]) => async (input: unknown) => {
+  asked.push(input);
+  return { temperature: 21, unit: 'celsius' };
+};
 const weatherTool: OpenAI.Responses.FunctionTool = {
   type: 'function',
   name: 'get_current_weather',
@@ -105,10 +115,7 @@ describe('responses.create', () => {
     });
   });
 
-  it.each([
-    ['acme/chat-1', HELLO_ANSWER],
-    ['local/chat', LOCAL_WEATHER],
-  ])('%s: calls a function, and answers its output', async (model, text) => {
+  it.each(ANSWERS)('%s: calls a function, and answers its output', async (model, text) => {
     const asked = { model, tools: [weatherTool], parallel_tool_calls: true };
     const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: WEATHER_QUESTION }];
     const first = await client.responses.create({ ...asked, input });
@@ -292,18 +299,12 @@ describe('@openai/agents', () => {
           name: 'get_current_weather',
           description,
           parameters: location,
-          execute: async (input) => {
-            asked.push(input);
-            return { temperature: 21, unit: 'celsius' };
-          },
+          execute: forecast(asked),
         }),
       ],
     });
 
-  it.each([
-    ['acme/chat-1', HELLO_ANSWER],
-    ['local/chat', LOCAL_WEATHER],
-  ])('%s: an agent calls its tool and answers, whole and streamed', async (model, text) => {
+  it.each(ANSWERS)('%s: an agent calls its tool and answers, whole and streamed', async (model, text) => {
     const asked: unknown[] = [];
     const whole = await run(agentOf(model, asked), WEATHER_QUESTION);
     expect(whole.finalOutput).toBe(text);
@@ -315,46 +316,28 @@ describe('@openai/agents', () => {
 });
 
 describe('@ai-sdk/openai', () => {
-  const weather = (asked: unknown[]) =>
-    tool({
-      description,
-      inputSchema: location,
-      execute: async (input) => {
-        asked.push(input);
-        return { temperature: 21, unit: 'celsius' };
-      },
-    });
+  const weatherCall = (model: string, asked: unknown[]) => ({
+    model: provider(model),
+    prompt: WEATHER_QUESTION,
+    tools: {
+      get_current_weather: tool({ description, inputSchema: location, execute: forecast(asked) }),
+    },
+    stopWhen: isStepCount(3),
+    maxRetries: 0,
+  });
 
-  it.each([
-    ['acme/chat-1', HELLO_ANSWER],
-    ['local/chat', LOCAL_WEATHER],
-  ])('%s: generateText calls a tool and answers with what it brought', async (model, text) => {
+  it.each(ANSWERS)('%s: generateText calls a tool and answers with what it brought', async (model, text) => {
     const asked: unknown[] = [];
-    const result = await generateText({
-      model: provider(model),
-      prompt: WEATHER_QUESTION,
-      tools: { get_current_weather: weather(asked) },
-      stopWhen: isStepCount(3),
-      maxRetries: 0,
-    });
+    const result = await generateText(weatherCall(model, asked));
     expect(asked).toEqual([{ location: 'Boston, MA' }]);
     expect(result.steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop']);
     expect(result.text).toBe(text);
     for (const step of result.steps) expect(costOf(step.usage.raw)).toBeGreaterThan(0);
   });
 
-  it.each([
-    ['acme/chat-1', HELLO_ANSWER],
-    ['local/chat', LOCAL_WEATHER],
-  ])('%s: streamText streams text, and calls a tool', async (model, text) => {
+  it.each(ANSWERS)('%s: streamText streams text, and calls a tool', async (model, text) => {
     const asked: unknown[] = [];
-    const result = streamText({
-      model: provider(model),
-      prompt: WEATHER_QUESTION,
-      tools: { get_current_weather: weather(asked) },
-      stopWhen: isStepCount(3),
-      maxRetries: 0,
-    });
+    const result = streamText(weatherCall(model, asked));
     let told = '';
     for await (const piece of result.textStream) told += piece;
     expect(told).toBe(text);

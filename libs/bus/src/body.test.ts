@@ -29,6 +29,21 @@ async function host(): Promise<ServiceHost> {
   return serve(await bus('files'), { name: 'files', version: '0.0.1', description: 'of a test' });
 }
 
+/** A service reads one body. `left` resolves with the error that ended it, or with `a whole body`. */
+async function readBody(): Promise<{ arrived: Promise<void>; left: Promise<unknown> }> {
+  const arrived = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<unknown>();
+  (await host()).stream('files.v1.put', async (call) => {
+    try {
+      for await (const _chunk of call.body()) arrived.resolve();
+      left.resolve('a whole body');
+    } catch (error) {
+      left.resolve(error);
+    }
+  });
+  return { arrived: arrived.promise, left: left.promise };
+}
+
 /** A source that never ends by itself and reports when it is stopped. */
 function endless(): { source: ByteSource; stopped: Promise<void>; made: () => number } {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
@@ -202,25 +217,16 @@ describe('a streamed request body', () => {
   });
 
   test('stops its source, and its reader on the other side, when the call is cancelled', async () => {
-    const service = await host();
-    const arrived = Promise.withResolvers<void>();
-    const left = Promise.withResolvers<unknown>();
-    service.stream('files.v1.put', async (call) => {
-      try {
-        for await (const _chunk of call.body()) arrived.resolve();
-      } catch (error) {
-        left.resolve(error);
-      }
-    });
+    const { arrived, left } = await readBody();
     const gone = new AbortController();
     const { source, stopped } = endless();
     const request = { subject: 'files.v1.put', head: null, body: source };
     const outcome = openReply(await bus('caller'), request, gone.signal);
-    await arrived.promise;
+    await arrived;
     gone.abort(new Error('the client went away'));
     await expect(outcome).rejects.toThrow('the client went away');
     await stopped;
-    expect(await left.promise).toMatchObject({ code: 'service_unavailable' });
+    expect(await left).toMatchObject({ code: 'service_unavailable' });
   });
 
   test('is stopped about 5 s after the process that reads it dies', async () => {
@@ -240,24 +246,14 @@ describe('a streamed request body', () => {
   }, 60_000);
 
   test('is seen as incomplete, never as whole, when its caller dies', async () => {
-    const service = await host();
-    const arrived = Promise.withResolvers<void>();
-    const left = Promise.withResolvers<unknown>();
-    service.stream('files.v1.put', async (call) => {
-      try {
-        for await (const _chunk of call.body()) arrived.resolve();
-        left.resolve('a whole body');
-      } catch (error) {
-        left.resolve(error);
-      }
-    });
+    const { arrived, left } = await readBody();
     const caller = await bus('caller');
     const body = new Readable({ read() {} });
     body.push(Buffer.from('a beginning'));
     openReply(caller, { subject: 'files.v1.put', head: null, body }).catch(() => {});
-    await arrived.promise;
+    await arrived;
     await caller.nc.close(); // no cancel and no further heartbeat, like a killed process
-    expect(await left.promise).toMatchObject({ code: 'service_unavailable' });
+    expect(await left).toMatchObject({ code: 'service_unavailable' });
   }, 60_000);
 
   test('is refused when a frame was lost', async () => {

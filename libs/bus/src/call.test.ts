@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Event, makeEvent, pageOf, ServiceError } from '@switchyard/contracts';
+import { pageOf, ServiceError } from '@switchyard/contracts';
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { usageEvent } from './__fixtures__/usage-event.ts';
 import { encodeFrame, FRAME } from './frame.ts';
 import {
   type Bus,
@@ -331,19 +332,10 @@ async function cuttable(): Promise<{ url: string; cut: () => void }> {
 }
 
 describe('the end of a call with a usage event', () => {
-  const event = (id: string): Event =>
-    makeEvent({
-      name: 'call.voided',
-      id,
-      source: '/test',
-      time: new Date('2026-11-21T00:00:00Z'),
-      data: { request_id: id, org: 'org_x', reason: 'answer_lost' },
-    });
-
   test('reaches the caller only after the event is stored', async () => {
     const service = await host();
     service.stream('echo.v1.priced', (call) =>
-      call.end({ cost: '1' }, Buffer.from('answer'), event('req_stored')),
+      call.end({ cost: '1' }, Buffer.from('answer'), usageEvent('req_stored')),
     );
     const caller = await bus('caller');
     await ensureEventsStream(caller);
@@ -352,14 +344,14 @@ describe('the end of a call with a usage event', () => {
     const stored = await caller.jsm.streams.getMessage('EVENTS', {
       last_by_subj: 'event.v1.call.voided.org_x',
     });
-    expect(stored?.json()).toEqual(event('req_stored'));
+    expect(stored?.json()).toEqual(usageEvent('req_stored'));
     expect(stored?.header.get('Nats-Msg-Id')).toBe('req_stored');
   });
 
   test('is an error when the event cannot be stored, after publishing it again', async () => {
     const service = await host();
     service.stream('echo.v1.lost', (call) =>
-      call.end({ cost: '1' }, Buffer.from('answer'), event('req_lost')),
+      call.end({ cost: '1' }, Buffer.from('answer'), usageEvent('req_lost')),
     );
     const caller = await bus('caller');
     await caller.jsm.streams.delete('EVENTS');

@@ -15,6 +15,7 @@ import {
 import { startNats, type TestServer } from '@switchyard/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { usageEvent } from './__fixtures__/usage-event.ts';
 import { inBatches } from './in-batches.ts';
 import {
   type Bus,
@@ -354,14 +355,6 @@ test('an existing stream gets the current subjects; settings of its operator sta
 });
 
 describe('the event publisher', () => {
-  const event = (id: string): Event =>
-    makeEvent({
-      name: 'call.voided',
-      id,
-      source: '/test',
-      time: new Date('2026-11-21T00:00:00Z'),
-      data: { request_id: id, org: 'org_x', reason: 'answer_lost' },
-    });
   const storedIds = async () => {
     const consumer = await bus.js.consumers.get(EVENTS_STREAM);
     const { messages } = (await bus.jsm.streams.info(EVENTS_STREAM)).state;
@@ -376,11 +369,11 @@ describe('the event publisher', () => {
     await ensureEventsStream(bus);
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
     const first = await createEventPublisher({ bus, outboxDir, logger });
-    await first.publish(event('evt_1'));
+    await first.publish(usageEvent('evt_1'));
     await expect.poll(() => first.waiting).toBe(0); // on a busy machine the event may go through the outbox
     await nats.kill9();
-    await first.publish(event('evt_2'));
-    await first.publish(event('evt_3'));
+    await first.publish(usageEvent('evt_2'));
+    await first.publish(usageEvent('evt_3'));
     expect(first.waiting).toBe(2);
     await first.close(); // releases the outbox, as if this process were gone
     await nats.restart();
@@ -394,7 +387,7 @@ describe('the event publisher', () => {
     const outboxDir = mkdtempSync(join(tmpdir(), 'outbox-'));
     const publisher = await createEventPublisher({ bus, outboxDir, logger });
     await bus.jsm.streams.delete(EVENTS_STREAM); // the server is up but acknowledges nothing
-    const published = publisher.publish(event('evt_4'));
+    const published = publisher.publish(usageEvent('evt_4'));
     await publisher.close();
     await published;
     await ensureEventsStream(bus);
@@ -442,7 +435,7 @@ describe('the event publisher', () => {
     const { config } = await bus.jsm.streams.info(EVENTS_STREAM);
     for (const stream of [EVENTS_STREAM, REFUSALS_STREAM]) await bus.jsm.streams.delete(stream);
     await publisher.publish(refusal('req_first', 'key_first'));
-    await publisher.publish(event('evt_behind'));
+    await publisher.publish(usageEvent('evt_behind'));
     expect(publisher.waiting).toBe(2);
     await bus.jsm.streams.add(config);
     await expect.poll(storedIds, { timeout: BUSY_MS }).toEqual(['evt_behind']);

@@ -10,7 +10,7 @@ import Docker from 'dockerode';
 import { describe, expect, test, vi } from 'vitest';
 import { openHeldEngine } from './__fixtures__/held-engine.ts';
 import { minuteCost } from './metering/minutes.ts';
-import { defaultLimits, newTestRecord, openTestAgent } from './test-agent.ts';
+import { defaultLimits, newTestRecord, openTestAgent, type TestAgent } from './test-agent.ts';
 import { agentsInSuccession } from './test-succession.ts';
 
 const limits = defaultLimits();
@@ -38,7 +38,23 @@ async function expectSettled(record: ComputerRecord, minutes: string[]): Promise
   expect(record.cost_nano).toBe(String(minuteCost(record) * BigInt(minutes.length)));
 }
 
+/** Expects that the computer is gone, free of charge. */
+async function expectTakenBack({ id, container }: ComputerRecord, next: TestAgent): Promise<void> {
+  expect(await next.record(id)).toBeNull();
+  expect(await containers()).not.toContain(container);
+  expect(minutesOf(id)).toEqual([]);
+}
+
 const NOON = Date.parse('2026-11-21T12:00:00Z');
+
+/** Creates a computer at noon and kills its agent so much later. Returns the record that the agent left. */
+async function createAndKill(laterMs = 0): Promise<ComputerRecord> {
+  const doomed = await startDoomed(NOON);
+  const { id } = await doomed.host.create();
+  await doomed.pass(laterMs);
+  await doomed.kill();
+  return (await doomed.host.record(id))!;
+}
 
 /**
  * Replaces the socket of a computer's init. The first client gets a greeting and nothing more; with `until`, it gets
@@ -92,10 +108,7 @@ test('a command after a crash waits for its own computer, and for no other one t
 
 describe('minutes', () => {
   test('an init that does not answer a successor at first: it is asked again, and every minute counts', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.pass(30_000);
-    await doomed.kill();
+    const { id } = await createAndKill(30_000);
     const socket = await openDeafSocket(id);
     try {
       const next = await agents.startSuccessor(NOON + 31_000);
@@ -112,10 +125,7 @@ describe('minutes', () => {
   });
 
   test('an agent killed in the middle of a minute: the next goes on counting where it was', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.pass(90_000);
-    await doomed.kill();
+    const { id } = await createAndKill(90_000);
     const next = await agents.startSuccessor(NOON + 95_000);
     expect((await next.record(id))?.minutes).toBe(1);
     expect((await next.exec(id, 'echo still here')).stdout).toBe('still here\n');
@@ -160,10 +170,7 @@ describe('minutes', () => {
   });
 
   test('an agent away for an hour: one minute of it is billed, and the idle window stood still', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.pass(30_000);
-    await doomed.kill();
+    const { id } = await createAndKill(30_000);
     const next = await agents.startSuccessor(NOON + 3_600_000);
     expect((await next.record(id))?.state).toBe('running');
     await next.pass(90_000); // 30 s + 60 s of silence + 90 s
@@ -173,11 +180,7 @@ describe('minutes', () => {
   });
 
   test('a computer that ended while no agent was there is billed until it was last known to run', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.pass(61_000);
-    await doomed.kill();
-    const { container } = (await doomed.host.record(id))!;
+    const { id, container } = await createAndKill(61_000);
     await new Docker().getContainer(container!).remove({ force: true });
     const next = await agents.startSuccessor(NOON + 600_000);
     const record = await next.recordWhen(id, ({ state }) => state === 'stopped');
@@ -188,16 +191,10 @@ describe('minutes', () => {
 
 describe('transitions', () => {
   test('a creation that the agent did not finish is taken back, free of charge', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.kill();
+    const record = await createAndKill();
     // The state after a kill between the container's start and the record `running`.
-    const record = (await doomed.host.record(id))!;
     await agents.installation.computers.put(recordKey(record), { ...record, state: 'creating' });
-    const next = await agents.startSuccessor(NOON + 1_000);
-    expect(await next.record(id)).toBeNull();
-    expect(await containers()).not.toContain(record.container);
-    expect(minutesOf(id)).toEqual([]);
+    await expectTakenBack(record, await agents.startSuccessor(NOON + 1_000));
   });
 
   test('a start that the agent did not finish is taken back, free of charge; the files stay', async () => {
@@ -220,24 +217,14 @@ describe('transitions', () => {
   });
 
   test('a record that control marked `deleting` without a run is cleared away, free of charge', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.pass(30_000);
-    await doomed.kill();
-    const record = (await doomed.host.record(id))!;
-    const key = recordKey(record);
-    await agents.installation.computers.put(key, { ...record, state: 'deleting', run: null });
-    const next = await agents.startSuccessor(NOON + 40_000);
-    expect(await next.record(id)).toBeNull();
-    expect(await containers()).not.toContain(record.container);
-    expect(minutesOf(id)).toEqual([]);
+    const record = await createAndKill(30_000);
+    const deleting = { ...record, state: 'deleting', run: null } as const;
+    await agents.installation.computers.put(recordKey(record), deleting);
+    await expectTakenBack(record, await agents.startSuccessor(NOON + 40_000));
   });
 
   test('a container that no record names is removed after a grace', async () => {
-    const doomed = await startDoomed(NOON);
-    const { id } = await doomed.host.create();
-    await doomed.kill();
-    const record = (await doomed.host.record(id))!;
+    const record = await createAndKill();
     await agents.installation.computers.delete(recordKey(record));
     const next = await agents.startSuccessor(NOON + 1_000);
     expect(await containers()).toContain(record.container);
@@ -308,13 +295,7 @@ describe('the end of an agent', () => {
 
   test('stop: a computer that is being created then is stopped as well, and leaves no container', async () => {
     const { id } = newTestRecord('host_unknown', limits);
-    const engine = await openHeldEngine();
-    const agent = await openTestAgent(agents.installation, {
-      dataFolder: agents.dataFolder,
-      clock: new FakeClock(NOON),
-      docker: engine.docker,
-      env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
-    });
+    const { agent, engine, ours, close } = await openStoppingAgent();
     try {
       const asked = engine.hold(/^POST .*\/containers\/\w+\/start/);
       agent.create({ id }).catch(() => {});
@@ -329,25 +310,15 @@ describe('the end of an agent', () => {
       engine.release();
       await stopped;
       expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null });
-      const filters = { label: [`switchyard.agent=${agent.agent.hostId}`] };
-      expect(await new Docker().listContainers({ all: true, filters })).toEqual([]);
+      expect(await ours()).toEqual([]);
     } finally {
-      await agent.bus.close();
-      await engine.close();
+      await close();
       await agents.startSuccessor(NOON + 120_000); // clears up
     }
   });
 
   test('stop: a container that the engine did not remove with its computer is removed at the end', async () => {
-    const engine = await openHeldEngine();
-    const agent = await openTestAgent(agents.installation, {
-      dataFolder: agents.dataFolder,
-      clock: new FakeClock(NOON),
-      docker: engine.docker,
-      env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
-    });
-    const filters = { label: [`switchyard.agent=${agent.agent.hostId}`] };
-    const ours = () => new Docker().listContainers({ all: true, filters });
+    const { agent, engine, ours, close } = await openStoppingAgent();
     try {
       const { id } = await agent.create();
       engine.fail(/^DELETE .*\/containers\//);
@@ -359,19 +330,12 @@ describe('the end of an agent', () => {
       expect(await readdir(`${agents.dataFolder}/hosts/computer-agent/computers/slots`)).toEqual([]);
       expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null, minutes: 1 });
     } finally {
-      await agent.bus.close();
-      await engine.close();
+      await close();
     }
   });
 
   test('stop: a computer whose stop failed midway is stopped at the end', async () => {
-    const engine = await openHeldEngine();
-    const agent = await openTestAgent(agents.installation, {
-      dataFolder: agents.dataFolder,
-      clock: new FakeClock(NOON),
-      docker: engine.docker,
-      env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
-    });
+    const { agent, engine, close } = await openStoppingAgent();
     try {
       const { id } = await agent.create();
       const container = (await agent.record(id))?.container ?? '';
@@ -384,11 +348,32 @@ describe('the end of an agent', () => {
       await agent.agent.stop();
       expect(await agent.record(id)).toMatchObject({ state: 'stopped', container: null, minutes: 1 });
     } finally {
-      await agent.bus.close();
-      await engine.close();
+      await close();
     }
   });
 });
+
+/** An agent that stops its computers when it stops, on an engine that the test may hold back. */
+async function openStoppingAgent() {
+  const engine = await openHeldEngine();
+  const agent = await openTestAgent(agents.installation, {
+    dataFolder: agents.dataFolder,
+    clock: new FakeClock(NOON),
+    docker: engine.docker,
+    env: { SWITCHYARD_COMPUTERS_ON_SHUTDOWN: 'stop' },
+  });
+  const filters = { label: [`switchyard.agent=${agent.agent.hostId}`] };
+  return {
+    agent,
+    engine,
+    /** The containers of this agent. */
+    ours: () => new Docker().listContainers({ all: true, filters }),
+    async close() {
+      await agent.bus.close();
+      await engine.close();
+    },
+  };
+}
 
 async function containers(): Promise<string[]> {
   return (await new Docker().listContainers({ all: true })).map(({ Id }) => Id);

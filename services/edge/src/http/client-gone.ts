@@ -6,14 +6,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  * Aborted when the client disconnects before it has its answer. Never aborted under an `Idempotency-Key`: the answer is
  * kept for a repeat.
  */
-export function clientGone(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
+export function clientGone(request: FastifyRequest, reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   const closed = () => {
-    if (!raw.writableFinished && !request.idempotent?.outlivesClient) gone.abort(clientDisconnected());
+    if (hasLeft(request, reply)) gone.abort(clientDisconnected());
   };
-  if (raw.destroyed) closed();
-  else raw.once('close', closed);
+  if (reply.raw.destroyed) closed();
+  else reply.raw.once('close', closed);
   return gone.signal;
+}
+
+/** Whether the client disconnected and its work is of no use to it any more. */
+export function hasLeft({ idempotent }: FastifyRequest, { raw }: FastifyReply): boolean {
+  return raw.destroyed && !raw.writableFinished && !idempotent?.outlivesClient;
 }
 
 export function clientDisconnected(): ServiceError {

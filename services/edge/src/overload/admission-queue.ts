@@ -5,6 +5,7 @@ import type { ServiceError } from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
 import { whenOver } from '../http/request-over.ts';
 import { callerOf } from '../http/route.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -46,12 +47,16 @@ export class AdmissionQueue {
     });
   }
 
-  /** Calls `done` when the model call may be open, until it is over; or with `overloaded`. */
+  /**
+   * Calls `done` when the model call may be open, until it is over. Calls it with `overloaded`, or with the error of a
+   * client that left while its call waited: then no maker is called for it.
+   */
   openCall(request: FastifyRequest, reply: FastifyReply, done: (refused?: ServiceError) => void): void {
     const { org } = callerOf(request);
     this.#calls.enter(org, (refused) => {
-      if (!refused) whenOver(request, reply, () => this.#calls.leave(org));
-      done(refused);
+      if (refused) return done(refused);
+      whenOver(request, reply, () => this.#calls.leave(org));
+      done(hasLeft(request, reply) ? clientDisconnected() : undefined);
     });
   }
 

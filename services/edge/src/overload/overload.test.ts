@@ -8,12 +8,17 @@ import { BURST_MS_MAX, OVERLOAD_WAIT_MS_MAX } from './fair-queue.ts';
 let edge: TestEdge;
 let key: string;
 const open: IncomingCall[] = [];
+/** Calls that reached the router. */
+let received = 0;
 
 beforeAll(async () => {
   edge = await startTestEdge({ SWITCHYARD_CALLS_MAX: '1' });
   key = await edge.addKey();
   const router = await serve(edge.bus, { name: 'model-router', version: '0.0.1', description: 'of a test' });
-  router.stream(modelCallSubject('language'), (call) => void open.push(call));
+  router.stream(modelCallSubject('language'), (call) => {
+    received += 1;
+    open.push(call);
+  });
 });
 afterAll(() => edge?.stop());
 
@@ -64,7 +69,8 @@ test('a call that waits too long is answered 503 with Retry-After, and the next 
   expect((await next).status).toBe(200);
 });
 
-test('a client that leaves while its call waits takes no slot', async () => {
+test('a client that leaves while its call waits takes no slot, and its call reaches no router', async () => {
+  const before = received;
   const client = new AbortController();
   const first = chat();
   await expect.poll(() => open.length).toBe(1);
@@ -76,9 +82,10 @@ test('a client that leaves while its call waits takes no slot', async () => {
   expect((await first).status).toBe(200);
   await expect.poll(waiting).toBe('0');
   const next = chat();
-  await expect.poll(() => open.length).toBeGreaterThan(0);
+  await expect.poll(() => open.length).toBe(1);
   respond();
   expect((await next).status).toBe(200);
+  expect(received - before, 'the first and the next').toBe(2);
 });
 
 test('a client that leaves before its stream begins takes no slot, and its Idempotency-Key is free', async () => {

@@ -67,11 +67,7 @@ for (const benchmark of BENCHMARKS) {
     `## ${title}\n\n${command}, ${seconds} s; load average before it ${load}.\n\n${shown}${failed}`,
   );
   const [summary] = SUMMARY.exec(output) ?? [];
-  if (summary)
-    await writeFile(
-      README,
-      (await readFile(README, 'utf8')).replace(README_TABLE, () => summary),
-    );
+  if (summary) await showInReadme(summary);
 }
 await writeFile(RESULTS, `${await introduction()}\n\n${sections.join('\n\n')}\n`);
 console.log(`\nwritten to ${RESULTS}`);
@@ -84,6 +80,14 @@ async function run({ script, args }: Benchmark): Promise<{ output: string; code:
   child.stdout.pipe(process.stdout, { end: false });
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   return { output, code: Number(code) };
+}
+
+async function showInReadme(table: string): Promise<void> {
+  const text = await readFile(README, 'utf8');
+  await writeFile(
+    README,
+    text.replace(README_TABLE, () => table),
+  );
 }
 
 async function introduction(): Promise<string> {

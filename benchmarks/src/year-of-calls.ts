@@ -60,40 +60,13 @@ function rowOf(i: number, calls: number): LedgerRow {
   };
 }
 
-function logOf({
-  _id,
-  at,
-  org,
-  key,
-  type,
-  model,
-  maker,
-  computer,
-  cost,
-  quantities,
-  status,
-}: LedgerRow): LogRow {
+function logOf(row: LedgerRow): LogRow {
+  const { _id, at, org, key, type, model, maker, computer, cost, quantities, status } = row;
   return {
     ...{ _id, source: 'call.completed', at, kind: 'call', status: status ?? 'ok', http_status: 200 },
-    ...{
-      error_code: null,
-      org,
-      key,
-      type,
-      model,
-      maker,
-      computer,
-      method: 'POST',
-      path: '/v1/chat/completions',
-      dialect: 'chat',
-    },
-    ...{
-      requested_model: model,
-      models: model === null ? [] : [model],
-      stream: false,
-      cost,
-      basis: 'upstream',
-    },
+    ...{ error_code: null, org, key, type, model, maker, computer, method: 'POST' },
+    ...{ path: '/v1/chat/completions', dialect: 'chat', requested_model: model },
+    ...{ models: model === null ? [] : [model], stream: false, cost, basis: 'upstream' },
     ...{ quantities, latency_ms: 12.5, first_byte_ms: null, attempts: [] },
   };
 }

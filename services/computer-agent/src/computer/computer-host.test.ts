@@ -177,10 +177,17 @@ describe('walls', () => {
   });
 
   test('rules of other programs are unchanged once the agent has closed', async () => {
-    const rules = async () => (await exec('iptables-save', ['-t', 'filter'])).stdout.split('\n');
-    // Other agents on this machine may start and stop meanwhile; their names identify their rules.
+    const rules = async () => {
+      const tables = await Promise.all(
+        ['filter', 'mangle'].map((table) => exec('iptables-save', ['-t', table])),
+      );
+      return tables.flatMap(({ stdout }) => stdout.split('\n'));
+    };
+    // Other agents on this machine may start and stop meanwhile; their names identify their rules. The engine
+    // removes the jump to DOCKER-USER for a moment whenever it creates a network.
+    const ofOthers = /^#|sy[0-9a-f]{8}|^-A FORWARD -j DOCKER-USER$/;
     const ofNoAgent = (lines: string[]) =>
-      lines.map((line) => line.replace(/ \[\d+:\d+\]$/, '')).filter((line) => !/^#|sy[0-9a-f]{8}/.test(line));
+      lines.map((line) => line.replace(/ \[\d+:\d+\]$/, '')).filter((line) => !ofOthers.test(line));
     const before = ofNoAgent(await rules());
     const other = await openTestHost();
     const name = networkName(other.options.agentId);
@@ -202,7 +209,7 @@ describe('walls', () => {
     const standardImage = { name: IMAGE, ensure };
     const other = await openComputerHost({ ...testHost.options, agentId, dataDirectory, standardImage });
     const name = networkName(agentId);
-    const ofName = async () => (await exec('iptables-save', ['-t', 'filter'])).stdout.includes(`-j ${name}-`);
+    const ofName = async () => (await exec('iptables-save', ['-t', 'mangle'])).stdout.includes(`-j ${name}-`);
     expect(await ofName()).toBe(false);
     other.guard();
     other.prepare();

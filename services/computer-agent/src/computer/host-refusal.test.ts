@@ -110,7 +110,7 @@ describe('without firewall rules', () => {
       const { computer } = await testHost.createComputer();
       await firewall.break();
       const bridge = networkName(testHost.options.agentId);
-      await exec('iptables', ['-w', '10', '-F', chainsOf(bridge).forward]);
+      await exec('iptables', ['-w', '10', '-t', 'mangle', '-F', chainsOf(bridge).forward]);
       await expect.poll(() => testHost!.host.refusal()?.reason).toBe('firewall');
       await expect(reserve(testHost)).rejects.toEqual(refusedFor(/firewall/));
       expect(warnings.join()).toMatch(/Firewall rules not installed/);

@@ -36,8 +36,10 @@ const NOT_PERMITTED = 'EPERM';
 const SILENCE_S = 2;
 /** An allowed connection answers within this time, even on a busy machine. */
 const ANSWER_S = 20;
-/** Lock file of the firewall rules, as another program holds it. */
+/** Waits for the lock of the firewall rules, which another program may hold. */
 const LOCK_WAIT = ['-w', '10'];
+/** The table of the agent's rules. */
+const OUR_TABLE = [...LOCK_WAIT, '-t', 'mangle'];
 
 let testHost: TestHost;
 let id: string;
@@ -207,7 +209,7 @@ for to in ('${address}', '255.255.255.255', '224.0.0.1'): attempt(to, lambda: s.
     ).toEqual([]);
     expect(onHost.map(({ callers }) => callers)).toEqual([[], []]);
     // And were there one: nothing that comes from their bridge by IPv6 passes.
-    const rules = (await exec('ip6tables', [...LOCK_WAIT, '-S'])).stdout;
+    const rules = (await exec('ip6tables', [...OUR_TABLE, '-S'])).stdout;
     for (const [parent, chain] of [
       ['INPUT', `${bridge}-IN`],
       ['FORWARD', `${bridge}-FWD`],
@@ -262,16 +264,30 @@ attempt('transparent', lambda: socket.socket().setsockopt(socket.SOL_IP, 19, 1))
     }
   });
 
+  test('nothing more is reached while the engine rewrites its rules', async () => {
+    // The engine does this for a moment whenever a network is created on the host.
+    const jump = ['FORWARD', '-j', 'DOCKER-USER'];
+    await exec('iptables', [...LOCK_WAIT, '-D', ...jump]);
+    try {
+      expect(await reached(PRIVATE_ADDRESSES.map((address) => [address, behind.port] as const))).toEqual([]);
+    } finally {
+      // The engine may have put it back itself, for a network of another test.
+      await exec('iptables', [...LOCK_WAIT, '-C', ...jump]).catch(() =>
+        exec('iptables', [...LOCK_WAIT, '-I', ...jump]),
+      );
+    }
+  });
+
   test('rules that another program took away are put back', async () => {
     const { forward, input } = {
       forward: `${networkName(testHost.options.agentId)}-FWD`,
       input: `${networkName(testHost.options.agentId)}-IN`,
     };
     const bridge = networkName(testHost.options.agentId);
-    await exec('iptables', [...LOCK_WAIT, '-D', 'INPUT', '-i', bridge, '-j', input]);
-    await exec('iptables', [...LOCK_WAIT, '-F', forward]);
+    await exec('iptables', [...OUR_TABLE, '-D', 'INPUT', '-i', bridge, '-j', input]);
+    await exec('iptables', [...OUR_TABLE, '-F', forward]);
     const there = async () => {
-      const { stdout } = await exec('iptables', [...LOCK_WAIT, '-S']);
+      const { stdout } = await exec('iptables', [...OUR_TABLE, '-S']);
       return (
         stdout.includes(`-A INPUT -i ${bridge} -j ${input}\n`) &&
         stdout.includes(`-A ${forward} -d 10.0.0.0/8 -j DROP\n`)

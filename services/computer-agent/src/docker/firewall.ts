@@ -2,8 +2,9 @@
 // link-local addresses (cloud credentials), mail servers (spam damages the host's reputation), and IPv6. The number
 // of connections is limited, because all computers share the host's connection table.
 //
-// Docker's own rules allow the host and everything behind it, so our chains come first: two in DOCKER-USER for
-// forwarded traffic, one in INPUT for traffic to the host. Rules of other programs are not changed.
+// Docker's own rules allow the host and everything behind it, so our chains are in the mangle table, which comes
+// before the filter table and is not touched by Docker. Its chain DOCKER-USER would be for this purpose, but Docker
+// removes the jump to it for a moment whenever any network is created. Rules of other programs are not changed.
 import { execFile } from 'node:child_process';
 import { access, readFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
@@ -49,6 +50,7 @@ const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'];
 const IPV4 = 'iptables';
 const IPV6 = 'ip6tables';
 type Family = typeof IPV4 | typeof IPV6;
+const TABLE = 'mangle';
 
 export interface FirewallOptions {
   /** Interface of the computers' bridge; at most 15 characters. */
@@ -93,9 +95,9 @@ export async function installFirewall({
     ...REFUSED_NETWORKS.map((network) => ['-d', network, '-j', 'DROP']),
   ];
   const input = [
-    ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'ACCEPT'],
+    ['-m', 'conntrack', '--ctstate', 'RELATED,ESTABLISHED', '-j', 'RETURN'],
     ...resolvers.flatMap((address) =>
-      ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'ACCEPT']),
+      ['udp', 'tcp'].map((protocol) => ['-d', address, '-p', protocol, '--dport', DNS_PORT, '-j', 'RETURN']),
     ),
     ['-j', 'DROP'],
   ];
@@ -208,15 +210,14 @@ interface Hook {
   readonly chain: string;
 }
 
-/** Parent chain of each of our chains. Docker has a DOCKER-USER chain for IPv6 only if configured to manage IPv6. */
+/** Parent chain of each of our chains. Computers have no IPv6, so there is nothing to limit on the way to them. */
 function hooksOf(chains: FirewallChains, family: Family): Hook[] {
-  const input: Hook = { parent: 'INPUT', direction: '-i', chain: chains.input };
-  if (family === IPV6) return [{ parent: 'FORWARD', direction: '-i', chain: chains.forward }, input];
-  return [
-    { parent: 'DOCKER-USER', direction: '-i', chain: chains.forward },
-    { parent: 'DOCKER-USER', direction: '-o', chain: chains.download },
-    input,
+  const hooks: Hook[] = [
+    { parent: 'INPUT', direction: '-i', chain: chains.input },
+    { parent: 'FORWARD', direction: '-i', chain: chains.forward },
   ];
+  if (family === IPV4) hooks.push({ parent: 'FORWARD', direction: '-o', chain: chains.download });
+  return hooks;
 }
 
 function hostHasIpv6(): Promise<boolean> {
@@ -234,7 +235,7 @@ async function readResolvers(): Promise<string[]> {
 
 /** Replaces the rules of each chain in one atomic step, so the rules are never absent. */
 async function fillChains(family: Family, chains: Readonly<Record<string, string[][]>>): Promise<void> {
-  const lines = ['*filter'];
+  const lines = [`*${TABLE}`];
   for (const [chain, rules] of Object.entries(chains))
     lines.push(`:${chain} - [0:0]`, `-F ${chain}`, ...rules.map((rule) => `-A ${chain} ${rule.join(' ')}`));
   lines.push('COMMIT', '');
@@ -256,10 +257,9 @@ async function insertHooks(family: Family, bridge: string): Promise<void> {
   }
 }
 
-/** Every rule of the host, as `iptables -S` writes it. */
+/** Every rule of the table, as `iptables -S` writes it. */
 async function rulesOf(family: Family): Promise<string[]> {
-  const { stdout } = await run(family, ['-w', LOCK_WAIT_S, '-S'], { timeout: IPTABLES_TIMEOUT_MS });
-  return stdout.split('\n');
+  return (await iptables(family, '-S')).split('\n');
 }
 
 /** The rule that jumps to one of our chains, in the format of `iptables -S`. */
@@ -267,6 +267,9 @@ function ruleOf({ parent, direction, chain }: Hook, bridge: string): string {
   return `-A ${parent} ${direction} ${bridge} -j ${chain}`;
 }
 
-async function iptables(family: Family, ...rule: string[]): Promise<void> {
-  await run(family, ['-w', LOCK_WAIT_S, ...rule], { timeout: IPTABLES_TIMEOUT_MS });
+async function iptables(family: Family, ...command: string[]): Promise<string> {
+  const { stdout } = await run(family, ['-w', LOCK_WAIT_S, '-t', TABLE, ...command], {
+    timeout: IPTABLES_TIMEOUT_MS,
+  });
+  return stdout;
 }

@@ -100,7 +100,8 @@ async function expectShut(side: Side, neighbour: Side): Promise<void> {
 }
 
 const rulesOf = async (side: Side) => {
-  const { stdout } = await run('nsenter', [`--net=${side.engine.network}`, 'iptables', '-w', '10', '-S']);
+  const iptables = ['iptables', '-w', '10', '-t', 'mangle', '-S'];
+  const { stdout } = await run('nsenter', [`--net=${side.engine.network}`, ...iptables]);
   return stdout.split('\n').filter((rule) => rule.includes(side.name));
 };
 

@@ -17,6 +17,7 @@ import type { OpenRelays, Revocable } from '../auth/open-relays.ts';
 import type { Spending } from '../auth/spending.ts';
 import { EVENT_SOURCE } from '../http/answer-error.ts';
 import type { BodyChecker } from '../http/body-checker.ts';
+import { clientDisconnected, hasLeft } from '../http/client-gone.ts';
 import { STALLED_CLIENT_MS_MAX } from '../http/limits.ts';
 import type { DeliveryJournal } from '../journal/delivery-journal.ts';
 import type { Receipts } from '../receipts/receipts.ts';
@@ -42,12 +43,14 @@ interface RelayedCall {
   body: Uint8Array | ByteSource;
 }
 
+/** @throws ServiceError when the client left while its body was checked: nothing is called */
 export function relayCall(
   relay: CallRelay,
   call: RelayedCall,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
+  if (hasLeft(request, reply)) throw clientDisconnected();
   new Relay(relay, call.head, request, reply).start(call);
 }
 
@@ -86,7 +89,6 @@ class Relay implements ReplySink, Revocable {
       this.#clientGone();
     });
     this.#call = this.#deps.bus.call({ subject, head, body }, this);
-    if (this.#reply.raw.destroyed) this.#clientGone(); // the client left while its body was checked
   }
 
   onHead(head: unknown): void {

@@ -13,6 +13,8 @@ const MIB = 1024 * KIB;
 
 let edge: TestEdge;
 const sockets: Socket[] = [];
+/** Orgs whose calls reached the router. */
+const called: string[] = [];
 
 beforeAll(async () => {
   edge = await startTestEdge();
@@ -28,6 +30,7 @@ afterAll(() => edge?.stop());
 /** Answers with the number of bytes that arrived over the bus, and publishes no usage. */
 async function answer(call: IncomingCall): Promise<void> {
   const { org } = call.head as ModelCallHead;
+  called.push(org);
   const { length } = await call.readBody();
   call.setHead({ status: 200, content_type: 'application/json' });
   call.end({ cost: '0' }, Buffer.from(JSON.stringify({ org, bytes: length })));
@@ -53,21 +56,44 @@ async function gauge(name: string): Promise<number> {
   return Number(new RegExp(`^switchyard_large_bodies_${name} (\\d+)$`, 'm').exec(await edge.metrics())?.[1]);
 }
 
+const largeBody = () =>
+  JSON.stringify({ model: 'acme/a', messages: [{ role: 'user', content: 'x'.repeat(20 * MIB) }] });
+
+function chat(key: string, body: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return fetch(`${edge.url}/v1/chat/completions`, { method: 'POST', headers, body });
+}
+
 test('one org’s slow uploads hold only its own share: another org’s 20 MiB body is served at once', async () => {
   const slow = await edge.addKey(undefined, { org: 'org_slow' });
   const prompt = await edge.addKey(undefined, { org: 'org_prompt' });
   for (let uploads = 1; uploads <= 3; uploads += 1) beginChunked(slow, 2 * MIB);
   await expect.poll(() => gauge('waiting')).toBe(2);
-  const content = 'x'.repeat(20 * MIB);
-  const body = JSON.stringify({ model: 'acme/a', messages: [{ role: 'user', content }] });
-  const response = await fetch(`${edge.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${prompt}`, 'content-type': 'application/json' },
-    body,
-  });
+  const body = largeBody();
+  const response = await chat(prompt, body);
   expect([response.status, await response.json()]).toEqual([200, { org: 'org_prompt', bytes: body.length }]);
   expect(await gauge('waiting')).toBe(2);
   expect(await gauge('bytes')).toBeLessThanOrEqual((await gauge('bytes_max')) * ORG_SHARE_MAX);
+});
+
+test('a client that leaves while its body is checked calls no model, and its memory is free', async () => {
+  const key = await edge.addKey(undefined, { org: 'org_left' });
+  const body = largeBody();
+  const socket = connect(edge.port, '127.0.0.1').on('error', () => {});
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+  );
+  await expect.poll(() => gauge('bytes')).toBeGreaterThan(0);
+  socket.write(body.slice(-1));
+  socket.destroySoon();
+  await expect.poll(() => gauge('bytes')).toBe(0);
+  const stays = await edge.addKey(undefined, { org: 'org_stays' });
+  expect(
+    (await chat(stays, '{"model":"acme/a","messages":[{"role":"user","content":"Hello!"}]}')).status,
+  ).toBe(200);
+  expect(called).toContain('org_stays');
+  expect(called).not.toContain('org_left');
 });
 
 test('an upload that trickles loses its place, and gets 408 body_timeout', async () => {

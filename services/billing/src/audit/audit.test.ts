@@ -19,9 +19,11 @@ import {
 } from '../fixtures/events.ts';
 import { startInstallation, type TestInstallation } from '../fixtures/installation.ts';
 import type { TestBilling } from '../fixtures/running-billing.ts';
+import { removeLogsBefore } from '../store/log-retention.ts';
 import { FIRST_PARTITION } from '../store/partition.ts';
 import { type AuditReport, audit } from './audit.ts';
 
+const HOUR_MS = 3_600_000;
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
 
 let installation: TestInstallation;
@@ -378,6 +380,22 @@ describe('npm run audit', () => {
     expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('could not look') });
   }, 180_000);
 });
+
+test('an audit finds no drift after old rows of the logs were removed', async () => {
+  const now = soon().getTime();
+  const hoursAgo = (hours: number) => new Date(now - hours * HOUR_MS);
+  await installation.client.publish(
+    completed('req_removed', 1_000n, { time: hoursAgo(10) }),
+    completed('req_kept', 2_000n, { time: hoursAgo(8) }),
+    completed('req_voided', 4_000n, { time: hoursAgo(8) }),
+    voided('req_voided', { time: hoursAgo(1) }),
+    completed('req_later', 8_000n, { time: hoursAgo(1) }),
+  );
+  await installation.client.caughtUp();
+  const { store } = installation.database;
+  expect(await removeLogsBefore(store, hoursAgo(9), new AbortController().signal)).toBeGreaterThan(0);
+  expect(found(await auditNow())).toEqual([]);
+}, 180_000);
 
 test('a cost that is not the sum of its lines is a drift, and one at marked-up rates is none', async () => {
   const lines = [{ unit: 'input_token', quantity: 19, rate: '0.00000016875' }];

@@ -103,7 +103,10 @@ export async function checkLogs(run: AuditRun): Promise<number> {
   return count;
 }
 
-/** Adds the log rows with a ledger row to the sums. Their costs are compared in `checkLogsOf`. */
+/**
+ * Adds the log rows with a ledger row to the sums, from the time on that `ledgerLogged` covers. Their costs are compared
+ * in `checkLogsOf`.
+ */
 async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boolean): Promise<Line[]> {
   const { store, sums } = run;
   const ids = lines.map(rowIdOf);
@@ -116,7 +119,7 @@ async function compareLines(run: AuditRun, lines: readonly Line[], isLast: boole
       if (isLast) reportStray(run, line);
       return true;
     }
-    if (!isWithin(run, row)) return false;
+    if (!isWithin(run, row) || line.at < run.logsSince) return false;
     const voidedAt = voids.get(rowIdOf(line));
     const isVoidedLater = voidedAt !== undefined && !isWithin(run, voidedAt);
     sums.of(line.org).logs += isVoidedLater ? (line.voided_cost ?? line.cost) : line.cost;

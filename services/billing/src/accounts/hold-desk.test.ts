@@ -41,6 +41,16 @@ describe('a call', () => {
     expect([org.budget.available, key.budget.available]).toEqual([70n, 20n]);
   });
 
+  test('that holds again after a limit was removed leaves nothing held there', async () => {
+    const [org, key] = [limitOf(100n), limitOf(50n)];
+    const { call, hold } = ask([org, key], 30n);
+    await hold;
+    await desk.take({ call, org: ORG, limits: [org], amount: 40n, exact: false });
+    expect([org.budget.available, key.budget.available]).toEqual([60n, 50n]);
+    desk.settle(call, call, 10n);
+    expect([org.budget.available, key.budget.available]).toEqual([90n, 50n]);
+  });
+
   test('that does not fit beside other holds waits, and passes when they shrink', async () => {
     const limit = limitOf(100n);
     const first = ask([limit], 80n);

@@ -195,6 +195,8 @@ export class HoldDesk {
   }
 
   #hold({ call, org, limits, computer }: HoldRequest, amount: bigint): void {
+    // A limit may have been removed since the call's last hold, and would keep it for ever.
+    for (const { budget } of this.#held.get(call)?.limits ?? []) budget.release(call);
     for (const { budget } of limits) budget.hold(call, amount, computer !== undefined);
     this.#held.set(call, { org, limits, renewedAt: this.#clock.monotonic() });
   }

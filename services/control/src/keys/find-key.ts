@@ -34,11 +34,22 @@ export async function findKey({ keys, known }: KnownKeys, org: string, id: strin
 }
 
 /** Hashes and records of all keys that a limited key created directly. */
-export async function secretsMadeBy({ keys, known }: KnownKeys, org: string, id: string) {
+export async function secretsMadeBy(keys: KnownKeys, org: string, id: string) {
+  const records = await recordsOf(keys, org);
+  return records.filter(([, record]) => makersOf(record.id).at(-1) === id);
+}
+
+/** Hashes of all secrets of a key. */
+export async function secretsOf(keys: KnownKeys, org: string, id: string): Promise<string[]> {
+  const records = await recordsOf(keys, org);
+  return records.filter(([, record]) => record.id === id).map(([hash]) => hash);
+}
+
+async function recordsOf({ keys, known }: KnownKeys, org: string): Promise<[string, KeyRecord][]> {
   const records: [string, KeyRecord][] = (await known.caughtUp(CAUGHT_UP_MS_MAX))
     ? known.entries()
     : (await keys.entries()).map(({ key, value }) => [key, value]);
-  return records.filter(([, record]) => record.org === org && makersOf(record.id).at(-1) === id);
+  return records.filter(([, record]) => record.org === org);
 }
 
 /** An interrupted rotation leaves two current secrets; the one of the later rotation wins. */

@@ -2,8 +2,9 @@
 import { type Bucket, type Bus, openBucket, request } from '@switchyard/bus';
 import { DEFAULT_ORG, type KeyRecord, type RotatedKey } from '@switchyard/contracts';
 import { FakeClock } from '@switchyard/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startTestControl, type TestControl } from '../__fixtures__/test-control.ts';
+import { deleteKey } from '../operations/keys-delete.ts';
 import { findKey } from './find-key.ts';
 import { firstKeyId } from './first-key.ts';
 import { hashKey, newSecret } from './secret.ts';
@@ -92,6 +93,20 @@ describe('a key that is rotated', () => {
     expect(won.length).toBeGreaterThan(0);
     const inUse = (await keys.entries()).filter(({ value }) => value.id === made.id && !value.successor);
     expect(inUse.map(({ key }) => key)).toEqual([hashKey(won.at(-1)?.key ?? '')]);
+  });
+
+  test('while it is revoked is gone under all its secrets', async () => {
+    const made = await make();
+    let rotated: RotatedKey | undefined;
+    vi.spyOn(keys, 'delete').mockImplementationOnce(async (hash, ...rest) => {
+      rotated = await rotate(made.id, 10);
+      return keys.delete(hash, ...rest);
+    });
+    const known = { entries: () => [], caughtUp: async () => false } as never;
+    const revoke = deleteKey({ keys, known, clock, events: { publish: async () => {} } as never });
+    await revoke({ ...caller, id: made.id }, { requestId: 'req_test' });
+    expect(rotated?.id).toBe(made.id);
+    expect((await keys.entries()).filter(({ value }) => value.id === made.id)).toEqual([]);
   });
 
   test('is refused when it belongs to another org, is unknown, or is the key of SWITCHYARD_KEY', async () => {

@@ -8,7 +8,7 @@ import {
 import { type Acting, type Asked, actingOf } from '../changes/administered.ts';
 import { deleteWithEvents } from '../changes/write.ts';
 import { findCaller, requireNotStronger } from '../keys/authority.ts';
-import { findKey, secretsMadeBy } from '../keys/find-key.ts';
+import { changedMeanwhile, findKey, secretsMadeBy, secretsOf } from '../keys/find-key.ts';
 import { isFirstKey } from '../keys/first-key.ts';
 import { type KeyOperations, keyEvent } from './keys-create.ts';
 
@@ -36,6 +36,9 @@ export function deleteKey(deps: KeyOperations) {
   };
 }
 
+/** Secrets that a rotation may write between two looks at the key. */
+const ROTATIONS_MAX = 10;
+
 interface Revocation {
   readonly by: Acting;
   readonly current: Pick<Entry<KeyRecord>, 'key' | 'value'>;
@@ -50,6 +53,7 @@ async function revoke(deps: KeyOperations, { by, current, former }: Revocation):
   const { org, id } = current.value;
   const revoked = keyEvent('revoked', by, current.value, clock.now());
   await deleteWithEvents(to, current.key, [revoked]);
+  await deleteNewSecrets(deps, org, id);
   // A key created from now on finds its creator gone, so one scan per generation finds all of them.
   for (const secrets of Map.groupBy(await secretsMadeBy(deps, org, id), ([, record]) => record.id).values()) {
     const [made, ...others] = secrets.toSorted(
@@ -59,4 +63,18 @@ async function revoke(deps: KeyOperations, { by, current, former }: Revocation):
     const [key, value] = made;
     await revoke(deps, { by, current: { key, value }, former: others.map(([hash]) => hash) });
   }
+}
+
+/**
+ * Deletes secrets that a rotation wrote while the key was being revoked. One that ends later finds the former secret
+ * gone, and deletes the new one itself.
+ * @throws ServiceError `service_unavailable` when the key is rotated again and again
+ */
+async function deleteNewSecrets(deps: KeyOperations, org: string, id: string): Promise<void> {
+  for (let rotations = 0; rotations < ROTATIONS_MAX; rotations++) {
+    const left = await secretsOf(deps, org, id);
+    if (left.length === 0) return;
+    await Promise.all(left.map((hash) => deps.keys.delete(hash)));
+  }
+  throw changedMeanwhile();
 }

@@ -22,6 +22,8 @@ export interface Delivery<T = Event> {
   /** The subject on which it was published. */
   readonly subject: string;
   readonly ageMs: number;
+  /** How often it was delivered, this time included. */
+  readonly deliveries: number;
   readonly signal: AbortSignal;
 }
 
@@ -37,6 +39,8 @@ export interface FeedOptions<T = Event> {
   since?: Date;
   /** Concurrent attempts of one instance. */
   attemptsMax: number;
+  /** Events that may wait for their next attempt; further ones stay in the stream. Default `WAITING_MAX`. */
+  waitingMax?: number;
   /** Milliseconds; default `ACK_WAIT_MS`. */
   ackWaitMs?: number;
   /** What a message delivers. @throws when it is none of ours: then it is not delivered */
@@ -50,8 +54,7 @@ export interface FeedOptions<T = Event> {
 const MS_NS = 1_000_000;
 /** Longer than any attempt and the wait for a slot before it; a longer silence means that the event's process died. */
 export const ACK_WAIT_MS = 30_000;
-/** Events of one destination that wait for their next attempt; further ones stay in the stream. */
-const ACK_PENDING_MAX = 5_000;
+const WAITING_MAX = 5_000;
 /** Unlimited: the age of an event decides how often it is delivered. */
 const DELIVERIES_MAX = -1;
 /** Pause before a failed consumer is restarted, and before an event that failed internally is redelivered. */
@@ -138,7 +141,8 @@ export class Feed<T = Event> {
     const ageMs = Math.max(0, this.#deps.clock.now() - time.getTime());
     try {
       const signal = this.#stopping.signal;
-      const verdict = await this.#deps.attempt({ event, subject, ageMs, signal });
+      const deliveries = message.info.deliveryCount;
+      const verdict = await this.#deps.attempt({ event, subject, ageMs, deliveries, signal });
       if (verdict === 'settled') message.ack();
       else message.nak(verdict.retryInMs);
     } catch (error) {
@@ -160,7 +164,8 @@ export class Feed<T = Event> {
   }
 
   async #ensureConsumer(): Promise<Consumer> {
-    const { bus, stream, name, description, since, ackWaitMs = ACK_WAIT_MS } = this.#deps;
+    const { bus, stream, name, description, since } = this.#deps;
+    const { ackWaitMs = ACK_WAIT_MS, waitingMax = WAITING_MAX } = this.#deps;
     await ensureEventsStream(bus);
     const subjects = [...this.#subjects];
     try {
@@ -173,7 +178,7 @@ export class Feed<T = Event> {
           : { deliver_policy: DeliverPolicy.All }),
         ack_policy: AckPolicy.Explicit,
         ack_wait: ackWaitMs * MS_NS,
-        max_ack_pending: ACK_PENDING_MAX,
+        max_ack_pending: waitingMax,
         max_deliver: DELIVERIES_MAX,
       });
     } catch (error) {

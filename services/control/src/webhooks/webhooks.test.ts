@@ -509,6 +509,8 @@ test('the end of a video is sent to its callback_url, signed with the org’s se
       timestamp: told.time,
       data: told.data,
     });
+  const feed = await bus.jsm.consumers.info(EVENTS_STREAM, 'video-callbacks');
+  expect(feed.config.max_ack_pending, 'waiting callbacks of one org hold up no other org').toBe(-1);
   const quiet = await endVideo(null);
   const next = await endVideo(receiver.url);
   await until(() => expect(receiver.of(next)).toHaveLength(1));

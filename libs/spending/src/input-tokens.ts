@@ -28,7 +28,7 @@ interface InputSize {
   files: number;
 }
 
-/** Tokens of a request in bytes. Files count as files, not by the length of their base64. */
+/** Tokens of a request in bytes, for rate limits only: any long run of base64 counts as a file, also in a text. */
 export function estimateInputTokens(request: Uint8Array): number {
   const size = { textBytes: 0, files: 0 };
   addBytes(size, request);

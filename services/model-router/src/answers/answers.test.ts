@@ -2,6 +2,7 @@ import { type CatalogModel, catalogModel, MODEL_BODY_BYTES_MAX } from '@switchya
 import { describe, expect, test } from 'vitest';
 import { topLevelMembers } from '../json/json-members.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
+import { priceAccepted, type RequestJson } from '../spending/request-price.ts';
 import { upstreamBody } from './request-body.ts';
 import { SseAnswer } from './sse-answer.ts';
 import { finishWholeAnswer } from './whole-answer.ts';
@@ -17,6 +18,18 @@ const model: CatalogModel = catalogModel.parse({
   pricing: { input_token: '0.00000015', output_token: '0.0000006' },
   upstreams: [{ adapter: 'openai-compatible', base_url: 'http://127.0.0.1:1/v1', model: 'gpt-4o-mini' }],
 });
+
+const saying = (content: string) => ({ messages: [{ role: 'user', content }] });
+const bytesOf = (request: RequestJson, indent = 0) => Buffer.from(JSON.stringify(request, null, indent));
+/** A request of 100 estimated input tokens. */
+const REQUEST = bytesOf(saying('x'.repeat(357)));
+/** Requests with many more or many fewer bytes than the input tokens that a hold counts. */
+const HELD: [name: string, request: RequestJson, indent: number][] = [
+  ['a text without blanks, which resembles a file', saying('A'.repeat(1024 * 1024)), 0],
+  ['whitespace and metadata', { ...saying('Hi'), metadata: { note: 'a '.repeat(50_000) } }, 10],
+];
+const inputHeld = (of: CatalogModel, request: RequestJson) =>
+  priceAccepted(of, request).quantities.input_tokens;
 
 describe('the members of a JSON object', () => {
   test('match those of JSON.parse with escapes, nesting and whitespace', () => {
@@ -123,7 +136,7 @@ describe('the body for an upstream', () => {
 });
 
 describe('a whole answer', () => {
-  const finish = (body: string) => finishWholeAnswer(model, Buffer.alloc(400), Buffer.from(body));
+  const finish = (body: string) => finishWholeAnswer(model, REQUEST, Buffer.from(body));
   const choices =
     '"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]';
 
@@ -146,6 +159,15 @@ describe('a whole answer', () => {
       usage: { prompt_tokens: 100, cost: Number(price.cost) },
     });
   });
+
+  test.each(HELD)(
+    'without a token count is charged the input that its hold counts: %s',
+    (_, request, indent) => {
+      const answer = Buffer.from(`{"model":"m",${choices}}`);
+      const { price } = finishWholeAnswer(model, bytesOf(request, indent), answer);
+      expect(price.quantities.input_tokens).toBe(inputHeld(model, request));
+    },
+  );
 
   test('with an impossible token count is estimated, since the ledger could not book the count', () => {
     const { price, basis } = finish(
@@ -192,6 +214,18 @@ describe('a ranking', () => {
     expect(price.costNano).toBe(2_000_000n);
   });
 
+  test('at a price by the token is charged the input that its hold counts', () => {
+    const byTokens = { ...ranker, pricing: { input_token: '0.000001' } };
+    const request = {
+      query: 'a',
+      documents: ['x', 'y'.repeat(10_000)],
+      metadata: { note: 'a '.repeat(999) },
+    };
+    const answer = Buffer.from(`{"results":${three}}`);
+    const { price } = finishWholeAnswer(byTokens, bytesOf(request), answer);
+    expect(price.quantities.input_tokens).toBe(inputHeld(byTokens, request));
+  });
+
   test.each([{ top_n: 3 }, { top_n: null }, {}])(
     'that is no longer than asked passes as it came: %o',
     (asked) =>
@@ -211,7 +245,7 @@ describe('a streamed answer', () => {
 
   /** Feeds a stream in pieces of `size` bytes; returns what the caller reads. */
   function pass(text: string, size: number): { text: string; answer: SseAnswer; cost: string } {
-    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
     const bytes = Buffer.from(text);
     let out = '';
     for (let at = 0; at < bytes.length; at += size)
@@ -254,7 +288,7 @@ describe('a streamed answer', () => {
   });
 
   test('passes content on before its usage is known', () => {
-    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${chunk('b')}\n\n`))?.toString()).toContain(
       '"content":"b"',
     );
@@ -286,7 +320,7 @@ describe('a streamed answer', () => {
   });
 
   test('has the usage in its last chunk when the caller asked for no usage chunk: every chunk has a choice', () => {
-    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: false });
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: false });
     const stream = [chunk('a'), finished, ': ping', usage, 'data: [DONE]'].join('\n\n');
     const out =
       (answer.push(Buffer.from(`${stream}\n\n`))?.toString() ?? '') + answer.finish().last.toString();
@@ -314,8 +348,17 @@ describe('a streamed answer', () => {
     expect(price.quantities.input_tokens).toBeLessThan(2_000);
   });
 
+  test.each(HELD)(
+    'that ends before a token count is charged the input that its hold counts: %s',
+    (_, request, indent) => {
+      const answer = new SseAnswer(model, { request: bytesOf(request, indent), includeUsage: false });
+      answer.push(Buffer.from(`${chunk('a')}\n\n`));
+      expect(answer.produced().price.quantities.input_tokens).toBe(inputHeld(model, request));
+    },
+  );
+
   test('holds no content back: a finish reason that is not the last is passed on with the next chunk', () => {
-    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: false });
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: false });
     expect(answer.push(Buffer.from(`${chunk('a')}\n\n${finished}\n\n`))?.toString()).not.toContain('"stop"');
     expect(answer.push(Buffer.from(`${chunk('b')}\n\n`))?.toString()).toMatch(/"stop"[\s\S]*"content":"b"/);
   });
@@ -333,7 +376,7 @@ describe('a streamed answer', () => {
   });
 
   test('passes nothing on before its first token, and everything with that token', () => {
-    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
     const role = chunk('').replace(
       '"content":""',
       '"role":"assistant","content":"","refusal":null,"tool_calls":[]',
@@ -357,7 +400,7 @@ describe('a streamed answer', () => {
     ['a refusal in words', '"refusal":"No"'],
     ['a sound', '"audio":{"data":"AAAA"}'],
   ])('has begun with %s', (_what, delta) => {
-    const answer = new SseAnswer(model, { request: Buffer.alloc(400), includeUsage: true });
+    const answer = new SseAnswer(model, { request: REQUEST, includeUsage: true });
     const event = chunk('').replace('"content":""', delta);
     expect(answer.push(Buffer.from(`${event}\n\n`))?.toString()).toContain(delta);
   });

@@ -1,6 +1,6 @@
 // Validates a whole answer of each type, and reads its usage and cost.
 import type { CatalogModel, ModelType } from '@switchyard/contracts';
-import { estimateInputTokens, estimateTokens } from '@switchyard/spending';
+import { estimateTokens } from '@switchyard/spending';
 import { type Member, parseMember, topLevelMembers } from '../json/json-members.ts';
 import type { Edit } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
@@ -13,6 +13,7 @@ import {
   readUsage,
   type TokenUsage,
 } from '../spending/pricing.ts';
+import { inputTokensOf, readRequest } from '../spending/request-price.ts';
 import { choicesOf, type EmptyAnswer, emptyAnswer, hasContent } from './chat-content.ts';
 import { usageWithCost, withCost } from './usage-with-cost.ts';
 
@@ -82,7 +83,7 @@ function readRerank(answer: AnswerToRead): ReadAnswer {
   const searches = count(usage?.searches) ?? count(usage?.search_units) ?? count(billed?.search_units) ?? 1;
   const tokens = count(usage?.input_tokens) ?? count(usage?.total_tokens) ?? count(billed?.input_tokens);
   const byTokens = answer.model.pricing.search === undefined;
-  const inputTokens = tokens ?? (byTokens ? estimateInputTokens(answer.request) : 0);
+  const inputTokens = tokens ?? (byTokens ? estimatedInput(answer) : 0);
   const price = priceSearches(answer.model, { searches, inputTokens });
   return {
     usage: withCost({ searches, input_tokens: inputTokens }, price),
@@ -166,8 +167,13 @@ function count(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-function estimated({ request }: AnswerToRead, outputTokens: number): TokenUsage {
-  return { inputTokens: estimateInputTokens(request), cachedInputTokens: 0, outputTokens };
+function estimated(answer: AnswerToRead, outputTokens: number): TokenUsage {
+  return { inputTokens: estimatedInput(answer), cachedInputTokens: 0, outputTokens };
+}
+
+/** The estimate that the hold of the call was computed from. */
+function estimatedInput({ model, request }: AnswerToRead): number {
+  return inputTokensOf(model.type, readRequest(request));
 }
 
 function basisOf(counted: unknown): 'upstream' | 'estimated' {

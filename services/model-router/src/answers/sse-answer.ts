@@ -8,9 +8,9 @@ import {
   type ServiceError,
   toErrorBody,
 } from '@switchyard/contracts';
-import { estimateInputTokens } from '@switchyard/spending';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, type Price, priceTokens, readUsage, type TokenUsage } from '../spending/pricing.ts';
+import { inputTokensOf, readRequest } from '../spending/request-price.ts';
 import { choicesOf, emptyAnswer, hasContent } from './chat-content.ts';
 import {
   type Chunk,
@@ -41,13 +41,13 @@ const HEAD: ModelReplyHead = { status: 200, content_type: 'text/event-stream; ch
 
 interface SseOptions {
   /** The caller's own body. */
-  request: Uint8Array;
+  request: Buffer;
   includeUsage: boolean;
 }
 
 export class SseAnswer implements StreamedAnswer {
   readonly #model: CatalogModel;
-  readonly #request: Uint8Array;
+  readonly #request: Buffer;
   /** The caller asked for OpenAI's extra usage chunk. Otherwise the usage goes into the last chunk. */
   readonly #includeUsage: boolean;
   /** The start of an incomplete event. */
@@ -156,7 +156,7 @@ export class SseAnswer implements StreamedAnswer {
   produced(): { price: Price; basis: 'upstream' | 'estimated' } {
     if (this.#usage) return { price: priceTokens(this.#model, this.#usage), basis: 'upstream' };
     // Makers send about one token per event.
-    this.#inputTokens ??= estimateInputTokens(this.#request);
+    this.#inputTokens ??= inputTokensOf(this.#model.type, readRequest(this.#request));
     const estimate = {
       inputTokens: this.#inputTokens,
       cachedInputTokens: 0,

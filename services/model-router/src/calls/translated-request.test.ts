@@ -20,7 +20,8 @@ const head = (dialect: ModelCallHead['dialect']): ModelCallHead => ({
 });
 const bytes = (body: object) => Buffer.from(JSON.stringify({ model: model.id, ...body }));
 
-const messages = [{ role: 'user', content: 'Hello!' }];
+const said = (content: unknown) => ({ messages: [{ role: 'user', content }] });
+const { messages } = said('Hello!');
 const chat = new JsonRequest('language', bytes({ messages, max_tokens: 100 }), head('chat'));
 const BODIES = {
   responses: { input: 'Hello!', max_output_tokens: 100 },
@@ -54,6 +55,43 @@ describe.each(Object.keys(BODIES) as (keyof typeof BODIES)[])('a request in the 
     const sent = asked.toUpstream(model, upstream).body.toString('utf8');
     if (refusal) expect(refusal.param).toBe('provider_options.service_tier');
     else expect(sent).not.toContain('service_tier');
+  });
+});
+
+describe.each(['messages', 'responses'] as const)('a native request in the dialect %s', (dialect) => {
+  const upstream = { adapter: 'native', model: 'm' } as Upstream;
+  const makers = { native: { speaks: [dialect] } as unknown as Maker };
+  const translate = TRANSLATIONS[dialect] as Translate;
+  const native = (body: object, given = translate) =>
+    new TranslatedRequest(given, bytes(body), { ...head(dialect), stream: true }, makers);
+  const metadata = { user_id: 'a '.repeat(50_000) };
+  const text = 'A'.repeat(1024 * 1024);
+  const body = { ...BODIES[dialect], metadata, ...(dialect === 'messages' ? said(text) : { input: text }) };
+  const content = [{ type: dialect === 'messages' ? 'text' : 'output_text', text: 'Hi' }];
+  const uncounted = Buffer.from(JSON.stringify({ content, output: [{ type: 'message', content }] }));
+
+  test('is charged the input that its hold counts, when its maker has not counted', () => {
+    const request = native(body);
+    const held = request.accepted(model).quantities.input_tokens;
+    const left = request.streamedAnswer(model, upstream)?.produced();
+    expect(left?.price.quantities.input_tokens).toBe(held);
+    expect(request.finish(model, uncounted, upstream).price.quantities.input_tokens).toBe(held);
+  });
+
+  test('is estimated once, since a budget asks for the cost of its stream on every chunk', () => {
+    let reads = 0;
+    const message = {
+      role: 'user',
+      get content() {
+        reads += 1;
+        return 'Hi';
+      },
+    };
+    const request = native(body, (...given) => ({ ...translate(...given), chat: { messages: [message] } }));
+    const stream = request.streamedAnswer(model, upstream);
+    reads = 0;
+    for (const _chunk of [1, 2, 3]) stream?.produced();
+    expect(reads).toBe(1);
   });
 });
 

@@ -12,7 +12,7 @@ import { upstreamBody } from '../answers/request-body.ts';
 import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { ChatCompletion } from '../dialects/chat-shapes.ts';
 import type { DialectBody, Translate, Translation } from '../dialects/dialect.ts';
-import type { NativeDialect } from '../dialects/native-dialect.ts';
+import type { InputTokens, NativeDialect } from '../dialects/native-dialect.ts';
 import { NATIVE } from '../dialects/registry.ts';
 import { TranslatedStream } from '../dialects/translated-stream.ts';
 import { repeatsMembers } from '../json/json-members.ts';
@@ -20,11 +20,13 @@ import { unsupported } from '../makers/failure.ts';
 import type { Maker, UpstreamRequest } from '../makers/maker.ts';
 import type { Expected } from '../spending/expected-cost.ts';
 import type { Price } from '../spending/pricing.ts';
+import { inputTokensOf, type RequestJson } from '../spending/request-price.ts';
 import { JsonRequest } from './json-request.ts';
 import type { FinishedAnswer, ModelRequest } from './model-request.ts';
 
 export class TranslatedRequest implements ModelRequest {
   readonly #translation: Translation;
+  readonly #chatJson: RequestJson;
   readonly #chat: JsonRequest;
   readonly #body: Buffer;
   readonly #head: ModelCallHead;
@@ -32,6 +34,12 @@ export class TranslatedRequest implements ModelRequest {
   readonly #parsed: DialectBody;
   /** Output tokens that the caller grants to thinking. */
   readonly #thinkingTokens: number;
+  #estimatedInput: number | null = null;
+  /** Estimated once, since a budget asks for the cost of a stream on every chunk. */
+  readonly #inputTokens: InputTokens = () => {
+    this.#estimatedInput ??= inputTokensOf('language', this.#chatJson);
+    return this.#estimatedInput;
+  };
 
   /** @throws ServiceError `invalid_request` */
   constructor(
@@ -49,7 +57,8 @@ export class TranslatedRequest implements ModelRequest {
     this.#translation = translate(this.#parsed, { requestId: head.request_id, receivedAt: head.received_at });
     const { chat, hints } = this.#translation;
     // Hints come first: each has a comma behind it, so that it can be removed beside `models`.
-    this.#chat = new JsonRequest('language', Buffer.from(JSON.stringify({ ...hints, ...chat })), head);
+    this.#chatJson = { ...hints, ...chat };
+    this.#chat = new JsonRequest('language', Buffer.from(JSON.stringify(this.#chatJson)), head);
   }
 
   refusalOf(model: CatalogModel): ServiceError | null {
@@ -101,14 +110,15 @@ export class TranslatedRequest implements ModelRequest {
 
   streamedAnswer(model: CatalogModel, upstream: Upstream): StreamedAnswer | null {
     const native = this.#nativeFor(upstream);
-    if (native) return this.#head.stream ? native.stream(model, this.#body) : null;
+    if (native) return this.#head.stream ? native.stream(model, this.#body, this.#inputTokens) : null;
     const chat = this.#chat.streamedAnswer(model);
     return chat && new TranslatedStream(chat, this.#translation.stream());
   }
 
   finish(model: CatalogModel, answer: Buffer, upstream: Upstream): FinishedAnswer {
     const native = this.#nativeFor(upstream);
-    if (native) return { contentType: 'application/json', ...native.finish(model, this.#body, answer) };
+    if (native)
+      return { contentType: 'application/json', ...native.finish(model, answer, this.#inputTokens) };
     const chat = this.#chat.finish(model, answer);
     const completion = JSON.parse(chat.body.toString('utf8')) as ChatCompletion;
     return { ...chat, body: Buffer.from(JSON.stringify(this.#translation.answer(completion))) };

@@ -4,6 +4,9 @@ import type { StreamedAnswer } from '../answers/streamed-answer.ts';
 import type { PricedAnswer } from '../answers/whole-answer.ts';
 import type { DialectBody } from './dialect.ts';
 
+/** The input tokens that the call's hold was computed from, for a maker that does not count. */
+export type InputTokens = () => number;
+
 export interface NativeDialect {
   /** Names of the limit of output tokens; the first is set when the caller sets none. */
   readonly lengths: readonly [string, ...string[]];
@@ -19,7 +22,7 @@ export interface NativeDialect {
    * Prices a whole answer and writes our model name and the cost into it.
    * @throws UnusableAnswer, ReportedError
    */
-  finish(model: CatalogModel, request: Buffer, answer: Buffer): PricedAnswer;
+  finish(model: CatalogModel, answer: Buffer, inputTokens: InputTokens): PricedAnswer;
   /** A new reader for the stream of one attempt. */
-  stream(model: CatalogModel, request: Buffer): StreamedAnswer;
+  stream(model: CatalogModel, request: Buffer, inputTokens: InputTokens): StreamedAnswer;
 }

@@ -1,12 +1,13 @@
 // A whole answer in a maker's own dialect: its bytes, with our model name, and the cost in its usage.
 import type { CatalogModel } from '@switchyard/contracts';
-import { estimateInputTokens, estimateTokens } from '@switchyard/spending';
+import { estimateTokens } from '@switchyard/spending';
 import { withCost } from '../answers/usage-with-cost.ts';
 import type { PricedAnswer } from '../answers/whole-answer.ts';
 import { topLevelMembers } from '../json/json-members.ts';
 import { withMembers } from '../json/splice.ts';
 import { UnusableAnswer } from '../makers/unusable-answer.ts';
 import { FREE, priceTokens, type TokenUsage } from '../spending/pricing.ts';
+import type { InputTokens } from './native-dialect.ts';
 
 interface CountedAnswer {
   /** The maker's count; null when there is none that can be charged. */
@@ -19,11 +20,11 @@ interface CountedAnswer {
 
 export function priceAnswer(
   model: CatalogModel,
-  request: Buffer,
   body: Buffer,
+  inputTokens: InputTokens,
   { counted, refused, shown }: CountedAnswer,
 ): PricedAnswer {
-  const used = counted ?? estimatedUsage(request, estimateTokens(body.length));
+  const used = counted ?? estimatedUsage(inputTokens, estimateTokens(body.length));
   const price = refused ? FREE : priceTokens(model, used);
   const values = [
     ['model', JSON.stringify(model.id)] as const,
@@ -36,8 +37,8 @@ export function priceAnswer(
   };
 }
 
-export function estimatedUsage(request: Buffer, outputTokens: number): TokenUsage {
-  return { inputTokens: estimateInputTokens(request), cachedInputTokens: 0, outputTokens };
+export function estimatedUsage(inputTokens: InputTokens, outputTokens: number): TokenUsage {
+  return { inputTokens: inputTokens(), cachedInputTokens: 0, outputTokens };
 }
 
 /** @throws UnusableAnswer when the answer is no JSON object */

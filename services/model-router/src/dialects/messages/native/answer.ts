@@ -3,6 +3,7 @@ import type { CatalogModel } from '@switchyard/contracts';
 import type { PricedAnswer } from '../../../answers/whole-answer.ts';
 import { ReportedError, UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import type { TokenUsage } from '../../../spending/pricing.ts';
+import type { InputTokens } from '../../native-dialect.ts';
 import { parseAnswer, priceAnswer } from '../../passed-answer.ts';
 import { type AnthropicUsage, isNothing, readAnthropicUsage } from './usage.ts';
 
@@ -14,14 +15,14 @@ interface AnthropicMessage {
 }
 
 /** @throws UnusableAnswer when the answer is no message; ReportedError when it is an error */
-export function finishMessage(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
+export function finishMessage(model: CatalogModel, body: Buffer, inputTokens: InputTokens): PricedAnswer {
   const { content, error, stop_reason: reason, usage }: AnthropicMessage = parseAnswer(body);
   if (error) throw new ReportedError(error);
   if (!Array.isArray(content)) throw new UnusableAnswer('the answer has no content');
   if (content.length === 0 && isNothing(reason, usage))
     throw new UnusableAnswer('the answer has nothing in it');
   const counted = readAnthropicUsage(usage);
-  return priceAnswer(model, request, body, {
+  return priceAnswer(model, body, inputTokens, {
     counted,
     refused: content.length === 0 && reason === 'refusal',
     shown: (used) => (counted ? { ...usage } : estimatedCounts(used)),

@@ -15,7 +15,8 @@ export const nativeMessages: NativeDialect = {
   headers: betaHeader,
   body: (given) => withShownThoughts(withoutOthersThoughts(given)),
   finish: finishMessage,
-  stream: (model, request) => new PassedStream(model, request, new MessageEvents(model, request)),
+  stream: (model, request, inputTokens) =>
+    new PassedStream(model, request, new MessageEvents(model, inputTokens)),
 };
 
 /** Claude Code asks for none to be shown. They could not be counted then when a caller leaves early. */

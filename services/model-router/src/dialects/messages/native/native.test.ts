@@ -23,6 +23,7 @@ const model: CatalogModel = catalogModel.parse({
 const REQUEST = Buffer.from(
   '{"model":"acme/claude","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}',
 );
+const inputTokens = () => 12;
 
 const recorded = (name: string) =>
   fixture(`${import.meta.dirname}/../../../makers/anthropic`, `chat-${name}`);
@@ -32,7 +33,8 @@ const eventsOf = (name: string) =>
   );
 
 describe('a whole answer', () => {
-  const finish = (json: unknown) => nativeMessages.finish(model, REQUEST, Buffer.from(JSON.stringify(json)));
+  const finish = (json: unknown) =>
+    nativeMessages.finish(model, Buffer.from(JSON.stringify(json)), inputTokens);
 
   test('keeps all its members but the model, and has the cost of each kind of token', () => {
     const json = recorded('cache-write-1h').json as { usage: object };
@@ -52,6 +54,7 @@ describe('a whole answer', () => {
     const { basis, body } = finish({ content: [{ type: 'text', text: 'Hi' }] });
     expect(basis).toBe('estimated');
     expect(messagesAnswer.shape.usage.parse(JSON.parse(body.toString()).usage)).toMatchObject({
+      input_tokens: 12,
       cache_read_input_tokens: 0,
     });
     const refused = finish({
@@ -76,13 +79,13 @@ describe('a whole answer', () => {
   });
 
   test.each(['', '[]', '{"type":"message"}'])('that is no message is a failed attempt: %s', (body) =>
-    expect(() => nativeMessages.finish(model, REQUEST, Buffer.from(body))).toThrow(UnusableAnswer),
+    expect(() => nativeMessages.finish(model, Buffer.from(body), inputTokens)).toThrow(UnusableAnswer),
   );
 });
 
 describe('a stream', () => {
   const pass = (text: string, size: number) => {
-    const stream = nativeMessages.stream(model, REQUEST);
+    const stream = nativeMessages.stream(model, REQUEST, inputTokens);
     const bytes = Buffer.from(text);
     let out = '';
     for (let at = 0; at < bytes.length; at += size)
@@ -107,7 +110,7 @@ describe('a stream', () => {
   });
 
   test('passes nothing on before the first content, so that a fallback stays possible', () => {
-    const stream = nativeMessages.stream(model, REQUEST);
+    const stream = nativeMessages.stream(model, REQUEST, inputTokens);
     const events = eventsOf('stream');
     const first = events.findIndex((event) => event.includes('content_block_delta'));
     expect(stream.push(Buffer.from(events.slice(0, first).join('')))).toBeNull();

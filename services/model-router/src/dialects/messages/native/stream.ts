@@ -6,6 +6,7 @@ import { EVENT_NAMED_ERROR, putUsage } from '../../../answers/sse-events.ts';
 import { withCost } from '../../../answers/usage-with-cost.ts';
 import { ReportedError } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
+import type { InputTokens } from '../../native-dialect.ts';
 import { estimatedUsage } from '../../passed-answer.ts';
 import { decoded, type PassedEvents, parseEvent, type ReadEvent } from '../../passed-stream.ts';
 import { type AnthropicUsage, isNothing, readAnthropicUsage } from './usage.ts';
@@ -26,15 +27,15 @@ export class MessageEvents implements PassedEvents {
   contentBytes = 0;
   ended = false;
   readonly #model: CatalogModel;
-  readonly #request: Buffer;
+  readonly #inputTokens: InputTokens;
   #stopReason: unknown = null;
   #usage: AnthropicUsage = {};
   /** The usage of the last message_delta as written, and whether it came. */
   #lastUsage: AnthropicUsage | null = null;
 
-  constructor(model: CatalogModel, request: Buffer) {
+  constructor(model: CatalogModel, inputTokens: InputTokens) {
     this.#model = model;
-    this.#request = request;
+    this.#inputTokens = inputTokens;
   }
 
   read(event: string, data: string): ReadEvent {
@@ -70,7 +71,7 @@ export class MessageEvents implements PassedEvents {
 
   usage(outputTokens: number): ReturnType<PassedEvents['usage']> {
     const counted = readAnthropicUsage(this.#usage);
-    if (!counted) return { used: estimatedUsage(this.#request, outputTokens), basis: 'estimated' };
+    if (!counted) return { used: estimatedUsage(this.#inputTokens, outputTokens), basis: 'estimated' };
     if (this.#lastUsage) return { used: counted, basis: 'upstream' };
     const used = { ...counted, outputTokens: Math.max(counted.outputTokens, outputTokens) };
     return { used, basis: 'estimated' };

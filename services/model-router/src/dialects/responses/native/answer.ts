@@ -2,11 +2,12 @@
 import type { CatalogModel } from '@switchyard/contracts';
 import type { PricedAnswer } from '../../../answers/whole-answer.ts';
 import { UnusableAnswer } from '../../../makers/unusable-answer.ts';
+import type { InputTokens } from '../../native-dialect.ts';
 import { parseAnswer, priceAnswer } from '../../passed-answer.ts';
 import { emptiness, type OpenAiResponse, readResponsesUsage, reportedError, usageShown } from './response.ts';
 
 /** @throws UnusableAnswer when the answer is no response; ReportedError when it failed */
-export function finishResponse(model: CatalogModel, request: Buffer, body: Buffer): PricedAnswer {
+export function finishResponse(model: CatalogModel, body: Buffer, inputTokens: InputTokens): PricedAnswer {
   const response: OpenAiResponse = parseAnswer(body);
   const { status, output, error, usage } = response;
   if (error || status === 'failed') throw reportedError(error ?? 'the response failed');
@@ -15,7 +16,7 @@ export function finishResponse(model: CatalogModel, request: Buffer, body: Buffe
     throw new UnusableAnswer(`the response is ${String(status)}`);
   const empty = emptiness(response);
   if (empty === 'nothing') throw new UnusableAnswer('the answer has nothing in it');
-  return priceAnswer(model, request, body, {
+  return priceAnswer(model, body, inputTokens, {
     counted: readResponsesUsage(usage),
     refused: empty === 'refusal',
     shown: (used) => usageShown(usage, used),

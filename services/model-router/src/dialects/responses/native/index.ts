@@ -12,5 +12,6 @@ export const nativeResponses: NativeDialect = {
   headers: () => ({}),
   body: toUpstreamRequest,
   finish: finishResponse,
-  stream: (model, request) => new PassedStream(model, request, new ResponseEvents(model, request)),
+  stream: (model, request, inputTokens) =>
+    new PassedStream(model, request, new ResponseEvents(model, inputTokens)),
 };

@@ -18,6 +18,7 @@ const model: CatalogModel = catalogModel.parse({
   upstreams: [{ adapter: 'openai', model: 'gpt-5-mini' }],
 });
 const REQUEST = Buffer.from('{"model":"acme/gpt","input":"Hi"}');
+const inputTokens = () => 12;
 const OPENAI = `${import.meta.dirname}/../../../makers/openai`;
 const recorded = (name: string) => fixture(OPENAI, `responses-${name}`);
 const bytesOf = (name: string) =>
@@ -35,7 +36,8 @@ const readEvents = (text: string) =>
   );
 
 describe('a whole answer', () => {
-  const finish = (json: unknown) => nativeResponses.finish(model, REQUEST, Buffer.from(JSON.stringify(json)));
+  const finish = (json: unknown) =>
+    nativeResponses.finish(model, Buffer.from(JSON.stringify(json)), inputTokens);
 
   test('keeps all its members but the model, and has the cost of each kind of token', () => {
     const json = recorded('text').json as { usage: object };
@@ -62,7 +64,9 @@ describe('a whole answer', () => {
   test('without a usage is estimated', () => {
     const { body, basis } = finish({ ...(recorded('text').json as object), usage: null });
     expect(basis).toBe('estimated');
-    expect(JSON.parse(body.toString())).toMatchObject({ usage: { output_tokens: expect.any(Number) } });
+    expect(JSON.parse(body.toString())).toMatchObject({
+      usage: { input_tokens: 12, output_tokens: expect.any(Number) },
+    });
   });
 
   test.each([
@@ -72,14 +76,14 @@ describe('a whole answer', () => {
     ['nothing in it', '{"status":"completed","output":[{"type":"message","content":[]}]}'],
     ['response is queued', '{"status":"queued","output":[]}'],
   ])('that is no answer is a failed attempt: %s', (said, body) => {
-    const failed = () => nativeResponses.finish(model, REQUEST, Buffer.from(body));
+    const failed = () => nativeResponses.finish(model, Buffer.from(body), inputTokens);
     expect(failed).toThrow(UnusableAnswer);
     expect(failed).toThrow(said);
   });
 });
 
 describe('a stream', () => {
-  const open = () => nativeResponses.stream(model, REQUEST);
+  const open = () => nativeResponses.stream(model, REQUEST, inputTokens);
   const pass = (bytes: Buffer, size = 1_000) => {
     const stream = open();
     let out = '';
@@ -122,7 +126,7 @@ describe('a stream', () => {
   test('passes on a prelude that repeats a large request', () => {
     const instructions = 'x'.repeat(700_000);
     const request = Buffer.from(JSON.stringify({ model: 'acme/gpt', instructions, input: 'Hi' }));
-    const stream = nativeResponses.stream(model, request);
+    const stream = nativeResponses.stream(model, request, inputTokens);
     const repeated = bytesOf('stream')
       .toString()
       .replaceAll('"instructions":null', `"instructions":"${instructions}"`);

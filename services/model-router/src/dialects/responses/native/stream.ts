@@ -7,6 +7,7 @@ import { topLevelMembers } from '../../../json/json-members.ts';
 import { withMembers } from '../../../json/splice.ts';
 import { UnusableAnswer } from '../../../makers/unusable-answer.ts';
 import type { Price } from '../../../spending/pricing.ts';
+import type { InputTokens } from '../../native-dialect.ts';
 import { estimatedUsage } from '../../passed-answer.ts';
 import { decoded, type PassedEvents, parseEvent, type ReadEvent } from '../../passed-stream.ts';
 import { failedState } from '../response-object.ts';
@@ -24,16 +25,16 @@ export class ResponseEvents implements PassedEvents {
   pieces = 0;
   contentBytes = 0;
   readonly #model: CatalogModel;
-  readonly #request: Buffer;
+  readonly #inputTokens: InputTokens;
   /** The first `response`, for a stream that fails. */
   #begun: unknown = null;
   /** The whole response, from the last event. */
   #last: OpenAiResponse | null = null;
   #nextNumber = 0;
 
-  constructor(model: CatalogModel, request: Buffer) {
+  constructor(model: CatalogModel, inputTokens: InputTokens) {
     this.#model = model;
-    this.#request = request;
+    this.#inputTokens = inputTokens;
   }
 
   get ended(): boolean {
@@ -66,7 +67,7 @@ export class ResponseEvents implements PassedEvents {
   usage(outputTokens: number): ReturnType<PassedEvents['usage']> {
     const counted = readResponsesUsage(this.#last?.usage);
     if (counted) return { used: counted, basis: 'upstream' };
-    return { used: estimatedUsage(this.#request, outputTokens), basis: 'estimated' };
+    return { used: estimatedUsage(this.#inputTokens, outputTokens), basis: 'estimated' };
   }
 
   priced(held: string, price: Price): string {

@@ -127,6 +127,19 @@ describe('a request that passes to a maker of its dialect', () => {
     });
   });
 
+  test.each([
+    ['for an hour', { ttl: '1h' }, 200n],
+    ['for minutes', {}, 125n],
+  ])('holds the price of writing what is marked for the cache %s', (_, ttl, percent) => {
+    const rates = { cache_write_input_token: '0.00000125', cache_write_1h_input_token: '0.000002' };
+    const writing = { ...model, upstreams: [anthropic], pricing: { ...rates, input_token: '0.000001' } };
+    const held = (mark: object, of = writing) =>
+      passed(bytes({ ...said([{ type: 'text', text: 'Hi', ...mark }]), max_tokens: 9 })).expected(of).cost;
+    const mark = { cache_control: { type: 'ephemeral', ...ttl } };
+    expect(held(mark)).toBe((held({}) * percent) / 100n);
+    expect(held(mark, { ...writing, upstreams: [upstream] })).toBe(held({}));
+  });
+
   test('is refused when the budget does not cover its thinking', () => {
     const asked = passed(bytes({ messages, max_tokens: 4_000, thinking }));
     const { cost, outputTokensWithin } = asked.expected(model);

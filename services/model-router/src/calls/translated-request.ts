@@ -18,7 +18,7 @@ import { TranslatedStream } from '../dialects/translated-stream.ts';
 import { repeatsMembers } from '../json/json-members.ts';
 import { unsupported } from '../makers/failure.ts';
 import type { Maker, UpstreamRequest } from '../makers/maker.ts';
-import type { Expected } from '../spending/expected-cost.ts';
+import { type Expected, expectedCost } from '../spending/expected-cost.ts';
 import type { Price } from '../spending/pricing.ts';
 import { inputTokensOf, type RequestJson } from '../spending/request-price.ts';
 import { JsonRequest } from './json-request.ts';
@@ -68,7 +68,9 @@ export class TranslatedRequest implements ModelRequest {
   }
 
   expected(model: CatalogModel): Expected {
-    const expected = this.#chat.expected(model);
+    // The translation drops the marks for Anthropic's cache, but a native request keeps them.
+    const marked = model.upstreams.some((one) => this.#nativeFor(one)) ? this.#parsed : this.#chatJson;
+    const expected = expectedCost(model, this.#chatJson, this.#head.stream, marked);
     const { outputTokensWithin } = expected;
     if (!outputTokensWithin) return expected;
     const least = Math.max(...model.upstreams.map((one) => this.#nativeFor(one)?.outputTokensMin ?? 1));

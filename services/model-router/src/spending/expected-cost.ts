@@ -21,12 +21,20 @@ const ANSWER_TOKENS = 50;
 /** Tokens of an image when images are charged by tokens (approximately OpenAI's largest). */
 const IMAGE_OUTPUT_TOKENS = 6_500;
 
-/** @param stream a streamed answer increases its hold while it runs; any other answer is held in full */
-export function expectedCost(model: CatalogModel, request: RequestJson, stream: boolean): Expected {
+/**
+ * @param stream a streamed answer increases its hold while it runs; any other answer is held in full
+ * @param marked the request with its marks for the maker's cache, if `request` has lost them
+ */
+export function expectedCost(
+  model: CatalogModel,
+  request: RequestJson,
+  stream: boolean,
+  marked: RequestJson = request,
+): Expected {
   const priceOf = (outputTokens: number) => priceRequest(model, request, outputTokens).costNano;
   switch (model.type) {
     case 'language':
-      return expectedOfChat(model, request, stream);
+      return expectedOfChat(model, request, stream, cacheWrites(marked));
     case 'decision':
       return { cost: priceOf(questionsOf(request) * ANSWER_TOKENS), exact: false };
     case 'image': {
@@ -40,13 +48,17 @@ export function expectedCost(model: CatalogModel, request: RequestJson, stream: 
   }
 }
 
-function expectedOfChat(model: CatalogModel, request: RequestJson, stream: boolean): Expected {
+function expectedOfChat(
+  model: CatalogModel,
+  request: RequestJson,
+  stream: boolean,
+  written: CacheWrites,
+): Expected {
   const answers = count(request.n) ?? 1;
   const asked = mostTokensAskedFor(request);
   const most = asked ?? outputTokensMax(model);
   const held = stream ? Math.min(most, STREAMED_TOKENS_HELD) : most;
   const inputTokens = inputTokensOf(model.type, request);
-  const written = cacheWrites(request);
   const priceOf = (tokens: { inputTokens: number; outputTokens: number }) => {
     const writes = {
       cacheWriteInputTokens: written === 'none' ? 0 : tokens.inputTokens,
@@ -69,7 +81,9 @@ function expectedOfChat(model: CatalogModel, request: RequestJson, stream: boole
 }
 
 /** Whether the maker may write the input into its cache, which costs more than reading it, and for how long. */
-function cacheWrites(request: RequestJson): 'none' | 'minutes' | 'hour' {
+type CacheWrites = 'none' | 'minutes' | 'hour';
+
+function cacheWrites(request: RequestJson): CacheWrites {
   const json = JSON.stringify(request); // quotes within texts are escaped
   if (!json.includes('"cache_control":')) return 'none';
   return json.includes('"ttl":"1h"') ? 'hour' : 'minutes';

@@ -248,6 +248,12 @@ describe.skipIf(!withComputers)('a computer of the TypeScript client', () => {
     expect(await terminal.exitCode).toBe(7);
   });
 
+  test('ends a terminal when its output is left in the middle', async () => {
+    const terminal = await computer.terminal();
+    for await (const _ of terminal) break;
+    await expect(terminal.exitCode).rejects.toThrow('The terminal was closed');
+  });
+
   test('stops, refuses commands, and starts with its files', async () => {
     await computer.stop();
     expect(await failureOf(computer.exec('true'))).toMatchObject({
@@ -339,7 +345,10 @@ describe('the command line', () => {
     const id = (await switchyard(['files', 'put', join(folder, 'note.txt')])).stdout.trim();
     expect((await switchyard(['files', 'ls'])).stdout).toMatch(new RegExp(`${id} +note.txt +4 `));
     expect((await switchyard(['files', 'get', id])).stdout).toBe('kept');
-    await switchyard(['files', 'rm', id]);
+    await writeFile(join(folder, 'empty'), '');
+    const empty = (await switchyard(['files', 'put', join(folder, 'empty')])).stdout.trim();
+    expect(await switchyard(['files', 'get', empty])).toMatchObject({ code: 0, stdout: '' });
+    await switchyard(['files', 'rm', id, empty]);
     expect(await switchyard(['files', 'get', id])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^file_not_found/),
@@ -435,6 +444,11 @@ describe('the command line', () => {
       ]);
       expect(back, back.stderr).toMatchObject({ code: 0 });
       expect(await readFile(join(folder, 'back.txt'), 'utf8')).toBe('there and back');
+      await writeFile(join(folder, 'empty'), '');
+      await switchyard(['computers', 'cp', join(folder, 'empty'), `${id}:empty`]);
+      const nothing = await switchyard(['computers', 'cp', `${id}:empty`, join(folder, 'empty.back')]);
+      expect(nothing, nothing.stderr).toMatchObject({ code: 0 });
+      expect(await readFile(join(folder, 'empty.back'), 'utf8')).toBe('');
     });
 
     test('opens a terminal that follows the size of ours, and exits as its shell does', async () => {

@@ -41,8 +41,8 @@ export function addFileCommands(program: Command): void {
       const sy = await connect();
       const params = { path: { id } };
       const body = await dataOf(sy.api.GET('/v1/files/{id}/content', { params, parseAs: 'stream' }));
-      if (!body) throw new Error('The answer has no body.');
-      await pipeline(Readable.fromWeb(body), path === undefined ? process.stdout : createWriteStream(path));
+      const content = body ? Readable.fromWeb(body) : Readable.from([]); // an empty file
+      await pipeline(content, path === undefined ? process.stdout : createWriteStream(path));
     });
   files
     .command('rm')

@@ -88,7 +88,8 @@ export class ComputerFiles {
         parseAs: 'stream',
       }),
     );
-    return new Response(data, { headers: response.headers });
+    // An answer of no bytes has no `data`.
+    return new Response(data ?? new Blob([]).stream(), { headers: response.headers });
   }
 }
 

@@ -7,7 +7,7 @@ export interface TerminalSize {
 
 export type TerminalOptions = Partial<TerminalSize>;
 
-/** Iterate over it for the output, as bytes. */
+/** Iterate over it for the output, as bytes. Leaving the loop ends the shell. */
 export class Terminal implements AsyncDisposable {
   /** How the shell ended. Rejects when the connection or the computer ended first. */
   readonly exitCode: Promise<number>;
@@ -19,18 +19,23 @@ export class Terminal implements AsyncDisposable {
     const exit = Promise.withResolvers<number>();
     this.exitCode = exit.promise;
     exit.promise.catch(() => {}); // a caller that does not ask is not to blame
+    let isRead = true;
     this.#output = new ReadableStream({
       start(output) {
         socket.addEventListener('message', ({ data }) => {
           if (typeof data === 'string') exit.resolve((JSON.parse(data) as { exit_code: number }).exit_code);
-          else output.enqueue(new Uint8Array(data));
+          else if (isRead) output.enqueue(new Uint8Array(data));
         });
         socket.addEventListener('close', ({ reason }) => {
           exit.reject(new Error(`The terminal was closed${reason ? `: ${reason}` : ''}.`));
-          output.close();
+          if (isRead) output.close();
         });
       },
-      cancel: () => socket.close(),
+      // Whoever leaves a loop over the output cancels it.
+      cancel() {
+        isRead = false;
+        socket.close();
+      },
     });
   }
 

@@ -223,6 +223,9 @@ describe('refused, with a code, is', () => {
   });
 });
 
+/** A list of tracks with one of Opus, number 1. */
+const OPUS_TRACK = '1654ae6b90ae8ed781018381028686415f4f505553';
+
 describe('a hostile file', () => {
   test.each<[string, Buffer]>([
     ['flac heads without end', hostileFlac()],
@@ -232,6 +235,16 @@ describe('a hostile file', () => {
       Buffer.concat([Buffer.from('\0\0\0\x08ftyp', 'latin1'), repeated('\0\0\0\x08moof', 500_000)]),
     ],
     ['pages of nothing', repeated(`OggS\0\x02${'\0'.repeat(21)}`, 150_000)],
+    ['an integer of a megabyte', webm('75a210100000', Buffer.alloc(1024 * 1024, 0xff))],
+    [
+      'the name of a codec of a megabyte',
+      webm('1654ae6b11000000ae10fffff08381028610100001', Buffer.alloc(1024 * 1024), Buffer.from('x')),
+    ],
+    [
+      'blocks that claim 256 frames in no bytes',
+      webm(OPUS_TRACK, repeated('\xa3\x85\x81\0\0\x04\xff', 1_500_000)),
+    ],
+    ['tracks, and fragments of another one', hostileMp4()],
   ])('of %s is done with at once', async (_, bytes) => {
     const before = performance.now();
     await measureAudio(bytes, here).catch((error) => expect(error.code).toBe('audio_unreadable'));
@@ -241,6 +254,27 @@ describe('a hostile file', () => {
 
 function repeated(text: string, times: number): Buffer {
   return Buffer.from(text.repeat(times), 'latin1');
+}
+
+/** Behind an empty head. */
+function webm(hex: string, ...rest: Buffer[]): Buffer {
+  return Buffer.concat([Buffer.from(`1a45dfa380${hex}`, 'hex'), ...rest]);
+}
+
+/** Most boxes that are read: tracks without an id, and the fragments of a track that does not exist. */
+function hostileMp4(): Buffer {
+  const head = Buffer.from('\0\0\0\x08ftyp', 'latin1');
+  const box = (type: string, content: Buffer) => {
+    const size = Buffer.alloc(4);
+    size.writeUInt32BE(content.length + 8);
+    return Buffer.concat([size, Buffer.from(type, 'latin1'), content]);
+  };
+  const fragments = repeated('\0\0\0\x10tfhd\0\0\0\0\0\0\0\x09', 100_000);
+  return Buffer.concat([
+    head,
+    box('moov', repeated('\0\0\0\x08trak', 90_000)),
+    box('moof', box('traf', fragments)),
+  ]);
 }
 
 /** Every header is valid, but none follows the previous one. */

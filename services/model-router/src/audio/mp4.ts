@@ -21,15 +21,20 @@ interface Track {
 /** Duration of the longest audio track in seconds; null when none can be measured. */
 export function measureMp4(bytes: Buffer): number | null {
   const tracks: Track[] = [];
+  /** The first track of each id. */
+  const byId = new Map<number, Track>();
   const budget = { boxes: BOXES_MAX };
   let movieScale = 0;
   for (const top of boxes(bytes, 0, bytes.length, budget)) {
     if (top.type === 'moov')
       for (const box of boxes(bytes, top.start, top.end, budget)) {
         if (box.type === 'mvhd') movieScale = timescaleOf(bytes, box);
-        if (box.type === 'trak') tracks.push(readTrack(bytes, box, movieScale, budget));
+        if (box.type !== 'trak') continue;
+        const track = readTrack(bytes, box, movieScale, budget);
+        tracks.push(track);
+        if (!byId.has(track.id)) byId.set(track.id, track);
       }
-    if (top.type === 'moof') countFragment(bytes, top, tracks, budget);
+    if (top.type === 'moof') countFragment(bytes, top, byId, budget);
   }
   const heard = tracks.filter((track) => track.isSound).map(secondsOf);
   const known = heard.filter((seconds) => seconds !== null);
@@ -186,13 +191,18 @@ export function aacSeconds(config: Buffer): number | null {
   return rateHz ? (isShort ? 960 : AAC_BLOCK_SAMPLES) / rateHz : null;
 }
 
-function countFragment(bytes: Buffer, moof: Box, tracks: Track[], budget: { boxes: number }): void {
+function countFragment(
+  bytes: Buffer,
+  moof: Box,
+  tracks: ReadonlyMap<number, Track>,
+  budget: { boxes: number },
+): void {
   for (const traf of boxes(bytes, moof.start, moof.end, budget)) {
     if (traf.type !== 'traf') continue;
     let track: Track | undefined;
     for (const box of boxes(bytes, traf.start, traf.end, budget)) {
       const id = uint32(bytes, box.start + 4, box.end);
-      if (box.type === 'tfhd') track = tracks.find((one) => one.id === id);
+      if (box.type === 'tfhd') track = tracks.get(id);
       if (box.type === 'trun' && track) track.packets += Math.min(id, bytes.length); // packet count
     }
   }

@@ -1,13 +1,7 @@
 // WebM and Matroska: counts the packets of the first audio track. Stated durations are ignored; browser recorders write
 // none.
 import { aacSeconds } from './mp4.ts';
-import {
-  evenPackets,
-  opusPackets,
-  PACKET_HEAD_BYTES,
-  type PacketCounter,
-  vorbisPackets,
-} from './packet-counter.ts';
+import { evenPackets, opusPackets, type PacketCounter, vorbisPackets } from './packet-counter.ts';
 import { readVorbisModes } from './vorbis.ts';
 
 const ID = {
@@ -31,6 +25,9 @@ const PARENTS: ReadonlySet<number> = new Set([ID.segment, ID.cluster, ID.blockGr
 const TRACK_TYPE_SOUND = 2;
 const ELEMENTS_MAX = 5_000_000;
 const NANOS_PER_SECOND = 1e9;
+const INTEGER_BYTES_MAX = 8;
+/** The names of codecs are shorter; a pattern searches them. */
+const CODEC_BYTES_MAX = 64;
 
 interface Element {
   id: number;
@@ -52,7 +49,8 @@ export function measureWebm(bytes: Buffer): number | null {
   for (const element of elements(bytes)) {
     const { id, start, end } = element;
     if (id === ID.trackEntry) track ??= readTrack(bytes, element);
-    else if (id === ID.discardPadding) discardSeconds = Number(signed(bytes, start, end)) / NANOS_PER_SECOND;
+    else if (id === ID.discardPadding && end - start <= INTEGER_BYTES_MAX)
+      discardSeconds = Number(signed(bytes, start, end)) / NANOS_PER_SECOND;
     else if (track && (id === ID.simpleBlock || id === ID.block)) addBlock(bytes, element, track);
   }
   if (!track || track.counter.counted.packets === 0) return null;
@@ -115,7 +113,8 @@ function readTrack(bytes: Buffer, entry: Element): SoundTrack | null {
   }
   const number = (id: number) => unsigned(fields.get(id));
   if (number(ID.trackType) !== TRACK_TYPE_SOUND) return null;
-  const codec = fields.get(ID.codecId)?.toString('latin1').replace(/\0+$/, '') ?? '';
+  const codecId = fields.get(ID.codecId)?.subarray(0, CODEC_BYTES_MAX);
+  const codec = codecId?.toString('latin1').replace(/\0+$/, '') ?? '';
   const counter = counterOf(codec, fields.get(ID.codecPrivate) ?? Buffer.alloc(0));
   // Limited to the longest possible Opus pre-skip.
   const delaySeconds = Math.min(number(ID.codecDelay) / NANOS_PER_SECOND, DELAY_SECONDS_MAX);
@@ -175,11 +174,12 @@ function addBlock(bytes: Buffer, { start, end }: Element, track: SoundTrack): vo
   const lacing = ((bytes[flagsAt] ?? 0) >> 1) & 3;
   const frames = bytes.subarray(flagsAt + 1, end);
   for (const frame of lacing === LACING.none ? [frames] : unlace(frames, lacing))
-    if (frame.length > 0) track.counter.add(frame.subarray(0, PACKET_HEAD_BYTES));
+    if (frame.length > 0) track.counter.add(frame);
 }
 
 function unlace(block: Buffer, lacing: number): Buffer[] {
   const count = (block[0] ?? 0) + 1;
+  if (count > block.length) return []; // each length, and each frame of a fixed length, has at least one byte
   const lengths: number[] = [];
   let at = 1;
   if (lacing === LACING.fixed) {

@@ -91,7 +91,9 @@ export class Bus {
     this.jsm = jsm;
     this.instance = instance;
     this.logger = logger;
-    this.publisher = new TurnPublisher(nc);
+    this.publisher = new TurnPublisher(nc, (error, subject) =>
+      logger.error({ err: error, subject }, 'a message could not be sent and is dropped'),
+    );
     this.#peers = new Peers(nc, instance);
     this.#gate = new StoreGate(jsm, logger);
     this.#caller = new Caller(nc, this.publisher, this.#peers, this.#gate, instance);

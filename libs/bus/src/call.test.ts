@@ -189,6 +189,20 @@ describe('a call', () => {
     expect(String(fault)).not.toContain('hunter2');
   });
 
+  test('whose frame is too large for a message fails alone: both processes and other calls continue', async () => {
+    const tooLarge = 'x'.repeat(2_000_000);
+    const service = await host();
+    service.stream('echo.v1.head', (call) => {
+      call.setHead(tooLarge);
+      call.write(Buffer.from('a beginning'));
+    });
+    service.stream('echo.v1.quick', (call) => call.end('done'));
+    const caller = await bus('caller');
+    await expect(ask(caller, 'echo.v1.quick', tooLarge)).rejects.toMatchObject({ code: 'body_too_large' });
+    await expect(ask(caller, 'echo.v1.head', null)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await ask(caller, 'echo.v1.quick', null)).toMatchObject({ end: 'done' });
+  });
+
   test('waits for a service that is restarting, and fails when no instance comes up', async () => {
     const [caller, late] = [await bus('caller'), await bus('late')];
     const early = ask(caller, 'late.v1.call', null);

@@ -2,7 +2,9 @@
 
 /** Bytes of a body that travel in the head's message; longer bodies follow in frames under credit. */
 export const INLINE_BODY_BYTES_MAX = 384 * 1024;
-/** Bytes of one data frame. NATS refuses messages over 1 MiB by default. */
+/** Bytes of one message: less than NATS' `max_payload` of 1 MiB, over which its client throws. */
+export const MESSAGE_BYTES_MAX = 1_000_000;
+/** Bytes of one data frame. */
 export const FRAME_BYTES_MAX = 128 * 1024;
 /** Bytes that one side may send before the other side confirms that it consumed them. */
 export const WINDOW_BYTES = 512 * 1024;

@@ -11,6 +11,7 @@ import {
   ACK_AGAIN_MS,
   ACK_WAIT_MS_MAX,
   INLINE_BODY_BYTES_MAX,
+  MESSAGE_BYTES_MAX,
   NOBODY_THERE_MS_MAX,
   NOBODY_THERE_PAUSE_MS,
   UNANSWERED_MS_MAX,
@@ -108,8 +109,6 @@ export class OutgoingCall {
   /** Sends the head, and the body if it is short. Repeated until an instance takes the call. */
   offer(): void {
     if (!this.#deps.connected()) return this.#offerSoon();
-    this.#sent = true;
-    this.#offeredAt = performance.now();
     const body = this.#request.body;
     const inline = body instanceof Uint8Array && body.length <= INLINE_BODY_BYTES_MAX;
     const meta: OpenMeta = {
@@ -119,11 +118,11 @@ export class OutgoingCall {
       more: body !== undefined && !inline,
       head: this.#request.head,
     };
-    this.#deps.publisher.publish(
-      this.#request.subject,
-      encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline ? body : undefined),
-      this.#inbox,
-    );
+    const frame = encodeFrame(FRAME.open, 0, JSON.stringify(meta), inline ? body : undefined);
+    if (frame.length > MESSAGE_BYTES_MAX) return this.#fail(headTooLarge(), false);
+    this.#sent = true;
+    this.#offeredAt = performance.now();
+    this.#deps.publisher.publish(this.#request.subject, frame, this.#inbox);
   }
 
   /** Bytes passed to `onData` were processed. */
@@ -326,6 +325,11 @@ export class OutgoingCall {
   #toPeer(frame: Buffer): void {
     if (this.#peer !== null) this.#deps.publisher.publish(frameSubject(this.#peer, this.#name), frame);
   }
+}
+
+/** JSON may be several times larger than what it was read from: six bytes for a control character. */
+function headTooLarge(): ServiceError {
+  return new ServiceError('body_too_large', 'The fields of the request are too large. Send less.');
 }
 
 function parseMeta(meta: string): ReplyMeta {

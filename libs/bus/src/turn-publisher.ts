@@ -19,12 +19,15 @@ export interface EventHeaders {
 
 export class TurnPublisher {
   readonly #nc: NatsConnection;
+  readonly #onFault: (error: unknown, subject: string) => void;
   readonly #beforeFlush: (() => void)[] = [];
   #pending: Pending[] = [];
   #scheduled = false;
 
-  constructor(nc: NatsConnection) {
+  /** @param onFault gets the error of a message that cannot be sent, and is dropped */
+  constructor(nc: NatsConnection, onFault: (error: unknown, subject: string) => void) {
     this.#nc = nc;
+    this.#onFault = onFault;
   }
 
   /** Runs before the messages of a turn are sent, to write to disk what must be durable first. */
@@ -47,11 +50,14 @@ export class TurnPublisher {
     const messages = this.#pending;
     this.#pending = [];
     if (this.#nc.isClosed()) return; // the sweep ends calls that wait for an answer
-    try {
-      for (const message of messages) this.#send(message);
-    } catch (error) {
-      // At the end of draining, the connection exists but accepts nothing: treat it as closed.
-      if (!(error instanceof errors.DrainingConnectionError)) throw error;
+    for (const message of messages) {
+      try {
+        this.#send(message);
+      } catch (error) {
+        // At the end of draining, the connection exists but accepts nothing: treat it as closed.
+        if (error instanceof errors.DrainingConnectionError) return;
+        this.#onFault(error, message.subject);
+      }
     }
   }
 

@@ -161,6 +161,12 @@ describe('the multipart form', () => {
     expect(await post(data)).toMatchObject({ status: 400, body: { error: { code, param } } });
   });
 
+  test('with fields that the bus cannot carry as JSON is refused, and the edge serves the next one', async () => {
+    const large = form(['model', 'acme/a'], ['file', wav], ['x', '\x01'.repeat(200_000)]);
+    expect(await post(large)).toMatchObject({ status: 413, body: { error: { code: 'body_too_large' } } });
+    expect(await post(form(['model', 'acme/a'], ['file', wav]))).toMatchObject({ status: 200 });
+  });
+
   test.each([
     ['without a boundary', 'multipart/form-data', 'x'],
     [
@@ -219,6 +225,14 @@ describe('the JSON form', () => {
           sha256: hash('sha256', SOUND),
         },
       });
+  });
+
+  test('with numbers that grow to more than the bus carries is refused', async () => {
+    const body = `{"model":"acme/a","media_type":"audio/wav","audio":"${audio}","x":[${'1e20,'.repeat(52_000)}0]}`;
+    expect(await post(body, { 'content-type': 'application/json' })).toMatchObject({
+      status: 413,
+      body: { error: { code: 'body_too_large' } },
+    });
   });
 
   test.each<[string, unknown, string, string | null]>([

@@ -203,6 +203,15 @@ describe('a call', () => {
     expect(await ask(caller, 'echo.v1.quick', null)).toMatchObject({ end: 'done' });
   });
 
+  test('that fails with a message too large for the bus gets its beginning', async () => {
+    const service = await host();
+    service.stream('echo.v1.wordy', () => {
+      throw new ServiceError('invalid_request', 'x'.repeat(2_000_000), { param: 'y'.repeat(2_000_000) });
+    });
+    const error = await ask(await bus('caller'), 'echo.v1.wordy', null).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringMatching(/^x{1000,}$/) });
+  });
+
   test('waits for a service that is restarting, and fails when no instance comes up', async () => {
     const [caller, late] = [await bus('caller'), await bus('late')];
     const early = ask(caller, 'late.v1.call', null);

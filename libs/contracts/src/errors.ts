@@ -364,14 +364,18 @@ export const wireError = z.object({
 });
 export type WireError = z.infer<typeof wireError>;
 
+/** Characters of a message and of a param on the bus, whose messages are bounded: callers choose what some of them repeat. */
+const MESSAGE_LENGTH_MAX = 4_000;
+const PARAM_LENGTH_MAX = 512;
+
 /** The wire form of any thrown thing; what is not a ServiceError is masked as `internal_error`. */
 export function toWireError(thrown: unknown): WireError {
   if (!(thrown instanceof ServiceError))
     return { code: 'internal_error', message: 'Internal error. Report the request id to the operator.' };
   return {
     code: thrown.code,
-    message: thrown.message,
-    ...(thrown.param === undefined ? {} : { param: thrown.param }),
+    message: thrown.message.slice(0, MESSAGE_LENGTH_MAX),
+    ...(thrown.param === undefined ? {} : { param: thrown.param.slice(0, PARAM_LENGTH_MAX) }),
     ...(thrown.details === undefined ? {} : { details: thrown.details }),
     ...(thrown.retryAfterS === undefined ? {} : { retry_after_s: thrown.retryAfterS }),
     ...(thrown.logged ? { logged: true } : {}),

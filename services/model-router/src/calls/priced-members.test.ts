@@ -161,6 +161,25 @@ describe('a member that selects or prices the work', () => {
     expect(param).toBe(at);
   });
 
+  test.each<[string, object]>([
+    ['in the body', { [`model${'_'.repeat(600_000)}`]: 1 }],
+    ['in provider_options', { provider_options: { ['\ufdfa'.repeat(600_000)]: 1 } }],
+    ['in a container', { provider_options: { config: { [`model${'_'.repeat(600_000)}`]: 1 } } }],
+  ])('a name that is too long to be read is refused, and shortened in the error: %s', (_, more) => {
+    const body = Buffer.from(JSON.stringify({ model: 'acme/cheap', ...BODIES.language, ...more }));
+    let error: unknown;
+    try {
+      new JsonRequest('language', body, HEAD);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('too long a name'),
+    });
+    expect((error as Error).message.length).toBeLessThan(1_000);
+  });
+
   test('containers nested too deep to be read are refused', () => {
     const deep = `${'{"input":'.repeat(100_000)}{"n":9}${'}'.repeat(100_000)}`;
     expect(() => refused('image', `{"provider_options":${deep}}`)).toThrow('deeper than 4 levels');

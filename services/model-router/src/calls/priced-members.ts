@@ -19,6 +19,10 @@ import { CONTAINERS, PRICED_GROUPS, type PricedGroup } from './priced-groups.ts'
 
 const CONTAINER_NAMES: ReadonlySet<string> = new Set(CONTAINERS.map(folded));
 const CONTAINER_DEPTH_MAX = 4;
+/** Characters of a name. Folding may make a name 18 times longer, and errors repeat it. */
+const NAME_LENGTH_MAX = 256;
+/** Characters of a longer name that its error shows. */
+const NAME_LENGTH_SHOWN = 64;
 
 /** The fields of each endpoint's schema: the price is computed from them, or does not depend on them. */
 const OWN_FIELDS: Readonly<Record<ModelType, ReadonlySet<string>>> = {
@@ -54,7 +58,7 @@ export class PricedMembers {
 
   /**
    * @param body a JSON object
-   * @throws ServiceError `invalid_request` for containers that are repeated or nested too deep to be read
+   * @throws ServiceError `invalid_request` for too long names, and for containers that are repeated or nested too deep
    */
   constructor(type: ModelType, body: Buffer) {
     const own = OWN_FIELDS[type];
@@ -63,6 +67,7 @@ export class PricedMembers {
       const value = body.subarray(valueStart, valueEnd);
       if (name === 'provider_options') return membersIn(value, name, search, 0);
       if (own.has(name) || NOTHING.some((one) => value.equals(one))) return [];
+      requireShort(name, '');
       return judged(name, value, name, search, 0);
     });
   }
@@ -94,6 +99,7 @@ const OPEN_BRACKET = 0x5b;
 function membersIn(object: Buffer, at: string, search: Search, depth: number): PricedMember[] {
   if (object[0] !== OPEN_BRACE) return [];
   return [...topLevelMembers(object)].flatMap(([name, { valueStart, valueEnd, repeated }]) => {
+    requireShort(name, `${at}.`);
     const param = `${at}.${name}`;
     // A reader that takes the first of two keys would read members that were not checked.
     if (repeated && CONTAINER_NAMES.has(folded(name))) throw refuse(param, 'occurs twice. Send it once.');
@@ -118,6 +124,11 @@ function judged(name: string, value: Buffer, param: string, search: Search, dept
   return elements.flatMap((one, index) =>
     membersIn(Buffer.from(JSON.stringify(one)), `${param}.${index}`, search, depth + 1),
   );
+}
+
+function requireShort(name: string, path: string): void {
+  if (name.length > NAME_LENGTH_MAX)
+    throw refuse(`${path}${name.slice(0, NAME_LENGTH_SHOWN)}…`, 'has too long a name. Shorten it.');
 }
 
 /** Makers read snake case or camel case, forms add `[]`, and some JSON readers ignore case and width. */

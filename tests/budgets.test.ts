@@ -37,6 +37,7 @@ beforeAll(async () => {
   const models = [
     chatModel('acme/plain', upstream.url, 'plain'),
     chatModel('acme/endless', upstream.url, 'endless'),
+    chatModel('acme/slow', upstream.url, 'slow'),
     chatModel('acme/broken', upstream.url, 'broken+fault-500'),
     chatModel('other/plain', upstream.url, 'other'),
     { ...chatModel('acme/long', upstream.url, 'long'), limits: { output_tokens: 8_000 } },
@@ -358,6 +359,33 @@ test('a stream ends at its budget: no [DONE], an error event, and the output so 
   expect(spent.nanos).toBeLessThan(1_100_000);
   expect((await chat({ key })).json.error.code).toBe('budget_exceeded');
 }, 300_000);
+
+test('a stream whose budget ends before its first token ends in an error event, and the edge serves the next call', async () => {
+  const limit = { amount: 0.000009, interval: 'day' }; // the input and ten tokens, and no fifty
+  const { id, key } = await newKey({ limit });
+  const chunk = (delta: object) => {
+    const choices = [{ index: 0, delta, finish_reason: null }];
+    return `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', model: 'slow', choices })}\n\n`;
+  };
+  const held = async () => (await api('GET', `/v1/keys/${id}`)).json.held;
+  upstream.on('slow', async (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(chunk({ role: 'assistant' }).repeat(50));
+    await expect.poll(held).toBe(limit.amount); // the rest of the budget is held for these chunks
+    response.end(chunk({ content: 'word' }));
+  });
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'acme/slow', messages, stream: true, max_tokens: 10 }),
+  });
+  expect(response.status).toBe(200);
+  const [event] = (await response.text()).split('\n\n');
+  expect(JSON.parse(event?.slice('data: '.length) ?? '')).toMatchObject({
+    error: { code: 'budget_exceeded' },
+  });
+  expect((await chat()).status).toBe(200);
+});
 
 describe('a prepaid org', () => {
   test('is refused without credits, spends them exactly, and continues after a top-up', async () => {

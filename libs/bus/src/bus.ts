@@ -91,15 +91,15 @@ export class Bus {
     this.jsm = jsm;
     this.instance = instance;
     this.logger = logger;
-    this.publisher = new TurnPublisher(nc, (error, subject) =>
-      logger.error({ err: error, subject }, 'a message could not be sent and is dropped'),
-    );
+    const log = (message: string) => (error: unknown, subject: string) =>
+      logger.error({ err: error, subject }, message);
+    this.publisher = new TurnPublisher(nc, log('a message could not be sent and is dropped'));
     this.#peers = new Peers(nc, instance);
     this.#gate = new StoreGate(jsm, logger);
-    this.#caller = new Caller(nc, this.publisher, this.#peers, this.#gate, instance);
-    this.callee = new Callee(nc, this.publisher, this.#peers, instance, (error, subject) =>
-      logger.error({ err: error, subject }, 'a call failed with an unexpected error'),
-    );
+    const onBrokenReply = log('a reply could not be processed');
+    this.#caller = new Caller(nc, this.publisher, this.#peers, this.#gate, instance, onBrokenReply);
+    const onFailedCall = log('a call failed with an unexpected error');
+    this.callee = new Callee(nc, this.publisher, this.#peers, instance, onFailedCall);
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS);
     void this.#watchLink();
   }

@@ -212,6 +212,43 @@ describe('a call', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringMatching(/^x{1000,}$/) });
   });
 
+  test.each(['onHead', 'onEnd'])(
+    'whose %s throws at the caller fails alone: other calls continue',
+    async (method) => {
+      const service = await host();
+      service.stream('echo.v1.quick', (call) => call.end('done'));
+      const caller = await bus('caller');
+      const { promise: failed, resolve } = Promise.withResolvers<ServiceError>();
+      const sink = { onHead() {}, onData() {}, onEnd() {}, onError: resolve };
+      const unreadable = () => {
+        throw new Error('unreadable');
+      };
+      caller.call({ subject: 'echo.v1.quick', head: null }, { ...sink, [method]: unreadable });
+      expect(await failed).toMatchObject({ code: 'internal_error' });
+      expect(await ask(caller, 'echo.v1.quick', null)).toMatchObject({ end: 'done' });
+      expect(caller.openCalls.outgoing).toBe(0);
+    },
+  );
+
+  test('whose cancellation throws at the service fails alone: the service takes other calls', async () => {
+    const service = await host();
+    const taken = Promise.withResolvers<void>();
+    service.stream('echo.v1.wait', (call) => {
+      call.onCancelled(() => {
+        throw new Error('a fault');
+      });
+      taken.resolve();
+    });
+    service.stream('echo.v1.quick', (call) => call.end('done'));
+    const caller = await bus('caller');
+    const sink = { onHead() {}, onData() {}, onEnd() {}, onError() {} };
+    const call = caller.call({ subject: 'echo.v1.wait', head: null }, sink);
+    await taken.promise;
+    call.cancel();
+    await caller.nc.flush();
+    expect(await ask(caller, 'echo.v1.quick', null)).toMatchObject({ end: 'done' });
+  });
+
   test('waits for a service that is restarting, and fails when no instance comes up', async () => {
     const [caller, late] = [await bus('caller'), await bus('late')];
     const early = ask(caller, 'late.v1.call', null);

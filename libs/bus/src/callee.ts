@@ -57,8 +57,15 @@ export class Callee {
         if (error) return;
         const name = message.subject.slice(prefix.length);
         const frame = decodeFrame(message.data);
-        if (frame?.kind === FRAME.again) this.#publishAgain(name);
-        else if (frame) this.#calls.get(name)?.received(frame);
+        if (frame?.kind === FRAME.again) return this.#publishAgain(name);
+        const call = frame && this.#calls.get(name);
+        if (!call) return;
+        // The connection reads nothing more once a callback throws.
+        try {
+          call.received(frame);
+        } catch (thrown) {
+          this.#failed(call, thrown, message.subject);
+        }
       },
     });
   }

@@ -1,7 +1,7 @@
 // The calling side: opens calls, receives their replies on one wildcard inbox, and ends the calls of dead peers.
 
 import { randomUUID } from 'node:crypto';
-import type { NatsConnection } from '@nats-io/transport-node';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { calleeOf, callOfReply, repliesTo } from './call-subjects.ts';
 import { decodeFrame } from './frame.ts';
 import { type CallRequest, OutgoingCall, type ReplySink } from './outgoing-call.ts';
@@ -19,7 +19,14 @@ export class Caller {
   readonly #instance: string;
   readonly #calls = new Map<string, OutgoingCall>();
 
-  constructor(nc: NatsConnection, publisher: TurnPublisher, peers: Peers, gate: StoreGate, instance: string) {
+  constructor(
+    nc: NatsConnection,
+    publisher: TurnPublisher,
+    peers: Peers,
+    gate: StoreGate,
+    instance: string,
+    onFault: (error: unknown, subject: string) => void,
+  ) {
     this.#gate = gate;
     this.#nc = nc;
     this.#publisher = publisher;
@@ -33,11 +40,13 @@ export class Caller {
         const isAck = tail.endsWith(ACK_SUFFIX);
         const call = this.#calls.get(isAck ? tail.slice(0, -ACK_SUFFIX.length) : tail);
         if (!call) return; // the call has already ended
-        if (isAck) call.acknowledged(message.data);
-        else if (message.data.length === 0 && message.headers?.code === 503) call.nobodyThere();
-        else {
-          const frame = decodeFrame(message.data);
-          if (frame) call.received(frame);
+        // The connection reads nothing more once a callback throws.
+        try {
+          if (isAck) call.acknowledged(message.data);
+          else receive(call, message);
+        } catch (thrown) {
+          onFault(thrown, message.subject);
+          call.broken(thrown);
         }
       },
     });
@@ -84,4 +93,10 @@ export class Caller {
   sweep(now: number, inUse: Set<string>): void {
     for (const call of [...this.#calls.values()]) call.sweep(now, inUse);
   }
+}
+
+function receive(call: OutgoingCall, { data, headers }: Msg): void {
+  if (data.length === 0 && headers?.code === 503) return call.nobodyThere();
+  const frame = decodeFrame(data);
+  if (frame) call.received(frame);
 }

@@ -20,7 +20,10 @@ import {
 import type { Peers } from './peers.ts';
 import type { TurnPublisher } from './turn-publisher.ts';
 
-/** Receives a reply. Exactly one of `onEnd` and `onError` is called, once, as the last call. */
+/**
+ * Receives a reply. Exactly one of `onEnd` and `onError` is called, once, as the last call. When another one throws,
+ * `onError` gets an `internal_error`; it must not throw itself.
+ */
 export interface ReplySink {
   onHead(head: unknown): void;
   /** A piece of the body. Call `consumed` after processing it; otherwise at most one window arrives. */
@@ -138,6 +141,14 @@ export class OutgoingCall {
     if (this.#done) return;
     this.#finish();
     if (this.#sent) this.#tellCancelled();
+  }
+
+  /** A frame of the reply is unreadable, or its sink threw: ends this call alone. */
+  broken(cause: unknown): void {
+    const message = 'The answer could not be processed. Report the request id to the operator.';
+    const error = new ServiceError('internal_error', message, { cause });
+    if (!this.#done) return this.#fail(error, true);
+    this.#sink.onError(error); // `onEnd` threw
   }
 
   received(frame: Frame): void {

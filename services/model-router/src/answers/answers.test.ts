@@ -226,6 +226,13 @@ describe('a ranking', () => {
     expect(price.quantities.input_tokens).toBe(inputHeld(byTokens, request));
   });
 
+  test('with an impossible number of searches costs one', () => {
+    const counted = `${three},"usage":{"searches":9007199254740991}`;
+    expect(rank({ query: 'a', documents: ['x', 'y', 'z'] }, counted).price.quantities).toEqual({
+      searches: 1,
+    });
+  });
+
   test.each([{ top_n: 3 }, { top_n: null }, {}])(
     'that is no longer than asked passes as it came: %o',
     (asked) =>

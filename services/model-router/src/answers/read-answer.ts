@@ -11,6 +11,7 @@ import {
   priceSearches,
   priceTokens,
   readUsage,
+  TOKENS_MAX,
   type TokenUsage,
 } from '../spending/pricing.ts';
 import { inputTokensOf, readRequest } from '../spending/request-price.ts';
@@ -164,7 +165,8 @@ function record(value: unknown): Record<string, unknown> | null {
 
 /** A count that can be charged; null for any other value. */
 function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+  const isCount = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  return isCount && value <= TOKENS_MAX ? value : null;
 }
 
 function estimated(answer: AnswerToRead, outputTokens: number): TokenUsage {

@@ -33,10 +33,10 @@ export class CallReply {
   /** Passes bytes on; returns false when the caller reads slowly or more must be held first: wait for `drained`. */
   forward(model: CatalogModel, streamed: StreamedAnswer, bytes: Buffer, contentType: string): boolean {
     const { call, budget } = this.#deps;
+    call.setHead(streamed.head(contentType)); // before the budget may end the stream
     const out = streamed.push(bytes);
     const covered = budget?.covers(model, () => streamed.produced().price.costNano, call.signal) ?? true;
     if (out === null) return covered;
-    call.setHead(streamed.head(contentType));
     return call.write(out) && covered;
   }
 

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { parseBuffer } from 'music-metadata';
 import { afterAll, describe, expect, test } from 'vitest';
 import { measureAudio } from './measure-audio.ts';
+import { measureMp4 } from './mp4.ts';
+import { measureWebm } from './webm.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'measure-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -245,11 +247,21 @@ describe('a hostile file', () => {
       webm(OPUS_TRACK, repeated('\xa3\x85\x81\0\0\x04\xff', 1_500_000)),
     ],
     ['tracks, and fragments of another one', hostileMp4()],
+    ['boxes that are nested without end', nestedMp4()],
   ])('of %s is done with at once', async (_, bytes) => {
     const before = performance.now();
     await measureAudio(bytes, here).catch((error) => expect(error.code).toBe('audio_unreadable'));
     expect(performance.now() - before).toBeLessThan(15_000);
   });
+});
+
+test('a file of more parts than are read is not measured by its beginning', () => {
+  const block = Buffer.from('\xa3\x87\x81\0\0\x80\xfc\xff\xfe', 'latin1');
+  const padding = repeated('\xec\x80', 2_000_000);
+  expect(measureWebm(webm(OPUS_TRACK, block))).toBeGreaterThan(0);
+  expect(() => measureWebm(webm(OPUS_TRACK, block, padding, block))).toThrow(RangeError);
+  const free = repeated('\0\0\0\x08free', 200_001);
+  expect(() => measureMp4(free)).toThrow(RangeError);
 });
 
 function repeated(text: string, times: number): Buffer {
@@ -261,20 +273,32 @@ function webm(hex: string, ...rest: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(`1a45dfa380${hex}`, 'hex'), ...rest]);
 }
 
+function box(type: string, content: Buffer): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(content.length + 8);
+  return Buffer.concat([size, Buffer.from(type, 'latin1'), content]);
+}
+
 /** Most boxes that are read: tracks without an id, and the fragments of a track that does not exist. */
 function hostileMp4(): Buffer {
   const head = Buffer.from('\0\0\0\x08ftyp', 'latin1');
-  const box = (type: string, content: Buffer) => {
-    const size = Buffer.alloc(4);
-    size.writeUInt32BE(content.length + 8);
-    return Buffer.concat([size, Buffer.from(type, 'latin1'), content]);
-  };
   const fragments = repeated('\0\0\0\x10tfhd\0\0\0\0\0\0\0\x09', 100_000);
   return Buffer.concat([
     head,
     box('moov', repeated('\0\0\0\x08trak', 90_000)),
     box('moof', box('traf', fragments)),
   ]);
+}
+
+/** A track, and in it 100,000 boxes, each in the one before. */
+function nestedMp4(): Buffer {
+  const depth = 100_000;
+  const nested = Buffer.alloc(8 * depth);
+  for (let level = 0; level < depth; level += 1) {
+    nested.writeUInt32BE(8 * (depth - level), 8 * level);
+    nested.write('mdia', 8 * level + 4, 'latin1');
+  }
+  return Buffer.concat([Buffer.from('\0\0\0\x08ftyp', 'latin1'), box('moov', box('trak', nested))]);
 }
 
 /** Every header is valid, but none follows the previous one. */

@@ -37,11 +37,21 @@ export async function measureAudio(bytes: Buffer, signal: AbortSignal): Promise<
   const detected = detectAudio(bytes);
   if (!detected) throw unreadable('Unknown audio format');
   const { format, start } = detected;
-  const counted = MEASURES[format]?.(bytes.subarray(start)) ?? null;
+  const counted = count(format, bytes.subarray(start));
   const seconds = counted ?? (await measureByDecoding(bytes, signal));
   const millis = Math.round((seconds ?? 0) * MILLIS);
   if (!Number.isSafeInteger(millis) || millis <= 0) throw unreadable(`No sound found in this ${format} file`);
   return { format, seconds: millis / MILLIS };
+}
+
+/** Null for what is not counted here, and for a file of too many parts. */
+function count(format: AudioFormatName, bytes: Buffer): number | null {
+  try {
+    return MEASURES[format]?.(bytes) ?? null;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
 function unreadable(why: string): ServiceError {

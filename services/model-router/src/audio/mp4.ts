@@ -18,7 +18,10 @@ interface Track {
   playedSeconds: number | null;
 }
 
-/** Duration of the longest audio track in seconds; null when none can be measured. */
+/**
+ * Duration of the longest audio track in seconds; null when none can be measured.
+ * @throws RangeError for more boxes than are read, and for boxes that are nested too deep: the rest would be free
+ */
 export function measureMp4(bytes: Buffer): number | null {
   const tracks: Track[] = [];
   /** The first track of each id. */
@@ -57,7 +60,7 @@ interface Box {
 
 function* boxes(bytes: Buffer, from: number, to: number, budget: { boxes: number }): Generator<Box> {
   for (let at = from; at + BOX_HEADER_BYTES <= to; ) {
-    if (budget.boxes-- <= 0) return;
+    if (budget.boxes-- <= 0) throw new RangeError('too many boxes');
     const told = bytes.readUInt32BE(at);
     const isLong = told === 1 && at + 16 <= to;
     const size = told === 0 ? to - at : isLong ? Number(bytes.readBigUInt64BE(at + 8)) : told;

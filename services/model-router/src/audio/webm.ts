@@ -23,7 +23,8 @@ const ID = {
 /** Elements that contain other elements. */
 const PARENTS: ReadonlySet<number> = new Set([ID.segment, ID.cluster, ID.blockGroup, ID.tracks]);
 const TRACK_TYPE_SOUND = 2;
-const ELEMENTS_MAX = 5_000_000;
+/** 11 hours of packets of 20 ms. */
+const ELEMENTS_MAX = 2_000_000;
 const NANOS_PER_SECOND = 1e9;
 const INTEGER_BYTES_MAX = 8;
 /** The names of codecs are shorter; a pattern searches them. */
@@ -42,7 +43,10 @@ interface SoundTrack {
   delaySeconds: number;
 }
 
-/** Duration in seconds; null when no track can be measured. */
+/**
+ * Duration in seconds; null when no track can be measured.
+ * @throws RangeError for more elements than are read: the rest would be free
+ */
 export function measureWebm(bytes: Buffer): number | null {
   let track: SoundTrack | null = null;
   let discardSeconds = 0;
@@ -62,7 +66,8 @@ export function measureWebm(bytes: Buffer): number | null {
 /** All elements; a parent precedes its children. */
 function* elements(bytes: Buffer): Generator<Element> {
   let at = 0;
-  for (let count = 0; at < bytes.length && count < ELEMENTS_MAX; count++) {
+  for (let count = 0; at < bytes.length; count++) {
+    if (count === ELEMENTS_MAX) throw new RangeError('too many elements');
     const element = readElement(bytes, at, bytes.length);
     if (!element) return;
     yield element;

@@ -7,6 +7,14 @@ import { type Event, eventIds, makeEvent } from './events.ts';
 export const MINUTE_MS = 60_000;
 /** Minutes of a run that are held ahead of the charged ones, where something limits what its org or key may spend. */
 export const MINUTES_AHEAD = 10;
+/** A computer may begin so many runs at once, and one more in each RUN_EVERY_MS of its life. */
+const RUNS_AT_ONCE = 100;
+export const RUN_EVERY_MS = 10_000;
+
+/** Whether a computer may have begun this run. The agent begins no other run, and control admits minutes of no other. */
+export function mayBegin(run: number, livedMs: number): boolean {
+  return run <= RUNS_AT_ONCE + Math.max(0, livedMs) / RUN_EVERY_MS;
+}
 
 /** Minutes that are over after so many billable milliseconds of a run: each is charged when it ends. */
 export function completedMinutes(elapsedMs: number): number {

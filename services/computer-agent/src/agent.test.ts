@@ -186,6 +186,20 @@ describe('a life', () => {
     expect(changes(id).filter((change) => change === 'computer.started').length).toBe(record.runs - 1);
   });
 
+  test('a start whose minutes control would refuse is refused, and is possible 10 s later', async () => {
+    const { id } = await testAgent.create({ runs: 98 });
+    const startAgain = async () => {
+      await testAgent.ask('stop', id);
+      return testAgent.ask('start', id);
+    };
+    expect(await startAgain()).toMatchObject({ status: 'running' });
+    await expect(startAgain()).rejects.toMatchObject({ code: 'rate_limited', retryAfterS: 10 });
+    expect(await testAgent.record(id)).toMatchObject({ state: 'stopped', runs: 100, run: null });
+    await testAgent.pass(10_000);
+    expect(await startAgain()).toMatchObject({ status: 'running' });
+    await expect(startAgain()).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+
   test('an id of another org, or none at all, is not found', async () => {
     for (const verb of ['start', 'stop'] as const)
       await expect(testAgent.ask(verb, 'cmp_nobody')).rejects.toMatchObject({ code: 'computer_not_found' });

@@ -2,7 +2,13 @@
 // so that a crash between any two neither loses nor doubles a minute, and never leaves a stopped computer recorded as
 // running: `begin-run.ts`, `end-run.ts`. After a crash, a begun transition is undone and an ending is finished:
 // `reconcile.ts`.
-import { type ComputerRecord, ServiceError, type StopReason } from '@switchyard/contracts';
+import {
+  type ComputerRecord,
+  mayBegin,
+  RUN_EVERY_MS,
+  ServiceError,
+  type StopReason,
+} from '@switchyard/contracts';
 import { beginRun } from './begin-run.ts';
 import { type Computer, notFound } from './computer.ts';
 import { CreationReport, type OnProgress } from './creation-report.ts';
@@ -56,7 +62,7 @@ export function createComputer(
   });
 }
 
-/** Starts a stopped computer; returns a running one unchanged. @throws as `createComputer` */
+/** Starts a stopped computer; returns a running one unchanged. @throws as `createComputer`; `rate_limited` */
 export async function startComputer(
   computer: Computer,
   limited: boolean | undefined,
@@ -73,9 +79,17 @@ export async function startComputer(
       await computer.write({ state: 'error', error });
       throw new ServiceError('computer_failed', error);
     }
+    requireMayBegin(computer);
     await beginRun(computer, { first: false, limited });
     return published(computer, 'started');
   });
+}
+
+/** Control refuses the minutes of a run that begins too soon, so such a run would be free. */
+function requireMayBegin({ record, now }: Computer): void {
+  if (mayBegin(record.runs + 1, now.getTime() - Date.parse(record.created_at))) return;
+  const message = 'The computer was started too often. Retry in 10 s.';
+  throw new ServiceError('rate_limited', message, { retryAfterS: RUN_EVERY_MS / 1_000 });
 }
 
 /** Stops a running computer and keeps its files; returns a stopped one unchanged. */

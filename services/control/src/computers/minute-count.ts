@@ -1,14 +1,17 @@
 // Counts the minutes that each computer was charged, so that a host cannot charge more of them than can have passed. A run
 // charges each minute that it begins, so all runs together have at most the minutes since the placement, and one per run.
 import type { Bucket } from '@switchyard/bus';
-import { type ComputerMinutes, type ComputerPlacement, MINUTE_MS, placementKey } from '@switchyard/contracts';
+import {
+  type ComputerMinutes,
+  type ComputerPlacement,
+  MINUTE_MS,
+  mayBegin,
+  placementKey,
+} from '@switchyard/contracts';
 import type { Clock } from '@switchyard/service';
 
 /** Runs whose minutes are counted one by one. Minutes of an earlier run are no longer admitted. */
 const RUNS_KEPT = 20;
-/** A computer may begin so many runs at once, and one more in each RUN_EVERY_MS of its life. */
-const RUNS_AT_ONCE = 100;
-const RUN_EVERY_MS = 10_000;
 /** The clocks of two instances may differ by this much. */
 const CLOCKS_APART_MS = 120_000;
 
@@ -66,5 +69,5 @@ export function isPossible({ runs, earlier }: ComputerMinutes, run: number, ageM
   const livedMs = Math.max(0, ageMs) + CLOCKS_APART_MS;
   const minutes = Object.values(runs).reduce((sum, each) => sum + each, earlier.minutes);
   const begun = earlier.runs + Object.keys(runs).length;
-  return run <= RUNS_AT_ONCE + livedMs / RUN_EVERY_MS && minutes <= Math.floor(livedMs / MINUTE_MS) + begun;
+  return mayBegin(run, livedMs) && minutes <= Math.floor(livedMs / MINUTE_MS) + begun;
 }

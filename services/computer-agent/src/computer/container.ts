@@ -28,6 +28,8 @@ export class Container {
   readonly remountWorkspace: () => Promise<void>;
   readonly #started: StartedContainer;
   readonly #deps: ContainerDeps;
+  readonly #onExit = new Set<() => void>();
+  #hasExited = false;
   #released = false;
 
   constructor(started: StartedContainer, deps: ContainerDeps) {
@@ -38,6 +40,21 @@ export class Container {
     this.exited = started.init.closed.then(() =>
       this.#released ? new Promise<never>(() => {}) : this.#exit(),
     );
+    void this.exited.then(() => {
+      this.#hasExited = true;
+      for (const listener of this.#onExit) listener();
+    });
+  }
+
+  /**
+   * For work that is shorter than the run: a reaction to `exited` would be kept until the run ends.
+   * @param listener called when `exited` resolves, at once if it has
+   * @returns removes the listener
+   */
+  onExit(listener: () => void): () => void {
+    this.#onExit.add(listener);
+    if (this.#hasExited) listener();
+    return () => this.#onExit.delete(listener);
   }
 
   /**

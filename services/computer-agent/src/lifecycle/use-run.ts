@@ -116,14 +116,15 @@ export function read<T>(
   work: (entry: OpenEntry) => Promise<T>,
 ): Promise<T> {
   return useRun(computer, async (run) => {
-    const lost = run.container.exited.then(() => {
-      throw new ServiceError('computer_failed', 'the computer ended while its file was read');
-    });
-    lost.catch(() => {}); // it rejects long after most reads have finished
     const entry = await openEntry(computer.deps.host.workspaces.path(computer.id), names);
+    const lost = Promise.withResolvers<never>();
+    const forget = run.container.onExit(() =>
+      lost.reject(new ServiceError('computer_failed', 'the computer ended while its file was read')),
+    );
     try {
-      return await Promise.race([work(entry), lost]);
+      return await Promise.race([work(entry), lost.promise]);
     } finally {
+      forget();
       await entry.handle.close();
     }
   });

@@ -2,18 +2,23 @@
 
 export class Lock {
   #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  #pending = 0;
+
+  /** Pieces of work that have not ended. */
+  get pending(): number {
+    return this.#pending;
+  }
 
   /** True when the lock is neither held nor waited for. */
   get free(): boolean {
-    return this.#waiting === 0;
+    return this.#pending === 0;
   }
 
   /** Runs `work` after all earlier work has ended, successfully or not. */
   run<T>(work: () => T | Promise<T>): Promise<T> {
-    this.#waiting += 1;
+    this.#pending += 1;
     const mine = this.#last.then(work).finally(() => {
-      this.#waiting -= 1;
+      this.#pending -= 1;
     });
     this.#last = mine.catch(() => {}); // the error reaches its own caller and must not affect the next one
     return mine;

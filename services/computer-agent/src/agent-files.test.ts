@@ -1,8 +1,10 @@
 // Files of a computer through its agent: real nats-server and Docker engine.
+import { readdir, readFile } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { read } from './lifecycle/use-run.ts';
+import { requestHost } from '@switchyard/bus';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { read, remove } from './lifecycle/use-run.ts';
 import {
   openTestAgent,
   openTestInstallation,
@@ -59,4 +61,106 @@ test('a read ends with its computer, and says why', async () => {
   await opened.promise;
   await testAgent.ask('stop', computer.id);
   await outcome;
+});
+
+describe('a folder goes with all that is in it,', () => {
+  const NEVER = new AbortController().signal;
+
+  /** A computer with folders that take `rm` a moment: each has 20,000 folders, one in the other. */
+  async function createWithDeepFolders(...names: readonly string[]) {
+    const computer = await createComputer();
+    const nest = "import os\nfor _ in range(20_000): os.mkdir('d'); os.chdir('d')";
+    for (const name of names)
+      await testAgent.exec(computer.id, `mkdir ${name} && cd ${name} && python3 -c "${nest}"`);
+    return computer;
+  }
+
+  /** Process ids of the agent's children that are `rm`. */
+  async function removers(): Promise<number[]> {
+    const ofTasks = await Promise.all(
+      (await readdir('/proc/self/task')).map((task) => readFile(`/proc/self/task/${task}/children`, 'utf8')),
+    );
+    const children = ofTasks.flatMap((pids) => pids.split(' ').filter((pid) => pid !== ''));
+    const names = await Promise.all(
+      children.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')),
+    );
+    return children.filter((_, n) => names[n] === 'rm\n').map(Number);
+  }
+
+  /** Suspends the next `rm`, so that it does not end by itself, and then lets it go on. */
+  async function whileRemoving(work: () => Promise<unknown>): Promise<void> {
+    let pid: number | undefined;
+    while (pid === undefined) [pid] = await removers();
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await work();
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await expect.poll(removers).toEqual([]);
+  }
+
+  test('one at a time in a computer, by a program of bounded memory', async () => {
+    const names = ['a', 'b', 'c'];
+    const { id, org } = (await createWithDeepFolders(...names)).record;
+    let pending = true;
+    const removed = Promise.all(
+      names.map((path) =>
+        requestHost(installation.bus, testAgent.agent.hostId, 'file-delete', {
+          ...{ org, id, path, recursive: true },
+        }),
+      ),
+    ).finally(() => {
+      pending = false;
+    });
+    const counts = new Set<number>();
+    const limits = new Set<string>();
+    while (pending) {
+      const pids = await removers();
+      counts.add(pids.length);
+      for (const pid of pids)
+        limits.add(
+          await readFile(`/proc/${pid}/limits`, 'utf8').then(
+            (text) => /Max address space +(\w+)/.exec(text)?.[1] ?? 'none',
+            () => 'ended',
+          ),
+        );
+    }
+    await removed;
+    expect([...counts].sort()).toEqual([0, 1]);
+    expect(limits).toContain(String(128 * 1024 * 1024));
+    expect(limits).not.toContain('unlimited');
+    expect((await testAgent.exec(id, 'ls -A')).stdout).toBe('');
+  });
+
+  test('and 128 run or wait at most', async () => {
+    const computer = await createWithDeepFolders('a');
+    const removing = ['a', ...Array(128).fill('none')].map((name) =>
+      remove(computer, [name], { recursive: true, signal: NEVER }).catch(({ code }) => code),
+    );
+    expect(await Promise.all(removing)).toEqual([
+      undefined,
+      ...Array(127).fill('path_not_found'),
+      'rate_limited',
+    ]);
+  });
+
+  test('until its caller leaves or the computer stops', async () => {
+    const computer = await createWithDeepFolders('a', 'b');
+    const caller = new AbortController();
+    const left = remove(computer, ['a'], { recursive: true, signal: caller.signal });
+    const reason = new Error('the caller left');
+    await whileRemoving(async () => {
+      caller.abort(reason);
+      await expect(left).rejects.toBe(reason);
+    });
+    const stopped = remove(computer, ['b'], { recursive: true, signal: NEVER });
+    const refused = expect(stopped).rejects.toMatchObject({ code: 'computer_not_running' });
+    await whileRemoving(async () => {
+      await testAgent.ask('stop', computer.id);
+      await refused;
+    });
+    await testAgent.ask('start', computer.id);
+    expect((await testAgent.exec(computer.id, 'ls')).stdout).toBe('a\nb\n');
+  });
 });

@@ -2,18 +2,26 @@
 import { execFile } from 'node:child_process';
 import { type FileHandle, lstat, rmdir, unlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { ServiceError } from '@switchyard/contracts';
 import { enterFolder, notThere, refuse, walk, within } from './workspace-folder.ts';
 
 const run = promisify(execFile);
+/** Address space of `rm`, which keeps almost 1 KB for each level of folders. */
+const RM_MEMORY_BYTES_MAX = 128 * 1024 * 1024;
+const RM_MS_MAX = 600_000;
 
-interface RemoveOptions {
+export interface RemoveOptions {
   /** Removes a folder with its contents. */
   readonly recursive: boolean;
+  /** Aborting it ends the removal of a folder midway. */
+  readonly signal?: AbortSignal;
+  /** Of the program that removes a folder. */
+  readonly memoryBytesMax?: number;
 }
 
 /**
  * @param names path from the workspace; at least one name
- * @throws ServiceError `path_not_found`; `invalid_request`, param `path` or `recursive`
+ * @throws ServiceError `path_not_found`; `invalid_request`, param `path`; `computer_failed`; the reason of `signal`
  */
 export async function removeEntry(
   workspace: string,
@@ -33,18 +41,39 @@ export async function removeEntry(
   }
 }
 
-async function removeFrom(folder: FileHandle, name: string, { recursive }: RemoveOptions): Promise<void> {
+async function removeFrom(folder: FileHandle, name: string, options: RemoveOptions): Promise<void> {
   const path = within(folder, name);
   if (!(await lstat(path)).isDirectory()) return unlink(path);
-  // The program rm descends one directory at a time from the open folder and follows no link.
-  if (recursive) {
-    await run('rm', ['-rf', '--one-file-system', '--', `./${name}`], {
-      cwd: `/proc/${process.pid}/fd/${folder.fd}`,
-    });
-    return;
-  }
+  if (options.recursive) return removeTree(folder, name, options);
   await rmdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTEMPTY') throw error;
     throw refuse(`${name} is a folder that is not empty: it goes with recursive=true`, error);
   });
+}
+
+/** The program rm descends one directory at a time from the open folder and follows no link. */
+async function removeTree(
+  folder: FileHandle,
+  name: string,
+  { signal, memoryBytesMax = RM_MEMORY_BYTES_MAX }: RemoveOptions,
+): Promise<void> {
+  const rm = ['rm', '-rf', '--one-file-system', '--', `./${name}`];
+  try {
+    await run('prlimit', [`--as=${memoryBytesMax}`, ...rm], {
+      cwd: `/proc/${process.pid}/fd/${folder.fd}`,
+      env: { ...process.env, LC_ALL: 'C' },
+      timeout: RM_MS_MAX,
+      killSignal: 'SIGKILL',
+      signal,
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    const { stderr, killed } = error as { stderr?: string; killed?: boolean };
+    if (/(memory exhausted|Cannot allocate memory)$/m.test(stderr ?? ''))
+      throw refuse('the folder is nested too deep: remove it inside the computer', error);
+    if (!killed) throw error;
+    throw new ServiceError('computer_failed', 'The folder was not removed in 10 minutes. Remove the rest.', {
+      cause: error,
+    });
+  }
 }

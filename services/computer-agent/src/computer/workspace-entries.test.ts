@@ -200,6 +200,19 @@ describe('removing', () => {
     expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('of the host');
   });
 
+  test('refuses a folder that is nested too deep for the memory of the program', async () => {
+    const nest = 'for (1..15_000) { mkdir $ARGV[0] or die $!; chdir $ARGV[0] or die $! }';
+    const name = 'd'.repeat(255);
+    execFileSync('perl', ['-e', nest, name], { cwd: workspace });
+    const removed = removeEntry(workspace, [name], { recursive: true, memoryBytesMax: 8 * 1024 * 1024 });
+    await expect(removed).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('nested too deep'),
+    });
+    await remove(name, true);
+    expect(await readdir(workspace)).toEqual([]);
+  });
+
   test('takes a folder whose name looks like an option', async () => {
     await mkdir(join(workspace, '--help/x'), { recursive: true });
     await remove('--help', true);

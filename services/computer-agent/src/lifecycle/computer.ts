@@ -12,6 +12,8 @@ export class Computer {
   readonly id: string;
   readonly deps: ComputerDeps;
   readonly lock = new Lock();
+  /** Held by the removal of a folder. */
+  readonly removals = new Lock();
   /** The current run, once this agent has begun it or taken it over. */
   run: Run | null = null;
   /** During the creation: aborting it ends the wait for the image. */

@@ -3,12 +3,16 @@ import type { Duplex } from 'node:stream';
 import { type ExecRequest, type ExecResult, ServiceError } from '@switchyard/contracts';
 import type { Container } from '../computer/container.ts';
 import { type OpenEntry, openEntry } from '../computer/open-entry.ts';
+import { removeEntry } from '../computer/remove-entry.ts';
 import type { Expected, ReceivedFile } from '../computer/staging.ts';
 import type { WorkspacePath } from '../computer/workspace-path.ts';
 import { type CommandOptions, runCommand } from './command.ts';
 import { type Computer, notRunning } from './computer.ts';
 import type { Run } from './run.ts';
 import { noteActivity } from './run-watch.ts';
+
+/** Removals of folders of a computer that run or wait. */
+const REMOVALS_MAX = 128;
 
 /**
  * The current run. Does not count as activity.
@@ -126,6 +130,40 @@ export function read<T>(
     } finally {
       forget();
       await entry.handle.close();
+    }
+  });
+}
+
+/**
+ * Removes a file or folder of /workspace. A folder takes memory and time of the host, so that the folders of a computer
+ * are removed one at a time, and no longer when the computer ends.
+ * @throws ServiceError `computer_not_running`, `rate_limited`; errors of `removeEntry`
+ */
+export function remove(
+  computer: Computer,
+  names: readonly string[],
+  { recursive, signal }: { readonly recursive: boolean; readonly signal: AbortSignal },
+): Promise<void> {
+  const { removals, deps, id } = computer;
+  return useRun(computer, async (run) => {
+    const workspace = deps.host.workspaces.path(id);
+    if (!recursive) return removeEntry(workspace, names, { recursive });
+    if (removals.pending >= REMOVALS_MAX)
+      throw new ServiceError('rate_limited', 'Too many folders are being removed. Retry later.', {
+        retryAfterS: 1,
+      });
+    const lost = new AbortController();
+    const forget = run.container.onExit(() =>
+      lost.abort(new ServiceError('computer_failed', 'the computer ended while its folder was removed')),
+    );
+    const either = AbortSignal.any([signal, lost.signal]);
+    try {
+      await removals.run(() => {
+        either.throwIfAborted();
+        return removeEntry(workspace, names, { recursive, signal: either });
+      });
+    } finally {
+      forget();
     }
   });
 }

@@ -8,12 +8,11 @@ import {
   toComputerObject,
 } from '@switchyard/contracts';
 import { dollarsToJson } from '@switchyard/money';
-import { removeEntry } from '../computer/remove-entry.ts';
 import { absolutePath, workspaceNames } from '../computer/workspace-path.ts';
 import { checkTimeout } from '../lifecycle/command.ts';
 import type { Computers } from '../lifecycle/computers.ts';
 import { createComputer, deleteComputer, startComputer, stopComputer } from '../lifecycle/transitions.ts';
-import { currentRun, exec, useRun } from '../lifecycle/use-run.ts';
+import { currentRun, exec, remove } from '../lifecycle/use-run.ts';
 
 export interface OperationDeps {
   readonly computers: Computers;
@@ -51,11 +50,9 @@ export function serveRequests(
   service.handleHost(hostId, 'exec-list', async ({ org, id }) =>
     (await currentRun(await computers.find(org, id))).execResults.list(),
   );
-  service.handleHost(hostId, 'file-delete', async ({ org, id, path, recursive }) => {
+  service.handleHost(hostId, 'file-delete', async ({ org, id, path, recursive }, { signal }) => {
     const names = workspaceNames(path);
-    const computer = await computers.find(org, id);
-    const workspace = () => computer.deps.host.workspaces.path(id);
-    await useRun(computer, () => removeEntry(workspace(), names, { recursive }));
+    await remove(await computers.find(org, id), names, { recursive, signal });
     return { path: absolutePath(names), deleted: true };
   });
   service.handleHost(hostId, 'metrics', async ({ org, id }) => {

@@ -309,7 +309,12 @@ describe('a key that is limited to one dollar', () => {
     }).toBeLessThan(0.01);
   });
 
-  test('is refused once it is revoked, with its session', { timeout: TEST_MS_MAX }, async () => {
+  test('is refused once it is revoked, with its session, of which the next one sees nothing', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    await open('Logs', member);
+    await member.getByRole('region', { name: 'Logs' }).getByRole('link').first().click();
+    await member.getByTestId('log-cost').waitFor();
     await open('Keys');
     const row = page.getByRole('row').filter({ hasText: 'one dollar' });
     await row.getByRole('button', { name: 'Revoke' }).click();
@@ -320,6 +325,12 @@ describe('a key that is limited to one dollar', () => {
     await member.getByRole('alert').filter({ hasText: /key/ }).waitFor();
     const refused = await api<{ error: { code: string } }>('/v1/models', undefined, secret);
     expect(refused.error.code).toBe('invalid_api_key');
+    const other = await api<{ key: string }>('/v1/orgs', { name: 'Other', billing: 'postpaid' });
+    await member.getByLabel('API key').fill(other.key);
+    await member.getByRole('button', { name: 'Sign in' }).click();
+    await member.getByRole('heading', { level: 1, name: 'One call' }).waitFor();
+    await member.getByRole('alert').waitFor();
+    expect(await member.getByTestId('log-cost').count()).toBe(0);
     await member.context().close();
   });
 });
@@ -491,6 +502,21 @@ test('a webhook is sent a test event, and its deliveries are listed', { timeout:
   const sent = page.getByRole('region', { name: 'Last deliveries' }).getByRole('row');
   await sent.filter({ hasText: 'webhook.test' }).filter({ hasText: 'accepted (200)' }).waitFor();
   receiver.close();
+});
+
+test('a switch and a download that fail say so', { timeout: TEST_MS_MAX }, async () => {
+  const error = { code: 'service_unavailable', message: 'Nothing works right now.' };
+  const failed = page.getByRole('alert').filter({ hasText: error.message });
+  await page.route(/\/v1\/(webhooks\/|logs\?.*format=csv)/, (route) =>
+    route.fulfill({ status: 503, json: { error } }),
+  );
+  await open('Webhooks');
+  await page.getByRole('switch', { name: /Send to http/ }).click({ force: true });
+  await failed.waitFor();
+  await open('Logs');
+  await page.getByRole('button', { name: 'Export as CSV' }).click();
+  await failed.waitFor();
+  await page.unrouteAll();
 });
 
 test('an operator creates an org, grants it credits, suspends and restores it', {

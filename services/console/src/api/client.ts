@@ -43,7 +43,7 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
   });
   if (answer.ok) return answer;
   const { error } = (await answer.json().catch(() => ({}))) as { error?: { code: string; message: string } };
-  if (answer.status === 401 && !path.startsWith('/v1/session')) onSignedOut();
+  if (answer.status === 401 && !path.startsWith('/v1/session')) forgetSession();
   throw new ApiError(answer.status, error?.code ?? 'unknown', error?.message ?? `status ${answer.status}`);
 }
 
@@ -93,6 +93,11 @@ function optionsOf(by: { key: string } | { token: string } | null): CallOptions 
 
 export async function signOut(): Promise<void> {
   await call('/v1/session', { method: 'DELETE' }).catch(() => {});
+  forgetSession();
+}
+
+/** The next one to sign in here may be of another org. */
+function forgetSession(): void {
   csrfToken = NO_TOKEN;
   queries.clear();
   onSignedOut();

@@ -5,7 +5,7 @@ import { type DragEvent, useState } from 'react';
 import { call, refresh, upload, useGet } from '../api/client.ts';
 import type { TabProps } from '../pages/computer.tsx';
 import { Confirm, useWork } from '../parts/action.tsx';
-import { download } from '../parts/download.ts';
+import { Download } from '../parts/download.tsx';
 import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded } from '../parts/state.tsx';
 
@@ -148,13 +148,9 @@ function Entries({ id, folder, entries, onOpen, onEdit, onChanged }: EntriesProp
                 </Button>
               )}
               {entry.type === 'file' && (
-                <Button
-                  size="compact-sm"
-                  variant="default"
-                  onClick={() => void download(filesOf(id, join(folder, entry.name)), entry.name)}
-                >
+                <Download path={filesOf(id, join(folder, entry.name))} name={entry.name}>
                   Download
-                </Button>
+                </Download>
               )}
               <Confirm
                 label="Delete"

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { call, refresh, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork } from '../parts/action.tsx';
-import { download } from '../parts/download.ts';
+import { Download } from '../parts/download.tsx';
 import { GrantCredits } from '../parts/grant-credits.tsx';
 import { DataTable, dollars, Figure, When } from '../parts/show.tsx';
 import { Failure, Loaded, NotAllowed, Page, Panel } from '../parts/state.tsx';
@@ -176,8 +176,6 @@ function Credits() {
 
 function Statements() {
   const statements = useGet<{ data: StatementSummary[] }>('/v1/statements');
-  const save = (month: string) =>
-    void download(`/v1/statements/${month}?format=html`, `statement-${month}.html`);
   return (
     <Panel title="Statements">
       <Loaded of={statements}>
@@ -196,9 +194,9 @@ function Statements() {
               {
                 title: 'Actions',
                 show: ({ month }) => (
-                  <Button size="compact-sm" variant="default" onClick={() => save(month)}>
+                  <Download path={`/v1/statements/${month}?format=html`} name={`statement-${month}.html`}>
                     Download to print
-                  </Button>
+                  </Download>
                 ),
               },
             ]}

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { call, refresh, upload, useGet } from '../api/client.ts';
 import { useMay } from '../api/session.ts';
 import { Confirm, Dialog, useWork, WorkForm } from '../parts/action.tsx';
-import { download } from '../parts/download.ts';
+import { Download } from '../parts/download.tsx';
 import { bytes, DataTable, When } from '../parts/show.tsx';
 import { Empty, Failure, Loaded, Page } from '../parts/state.tsx';
 
@@ -86,13 +86,9 @@ function FileTable({ rows, mayWrite }: { rows: readonly FileObject[]; mayWrite: 
           title: 'Actions',
           show: ({ id, filename }) => (
             <Group gap="xs" wrap="nowrap">
-              <Button
-                size="compact-sm"
-                variant="default"
-                onClick={() => void download(`/v1/files/${id}/content`, filename)}
-              >
+              <Download path={`/v1/files/${id}/content`} name={filename}>
                 Download
-              </Button>
+              </Download>
               {mayCopy && (
                 <Dialog
                   label="Copy to a computer"

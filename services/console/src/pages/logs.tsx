@@ -5,7 +5,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { json } from '../api/client.ts';
-import { download } from '../parts/download.ts';
+import { Download } from '../parts/download.tsx';
 import { DataTable, dollars, milliseconds, Status, When } from '../parts/show.tsx';
 import { Empty, Loaded, Page } from '../parts/state.tsx';
 
@@ -37,13 +37,9 @@ export default function Logs() {
     <Page
       title="Logs"
       actions={
-        <Button
-          variant="default"
-          size="compact-sm"
-          onClick={() => void download(`/v1/logs?${query}&format=csv`, 'logs.csv')}
-        >
+        <Download path={`/v1/logs?${query}&format=csv`} name="logs.csv">
           Export as CSV
-        </Button>
+        </Download>
       }
     >
       <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm" style={{ alignItems: 'end' }}>

@@ -1,9 +1,9 @@
 // What was used and what it cost, over time and by what.
-import { Button, Group, NativeSelect, SimpleGrid } from '@mantine/core';
+import { Group, NativeSelect, SimpleGrid } from '@mantine/core';
 import { USAGE_GROUPS, type UsageReport, type UsageRow } from '@switchyard/contracts';
 import { lazy, Suspense, useState } from 'react';
 import { useGet } from '../api/client.ts';
-import { download } from '../parts/download.ts';
+import { Download } from '../parts/download.tsx';
 import { DataTable, dollars, Figure } from '../parts/show.tsx';
 import { Empty, Loaded, Loading, Page, Panel } from '../parts/state.tsx';
 
@@ -33,13 +33,9 @@ export default function Usage() {
     <Page
       title="Usage"
       actions={
-        <Button
-          variant="default"
-          size="compact-sm"
-          onClick={() => void download(`/v1/usage?${time}&interval=${interval}&format=csv`, 'usage.csv')}
-        >
+        <Download path={`/v1/usage?${time}&interval=${interval}&format=csv`} name="usage.csv">
           Export as CSV
-        </Button>
+        </Download>
       }
     >
       <Group>

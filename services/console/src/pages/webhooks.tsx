@@ -95,15 +95,7 @@ function WebhookTable({ rows, onRotated, onChosen }: WebhookTableProps) {
         { title: 'Events', show: ({ events }) => events.join(', ') },
         {
           title: 'Enabled',
-          show: ({ id, status, url }) => (
-            <Switch
-              aria-label={`Send to ${url}`}
-              checked={status === 'enabled'}
-              onChange={(event) =>
-                void change(id, 'PATCH', { status: event.currentTarget.checked ? 'enabled' : 'disabled' })
-              }
-            />
-          ),
+          show: (webhook) => <Enabled webhook={webhook} change={change} />,
         },
         {
           title: 'Last error',
@@ -143,6 +135,29 @@ function WebhookTable({ rows, onRotated, onChosen }: WebhookTableProps) {
         },
       ]}
     />
+  );
+}
+
+interface EnabledProps {
+  readonly webhook: WebhookObject;
+  readonly change: (id: string, method: string, body: unknown) => Promise<void>;
+}
+
+function Enabled({ webhook: { id, status, url }, change }: EnabledProps) {
+  const { run, busy, error } = useWork();
+  return (
+    <Stack gap="xs">
+      <Switch
+        aria-label={`Send to ${url}`}
+        checked={status === 'enabled'}
+        disabled={busy}
+        onChange={(event) => {
+          const body = { status: event.currentTarget.checked ? 'enabled' : 'disabled' };
+          void run(() => change(id, 'PATCH', body));
+        }}
+      />
+      {error && <Failure error={error} />}
+    </Stack>
   );
 }
 

@@ -3,9 +3,13 @@
 import { watchAnswers } from '@switchyard/testing/openapi';
 import { afterAll, afterEach, expect } from 'vitest';
 
-const watch = watchAnswers(globalThis.fetch);
+const unwatched = globalThis.fetch;
+const watch = watchAnswers(unwatched);
 globalThis.fetch = watch.fetch;
 
 const expectNoFaults = async () => expect(await watch.faults(), 'against the OpenAPI document').toEqual([]);
 afterEach(expectNoFaults);
-afterAll(expectNoFaults);
+afterAll(async () => {
+  globalThis.fetch = unwatched; // the next file of this worker begins with it
+  await expectNoFaults();
+});

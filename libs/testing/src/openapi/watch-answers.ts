@@ -22,12 +22,11 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
 
   /** Of the edge at `origin`; null for what is no edge of ours, and undefined where it does not answer just now. */
   const checkerOf = async (origin: string): Promise<AnswerChecker | null | undefined> => {
-    const known = checkers.get(origin);
-    if (known !== undefined) return known;
+    const tried = checkers.get(origin);
+    if (tried !== undefined) return tried;
     const document = await realFetch(origin + DOCUMENT_PATH).catch(() => undefined);
     if (!document) return undefined;
-    const told = (await document.json().catch(() => null)) as OpenApiDocument | null;
-    const checker = told?.openapi === undefined ? null : new AnswerChecker(told);
+    const checker = checkerBy(await document.text().catch(() => ''));
     checkers.set(origin, checker);
     return checker;
   };
@@ -61,6 +60,28 @@ export function watchAnswers(realFetch: typeof fetch): AnswerWatch {
       return found.splice(0);
     },
   };
+}
+
+/** Checkers by the text of their document: all edges of a version serve the same, and its schemas take seconds to compile. */
+const known = new Map<string, AnswerChecker>();
+
+/** @returns null for what is no OpenAPI document */
+function checkerBy(text: string): AnswerChecker | null {
+  const compiled = known.get(text);
+  if (compiled) return compiled;
+  const document = parsed(text);
+  if (document?.openapi === undefined) return null;
+  const checker = new AnswerChecker(document);
+  known.set(text, checker);
+  return checker;
+}
+
+function parsed(text: string): OpenApiDocument | null {
+  try {
+    return JSON.parse(text) as OpenApiDocument | null;
+  } catch {
+    return null;
+  }
 }
 
 function bodiless({ status, headers }: Response): ResponseInit {

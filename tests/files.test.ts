@@ -223,7 +223,7 @@ describe('a stored file', () => {
       'body_too_large',
       'file',
     ]);
-    await expect.poll(() => usage('org_large')).toEqual({ bytes: 0, arriving: {}, leaving: {} });
+    await expect.poll(() => usage('org_large')).toEqual({ bytes: 0, files: 0, arriving: {}, leaving: {} });
   }, 600_000);
 
   test('with too large a Content-Length is refused before its body, and the client can read the error', async () => {
@@ -381,7 +381,9 @@ describe('the quota', () => {
     await call('DELETE', `/files/${first.body.id}`, undefined, key);
     const third = await rawUpload({ pieces: largeFile(300 * MIB).pieces, key });
     expect(third.status).toBe(201);
-    await expect.poll(() => usage('org_quota')).toEqual({ bytes: 300 * MIB, arriving: {}, leaving: {} });
+    await expect
+      .poll(() => usage('org_quota'))
+      .toEqual({ bytes: 300 * MIB, files: 1, arriving: {}, leaving: {} });
     await call('DELETE', `/files/${third.body.id}`, undefined, key);
   }, 600_000);
 });
@@ -499,7 +501,7 @@ describe('a death during an upload', () => {
     await back;
     await expect
       .poll(() => usage('org_edge_dies'), { timeout: 60_000 })
-      .toEqual({ bytes: 0, arriving: {}, leaving: {} });
+      .toEqual({ bytes: 0, files: 0, arriving: {}, leaving: {} });
     expect((await call('GET', '/files', undefined, key)).body.data).toEqual([]);
   });
 
@@ -516,7 +518,9 @@ describe('a death during an upload', () => {
     outgoing.write(part('file', 'half.bin', 'x'.repeat(MIB)));
     await expect.poll(() => arriving('org_client_dies')).toBe(1);
     outgoing.destroy();
-    await expect.poll(() => usage('org_client_dies')).toEqual({ bytes: 0, arriving: {}, leaving: {} });
+    await expect
+      .poll(() => usage('org_client_dies'))
+      .toEqual({ bytes: 0, files: 0, arriving: {}, leaving: {} });
     expect((await call('GET', '/files', undefined, key)).body.data).toEqual([]);
   });
 });

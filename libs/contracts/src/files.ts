@@ -4,6 +4,8 @@ import { idOf } from './ids.ts';
 import { listOf, listQuery } from './lists.ts';
 
 export const FILE_BYTES_MAX = 512 * 1024 * 1024;
+/** All orgs share the memory for the records of files. */
+export const FILES_PER_ORG_MAX = 20_000;
 export const FILENAME_BYTES_MAX = 255;
 export const MEDIA_TYPE_DEFAULT = 'application/octet-stream';
 
@@ -63,6 +65,8 @@ const moving = z.record(z.string(), z.object({ bytes: z.int().nonnegative(), at:
 export const fileUsage = z.object({
   /** Bytes of all its files, those that are leaving included. */
   bytes: z.int().nonnegative(),
+  /** How many files these are. */
+  files: z.int().nonnegative(),
   /** Uploads that are on: file id -> what is set apart for it, and when that was last said. */
   arriving: moving,
   /** Deletions that are on: file id -> its length, which `bytes` counts until the content is gone. */

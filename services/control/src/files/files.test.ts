@@ -36,6 +36,7 @@ import { sweepFiles } from './sweeper.ts';
 
 const logger = pino({ level: 'silent' });
 const QUOTA_BYTES = 1_000_000;
+const QUOTA_FILES = 20;
 const WHO = { key_id: 'key_x', request_id: 'req_x' };
 
 let nats: TestServer;
@@ -53,6 +54,7 @@ async function startControl(): Promise<{ bus: Bus; deps: FileOperations }> {
     quota: new Quota({
       usage: await openBucket(bus, 'file-usage'),
       bytesMax: QUOTA_BYTES,
+      filesMax: QUOTA_FILES,
       clock: systemClock,
     }),
     clock: systemClock,
@@ -101,7 +103,7 @@ const list = (query = {}) => request(caller, 'files.list', { org, key_id: 'key_x
 const get = (id: string, of = org) => request(caller, 'files.get', { org: of, key_id: 'key_x', id });
 const remove = (id: string) => request(caller, 'files.delete', { org, key_id: 'key_x', id });
 const usage = () => control.deps.quota.usage(org);
-const settled = (bytes: number) => ({ bytes, arriving: {}, leaving: {} });
+const settled = (bytes: number, files = bytes > 0 ? 1 : 0) => ({ bytes, files, arriving: {}, leaving: {} });
 
 beforeAll(async () => {
   nats = await startNats();
@@ -227,7 +229,7 @@ describe('the quota', () => {
     const refused = outcomes.filter((one) => one.status === 'rejected');
     expect(outcomes.length - refused.length).toBe(10);
     for (const { reason } of refused) expect(reason).toMatchObject({ code: 'storage_quota_exceeded' });
-    expect(await usage()).toEqual(settled(QUOTA_BYTES));
+    expect(await usage()).toEqual(settled(QUOTA_BYTES, 10));
     await other.bus.close();
   });
 
@@ -238,7 +240,15 @@ describe('the quota', () => {
     expect(await usage()).toEqual(settled(400_000));
     await upload(randomBytes(600_000));
     await expect(upload(Buffer.from('a'))).rejects.toMatchObject({ code: 'storage_quota_exceeded' });
-    expect(await usage()).toEqual(settled(QUOTA_BYTES));
+    expect(await usage()).toEqual(settled(QUOTA_BYTES, 2));
+  });
+
+  test('holds so many files, empty ones too, and one more for each that is deleted', async () => {
+    const [first] = await Promise.all(Array.from({ length: QUOTA_FILES }, () => upload(Buffer.alloc(0))));
+    await expect(upload(Buffer.alloc(0))).rejects.toMatchObject({ code: 'storage_quota_exceeded' });
+    await remove(first?.id ?? '');
+    await upload(Buffer.alloc(0));
+    expect(await usage()).toEqual(settled(0, QUOTA_FILES));
   });
 
   test('is released once by concurrent deletions', async () => {

@@ -69,7 +69,8 @@ export class MeteredUpload {
   }
 
   #overQuota(): ServiceError {
-    const message = `The org’s files would exceed its quota of ${this.#deps.quota.bytesMax} bytes. Delete some first.`;
+    const { bytesMax, filesMax } = this.#deps.quota;
+    const message = `The org’s files would exceed its quota of ${bytesMax} bytes or ${filesMax} files. Delete some first.`;
     return new ServiceError('storage_quota_exceeded', message);
   }
 }

@@ -1,29 +1,33 @@
-// Tracks the bytes that an org stores, exactly. Bytes are reserved by compare-and-set before they are stored, and count
+// Tracks the bytes and the number of files that an org stores, exactly. Bytes are reserved by compare-and-set before they are stored, and count
 // until they are removed. An upload is in `arriving` until its record exists, a deletion in `leaving` until the content
 // is removed. A crash in between leaves such an entry, and the sweep (sweeper.ts) completes it.
 import type { Bucket } from '@switchyard/bus';
-import { type FileUsage, ServiceError } from '@switchyard/contracts';
+import { FILES_PER_ORG_MAX, type FileUsage, ServiceError } from '@switchyard/contracts';
 import { type Clock, Locks } from '@switchyard/service';
 
-const NOTHING: FileUsage = { bytes: 0, arriving: {}, leaving: {} };
+const NOTHING: FileUsage = { bytes: 0, files: 0, arriving: {}, leaving: {} };
 
 interface QuotaOptions {
   readonly usage: Bucket<FileUsage>;
   /** Bytes that an org may store. */
   readonly bytesMax: number;
+  /** Files that an org may store. Default `FILES_PER_ORG_MAX`. */
+  readonly filesMax?: number;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 export class Quota {
   readonly bytesMax: number;
+  readonly filesMax: number;
   readonly #usage: Bucket<FileUsage>;
   readonly #clock: Pick<Clock, 'now'>;
   /** Serializes the changes of this instance, so that they do not conflict with each other. */
   readonly #locks = new Locks();
 
-  constructor({ usage, bytesMax, clock }: QuotaOptions) {
+  constructor({ usage, bytesMax, filesMax = FILES_PER_ORG_MAX, clock }: QuotaOptions) {
     this.#usage = usage;
     this.bytesMax = bytesMax;
+    this.filesMax = filesMax;
     this.#clock = clock;
   }
 
@@ -35,7 +39,7 @@ export class Quota {
     return this.#usage.keys();
   }
 
-  /** Starts an upload: reserves bytes for it. Returns false, and changes nothing, when they do not fit. */
+  /** Starts an upload: reserves bytes for it. Returns false, and changes nothing, when it does not fit. */
   begin(org: string, id: string, bytes: number): Promise<boolean> {
     return this.#setApart(org, id, bytes, () => {});
   }
@@ -54,9 +58,7 @@ export class Quota {
   /** The upload's file exists: replaces the reservation by the file's length. Idempotent. */
   async arrived(org: string, id: string, bytes: number): Promise<void> {
     await this.#change(org, (usage) =>
-      Object.hasOwn(usage.arriving, id)
-        ? { ...usage, bytes: usage.bytes + bytes, arriving: without(usage.arriving, id) }
-        : null,
+      Object.hasOwn(usage.arriving, id) ? counted(usage, id, bytes) : null,
     );
   }
 
@@ -71,8 +73,7 @@ export class Quota {
   async leaving(org: string, id: string, bytes: number): Promise<void> {
     const at = new Date(this.#clock.now()).toISOString();
     await this.#change(org, (usage) => ({
-      bytes: Object.hasOwn(usage.arriving, id) ? usage.bytes + bytes : usage.bytes,
-      arriving: without(usage.arriving, id),
+      ...(Object.hasOwn(usage.arriving, id) ? counted(usage, id, bytes) : usage),
       leaving: { ...usage.leaving, [id]: { bytes, at } },
     }));
   }
@@ -82,7 +83,9 @@ export class Quota {
     await this.#change(org, (usage) => {
       const left = usage.leaving[id];
       if (!left) return null;
-      return { ...usage, bytes: Math.max(0, usage.bytes - left.bytes), leaving: without(usage.leaving, id) };
+      const bytes = Math.max(0, usage.bytes - left.bytes);
+      const files = Math.max(0, usage.files - 1);
+      return { ...usage, bytes, files, leaving: without(usage.leaving, id) };
     });
   }
 
@@ -96,8 +99,9 @@ export class Quota {
     let fits = false;
     await this.#change(org, (usage) => {
       check(usage);
-      const others = Object.values(without(usage.arriving, id)).reduce((sum, one) => sum + one.bytes, 0);
-      fits = usage.bytes + others + bytes <= this.bytesMax;
+      const others = Object.values(without(usage.arriving, id));
+      const otherBytes = others.reduce((sum, one) => sum + one.bytes, 0);
+      fits = usage.bytes + otherBytes + bytes <= this.bytesMax && usage.files + others.length < this.filesMax;
       return fits ? { ...usage, arriving: { ...usage.arriving, [id]: { bytes, at } } } : null;
     });
     return fits;
@@ -109,6 +113,12 @@ export class Quota {
       await this.#usage.change(org, (entry) => decide(entry?.value ?? NOTHING));
     });
   }
+}
+
+/** An upload's file exists. */
+function counted(usage: FileUsage, id: string, bytes: number): FileUsage {
+  const arriving = without(usage.arriving, id);
+  return { ...usage, bytes: usage.bytes + bytes, files: usage.files + 1, arriving };
 }
 
 function without<V>(entries: Record<string, V>, id: string): Record<string, V> {

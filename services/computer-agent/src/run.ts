@@ -17,6 +17,7 @@ import type { ComputerHost } from './computer/computer-host.ts';
 import { openComputerHost } from './computer/open-computer-host.ts';
 import type { StandardImage } from './computer/preparation.ts';
 import type { AgentConfig } from './config.ts';
+import { BYTES_PER_MB } from './docker/container-config.ts';
 import { engineInfo } from './docker/engine.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Capacity } from './lifecycle/capacity.ts';
@@ -227,6 +228,10 @@ async function openOwnHost(options: AgentOptions, { hostId, folder, limits }: Ho
     mbitMax: config.SWITCHYARD_COMPUTER_MBIT_MAX,
     imageGbMax: config.SWITCHYARD_IMAGE_GB_MAX,
     hasRoom: () => disk?.enough ?? true,
+    roomBytes: async () => {
+      await disk?.measure();
+      return disk?.freeMb == null ? Number.POSITIVE_INFINITY : (disk.freeMb - disk.freeMbMin) * BYTES_PER_MB;
+    },
     engineAnswerMsMax: options.engineAnswerMsMax,
   });
   const [capacity, host] = await Promise.all([asked, opened]);

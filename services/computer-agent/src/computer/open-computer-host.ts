@@ -61,6 +61,8 @@ export interface ComputerHostOptions {
   readonly imageGbMax: number;
   /** Whether the host's disks have room for more. */
   readonly hasRoom: () => boolean;
+  /** Bytes that images may still take of the host's disks; measured for each call. */
+  readonly roomBytes: () => Promise<number>;
   readonly roomWatchMs?: number;
   /** OCI runtime; default: the engine's. */
   readonly runtime?: string | undefined;
@@ -185,12 +187,13 @@ async function openStorage(options: ComputerHostOptions, activity: ExecActivity)
 }
 
 function imagesOf(options: ComputerHostOptions) {
-  const { docker, imageGbMax, hasRoom, allowedNetworks = [], roomWatchMs = ROOM_WATCH_MS, logger } = options;
+  const { docker, hasRoom, roomBytes, allowedNetworks = [], roomWatchMs = ROOM_WATCH_MS, logger } = options;
   const foreignImages = createForeignImages({
     docker,
     memory: join(options.dataDirectory, 'images'),
-    gbMax: imageGbMax,
+    gbMax: options.imageGbMax,
     hasRoom,
+    roomBytes,
     allowedNetworks,
     logger,
   });

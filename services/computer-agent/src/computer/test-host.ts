@@ -44,6 +44,7 @@ export async function openTestHost(overrides: Partial<ComputerHostOptions> = {})
     warmPool: 0,
     imageGbMax: 10,
     hasRoom: () => true,
+    roomBytes: async () => Number.POSITIVE_INFINITY,
     ...overrides,
   };
   const hosts: ComputerHost[] = [];

@@ -47,6 +47,7 @@ const images = (change: Partial<ForeignImagesDeps> = {}) =>
     memory,
     gbMax: 1,
     hasRoom: () => true,
+    roomBytes: async () => Number.POSITIVE_INFINITY,
     logger: { info: () => {}, warn: () => {} },
     allowedNetworks: ['127.0.0.0/8'],
     ...change,
@@ -135,6 +136,18 @@ describe('an image that goes to make room', () => {
     expect(await removal).toBe(1);
     expect(await again).toEqual([pinned]);
     expect(await removeUnused()).toBe(1); // it is remembered
+  });
+
+  test('goes when another one needs more than the room that is left', async () => {
+    const unused = await registry.push('room/unused');
+    const needed = await registry.push('room/needed', { bytes: MANY_BYTES });
+    const roomBytes = async () => ((await left(unused)).length > 0 ? MANY_BYTES / 2 : 2 * MANY_BYTES);
+    const { use, removeUnused } = images({ roomBytes });
+    await use({ image: unused }, async () => {});
+    expect(await left(unused)).toHaveLength(1);
+    await use({ image: needed }, async () => {});
+    expect(await left(unused)).toEqual([]);
+    expect(await removeUnused()).toBe(1);
   });
 
   test('stays as long as it is used, by whatever name', async () => {
@@ -268,6 +281,32 @@ describe('an image that cannot be had: the error says why, and nothing of it is 
     let looks = 0;
     await expect(ensure(image, { hasRoom: () => ++looks < 3 })).rejects.toEqual(noRoom);
     expect(await left(image)).toEqual([]);
+  });
+
+  test('one that is small when packed, and larger than the room when unpacked', async () => {
+    const image = await registry.push('bad/zeros', { bytes: MANY_BYTES, zeros: true });
+    const roomBytes = async () => MANY_BYTES / 2;
+    await expect(ensure(image, { roomBytes })).rejects.toEqual(
+      unavailable('no_room', /disk .* is nearly full/),
+    );
+    expect(await left(image)).toEqual([]);
+  });
+
+  test('one for which there is no room beside another that the engine unpacks', async () => {
+    const [first, second] = [
+      await registry.push('room/first', { bytes: MANY_BYTES, zeros: true }),
+      await registry.push('room/second', { bytes: MANY_BYTES, zeros: true }),
+    ];
+    const slow = new SlowlyLoading();
+    const { use } = images({ docker: slow, roomBytes: async () => MANY_BYTES * 1.5 });
+    const remove = (pinned: string) => docker.getImage(pinned).remove();
+    const pulling = use({ image: first }, remove);
+    await slow.loading;
+    await expect(use({ image: second }, remove)).rejects.toEqual(unavailable('no_room', /nearly full/));
+    expect(await left(second)).toEqual([]);
+    slow.goOn();
+    await pulling;
+    await use({ image: second }, remove);
   });
 });
 
@@ -459,6 +498,21 @@ class SlowlyRemoving extends Docker {
         return remove();
       },
     });
+  }
+}
+
+/** The real engine, whose answer to the first archive waits until it is let. */
+class SlowlyLoading extends Docker {
+  readonly #loading = Promise.withResolvers<void>();
+  readonly #let = Promise.withResolvers<void>();
+  readonly loading = this.#loading.promise;
+  goOn = () => this.#let.resolve();
+
+  override async loadImage(file: string | NodeJS.ReadableStream, options?: object) {
+    const answer = await super.loadImage(file, options);
+    this.#loading.resolve();
+    await this.#let.promise;
+    return answer;
   }
 }
 

@@ -15,7 +15,7 @@ import { ImageFailure, type ImageFailureReason } from './image-failure.ts';
 import { ImagePull, type ImagePullDeps, type ImageRequest, NO_ROOM } from './image-pull.ts';
 import { type ImageReference, parseImageReference } from './image-reference.ts';
 
-export interface ForeignImagesDeps extends ImagePullDeps {
+export interface ForeignImagesDeps extends Omit<ImagePullDeps, 'loading' | 'removeUnused'> {
   /** Directory of the notes about pulls. */
   readonly memory: string;
 }
@@ -44,6 +44,21 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
   /** By repository. A pull must wait: the engine removes in steps, and would remove what is pulled in between. */
   const removals = new Map<string, Promise<boolean>>();
 
+  const removeUnused = async () => {
+    let removed = 0;
+    for (const name of await readdir(memory).catch(() => [])) {
+      const note = join(memory, name);
+      const pinned = await readFile(note, 'utf8');
+      const repository = parseImageReference(pinned)?.repository;
+      if (repository === undefined || uses.has(repository)) continue; // undefined: the note is being written
+      const removal = removeImage(docker, pinned, note).finally(() => removals.delete(repository));
+      removals.set(repository, removal);
+      if (await removal) removed += 1;
+    }
+    return removed;
+  };
+  const pullDeps = { ...deps, removeUnused, loading: new Set<ImagePull>() };
+
   return {
     async use(request, work) {
       const reference = parseImageReference(request.image);
@@ -53,26 +68,14 @@ export function createForeignImages(deps: ForeignImagesDeps): ForeignImages {
         await removal.catch(() => {}); // the caller of the removal gets the error
       uses.set(repository, (uses.get(repository) ?? 0) + 1);
       try {
-        return await work(await ensure(deps, request, reference));
+        return await work(await ensure(memory, pullDeps, request, reference));
       } finally {
         const others = (uses.get(repository) ?? 1) - 1;
         if (others > 0) uses.set(repository, others);
         else uses.delete(repository);
       }
     },
-    async removeUnused() {
-      let removed = 0;
-      for (const name of await readdir(memory).catch(() => [])) {
-        const note = join(memory, name);
-        const pinned = await readFile(note, 'utf8');
-        const repository = parseImageReference(pinned)?.repository;
-        if (repository === undefined || uses.has(repository)) continue; // undefined: the note is being written
-        const removal = removeImage(docker, pinned, note).finally(() => removals.delete(repository));
-        removals.set(repository, removal);
-        if (await removal) removed += 1;
-      }
-      return removed;
-    },
+    removeUnused,
   };
 }
 
@@ -93,11 +96,12 @@ async function removeImage(docker: Docker, pinned: string, note: string): Promis
 
 /** @returns the image's name in the engine */
 async function ensure(
-  deps: ForeignImagesDeps,
+  memory: string,
+  deps: ImagePullDeps,
   request: ImageRequest,
   reference: ImageReference,
 ): Promise<string> {
-  const { docker, memory } = deps;
+  const { docker } = deps;
   const { image, signal } = request;
   const note = join(memory, createHash('sha256').update(image).digest('hex'));
   const known = await readFile(note, 'utf8').catch(() => '');

@@ -20,6 +20,7 @@ async function cpuMsOf(unpacked: string): Promise<number> {
     config: { bytes: Buffer.from('{}'), diffIds: [digest] },
     tag: 'test:1',
     gbMax: 1,
+    reserveRoom: async () => {},
     onBytes: () => {},
   });
   for await (const _ of archive); // as the engine reads it

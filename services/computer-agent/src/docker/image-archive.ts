@@ -29,13 +29,15 @@ interface ArchiveOptions {
   readonly tag: string;
   /** Maximum of all layers, unpacked. */
   readonly gbMax: number;
+  /** Called with the unpacked bytes of all layers before the archive is complete. */
+  readonly reserveRoom: (bytes: number) => Promise<void>;
   /** Called with each chunk of a layer. */
   readonly onBytes: (layer: Descriptor, bytesDone: number) => void;
 }
 
-/** @throws ImageFailure `too_large`, `failed`; and what the registry throws */
+/** @throws ImageFailure `too_large`, `failed`; and what the registry or `reserveRoom` throws */
 export async function* imageArchive(options: ArchiveOptions): AsyncGenerator<Buffer> {
-  const { registry, image, config, tag, gbMax, onBytes } = options;
+  const { registry, image, config, tag, gbMax, reserveRoom, onBytes } = options;
   yield* file(CONFIG_NAME, config.bytes);
   let unpackedBytes = 0;
   const done = new Set<string>();
@@ -58,6 +60,7 @@ export async function* imageArchive(options: ArchiveOptions): AsyncGenerator<Buf
     }
     yield padding(layer.size);
   }
+  await reserveRoom(unpackedBytes);
   const manifest = [{ Config: CONFIG_NAME, RepoTags: [tag], Layers: image.layers.map(layerName) }];
   yield* file('manifest.json', Buffer.from(JSON.stringify(manifest)));
   yield Buffer.alloc(2 * BLOCK_BYTES);

@@ -36,6 +36,12 @@ export interface ImagePullDeps {
   readonly gbMax: number;
   /** Whether this host's disk has room; called repeatedly. */
   readonly hasRoom: () => boolean;
+  /** Bytes that images may still take of this host's disk; measured for each call. */
+  readonly roomBytes: () => Promise<number>;
+  /** Removes images that are not in use. */
+  readonly removeUnused: () => Promise<number>;
+  /** Pulls of this host whose image the engine is receiving or unpacking. */
+  readonly loading: Set<ImagePull>;
   readonly logger: HostLogger;
   /** Private networks (CIDR) that may contain registries. */
   readonly allowedNetworks?: readonly string[];
@@ -69,6 +75,8 @@ export class ImagePull {
   #stalled: NodeJS.Timeout | undefined;
   #loggedAt = Number.NEGATIVE_INFINITY;
   #isHandedOver = false;
+  /** What the engine will unpack; 0 until its room is reserved. */
+  #unpackedBytes = 0;
 
   constructor(deps: ImagePullDeps, request: ImageRequest, reference: ImageReference) {
     this.#deps = deps;
@@ -131,6 +139,7 @@ export class ImagePull {
       config,
       tag,
       gbMax,
+      reserveRoom: (bytes) => this.#reserveRoom(bytes),
       onBytes: ({ digest }, bytesDone) => {
         this.#progress.fetched(digest, bytesDone);
         this.#onProgress();
@@ -142,8 +151,26 @@ export class ImagePull {
     logger.info({ image: this.#request.image, pinned: tag, bytes }, 'Image pulled');
   }
 
+  /**
+   * The engine receives the whole archive before it unpacks, and then cannot be stopped.
+   * @throws ImageFailure `no_room` if the disk has no room for this image and those that are being unpacked
+   */
+  async #reserveRoom(bytes: number): Promise<void> {
+    const { roomBytes, removeUnused, loading } = this.#deps;
+    const isReserved = async () => {
+      const room = await roomBytes();
+      const promised = loading.values().reduce((sum, other) => sum + other.#unpackedBytes, 0);
+      if (promised + bytes > room) return false;
+      this.#unpackedBytes = bytes;
+      return true;
+    };
+    if (await isReserved()) return;
+    if ((await removeUnused()) > 0 && (await isReserved())) return;
+    throw new ImageFailure('no_room', NO_ROOM);
+  }
+
   async #load(body: Readable, found: Pick<FoundImage, 'image' | 'config'>): Promise<void> {
-    const { docker } = this.#deps;
+    const { docker, loading } = this.#deps;
     const sending = new AbortController();
     let failure: unknown;
     body.on('error', (error) => {
@@ -157,7 +184,9 @@ export class ImagePull {
       const answer = await docker.loadImage(body, { quiet: '0', abortSignal: sending.signal });
       await this.#follow(answer as Readable, found);
     };
-    await this.#orAborted(load()).catch((error: unknown) => {
+    loading.add(this);
+    const loaded = load().finally(() => loading.delete(this)); // also when the caller has disconnected before
+    await this.#orAborted(loaded).catch((error: unknown) => {
       if (!this.#isHandedOver) {
         sending.abort();
         body.destroy();

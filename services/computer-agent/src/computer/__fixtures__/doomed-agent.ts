@@ -23,6 +23,7 @@ const host = await openComputerHost({
   disks: 'required',
   imageGbMax: 10,
   hasRoom: () => true,
+  roomBytes: async () => Number.POSITIVE_INFINITY,
   warmPool: 0,
 });
 const computer = await host.connect(containerId);

@@ -372,6 +372,24 @@ print("end")'`,
   });
 });
 
+test('terminals: at its limit the computer is refused more, and the neighbour gets one', async () => {
+  const all = `python3 -c 'import os, time
+n = 0
+try:
+  while n < 3070: os.open("/dev/ptmx", os.O_RDWR); n += 1
+except OSError: pass
+print(n, flush=True)
+time.sleep(60)'`;
+  const opened = Promise.withResolvers<string>();
+  const end = new AbortController();
+  const bomb = run(computer, all, { signal: end.signal, onOutput: (bytes) => opened.resolve(`${bytes}`) });
+  expect(await opened.promise).toBe('128\n');
+  const terminal = await neighbour.openTerminal({ columns: 80, rows: 24 }, end.signal);
+  terminal.destroy();
+  end.abort();
+  await bomb;
+});
+
 describe('floods', () => {
   test('of output, of a command and of what it leaves behind', async () => {
     const flood = await explodeUntilSaid(/./s, 'yes & yes & cat /dev/zero', { outputBytesMax: 1_000 });

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { ServiceError } from '@switchyard/contracts';
 import type { ContainerOptions, SizeMb } from '../docker/container-config.ts';
 import type { ContainerState, Engine, EngineContainer } from '../docker/engine.ts';
-import { raiseInitPriority } from '../docker/init-priority.ts';
+import { setHostSideLimits } from '../docker/host-side-limits.ts';
 import type { MountSlots } from '../docker/mounts.ts';
 import type { Claims } from './claims.ts';
 import type { ControlSockets } from './control-sockets.ts';
@@ -96,7 +96,7 @@ export class Containers {
     try {
       await engine.start(containerId);
       const init = await connectInit(await sockets.take(slot));
-      await raiseInitPriority((await engine.inspect(containerId))?.pid ?? 0, containerId);
+      await setHostSideLimits((await engine.inspect(containerId))?.pid ?? 0, containerId, logger);
       return { containerId, slot, init };
     } catch (error) {
       await this.remove({ containerId, slot }).catch((failure: unknown) =>

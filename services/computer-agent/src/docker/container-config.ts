@@ -7,7 +7,7 @@ export const LABEL_AGENT = 'switchyard.agent';
 /** Names the slot (mount point, socket) of a container. */
 export const LABEL_SLOT = 'switchyard.slot';
 
-const INIT_PATH = '/sbin/switchyard-init';
+export const INIT_PATH = '/sbin/switchyard-init';
 const CONTROL_PATH = '/run/switchyard';
 export const INIT_SOCKET = 'init.sock';
 const WORKSPACE_PATH = '/workspace';

@@ -1,0 +1,54 @@
+// What the engine cannot set: the agent sets it from the host, on the first process of a started container and on what
+// belongs to that container alone, before any program runs inside.
+import { readFile } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
+import { basename } from 'node:path';
+import type { HostLogger } from '../computer/logger.ts';
+import { INIT_PATH } from './container-config.ts';
+import { runProgram } from './host-programs.ts';
+
+/** The kernel counts the terminals of all containers together, and refuses one over 3,072 by default. */
+const TERMINALS_MAX = 128;
+/** As the engine mounts it: a remount sets all options. */
+const DEVPTS_OPTIONS = `nosuid,noexec,ptmxmode=0666,mode=0620,gid=5,max=${TERMINALS_MAX}`;
+const REMOUNT_TIMEOUT_MS = 5_000;
+
+/**
+ * Does nothing where this agent does not see the processes of the engine's host (the number is another process's then),
+ * and leaves out what it may not set.
+ *
+ * @param pid of the container's first process, as the engine's host numbers processes
+ */
+export async function setHostSideLimits(pid: number, containerId: string, logger: HostLogger): Promise<void> {
+  const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+  if (!groups.includes(containerId)) return;
+  raisePriority(pid);
+  await limitTerminals(pid).catch((error: unknown) =>
+    logger.warn({ err: error, container: containerId }, 'the terminals of a computer are not limited'),
+  );
+}
+
+/**
+ * The init shares its computer's CPU time with everything that runs there. With the highest priority inside its
+ * container, a timeout ends a fork bomb of hundreds of processes. Commands run with priority 0 (init/supervisor.c).
+ */
+function raisePriority(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_HIGHEST);
+  } catch {
+    // The process has ended, or its priority is not ours to set.
+  }
+}
+
+/**
+ * Limits the container's own /dev/pts. `mount -N` runs the host's program and enters the container for its system calls
+ * only; `nsenter` would run, as the host's root, the program `mount` that the image contains.
+ */
+async function limitTerminals(pid: number): Promise<void> {
+  // The first process of another runtime (a virtual machine) may be in the host's own mount name space.
+  const name = await readFile(`/proc/${pid}/comm`, 'utf8');
+  if (name.trim() !== basename(INIT_PATH)) return;
+  const inside = ['--internal-only', '-n', '-N', `/proc/${pid}/ns/mnt`];
+  const remount = ['-t', 'devpts', '-o', `remount,${DEVPTS_OPTIONS}`, 'devpts', '/dev/pts'];
+  await runProgram('mount', [...inside, ...remount], { timeout: REMOUNT_TIMEOUT_MS });
+}

@@ -390,6 +390,37 @@ time.sleep(60)'`;
   await bomb;
 });
 
+test.each([
+  [
+    'TCP',
+    `s = socket.create_server(("127.0.0.1", 7000))
+for n in range(128):
+  c = socket.create_connection(("127.0.0.1", 7000)); kept += [c, s.accept()[0]]; c.setblocking(False)
+  try:
+    while held < 256 << 20: held += c.send(bytes(65536))
+  except BlockingIOError: pass`,
+  ],
+  [
+    'UDP',
+    `for n in range(1000):
+  s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); s.setblocking(False); kept.append(s)
+  c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+  for n in range(8): c.sendto(bytes(32768), s.getsockname())
+for s in kept:
+  try:
+    while True: held += len(s.recv(65536))
+  except BlockingIOError: pass`,
+  ],
+])('the host’s buffers for %s: unread data takes at most 64 MiB', async (_, hold) => {
+  const all = `python3 -c 'import socket
+kept = []; held = 0
+${hold}
+print(held >> 20)'`;
+  const held = Number(await sh(all));
+  expect(held).toBeGreaterThan(16);
+  expect(held).toBeLessThan(72);
+});
+
 describe('floods', () => {
   test('of output, of a command and of what it leaves behind', async () => {
     const flood = await explodeUntilSaid(/./s, 'yes & yes & cat /dev/zero', { outputBytesMax: 1_000 });

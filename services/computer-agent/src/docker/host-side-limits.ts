@@ -1,12 +1,14 @@
 // What the engine cannot set: the agent sets it from the host, on the first process of a started container and on what
 // belongs to that container alone, before any program runs inside.
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import type { HostLogger } from '../computer/logger.ts';
-import { INIT_PATH } from './container-config.ts';
+import { BYTES_PER_MB, INIT_PATH } from './container-config.ts';
 import { runProgram } from './host-programs.ts';
 
+/** Of TCP and UDP together. The host has about 9 % of its memory for each of the two (`net.ipv4.tcp_mem`, `udp_mem`). */
+const SOCKET_BYTES_MAX = 64 * BYTES_PER_MB;
 /** The kernel counts the terminals of all containers together, and refuses one over 3,072 by default. */
 const TERMINALS_MAX = 128;
 /** As the engine mounts it: a remount sets all options. */
@@ -23,6 +25,7 @@ export async function setHostSideLimits(pid: number, containerId: string, logger
   const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   if (!groups.includes(containerId)) return;
   raisePriority(pid);
+  await limitSocketBuffers(groups, containerId);
   await limitTerminals(pid).catch((error: unknown) =>
     logger.warn({ err: error, container: containerId }, 'the terminals of a computer are not limited'),
   );
@@ -38,6 +41,18 @@ function raisePriority(pid: number): void {
   } catch {
     // The process has ended, or its priority is not ours to set.
   }
+}
+
+/**
+ * cgroup v1 leaves the buffers of sockets out of a container's memory unless it has this limit when a socket is made.
+ * The kernel does not count connections that no program has accepted (docs/computers.md).
+ * @param groups of the container's first process
+ */
+async function limitSocketBuffers(groups: string, containerId: string): Promise<void> {
+  const group = /^\d+:memory:(.+)$/m.exec(groups)?.[1];
+  if (!group?.includes(containerId)) return; // undefined with cgroup v2
+  const file = join('/sys/fs/cgroup/memory', group, 'memory.kmem.tcp.limit_in_bytes');
+  await writeFile(file, `${SOCKET_BYTES_MAX}`, { flag: 'r+' }).catch(() => {}); // not ours to set, or no such file
 }
 
 /**

@@ -21,6 +21,8 @@ const LIKE_WORD_SHARE = 0.7;
 const PAIR_SHARE = 0.3;
 /** Maximum distinct query terms; the work is limited to this number times the words of the documents. */
 const QUERY_TERMS_MAX = 256;
+/** Similar words kept for each query term; they limit the memory, and the work for each document. */
+const ALIKE_MAX = 500;
 
 interface ReadDocument {
   length: number;
@@ -98,7 +100,8 @@ async function findAlike(terms: string[], vocabulary: string[], turns: Turns) {
   for (const word of vocabulary) {
     const grams = gramsOf(word);
     for (const { term, grams: termGrams, alike } of wanted) {
-      if (word === term || isNumber(word) || isNumber(term)) continue; // 1984 and 1985 are not similar
+      if (alike.size >= ALIKE_MAX || word === term) continue;
+      if (isNumber(word) || isNumber(term)) continue; // 1984 and 1985 are not similar
       const same = likeness(grams, termGrams);
       if (same >= LIKENESS_MIN) alike.set(word, same * LIKE_WORD_SHARE);
     }

@@ -1,6 +1,7 @@
 import { rerankRequest, rerankResult } from '@switchyard/contracts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { threadMs } from '../test-longest-turn.ts';
 import { Turns } from '../turns.ts';
 import { answerRerank } from './answer-rerank.ts';
 import { rankDocuments } from './rank-documents.ts';
@@ -96,6 +97,12 @@ async function meanNdcg(rank: (query: string) => Promise<string[]>): Promise<num
 async function orderOf(query: string, documents: string[]): Promise<string[]> {
   const ranked = await rankDocuments(query, documents, turns());
   return ranked.map(({ index }) => documents[index] as string);
+}
+
+/** Words of one length that differ in their last four letters. */
+function lookAlike(index: number): string {
+  const digits = index.toString(16).padStart(4, '0');
+  return `abcdefghijkl${digits.replace(/./g, (digit) => 'ghjkmnpqrtuvwxyz'.charAt(Number.parseInt(digit, 16)))}`;
 }
 
 async function rerank(body: Record<string, unknown>) {
@@ -206,6 +213,18 @@ describe('local/rerank', () => {
     clearInterval(interval);
     expect(results[0].index).toBe(500);
     expect(turnsTaken).toBeGreaterThan(3);
+  });
+
+  it('limits the work when every word of the documents is similar to every query word', async () => {
+    const words = Array.from({ length: 20_256 }, (_, index) => lookAlike(index));
+    const documents = Array.from({ length: 8 }, (_, part) =>
+      words.slice(256 + part * 2_500, 2_756 + part * 2_500).join(' '),
+    );
+    const query = words.slice(0, 256).join(' ');
+    const startedAt = threadMs();
+    await rerank({ query, documents: [...documents, 'another subject'] });
+    // 100 ms; comparing each pair of words takes 7 s.
+    expect(threadMs() - startedAt).toBeLessThan(2_000);
   });
 
   it('stops when the caller goes away', async () => {

@@ -204,6 +204,23 @@ describe('a job', () => {
     expect(makers.first.cancels.length).toBe(1);
   });
 
+  test('whose download stalls until the time limit is cancelled at the maker and refunded', async () => {
+    const maker = new TestMaker({ end: 'stalls' });
+    const event = await installation.charge({ 'acme/first': CHARGE });
+    const deps = installation.depsOf({ first: maker }, new Mortal(null));
+    await ensureRecord(deps, event);
+    const working = installation.work(deps, event);
+    await maker.stalled.promise;
+    installation.clock.advance(JOB_MS_MAX);
+    await working;
+    expect(await installation.read(event)).toMatchObject({
+      state: 'failed',
+      error: { code: 'upstream_timeout' },
+      refunded_nano: String(CHARGE),
+    });
+    expect(maker.cancels.length).toBe(1);
+  });
+
   test('is not started again when its event arrives late or twice, even after deletion', async () => {
     const makers = { first: new TestMaker() };
     const event = await installation.charge({ 'acme/first': CHARGE });

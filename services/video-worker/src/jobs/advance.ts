@@ -213,13 +213,16 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
     return fail(deps, held, 'upstream_timeout', 'The maker did not finish in time. Create the video again.');
   }
   const later = () => rest(deps, record.polls, { polls: record.polls + 1 });
+  const late = new AbortController();
+  const msLeft = Date.parse(record.deadline_at) - deps.clock.now();
+  const stopClock = deps.clock.after(msLeft, () => late.abort(new Error('the job is late')));
   let progress: VideoProgress;
   try {
-    progress = await askHowItStands(deps, held);
+    progress = await askHowItStands(deps, held, late.signal);
     if (progress.state === 'completed') return await keep(deps, held, progress);
   } catch (error) {
     held.signal.throwIfAborted();
-    if (held.unwanted.aborted) return GO_ON; // the next step handles the deletion
+    if (held.unwanted.aborted || late.signal.aborted) return GO_ON; // the next step ends the job
     if (deps.stopping.aborted) return { next: 'rest', change: {} }; // another worker may continue at once
     if (error instanceof ServiceError && error.code === 'body_too_large')
       return fail(
@@ -231,6 +234,8 @@ async function look(deps: JobDeps, held: HeldJob): Promise<After> {
     const about = { error: described(deps, error), video: record.id, model: record.model };
     deps.logger.warn(about, 'status check of a video failed');
     return later();
+  } finally {
+    stopClock();
   }
   if (progress.state === 'failed') return failedAtMaker(deps, held, progress.message);
   return later();
@@ -254,7 +259,8 @@ function logOurAccount(deps: JobDeps, { record }: HeldJob, said: string | undefi
   deps.logger.warn({ said, video: record.id, model }, "a maker's error names our account");
 }
 
-async function askHowItStands(deps: JobDeps, held: HeldJob): Promise<VideoProgress> {
+/** @param late also ends the download of the video, which goes on after this function returns */
+async function askHowItStands(deps: JobDeps, held: HeldJob, late: AbortSignal): Promise<VideoProgress> {
   const { id } = held.record;
   const { upstream, job } = attemptOf(held.record);
   const input = async () => {
@@ -262,7 +268,7 @@ async function askHowItStands(deps: JobDeps, held: HeldJob): Promise<VideoProgre
     if (!words) throw new Error(`what ${id} is to be made from is no longer there`);
     return words;
   };
-  const signal = AbortSignal.any([held.signal, held.unwanted, deps.stopping]);
+  const signal = AbortSignal.any([held.signal, held.unwanted, deps.stopping, late]);
   return makerOf(deps, upstream).status({ id, upstream, job: job ?? '' }, input, signal);
 }
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32, deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Canvas } from '../image/canvas.ts';
 import { encodePng } from '../image/png.ts';
@@ -42,6 +43,26 @@ function probe(file: string) {
     encoding: 'utf8',
   });
   return JSON.parse(json) as { format: { duration: string }; streams: Record<string, string>[] };
+}
+
+/** A small file for many pixels: 1 bit each, all black. */
+function blackPng(width: number, height: number): Buffer {
+  const header = Buffer.from([...uint32(width), ...uint32(height), 1, 0, 0, 0, 0]);
+  const rows = deflateSync(Buffer.alloc(height * (1 + Math.ceil(width / 8))));
+  const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+  const chunks = [chunk('IHDR', header), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))];
+  return Buffer.concat([signature, ...chunks]);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const named = Buffer.concat([Buffer.from(type), data]);
+  return Buffer.concat([uint32(data.length), named, uint32(crc32(named))]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
 }
 
 describe.skipIf(spawnSync('ffmpeg', ['-version']).error)('a rendering', () => {
@@ -109,6 +130,11 @@ describe.skipIf(spawnSync('ffmpeg', ['-version']).error)('a rendering', () => {
 
   test('of an invalid image fails with ffmpeg’s message', async () => {
     const image = { mediaType: 'image/png', bytes: Buffer.from('no picture') };
+    await expect(render({ image })).rejects.toMatchObject({ name: 'ProgramFailed' });
+  });
+
+  test('of a picture with too many pixels fails before they are decoded', async () => {
+    const image = { mediaType: 'image/png', bytes: blackPng(8_000, 8_000) };
     await expect(render({ image })).rejects.toMatchObject({ name: 'ProgramFailed' });
   });
 

@@ -27,6 +27,8 @@ const APPROACH = 0.15;
 const ROUND_SECONDS = 8;
 /** The first frame is shown alone for this time, then with the caption. */
 const CAPTION_AFTER_SECONDS = 0.5;
+/** A first frame of a few MB can name a size whose decoded pixels fill the memory of the host. */
+const PICTURE_PIXELS_MAX = 50_000_000;
 const SAMPLE_RATE_HZ = 48_000;
 
 /** The video to render. */
@@ -66,7 +68,8 @@ export async function renderVideo(video: LocalVideo, folder: string, signal: Abo
     'ffmpeg',
     [
       ...['-nostdin', '-v', 'error', '-y', '-protocol_whitelist', 'file', '-timelimit', `${CPU_SECONDS_MAX}`],
-      ...['-f', picture.reader, '-i', picture.file, '-f', 'png_pipe', '-i', caption],
+      ...['-max_pixels', `${PICTURE_PIXELS_MAX}`, '-f', picture.reader, '-i', picture.file],
+      ...['-f', 'png_pipe', '-i', caption],
       ...(video.generateAudio ? ['-f', 'lavfi', '-i', chordOf(video)] : []),
       ...['-filter_complex', video.image ? approach(video) : wander(video), '-map', '[out]'],
       ...output,

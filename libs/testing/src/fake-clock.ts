@@ -7,17 +7,18 @@ interface Timer {
 }
 
 export class FakeClock implements Clock {
-  #now: number;
+  /** Time of day at monotonic time 0. */
+  #start: number;
   #monotonic = 0;
   readonly #timers = new Set<Timer>();
 
   /** @param now start time in milliseconds since the epoch */
   constructor(now: number = Date.now()) {
-    this.#now = Math.floor(now);
+    this.#start = Math.floor(now);
   }
 
   now(): number {
-    return this.#now;
+    return Math.floor(this.#start + this.#monotonic);
   }
 
   monotonic(): number {
@@ -44,21 +45,16 @@ export class FakeClock implements Clock {
     for (;;) {
       const next = this.#nextBy(end);
       if (!next) break;
-      this.#moveTo(Math.max(next.at, this.#monotonic));
+      this.#monotonic = Math.max(next.at, this.#monotonic);
       this.#timers.delete(next);
       next.run();
     }
-    this.#moveTo(end);
+    this.#monotonic = end;
   }
 
   /** Moves only the wall clock, as an operator or NTP does. */
   step(ms: number): void {
-    this.#now += ms;
-  }
-
-  #moveTo(monotonic: number): void {
-    this.#now += monotonic - this.#monotonic;
-    this.#monotonic = monotonic;
+    this.#start += ms;
   }
 
   #nextBy(end: number): Timer | null {
